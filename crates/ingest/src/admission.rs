@@ -58,13 +58,12 @@ impl PublicationWatch {
 /// The name of the stream that a publisher asks for, in a path or an RTMP name.
 ///
 /// # Errors
-/// It is not a valid name, or one of the server's own pages.
-pub fn name(text: &str) -> Result<StreamName, Error> {
+/// It is not a valid name, or one of the server's own pages: reserved, or [taken](crate::Context::is_taken).
+pub fn name(text: &str, is_taken: fn(&StreamName) -> bool) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
-    if name.is_reserved() || name.is_resource() {
-        Err(Error::NameReserved)
-    } else {
-        Ok(name)
+    match name.is_reserved() || is_taken(&name) {
+        true => Err(Error::NameReserved),
+        false => Ok(name),
     }
 }
 

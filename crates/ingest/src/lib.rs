@@ -37,6 +37,8 @@ pub mod whip;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use media::StreamName;
+
 pub use admission::name;
 pub use error::{Error, ProtocolError, Rejection};
 pub use stats::Stats;
@@ -67,6 +69,8 @@ pub struct Context {
     pub stats: Arc<Stats>,
     /// The threads that read publishers over RTMP; `None` leaves each to its task.
     pub intake: Option<net::intake::Intake>,
+    /// Whether a stream of a name would hide an address that the server answers.
+    pub is_taken: fn(&StreamName) -> bool,
     /// Turns true when the server is about to shut down: publishers that support it are asked to
     /// connect again.
     pub leaving: tokio::sync::watch::Receiver<bool>,

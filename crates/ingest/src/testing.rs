@@ -177,6 +177,7 @@ pub(crate) fn gated(takeover: Takeover, streams_max: usize) -> (Arc<Context>, Ar
         stats: Arc::new(Stats::default()),
         intake: None,
         // Its sender is gone, so it never leaves.
+        is_taken: |name| name.as_str().ends_with("/titles"),
         leaving: watch::channel(false).1,
     });
     (context, gate)

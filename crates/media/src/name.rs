@@ -22,8 +22,7 @@ const LABEL_BYTES_MAX: usize = 32;
 /// What separates a rendition's label from the name of its stream.
 const LABEL_MARK: char = '~';
 
-/// First segments of names that would hide the server's own pages. A test of the server checks that all
-/// of its table are here.
+/// First segments of names that would hide the server's own pages.
 const RESERVED: [&str; 16] = [
     "7.html",
     "_",
@@ -41,20 +40,6 @@ const RESERVED: [&str; 16] = [
     "stats",
     "status-json.xsl",
     "status.xsl",
-];
-
-/// Last segments of names that would hide what the server has of the stream before them. A test of the server checks that
-/// all of its table are here.
-const RESOURCES: [&str; 9] = [
-    "clip.mp4",
-    "index.m3u8",
-    "info.json",
-    "publish",
-    "recordings.json",
-    "still.mp4",
-    "titles",
-    "whep",
-    "whip",
 ];
 
 /// The name of a stream: segments of `[A-Za-z0-9._~-]` joined by `/`, such as `live/show` or
@@ -103,13 +88,6 @@ impl StreamName {
     pub fn is_reserved(&self) -> bool {
         let first = self.0.split('/').next();
         first.is_some_and(|first| RESERVED.contains(&first))
-    }
-
-    /// Whether the name is that of something which the server has of another stream, such as `live/show/titles`. Such a stream
-    /// cannot be published: who may publish below a name would have the other's page.
-    pub fn is_resource(&self) -> bool {
-        let last = self.0.rsplit_once('/');
-        last.is_some_and(|(_, last)| RESOURCES.contains(&last))
     }
 
     /// The stream's rendition of this label, such as `live/show~low`. `None` if the label is not 1 to 32
@@ -224,20 +202,6 @@ mod tests {
         ] {
             let name = StreamName::parse(text).expect("a name");
             assert_eq!(name.is_reserved(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_streams_have_is_no_name_of_another() {
-        for (text, expected) in [
-            ("live/show/titles", true),
-            ("live/whep", true),
-            ("titles", false),
-            ("live/titles/show", false),
-            ("live/show.flv", false),
-        ] {
-            let name = StreamName::parse(text).expect("a name");
-            assert_eq!(name.is_resource(), expected, "{text}");
         }
     }
 

@@ -89,7 +89,8 @@ pub(super) async fn file(
         Found::Here(answer) => answer,
         Found::Elsewhere(copied) => {
             let (uploads, retry_after) = (files.uploads.as_deref(), files.drain.retry_after());
-            return copies::lead(uploads, &copied, false, retry_after).await;
+            let lead = copies::lead(uploads, &copied, false, retry_after).await;
+            return crate::response(lead);
         }
     };
     lease.outlast();

@@ -18,6 +18,7 @@ mod health;
 pub mod metrics;
 pub mod overload;
 mod recordings;
+mod routes;
 mod snapshot;
 mod stations;
 
@@ -27,10 +28,10 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{self, HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::on;
+use axum::routing::{MethodFilter, MethodRouter, on};
 use hyper::server::conn::http1 as hyper_http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -41,6 +42,7 @@ pub use self::console::{Console, DEMO, Encoder};
 pub use self::events::EVENT_STREAMS_MAX;
 pub use self::health::{Unhealthy, ask_readiness};
 pub use self::metrics::METRICS;
+pub use self::routes::ENDPOINTS;
 
 use self::announce::Operator;
 use self::api::Api;
@@ -49,9 +51,11 @@ use self::events::EventStreams;
 use self::health::Readiness;
 use auth::AuthorityGate;
 use net::accept::AcceptWarning;
-use web::operators;
+use web::pages::assets::{self, Asset};
 use web::pages::operator;
-use web::routes::{Demand, Endpoint, Surface};
+use web::reply::Reply;
+use web::routes::Demand;
+use web::{operators, refusal};
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -125,51 +129,63 @@ fn router(console: &Arc<Console>) -> Router {
     let files = file::Files::of(front);
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
-    for endpoint in Endpoint::on(Surface::Admin) {
-        let filter = axum::routing::MethodFilter::try_from(endpoint.http_method())
-            .expect("the table holds common methods");
-        let route = match endpoint {
-            Endpoint::Livez => on(filter, health::livez),
-            Endpoint::Readyz => on(filter, health::readyz).with_state(readiness.clone()),
-            Endpoint::Metrics => {
+    for endpoint in ENDPOINTS {
+        let method = Method::from_bytes(endpoint.method.as_bytes());
+        let filter = method.ok().and_then(|method| method.try_into().ok());
+        let filter: MethodFilter = filter.expect("the table holds common methods");
+        let route = match (endpoint.method, endpoint.path) {
+            (_, "/livez") => on(filter, health::livez),
+            (_, "/readyz") => on(filter, health::readyz).with_state(readiness.clone()),
+            (_, "/metrics") => {
                 let metrics = Arc::clone(&metrics);
                 on(filter, move || metrics::scrape(metrics))
             }
-            Endpoint::Streams => on(filter, api::streams).with_state(api.clone()),
-            Endpoint::EndStream => on(filter, api::end_stream).with_state(api.clone()),
-            Endpoint::Snapshot => on(filter, snapshot::newest).with_state(api.clone()),
-            Endpoint::Announce => on(filter, announce::announce).with_state(api.clone()),
-            Endpoint::Listeners => on(filter, api::listeners).with_state(api.clone()),
-            Endpoint::Kick => on(filter, api::kick).with_state(api.clone()),
-            Endpoint::Events => {
+            (_, "/api/v1/streams") => on(filter, api::streams).with_state(api.clone()),
+            ("DELETE", "/api/v1/streams/{*name}") => {
+                on(filter, api::end_stream).with_state(api.clone())
+            }
+            ("GET", "/api/v1/streams/{*name}") => {
+                on(filter, snapshot::newest).with_state(api.clone())
+            }
+            ("POST", "/api/v1/streams/{*name}") => {
+                on(filter, announce::announce).with_state(api.clone())
+            }
+            (_, "/api/v1/listeners") => on(filter, api::listeners).with_state(api.clone()),
+            (_, "/api/v1/listeners/{id}") => on(filter, api::kick).with_state(api.clone()),
+            (_, "/api/v1/events") => {
                 let streams = streams.clone();
                 on(filter, move |ask: events::Ask| streams.answer(ask))
             }
-            Endpoint::Recordings => on(filter, recordings::list).with_state(catalogue.clone()),
-            Endpoint::Recording => on(filter, recordings::one).with_state(catalogue.clone()),
-            Endpoint::RecordedFile => on(filter, file::file).with_state(files.clone()),
-            Endpoint::OperatorPage => on(filter, || async { operator::recordings() }),
-            Endpoint::OperatorScript | Endpoint::OperatorStyle | Endpoint::OperatorIcon => {
-                on(filter, move |headers: HeaderMap| async move {
-                    operator::asset(endpoint, &headers)
-                })
+            (_, "/api/v1/recordings") => on(filter, recordings::list).with_state(catalogue.clone()),
+            ("GET", "/api/v1/recordings/{id}") => {
+                on(filter, recordings::one).with_state(catalogue.clone())
             }
-            Endpoint::RecordingLink => on(filter, recordings::link).with_state(catalogue.clone()),
-            Endpoint::PinRecording => {
+            (_, "/api/v1/recordings/{id}/file") => on(filter, file::file).with_state(files.clone()),
+            (_, "/recordings") => on(filter, || async { response(operator::recordings()) }),
+            (_, "/_/operator.js") => on_asset(filter, &assets::OPERATOR),
+            (_, "/_/style.css") => on_asset(filter, &assets::STYLE),
+            (_, "/_/icon.svg") => on_asset(filter, &assets::ICON),
+            (_, "/api/v1/recordings/{id}/link") => {
+                on(filter, recordings::link).with_state(catalogue.clone())
+            }
+            ("PATCH", "/api/v1/recordings/{id}") => {
                 on(filter, recordings::pin).with_state(console.archive.clone())
             }
-            Endpoint::RemoveRecording => on(filter, recordings::remove).with_state(remover.clone()),
-            Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
-            Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),
-            Endpoint::Fallbacks => on(filter, fallbacks::list).with_state(api.clone()),
-            Endpoint::Stations => on(filter, stations::list).with_state(api.clone()),
-            Endpoint::CommandStation => on(filter, stations::command).with_state(api.clone()),
-            // Not of this surface.
-            _ => continue,
+            ("DELETE", "/api/v1/recordings/{id}") => {
+                on(filter, recordings::remove).with_state(remover.clone())
+            }
+            (_, "/api/v1/push") => on(filter, api::pushes).with_state(api.clone()),
+            (_, "/api/v1/pull") => on(filter, api::pulls).with_state(api.clone()),
+            (_, "/api/v1/fallbacks") => on(filter, fallbacks::list).with_state(api.clone()),
+            (_, "/api/v1/stations") => on(filter, stations::list).with_state(api.clone()),
+            (_, "/api/v1/stations/{*name}") => {
+                on(filter, stations::command).with_state(api.clone())
+            }
+            _ => unreachable!("{endpoint:?} has an answer"),
         };
-        match endpoint.demand() {
-            Demand::Nothing => open = open.route(endpoint.path(), route),
-            _ => guarded = guarded.route(endpoint.path(), route),
+        match endpoint.demand {
+            Demand::Nothing => open = open.route(endpoint.path, route),
+            _ => guarded = guarded.route(endpoint.path, route),
         }
     }
     let operators = Operators {
@@ -212,8 +228,19 @@ async fn guard(
             request.extensions_mut().insert(operator);
             next.run(request).await
         }
-        Err(denied) => operators::refusal(denied),
+        Err(denied) => response(refusal::not_the_operator(denied)),
     }
+}
+
+/// A reply of the front door, as the router takes it.
+fn response(reply: Reply) -> Response {
+    http::Response::from(reply).into_response()
+}
+
+fn on_asset(filter: MethodFilter, asset: &'static Asset) -> MethodRouter {
+    on(filter, move |headers: HeaderMap| async move {
+        response(asset.answer(&headers))
+    })
 }
 
 fn names_this_host(headers: &HeaderMap) -> bool {

@@ -121,6 +121,7 @@ pub(crate) fn assemble(parts: Parts) -> (FrontDoor, Players) {
         },
         stats: Arc::default(),
         intake: Some(intake),
+        is_taken: web::routes::is_taken,
         leaving: drain.subscribe(),
     };
     let challenge = Challenge {

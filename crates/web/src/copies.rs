@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
 use uploads::{Link, Uploader};
 use vod::Copied;
+
+use crate::reply::Reply;
 
 /// How long the address of a copy is valid, beside the time that it plays: long enough to begin, and to pause.
 const LINK_VALID: Duration = Duration::from_secs(3_600);
@@ -16,7 +17,7 @@ pub async fn lead(
     copied: &Copied,
     is_head: bool,
     retry_after: u64,
-) -> Response {
+) -> Reply {
     let link = Link {
         is_head,
         valid: LINK_VALID + copied.plays,
@@ -24,22 +25,18 @@ pub async fn lead(
     };
     let url = match uploads {
         Some(uploads) => uploads.link(&copied.key, &link).await,
-        None => return (StatusCode::NOT_FOUND, "There is no such recording.\n").into_response(),
+        None => return Reply::text(StatusCode::NOT_FOUND, "There is no such recording.\n"),
     };
     match url {
-        Ok(url) => {
-            let headers = [
-                (header::LOCATION, url.as_str()),
-                (header::CACHE_CONTROL, "no-store"),
-                (header::REFERRER_POLICY, "no-referrer"),
-            ];
-            (StatusCode::FOUND, headers).into_response()
-        }
+        Ok(url) => Reply::new(StatusCode::FOUND)
+            .with(header::LOCATION, url.as_str())
+            .with(header::CACHE_CONTROL, "no-store")
+            .with(header::REFERRER_POLICY, "no-referrer"),
         Err(failure) => {
             tracing::warn!(key = %copied.key, %failure, "no address of a copy can be signed");
             let text = "The copy of the recording cannot be reached now.\n";
-            let retry_after = [(header::RETRY_AFTER, retry_after.to_string())];
-            (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
+            Reply::text(StatusCode::SERVICE_UNAVAILABLE, text)
+                .with(header::RETRY_AFTER, retry_after)
         }
     }
 }

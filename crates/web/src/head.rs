@@ -12,7 +12,7 @@ const READ_BYTES: usize = 2 * 1024;
 
 /// Bytes read of a body that is too long before it is answered: a client that is still sending when the
 /// connection closes does not see the answer.
-const DISCARDED_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const DISCARDED_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes a client may still send after the answer, and for how long they are read: closing a
 /// socket with unread bytes makes the kernel discard the answer as well.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   connection (HTTP/1, h2) ─► route ─┬─ listener, source, title ─► listen, ingest: they take the socket
-//!                                     └─ page, WHIP, WHEP ─► pages | signalling ─► answer
+//!                                     └─ page, WHIP, WHEP ─► Request ─► pages | signalling ─► Reply
 //! ```
 //!
 //! [`routes`] lists every address, [`route`] finds what a request is for, [`pages`] and [`signalling`] answer. What they
@@ -21,11 +21,12 @@ pub mod listeners;
 pub mod operators;
 pub mod page;
 pub mod pages;
-mod rejected;
+pub mod refusal;
+pub mod reply;
+mod request;
 pub mod route;
 pub mod routes;
 pub mod secure;
-mod sent;
 pub mod signalling;
 pub mod sse;
 pub mod status;

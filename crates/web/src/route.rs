@@ -15,8 +15,9 @@ use vod::PastAddress;
 use crate::front_door::FrontDoor;
 use crate::listen::Target;
 use crate::page::Page;
+use crate::pages::OPERATORS_FIGURES;
 use crate::pages::shoutcast::asks_figures;
-use crate::routes::Endpoint;
+use crate::routes::is_taken;
 
 /// What a request is for.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Route {
             ("OPTIONS", "*") => return Self::Capabilities,
             (_, "*") => return Self::Malformed,
             ("STATS", _) => return Self::Watch,
-            ("SOURCE" | "PUT", _) => return Self::Source(ingest::name(path)),
+            ("SOURCE" | "PUT", _) => return Self::Source(ingest::name(path, is_taken)),
             ("GET" | "HEAD" | "POST", "/admin/metadata") => return Self::Title(Dialect::Icecast),
             ("GET" | "HEAD" | "POST", "/admin/metadata.xsl") => {
                 return Self::Title(Dialect::IcecastPage);
@@ -127,7 +128,7 @@ impl Route {
             Self::Title(Dialect::Shoutcast)
                 if matches!(method, "GET" | "HEAD") && asks_figures(query) =>
             {
-                Self::Page(Page::Shoutcast(Endpoint::ShoutcastMetadata))
+                Self::Page(Page::Row(&OPERATORS_FIGURES, None))
             }
             other => other,
         }
@@ -187,66 +188,50 @@ mod tests {
     use fanout::{Config, Fanout};
 
     use super::*;
-    use crate::pages::Playlist;
-    use crate::routes::Surface;
+    use crate::pages::{Playlist, ROWS};
+    use crate::routes::{self, Surface};
 
-    /// The row of the table for a route; `None` for routes that mean there is no such row.
-    fn row(method: &str, route: &Route) -> Option<Endpoint> {
+    /// The row of the table for a route, by method and path; `None` for routes that mean there is no such row.
+    fn row(method: &'static str, route: &Route) -> Option<(&'static str, &'static str)> {
         Some(match route {
-            Route::Source(_) if method == "SOURCE" => Endpoint::Source,
-            Route::Source(_) => Endpoint::Put,
-            Route::Title(Dialect::Icecast) if method == "POST" => Endpoint::MetadataForm,
-            Route::Title(Dialect::Icecast) => Endpoint::Metadata,
-            Route::Title(Dialect::IcecastPage) => Endpoint::MetadataPage,
-            Route::Title(Dialect::Shoutcast) => Endpoint::ShoutcastMetadata,
-            Route::Capabilities => Endpoint::Options,
-            Route::Watch => Endpoint::IcecastEvents,
-            Route::Listen(_) => Endpoint::Listen,
-            Route::Look(_) if method == "OPTIONS" => Endpoint::ListenOptions,
-            Route::Look(_) => Endpoint::ListenHead,
-            Route::Page(page) => return page_row(method, page),
+            Route::Source(_) | Route::Listen(_) | Route::Look(_) => (method, "/{stream}"),
+            Route::Title(Dialect::Icecast) => (method, "/admin/metadata"),
+            Route::Title(Dialect::IcecastPage) => (method, "/admin/metadata.xsl"),
+            Route::Title(Dialect::Shoutcast) => (method, "/admin.cgi"),
+            Route::Capabilities => (method, "*"),
+            Route::Watch => (method, "/"),
+            Route::Page(page) => return Some((method, page_row(page)?)),
             Route::Malformed => return None,
         })
     }
 
-    fn page_row(method: &str, page: &Page) -> Option<Endpoint> {
+    fn page_row(page: &Page) -> Option<&'static str> {
         Some(match page {
-            Page::List => Endpoint::List,
-            Page::Status => Endpoint::Status,
-            Page::Asset(endpoint) => *endpoint,
-            Page::PublicStreams => Endpoint::PublicStreams,
-            Page::Player(_) => Endpoint::Player,
-            Page::Embed(_) => Endpoint::Embed,
-            Page::Still(_) => Endpoint::Still,
-            Page::Info(_) => Endpoint::Info,
-            Page::Titles(_) => Endpoint::Titles,
-            Page::Publish(_) => Endpoint::Publish,
-            Page::File(_) => Endpoint::File,
-            Page::Playlist(_, Playlist::M3u) => Endpoint::M3u,
-            Page::Playlist(_, Playlist::Xspf) => Endpoint::Xspf,
-            Page::Playlist(_, Playlist::Pls) => Endpoint::Pls,
-            Page::Playlist(_, Playlist::Vclt) => Endpoint::Vclt,
-            Page::Icecast(endpoint) | Page::Shoutcast(endpoint) => *endpoint,
-            Page::Recordings(_) => Endpoint::StreamRecordings,
-            Page::Past(address) => return past_row(address),
-            Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
-            Page::Hls(_, Resource::Media(_, Piece::Playlist)) => Endpoint::HlsPlaylist,
-            Page::Hls(..) => Endpoint::HlsPiece,
-            Page::Rtc(address) => return address.endpoint_for(method),
+            Page::Row(row, _) => row.path(),
+            Page::File(_) => "/{folder}/{file}",
+            Page::Playlist(_, Playlist::M3u) => "/{stream}.m3u",
+            Page::Playlist(_, Playlist::Xspf) => "/{stream}.xspf",
+            Page::Playlist(_, Playlist::Pls) => "/{stream}.pls",
+            Page::Playlist(_, Playlist::Vclt) => "/{stream}.vclt",
+            Page::Past(address) => past_row(address),
+            Page::Hls(_, Resource::Multivariant) => "/{stream}/index.m3u8",
+            Page::Hls(_, Resource::Media(_, Piece::Playlist)) => "/{stream}/hls/live.m3u8",
+            Page::Hls(..) => "/{stream}/hls/{piece}",
+            Page::Rtc(address) => address.row(),
             Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
         })
     }
 
-    fn past_row(address: &PastAddress) -> Option<Endpoint> {
+    fn past_row(address: &PastAddress) -> &'static str {
         let stream = address.stream();
-        Some(match () {
-            () if *address == PastAddress::since(stream.clone()) => Endpoint::Hls,
-            () if *address == past(&format!("/{stream}/clip.mp4")) => Endpoint::Clip,
+        match () {
+            () if *address == PastAddress::since(stream.clone()) => "/{stream}/index.m3u8",
+            () if *address == past(&format!("/{stream}/clip.mp4")) => "/{stream}/clip.mp4",
             () if *address == past(&format!("/{stream}/recordings/{ID}.mp4")) => {
-                Endpoint::RecordingFile
+                "/{stream}/recordings/{recording}.mp4"
             }
-            () => Endpoint::RecordingPiece,
-        })
+            () => "/{stream}/recordings/{recording}/{fragments}",
+        }
     }
 
     fn past(path: &str) -> PastAddress {
@@ -283,40 +268,39 @@ mod tests {
     #[test]
     fn each_row_of_the_table_is_a_route() {
         let registry = registry();
-        for &endpoint in Endpoint::ALL {
-            if !matches!(endpoint.surface(), Surface::Live | Surface::Page) {
-                continue;
-            }
+        for endpoint in routes::all().filter(|row| row.surface != Surface::Rtmp) {
             // Listening is for paths that end like a stream's address, or are one.
-            let name = match endpoint {
-                Endpoint::Listen | Endpoint::ListenHead | Endpoint::ListenOptions => "a/b.flv",
+            let name = match (endpoint.method, endpoint.path) {
+                ("SOURCE" | "PUT", _) => "a/b",
+                (_, "/{stream}") => "a/b.flv",
                 _ => "a/b",
             };
-            let path = endpoint.path().replace("{stream}", name);
+            let path = endpoint.path.replace("{stream}", name);
             let path = path.replace("{id}", &"0".repeat(32));
             let path = path.replace("{recording}", ID);
             let path = path.replace("{fragments}", "0-6.m4s");
             let path = path.replace("{piece}", "41.0.m4s");
             let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
-            let method = endpoint.method();
+            let method = endpoint.method;
             let route = Route::of(method, &path, &registry);
             let route = route.or_file(method, &path, &registry, &files());
-            let found = row(endpoint.method(), &route);
-            assert_eq!(found, Some(endpoint), "{path}: {route:?}");
+            let expected = Some((method, endpoint.path));
+            assert_eq!(row(method, &route), expected, "{path}: {route:?}");
         }
     }
 
     #[test]
     fn what_a_stream_has_is_no_name_to_publish() {
-        for endpoint in Endpoint::ALL {
-            let Some(last) = endpoint.path().strip_prefix("/{stream}/") else {
-                continue;
-            };
-            // What is below a folder has names that no encoder uses.
-            if last.is_empty() || last.contains(['/', '{']) {
-                continue;
-            }
-            assert!(name(&format!("a/b/{last}")).is_resource(), "{last}");
+        for (path, expected) in [
+            ("/live/show/titles", false),
+            ("/live/whep", false),
+            ("/a/b/clip.mp4", false),
+            ("/status.xsl", false),
+            ("/titles", true),
+            ("/live/titles/show", true),
+            ("/live/show.m3u", true),
+        ] {
+            assert_eq!(ingest::name(path, is_taken).is_ok(), expected, "{path}");
         }
     }
 
@@ -394,33 +378,15 @@ mod tests {
     }
 
     #[test]
-    fn each_fixed_address_is_a_row_and_no_streams_name() {
-        let registry = registry();
-        for &endpoint in Endpoint::ALL {
-            let is_public = matches!(endpoint.surface(), Surface::Live | Surface::Page);
-            let path = endpoint.path();
-            if !is_public || path == "*" || path == "/" || path.contains('{') {
-                continue;
-            }
-            assert!(ingest::name(path).is_err(), "{path} could be published");
-            let route = Route::of(endpoint.method(), path, &registry);
-            assert_eq!(row(endpoint.method(), &route), Some(endpoint), "{path}");
-        }
-    }
-
-    #[test]
     fn what_a_page_begins_with_is_no_streams_name() {
-        for &endpoint in Endpoint::ALL {
-            let path = endpoint.path();
-            if endpoint.surface() != Surface::Page || path.starts_with("/{") {
+        for path in routes::all().map(|row| row.path) {
+            let is_of_a_stream = path.starts_with("/{") || path.starts_with('{');
+            if is_of_a_stream || matches!(path, "*" | "/") {
                 continue;
             }
             let path = path.replace("{stream}", "show.flv");
-            let is_list = endpoint == Endpoint::List;
-            assert!(
-                is_list || ingest::name(&path).is_err(),
-                "{path} could be published"
-            );
+            let is_published = ingest::name(&path, is_taken).is_ok();
+            assert!(!is_published, "{path} could be published");
         }
     }
 
@@ -434,7 +400,7 @@ mod tests {
             (
                 "GET",
                 "/live/show/publish/",
-                Page::Player(name("live/show/publish")),
+                of_stream("/{stream}/", "live/show/publish"),
             ),
             ("GET", "/live//", Page::Nothing),
             ("GET", "/../x/", Page::Nothing),
@@ -442,13 +408,17 @@ mod tests {
             (
                 "GET",
                 "/embed/live/show.flv",
-                Page::Embed(name("live/show.flv")),
+                of_stream("/embed/{stream}", "live/show.flv"),
             ),
-            ("HEAD", "/embed/radio.mp3", Page::Embed(name("radio.mp3"))),
+            (
+                "HEAD",
+                "/embed/radio.mp3",
+                of_stream("/embed/{stream}", "radio.mp3"),
+            ),
             ("GET", "/embed/live/show/", Page::Nothing),
             ("GET", "/embed/embed/live", Page::Nothing),
             ("GET", "/embed", Page::Nothing),
-            ("GET", "/still.mp4/", Page::Player(name("still.mp4"))),
+            ("GET", "/still.mp4/", of_stream("/{stream}/", "still.mp4")),
             ("OPTIONS", "/live/show/still.mp4", Page::Preflight),
             ("POST", "/", Page::NotAllowed),
             ("POST", "/radio.mp3", Page::NotAllowed),
@@ -465,6 +435,12 @@ mod tests {
             assert_eq!(page, expected, "{method} {path}");
         }
         assert!(matches!(Route::of("GET", "*", &registry), Route::Malformed));
+    }
+
+    fn of_stream(path: &str, text: &str) -> Page {
+        let mut rows = ROWS.iter();
+        let row = rows.find(|row| row.path() == path).expect("a row");
+        Page::Row(row, Some(name(text)))
     }
 
     fn name(text: &str) -> StreamName {

@@ -182,7 +182,7 @@ fn shoutcast_stream(
     }
     let streams = &context.settings.shoutcast;
     if let Some(login) = login.filter(|login| login.mount.is_some() || login.sid.is_some()) {
-        return streams.of(login);
+        return streams.of(login, context.is_taken);
     }
     let sid = parameters.get("sid").and_then(|sid| sid.parse().ok());
     let named = sid.and_then(|sid| streams.numbered(sid)).cloned();

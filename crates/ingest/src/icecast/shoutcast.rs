@@ -42,12 +42,16 @@ impl ShoutcastStreams {
     ///
     /// # Errors
     /// What it names cannot be published.
-    pub fn of(&self, login: &ShoutcastLogin) -> Result<StreamName, Error> {
+    pub fn of(
+        &self,
+        login: &ShoutcastLogin,
+        is_taken: fn(&StreamName) -> bool,
+    ) -> Result<StreamName, Error> {
         if let Some(mount) = &login.mount {
-            return crate::name(mount);
+            return crate::name(mount, is_taken);
         }
         let numbered = login.sid.and_then(|sid| self.numbered(sid));
-        crate::name(numbered.unwrap_or(&self.usual).as_str())
+        crate::name(numbered.unwrap_or(&self.usual).as_str(), is_taken)
     }
 
     /// The stream that has this number.

@@ -75,7 +75,7 @@ async fn decide(
     request: &Request,
 ) -> Answer {
     let path = &request.path;
-    let stream = admission::name(&path.name).map_err(|error| Refused {
+    let stream = admission::name(&path.name, context.is_taken).map_err(|error| Refused {
         error,
         stream: None,
     })?;

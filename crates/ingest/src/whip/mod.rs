@@ -166,7 +166,7 @@ pub async fn permit(
 ) -> Result<Authorized<Publish>, Error> {
     let asked = async {
         // The route knows names, but not which of them are the server's own.
-        admission::name(request.stream.as_str())?;
+        admission::name(request.stream.as_str(), context.is_taken)?;
         Ok(context.gate.publish(request).await?)
     };
     let (peer, agent) = (request.peer, request.agent);

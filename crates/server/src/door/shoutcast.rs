@@ -48,7 +48,11 @@ pub(super) async fn serve(
         return front.counts.reject(reason, peer);
     }
     let source = ShoutcastSource {
-        name: front.ingest.settings.shoutcast.of(&login),
+        name: front
+            .ingest
+            .settings
+            .shoutcast
+            .of(&login, front.ingest.is_taken),
         login,
         early: received.freeze(),
         peer,

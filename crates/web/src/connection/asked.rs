@@ -7,6 +7,8 @@ use http1::{Head, Status, Version};
 use reports::access::{AccessLine, request_line};
 
 use crate::front_door::FrontDoor;
+use crate::page::Page;
+use crate::reply::Reply;
 
 /// See the module's description.
 pub(super) struct Asked {
@@ -29,6 +31,21 @@ impl Asked {
             referer: header("referer"),
             agent: header("user-agent"),
             ..Self::nothing(peer)
+        }
+    }
+
+    /// For a page. The names of sessions stay out of the log.
+    pub(super) fn of_page(page: &Page, head: &Head, peer: SocketAddr) -> Self {
+        let asked = Self::by(head, peer);
+        match page {
+            Page::Rtc(address) => {
+                let (method, version) = (head.method(), words(head.version()));
+                Self {
+                    request: request_line(method, &address.loggable(), version),
+                    ..asked
+                }
+            }
+            _ => asked,
         }
     }
 
@@ -57,6 +74,14 @@ impl Asked {
         let head = answer.windows(4).position(|end| end == b"\r\n\r\n");
         let body = head.map_or(0, |end| answer.len() - end - 4);
         self.log_code(front, code.unwrap_or_default(), body);
+    }
+
+    /// The line of a page. A listener has its own when it has left, and viewers over HLS have none.
+    pub(super) fn log_page(&self, front: &FrontDoor, page: &Page, reply: &Reply) {
+        if reply.listener.is_none() && !matches!(page, Page::Hls(..)) {
+            let bytes = reply.length().unwrap_or_default();
+            self.log_code(front, reply.status.as_u16(), bytes as usize);
+        }
     }
 
     pub(super) fn log_code(&self, front: &FrontDoor, status: u16, bytes: usize) {

@@ -6,10 +6,10 @@
 use std::io;
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
 use egress_hls::Resource;
 use egress_hls::threads::{Carried, RequestThreads, Site};
 use fanout::Registry;
+use http::HeaderMap;
 use limits::host;
 use media::StreamName;
 use tokio::net::TcpStream;

@@ -1,23 +1,19 @@
-//! Between HTTP/1 on a connection and the service that answers page requests: requests in the types of the
-//! `http` crate, and responses as bytes.
+//! Answers over HTTP/1 as bytes.
 
 use std::io;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::request::Request;
-use axum::http::uri::{PathAndQuery, Uri};
-use axum::http::{self, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
 use bytes::{Buf, Bytes};
+use fanout::gate::Revocation;
+use http::{StatusCode, header};
 use http_body_util::BodyExt;
-use http1::{Head, HttpDate, Version};
-use hyper::body::Body as _;
+use http1::{HttpDate, Version};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::pages::{IsListener, Sendable};
+use crate::pages::Sendable;
+use crate::reply::Reply;
 
 /// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
 /// goes on.
@@ -26,40 +22,6 @@ pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
 /// For a body to end by itself when its listener may hear no more. After that it waits for its client, which may take
 /// nothing, and the connection is cut.
 const CUT_AFTER: Duration = Duration::from_secs(1);
-
-/// The request that a head and its body make.
-///
-/// # Errors
-/// When the head is not valid for the `http` crate.
-pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
-    let target = PathAndQuery::try_from(match head.origin_form() {
-        // From the absolute form, which may have no path.
-        b"" => b"/",
-        origin => origin,
-    });
-    let target = target.map_err(|_| http1::Error::TargetMalformed)?;
-    let method = Method::from_bytes(head.method().as_bytes());
-    let mut request = Request::new(body);
-    *request.method_mut() = method.map_err(|_| http1::Error::RequestLineMalformed)?;
-    *request.uri_mut() = Uri::from(target);
-    *request.version_mut() = match head.version() {
-        Version::Http2 => http::Version::HTTP_2,
-        Version::Http11 => http::Version::HTTP_11,
-        Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => {
-            http::Version::HTTP_10
-        }
-    };
-    let headers = request.headers_mut();
-    for (name, value) in head.headers() {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        let value = HeaderValue::from_bytes(value.as_bytes());
-        let (Ok(name), Ok(value)) = (name, value) else {
-            return Err(http1::Error::HeaderMalformed);
-        };
-        headers.append(name, value);
-    }
-    Ok(request)
-}
 
 /// What decides about an answer besides the response itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -88,13 +50,13 @@ enum Framing {
 }
 
 impl Framing {
-    fn of(response: &Response, terms: Terms) -> Self {
-        let status = response.status();
+    fn of(reply: &Reply, terms: Terms) -> Self {
+        let status = reply.status;
         let is_bare = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         if terms.is_head || is_bare || status.is_informational() {
             return Self::None;
         }
-        match response.body().size_hint().exact() {
+        match reply.length() {
             Some(length) => Self::Length(length),
             None if terms.version == Version::Http11 => Self::Chunked,
             None => Self::Close,
@@ -108,14 +70,14 @@ impl Framing {
 /// When the client is gone, or the body broke off: the connection cannot be used any more.
 pub(super) async fn write<S: AsyncWrite + Unpin>(
     socket: &mut S,
-    response: Response,
+    reply: Reply,
     terms: Terms,
     now: HttpDate,
 ) -> io::Result<bool> {
-    let framing = Framing::of(&response, terms);
+    let framing = Framing::of(&reply, terms);
     let persists = terms.persists && framing != Framing::Close;
-    let mut head = Bytes::from(head(&response, framing, Terms { persists, ..terms }, now));
-    let mut body = response.into_body();
+    let mut head = Bytes::from(head(&reply, framing, Terms { persists, ..terms }, now));
+    let mut body = reply.body;
     let mut left = match framing {
         Framing::None => {
             socket.write_all(&head).await?;
@@ -126,7 +88,7 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
         Framing::Chunked | Framing::Close => None,
     };
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
+        let Ok(data) = frame?.into_data() else {
             continue;
         };
         if data.is_empty() {
@@ -166,9 +128,9 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
 /// As `written`, or when it was cut off.
 pub(super) async fn until_over<T>(
     written: impl Future<Output = io::Result<T>>,
-    listener: Option<IsListener>,
+    listener: Option<Revocation>,
 ) -> io::Result<T> {
-    let Some(IsListener(end)) = listener else {
+    let Some(end) = listener else {
         return written.await;
     };
     let over = async {
@@ -187,14 +149,14 @@ pub(super) async fn until_over<T>(
 /// When the client is gone or takes nothing, may hear no more, or the file cannot be read.
 pub(super) async fn write_file(
     socket: &mut TcpStream,
-    response: Response,
+    reply: Reply,
     sendable: Sendable,
     terms: Terms,
     now: HttpDate,
 ) -> io::Result<bool> {
-    let framing = Framing::of(&response, terms);
+    let framing = Framing::of(&reply, terms);
     let persists = terms.persists && framing != Framing::Close;
-    let head = head(&response, framing, Terms { persists, ..terms }, now);
+    let head = head(&reply, framing, Terms { persists, ..terms }, now);
     timeout(PIECE_TIMEOUT, socket.write_all(&head)).await??;
     if framing != Framing::None {
         let ended = sendable.ended();
@@ -204,17 +166,17 @@ pub(super) async fn write_file(
         }
     }
     // Its body holds what its client was admitted with.
-    drop(response);
+    drop(reply);
     Ok(persists)
 }
 
 /// The head of an answer. The headers about the body's length are decided here.
-fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
+fn head(reply: &Reply, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
     let version = match terms.version {
         Version::Http11 | Version::Http2 => "HTTP/1.1",
         Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => "HTTP/1.0",
     };
-    let status = response.status();
+    let status = reply.status;
     let reason = status.canonical_reason().unwrap_or_default();
     let mut out = format!("{version} {} {reason}\r\ndate: {now}\r\n", status.as_u16()).into_bytes();
     match (terms.version, terms.persists) {
@@ -232,7 +194,7 @@ fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> V
     // For HEAD the length is the service's (RFC 9110 §8.6); 204 has none.
     let tells_length =
         terms.is_head && framing == Framing::None && status != StatusCode::NO_CONTENT;
-    for (name, value) in response.headers() {
+    for (name, value) in &reply.headers {
         let is_ours = match *name {
             header::CONTENT_LENGTH => !tells_length,
             header::CONNECTION | header::DATE | header::TRANSFER_ENCODING => true,
@@ -251,8 +213,7 @@ fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> V
 
 #[cfg(test)]
 mod tests {
-    use axum::response::IntoResponse;
-    use fanout::gate::Revocation;
+    use http::HeaderName;
     use http_body_util::Channel;
 
     use super::*;
@@ -264,9 +225,9 @@ mod tests {
         lasts: false,
     };
 
-    async fn written(response: Response, terms: Terms) -> (String, io::Result<bool>) {
+    async fn written(reply: Reply, terms: Terms) -> (String, io::Result<bool>) {
         let mut out = Vec::new();
-        let outcome = write(&mut out, response, terms, HttpDate(784_111_777)).await;
+        let outcome = write(&mut out, reply, terms, HttpDate(784_111_777)).await;
         let text = String::from_utf8(out).expect("text");
         let date = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
         assert!(text.contains(date), "{text}");
@@ -274,18 +235,22 @@ mod tests {
     }
 
     /// A body whose length is not known before its end.
-    async fn streamed(pieces: &[&'static str]) -> Response {
+    async fn streamed(pieces: &[&'static str]) -> Reply {
         let (mut sender, channel) = Channel::<_, io::Error>::new(pieces.len().max(1));
         for piece in pieces {
             let data = Bytes::from_static(piece.as_bytes());
             sender.send_data(data).await.expect("room");
         }
-        Response::new(Body::new(channel))
+        Reply::of(StatusCode::OK, channel)
     }
 
     #[tokio::test]
     async fn the_end_of_a_body_is_told_as_the_client_understands() {
-        let plain = || ([("x-a", "b"), ("connection", "x")], "words").into_response();
+        let plain = || {
+            Reply::text(StatusCode::OK, "words")
+                .with(HeaderName::from_static("x-a"), "b")
+                .with(header::CONNECTION, "x")
+        };
         let type_ = "content-type: text/plain; charset=utf-8\r\nx-a: b\r\n\r\n";
         let (text, outcome) = written(plain(), TERMS).await;
         let expected = format!("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n{type_}words");
@@ -329,13 +294,13 @@ mod tests {
             is_head: true,
             ..TERMS
         };
-        let head = ([(header::CONTENT_LENGTH, "5")], "").into_response();
+        let head = Reply::new(StatusCode::OK).with(header::CONTENT_LENGTH, "5");
         let (text, _) = written(head, terms).await;
         assert!(text.contains("\r\ncontent-length: 5\r\n") && text.ends_with("\r\n\r\n"));
         for status in [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED] {
             for is_head in [false, true] {
-                let response = (status, "never seen").into_response();
-                let (text, outcome) = written(response, Terms { is_head, ..TERMS }).await;
+                let reply = Reply::text(status, "never seen");
+                let (text, outcome) = written(reply, Terms { is_head, ..TERMS }).await;
                 assert!(text.ends_with("\r\n\r\n"), "{text}");
                 assert!(!text.contains("content-length: 10"), "{text}");
                 assert!(outcome.expect("written"));
@@ -346,14 +311,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_may_hear_no_more_is_cut_off_though_it_takes_nothing() {
         let (mut near, _far) = tokio::io::duplex(64);
-        let body = "a".repeat(1_000).into_response();
+        let body = Reply::text(StatusCode::OK, "a".repeat(1_000));
         let terms = Terms {
             lasts: true,
             ..TERMS
         };
         let end = Revocation::default();
         let written = write(&mut near, body, terms, HttpDate(0));
-        let written = until_over(written, Some(IsListener(end.clone())));
+        let written = until_over(written, Some(end.clone()));
         let revoked = async {
             sleep(PIECE_TIMEOUT / 2).await;
             end.revoke();
@@ -372,33 +337,9 @@ mod tests {
     async fn a_body_that_breaks_off_ends_the_connection() {
         let (sender, channel) = Channel::<Bytes, _>::new(1);
         sender.abort(io::Error::other("broken"));
-        let response = Response::new(Body::new(channel));
+        let reply = Reply::of(StatusCode::OK, channel);
         let mut out = Vec::new();
-        let outcome = write(&mut out, response, TERMS, HttpDate(0)).await;
+        let outcome = write(&mut out, reply, TERMS, HttpDate(0)).await;
         assert!(outcome.is_err(), "{}", out.escape_ascii());
-    }
-
-    #[test]
-    fn requests_keep_what_the_client_said() {
-        let head = |text: &str| {
-            let (head, _) = http1::HeadReader::default()
-                .push(text.as_bytes())
-                .expect("a head")
-                .expect("a whole head");
-            head
-        };
-        let text = "PATCH http://h:1/a%20b?c=d HTTP/1.1\r\nHost: h:1\r\nX-A: 1\r\nx-a: ä\r\n\r\n";
-        let made = request(&head(text), Body::from("body")).expect("a request");
-        assert_eq!(made.method(), Method::PATCH);
-        assert_eq!(made.uri(), "/a%20b?c=d");
-        assert_eq!(made.headers().get_all("x-a").iter().count(), 2);
-        assert_eq!(made.body().size_hint().exact(), Some(4));
-        let made = request(&head("GET http://h HTTP/1.0\r\n\r\n"), Body::empty());
-        assert_eq!(made.expect("a request").uri(), "/");
-        for target in ["/<script>", "x", "/a b"] {
-            let head = head(&format!("GET {target} HTTP/1.0\r\n\r\n"));
-            let refused = request(&head, Body::empty()).map(drop);
-            assert_eq!(refused, Err(http1::Error::TargetMalformed), "{target}");
-        }
     }
 }

@@ -19,11 +19,11 @@ use super::Asked;
 use super::exchange::{self, Terms};
 use super::refusal::{refuse, refuse_malformed, say};
 use crate::front_door::FrontDoor;
-use crate::head;
 use crate::listen::{self, Outcome, Target};
-use crate::operators;
-use crate::pages::{add_common, base, watch};
+use crate::pages::{add_common, watch};
+use crate::request::Request;
 use crate::visitor::Visitor;
+use crate::{head, refusal};
 
 /// The longest form that can set a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;
@@ -173,20 +173,14 @@ impl<S: LiveTransport> Live<'_, S> {
     pub(super) async fn watch(mut self, visitor: Visitor) {
         let asked = Asked::by(&self.head, self.remote.peer);
         let front = self.front;
-        let request = match exchange::request(&self.head, axum::body::Body::empty()) {
+        let request = match Request::of(front, visitor, self.handover.clone(), &self.head) {
             Ok(request) => request,
             Err(error) => return refuse_malformed(front, self.socket, &asked, error).await,
         };
-        let headers = request.headers();
-        let password = operators::password(headers);
-        if let Err(denied) = front
-            .gate
-            .administer(self.remote.peer.ip(), password.as_deref())
-            .await
-        {
-            let mut response = operators::refusal(denied);
-            asked.log_code(front, response.status().as_u16(), 0);
-            add_common(response.headers_mut(), &front.config.http.server_header);
+        if let Err(denied) = request.administer(None).await {
+            let mut reply = refusal::not_the_operator(denied);
+            asked.log_code(front, reply.status.as_u16(), 0);
+            add_common(&mut reply.headers, &front.config.http.server_header);
             let terms = Terms {
                 version: self.head.version(),
                 is_head: false,
@@ -196,9 +190,7 @@ impl<S: LiveTransport> Live<'_, S> {
             let mut answer = Vec::new();
             let now = HttpDate::from(SystemTime::now());
             // Writing to memory does not fail.
-            exchange::write(&mut answer, response, terms, now)
-                .await
-                .ok();
+            exchange::write(&mut answer, reply, terms, now).await.ok();
             return head::answer(self.socket, &answer).await;
         }
         let Some(watching) = front.pages.watchers.enter() else {
@@ -214,7 +206,7 @@ impl<S: LiveTransport> Live<'_, S> {
         };
         self.handover.permit().settle();
         asked.log(front, Status::OK, 0);
-        let base = base(front.config.http.base_url.as_ref(), visitor, headers);
+        let base = request.base();
         if let Err(error) = watch(front, &base, &mut self.socket, watching).await {
             tracing::debug!(peer = %self.remote.peer, %error, "a client of STATS ended");
         }

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!   ┌► (idle) ─► head ─► Route ─┬─ listener, source, title ─► the socket is handed over, the loop ends
-//!   │                           └─ page, WHIP, WHEP ─► body ─► service ─► answer ─┐
+//!   │                           └─ page, WHIP, WHEP ─► body ─► Request ─► Reply ──┐
 //!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
 //! ```
 //!
 //! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. After a request that is refused as
 //!   malformed, that does not conform to HTTP, or by which a source begins, nothing is read. One that asks for TLS is
-//!   served within TLS ([`upgrade`]).
+//!   served within TLS (`upgrade`).
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
 //!   ([`ConnectionPermit::rest`](limits::ConnectionPermit::rest)), and ends when the server shuts down.
 //! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
-//!   and as the service gets it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
+//!   and as pages get it, and a body of `KEPT_BYTES_MAX`: less than 256 KiB.
 
 mod asked;
 mod carried;
@@ -27,10 +27,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use axum::http::StatusCode;
-use axum::response::Response;
 use config::ClientHeader;
 use fanout::gate::Country;
+use http::{Method, StatusCode};
 use http1::{Body, Head, HttpDate, Status, Version};
 use net::holdings::{Held, Kind};
 use rustls::ServerConfig;
@@ -50,7 +49,10 @@ use crate::front_door::FrontDoor;
 use crate::head::{Inbox, NoBody, NoHead, Taken};
 use crate::page::Page;
 use crate::pages;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::route::Route;
+use crate::signalling::BODY_BYTES_MAX;
 use crate::visitor::Visitor;
 use limits::Rejected;
 use limits::{ConnectionPermit, Handover};
@@ -71,7 +73,10 @@ const LIFETIME: Duration = Duration::from_secs(3_600);
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
-const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
+const KEPT_BYTES_MAX: usize = BODY_BYTES_MAX + 1;
+
+/// Told of an answer that took longer than [`PAGE_TIMEOUT`].
+const NOT_IN_TIME: &str = "The answer was not there in time.";
 
 /// Serves a connection.
 pub async fn serve<S: LiveTransport>(
@@ -288,7 +293,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
     /// Answers a request that leaves the connection for the next one.
     async fn page(mut self, page: Page, head: Head, visitor: Visitor) -> Option<Self> {
-        let (front, asked) = (self.front, Asked::by(&head, visitor.peer));
+        let (front, asked) = (self.front, Asked::of_page(&page, &head, visitor.peer));
         let body = match timeout(PAGE_TIMEOUT, self.body(&page, &head)).await {
             Ok(Ok(body)) => body,
             Ok(Err(NoBody::Malformed(error))) => {
@@ -306,55 +311,49 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 return None;
             }
         };
-        // Once more as the service takes it.
+        // Once more as pages take it.
         self.held.set(2 * head.footprint() + body.kept.capacity());
-        let request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
+        let request = match Request::of(front, visitor, self.handover.clone(), &head) {
             Ok(request) => request,
             Err(error) => {
                 refuse_malformed(front, self.socket, &asked, error).await;
                 return None;
             }
         };
+        let request = Request {
+            body: body.kept,
+            ..request
+        };
         let terms = Terms {
             version: head.version(),
-            is_head: head.method() == "HEAD",
+            is_head: request.is_head(),
             persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
             lasts: page.lasts(),
         };
         if let Page::Hls(stream, resource) = &page
-            && head.method() == "GET"
+            && request.method == Method::GET
         {
-            let wanted = (stream, resource);
-            let query = request.uri().query().unwrap_or_default();
-            let answer = pages::answer_directly(front, visitor, wanted, request.headers(), query);
-            let response = self.unless_gone(answer).await?;
-            let is_viewer = response.status() == StatusCode::OK && !visitor.is_proxied;
-            let next = self.answer(response, terms).await?;
+            let answer = pages::answer_directly(&request, (stream, resource));
+            let reply = self.unless_gone(answer).await?;
+            let is_viewer = reply.status == StatusCode::OK && !visitor.is_proxied;
+            let next = self.answer(reply, terms).await?;
             return match is_viewer {
                 true => next.be_carried().await,
                 false => Some(next),
             };
         }
-        let may_wait = page.may_wait();
-        let response = pages::respond(front, page, visitor, self.handover.clone(), request);
-        let response = timeout(PAGE_TIMEOUT, response);
-        let response = match may_wait {
-            true => self.unless_gone(response).await?,
-            false => response.await,
+        let reply = timeout(PAGE_TIMEOUT, pages::respond(&request, &page));
+        let reply = match page.may_wait() {
+            true => self.unless_gone(reply).await?,
+            false => reply.await,
         };
-        let Ok(response) = response else {
-            let text = "The answer was not there in time.";
-            say(
-                front,
-                self.socket,
-                &asked,
-                Status::SERVICE_UNAVAILABLE,
-                text,
-            )
-            .await;
+        let Ok(reply) = reply else {
+            let status = Status::SERVICE_UNAVAILABLE;
+            say(front, self.socket, &asked, status, NOT_IN_TIME).await;
             return None;
         };
-        self.answer(response, terms).await
+        asked.log_page(front, &page, &reply);
+        self.answer(reply, terms).await
     }
 
     /// Waits for an answer, unless the client leaves meanwhile: then what was held for it is released. `None` when it
@@ -393,7 +392,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             sent.map_err(|_| NoBody::Cut)?;
             self.socket.flush().await.map_err(|_| NoBody::Cut)?;
         }
-        let kept_max = if page.reads_body() { BODY_BYTES_MAX } else { 0 };
+        let kept_max = if page.reads_body() { KEPT_BYTES_MAX } else { 0 };
         let held = &mut self.held;
         let count = |bytes| held.set(head.footprint() + bytes);
         inbox
@@ -401,16 +400,15 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             .await
     }
 
-    async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {
+    async fn answer(mut self, mut reply: Reply, terms: Terms) -> Option<Self> {
         let now = HttpDate::from(SystemTime::now());
-        let listener = response.extensions_mut().remove::<pages::IsListener>();
-        let sendable = response.extensions_mut().remove::<pages::Sendable>();
-        let written = match (sendable, self.socket.plain()) {
-            (Some(sendable), Some(socket)) if terms.lasts => {
-                Ok(exchange::write_file(socket, response, sendable, terms, now).await)
+        let (listener, file) = (reply.listener.take(), reply.file.take());
+        let written = match (file, self.socket.plain()) {
+            (Some(file), Some(socket)) if terms.lasts => {
+                Ok(exchange::write_file(socket, reply, file, terms, now).await)
             }
             _ => {
-                let written = exchange::write(&mut self.socket, response, terms, now);
+                let written = exchange::write(&mut self.socket, reply, terms, now);
                 match terms.lasts {
                     true => Ok(exchange::until_over(written, listener).await),
                     false => timeout(PAGE_TIMEOUT, written).await,

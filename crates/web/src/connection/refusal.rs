@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use super::{Asked, LiveTransport};
 use crate::front_door::FrontDoor;
 use crate::head::{self, NoHead};
-use crate::rejected::status_of;
+use crate::refusal::status_of_limit;
 
 /// The answer to a source of SHOUTcast v1 instead of `OK2`.
 const SHOUTCAST: &[u8] =
@@ -18,7 +18,7 @@ const SHOUTCAST: &[u8] =
 /// Answers a connection beyond the limits, without waiting for it. The answer may be lost.
 pub fn refuse_unread(front: &FrontDoor, socket: &TcpStream, reason: Rejected) {
     let words = reason.to_string();
-    let answer = plain(front, Version::Http11, status_of(reason), &words);
+    let answer = plain(front, Version::Http11, status_of_limit(reason), &words);
     if let Err(error) = socket.try_write(&answer) {
         tracing::debug!(%error, "a refusal could not be written");
     }
@@ -32,7 +32,12 @@ pub(super) async fn refuse<S: LiveTransport>(
     reason: Rejected,
 ) {
     front.counts.reject(reason, asked.peer);
-    let bytes = plain(front, asked.version, status_of(reason), &reason.to_string());
+    let bytes = plain(
+        front,
+        asked.version,
+        status_of_limit(reason),
+        &reason.to_string(),
+    );
     asked.log_answer(front, &bytes);
     head::answer(socket, &bytes).await;
 }

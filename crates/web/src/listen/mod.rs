@@ -29,4 +29,4 @@ mod tests;
 
 pub use address::{Address, Target, addresses};
 pub use intro::{INTRO_BYTES_MAX, Intro, NoIntro};
-pub use serve::{Context, Intros, LiveBody, Outcome, Overflow, Reply, reply, serve};
+pub use serve::{Context, Intros, LiveBody, LiveReply, Outcome, Overflow, reply, serve};

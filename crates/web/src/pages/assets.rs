@@ -6,17 +6,16 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use crate::routes::{Endpoint, Surface};
+use crate::reply::Reply;
 
 /// Revalidated each time, by its tag: a new version of the server takes effect at once.
 const CACHING: &str = "public, no-cache";
 
 /// One file.
-struct Asset {
+pub struct Asset {
     content_type: &'static str,
     bytes: &'static [u8],
     tag: LazyLock<String>,
@@ -28,37 +27,6 @@ struct Asset {
 struct Packed {
     bytes: &'static [u8],
     tag: LazyLock<String>,
-}
-
-/// Each file and its address.
-static ALL: [(Endpoint, &Asset); 12] = [
-    (Endpoint::Favicon, &ICON),
-    (Endpoint::Icon, &ICON),
-    (Endpoint::Component, &COMPONENT),
-    (Endpoint::ListScript, &LIST),
-    (Endpoint::Script, &SCRIPT),
-    (Endpoint::FlvLibrary, &FLV_LIBRARY),
-    (Endpoint::HlsLibrary, &HLS_LIBRARY),
-    (Endpoint::Style, &STYLE),
-    (Endpoint::PublishScript, &PUBLISH),
-    (Endpoint::OperatorScript, &OPERATOR),
-    (Endpoint::OperatorStyle, &STYLE),
-    (Endpoint::OperatorIcon, &ICON),
-];
-
-/// The row of a file of the public pages, by its path.
-pub(crate) fn at(path: &str) -> Option<Endpoint> {
-    let is_there = |row: &Endpoint| row.surface() == Surface::Page && row.path() == path;
-    let found = ALL.iter().find(|(endpoint, _)| is_there(endpoint));
-    found.map(|(endpoint, _)| *endpoint)
-}
-
-/// The file of a row.
-pub(super) fn answer(row: Endpoint, headers: &HeaderMap) -> Response {
-    match ALL.iter().find(|(endpoint, _)| *endpoint == row) {
-        Some((_, asset)) => asset.answer(headers),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
 }
 
 macro_rules! asset {
@@ -73,7 +41,7 @@ macro_rules! asset {
     };
     (@ $(#[$doc:meta])* $name:ident, $content_type:literal, $path:literal, $packed:expr) => {
         $(#[$doc])*
-        static $name: Asset = Asset {
+        pub static $name: Asset = Asset {
             content_type: $content_type,
             bytes: include_bytes!($path),
             tag: LazyLock::new(|| tag($name.bytes)),
@@ -124,40 +92,25 @@ asset!(
 
 impl Asset {
     /// The file, or 304 if the client already has it.
-    fn answer(&'static self, headers: &HeaderMap) -> Response {
-        let takes_gzip = http1::accepts_coding(lines(headers, header::ACCEPT_ENCODING), "gzip");
+    pub fn answer(&'static self, headers: &HeaderMap) -> Reply {
+        let accepted = headers.get_all(header::ACCEPT_ENCODING).into_iter();
+        let accepted = accepted.filter_map(|line| line.to_str().ok());
+        let takes_gzip = http1::accepts_coding(accepted, "gzip");
         let packed = self.packed.as_ref().filter(|_| takes_gzip);
         let (bytes, tag) = match packed {
             Some(packed) => (packed.bytes, packed.tag.as_str()),
             None => (self.bytes, self.tag.as_str()),
         };
-        let common = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHING)];
-        let mut response = if is_known(headers, tag) {
-            (StatusCode::NOT_MODIFIED, common).into_response()
-        } else {
-            let content_type = [(header::CONTENT_TYPE, self.content_type)];
-            (common, content_type, bytes).into_response()
-        };
-        let more = response.headers_mut();
+        let mut reply = Reply::full(StatusCode::OK, self.content_type, bytes);
+        reply = reply.versioned(tag, CACHING, headers);
         if self.packed.is_some() {
-            more.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            reply = reply.with(header::VARY, "Accept-Encoding");
         }
-        if packed.is_some() {
-            more.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        match packed {
+            Some(_) => reply.with(header::CONTENT_ENCODING, "gzip"),
+            None => reply,
         }
-        response
     }
-}
-
-/// Whether the client has the version of a tag.
-pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    http1::has_version(lines(headers, header::IF_NONE_MATCH), tag)
-}
-
-/// The values of a header that are text.
-fn lines(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
-    let lines = headers.get_all(name).into_iter();
-    lines.filter_map(|line| line.to_str().ok())
 }
 
 /// The tag of a version: its digest.
@@ -240,11 +193,11 @@ mod tests {
     #[test]
     fn a_known_file_is_not_sent_again() {
         let mut headers = HeaderMap::new();
-        assert_eq!(SCRIPT.answer(&headers).status(), StatusCode::OK);
+        assert_eq!(SCRIPT.answer(&headers).status, StatusCode::OK);
         let tags = format!("\"other\", {}", *SCRIPT.tag);
         headers.insert(header::IF_NONE_MATCH, tags.parse().expect("a header value"));
-        assert_eq!(SCRIPT.answer(&headers).status(), StatusCode::NOT_MODIFIED);
-        assert_eq!(STYLE.answer(&headers).status(), StatusCode::OK);
+        assert_eq!(SCRIPT.answer(&headers).status, StatusCode::NOT_MODIFIED);
+        assert_eq!(STYLE.answer(&headers).status, StatusCode::OK);
     }
 
     #[test]
@@ -258,11 +211,14 @@ mod tests {
             ("", false),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
+            headers.insert(
+                header::ACCEPT_ENCODING,
+                sent.parse().expect("a header value"),
+            );
             let answer = FLV_LIBRARY.answer(&headers);
-            let coding = answer.headers().get(header::CONTENT_ENCODING);
+            let coding = answer.headers.get(header::CONTENT_ENCODING);
             assert_eq!(coding.is_some(), expected, "{sent:?}");
-            assert_eq!(answer.headers()[header::VARY], "Accept-Encoding");
+            assert_eq!(answer.headers[header::VARY], "Accept-Encoding");
         }
     }
 }

@@ -4,8 +4,8 @@
 //! ignored otherwise. Links of the pages do not need this address: they are relative, so that they also work
 //! behind a proxy that sends no headers.
 
-use axum::http::{HeaderMap, header};
 use config::{BaseUrl, base_url};
+use http::{HeaderMap, header};
 
 use crate::visitor::Visitor;
 
@@ -65,7 +65,7 @@ pub(super) fn way_up(path: &str) -> String {
 mod tests {
     use std::net::SocketAddr;
 
-    use axum::http::{HeaderName, HeaderValue};
+    use http::{HeaderName, HeaderValue};
 
     use super::*;
 

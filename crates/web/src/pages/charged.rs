@@ -1,40 +1,40 @@
 //! A page's answer as its client has it made for it: charged to its address until its socket has taken it.
 
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use limits::Rejected;
 use net::holdings::{Held, Kind};
 
-use super::playbacks::Refused;
-use crate::front_door::FrontDoor;
 use crate::page::Page;
-use crate::visitor::Visitor;
+use crate::refusal;
+use crate::reply::{Body, Reply};
+use crate::request::Request;
 
 /// Charges an answer whose text is in memory for its client alone, or refuses it if its address has its share.
-pub(super) fn charge(
-    front: &FrontDoor,
-    visitor: Visitor,
-    page: &Page,
-    response: Response,
-) -> Response {
+pub(super) fn charge(request: &Request<'_>, page: &Page, reply: Reply) -> Reply {
     // What lasts is read as it is sent, a script is there for all, and HLS charges its own.
-    if page.lasts() || matches!(page, Page::Asset(_) | Page::Hls(..)) {
-        return response;
-    }
-    let bytes = response.body().size_hint().exact().unwrap_or_default();
-    if bytes == 0 {
-        return response;
+    let is_asset = matches!(page, Page::Row(row, _) if row.is_asset());
+    let bytes = reply.length().unwrap_or_default();
+    if page.lasts() || is_asset || matches!(page, Page::Hls(..)) || bytes == 0 {
+        return reply;
     }
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let address = visitor.peer.ip();
-    match front.holdings.take(Kind::Answers, address, bytes) {
-        Some(held) => response.map(|body| Body::new(Charged { body, held })),
-        None => Refused::Rejected(Rejected::Holdings).answer(&front.admission, visitor),
+    let (front, peer) = (request.front, request.visitor.peer);
+    match front.holdings.take(Kind::Answers, peer.ip(), bytes) {
+        Some(held) => Reply {
+            body: Charged {
+                body: reply.body,
+                held,
+            }
+            .boxed_unsync(),
+            ..reply
+        },
+        None => refusal::limited(Rejected::Holdings, &front.admission, peer),
     }
 }
 
@@ -46,12 +46,12 @@ struct Charged {
 
 impl HttpBody for Charged {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let next = Pin::new(&mut self.body).poll_frame(cx);
         next.map_ok(|frame| {
             frame.map_data(|data| {
@@ -74,7 +74,7 @@ impl HttpBody for Charged {
 mod tests {
     use std::net::IpAddr;
 
-    use http_body_util::BodyExt;
+    use http::StatusCode;
     use net::holdings::Holdings;
 
     use super::*;
@@ -84,7 +84,7 @@ mod tests {
         let account = Holdings::new(1 << 20);
         let here = IpAddr::from([192, 0, 2, 1]);
         let held = account.take(Kind::Answers, here, 5).expect("a share");
-        let body = Body::from("words");
+        let body = Reply::text(StatusCode::OK, "words").body;
         let mut charged = Charged { body, held };
         assert_eq!(charged.size_hint().exact(), Some(5));
         let piece = charged.frame().await.expect("a piece").expect("no error");

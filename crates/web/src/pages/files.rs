@@ -8,12 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use axum::body::Body;
-use axum::extract::Request;
-use axum::http::{Method, StatusCode};
-use axum::response::Response;
 use bytes::Bytes;
 use fanout::Guest;
+use http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use limits::Handover;
 use limits::Rejected;
@@ -21,98 +18,73 @@ use net::holdings::{Held, Kind};
 use vod::{Address, Answer, Count, Transfer};
 
 use super::lasting::Lasting;
-use super::permit;
-use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
-use crate::front_door::FrontDoor;
-use crate::visitor::Visitor;
+use super::playbacks::{Pass, Refused, Subject, Wanted};
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// Answers a request for a file.
-pub(super) async fn answer(
-    front: &FrontDoor,
-    visitor: Visitor,
-    handover: &Handover,
-    address: &Address,
-    request: Request,
-) -> Response {
-    let (headers, uri) = (request.headers(), request.uri());
+pub(super) async fn answer(request: &Request<'_>, address: &Address) -> Reply {
+    let front = request.front;
     let wanted = Wanted {
-        visitor,
-        headers,
-        uri,
-        is_head: request.method() == Method::HEAD,
+        request,
         stream: address.folder(),
         subject: Subject::File {
             name: address.name(),
             is_hls: address.is_hls(),
         },
     };
-    let pass = match front
-        .pages
-        .playbacks
-        .admit(&*front.gate, &front.admission, &wanted)
-        .await
-    {
+    let pass = match front.pages.playbacks.admit(&wanted).await {
         Ok(pass) => pass,
-        Err(refused) => return refused.answer(&front.admission, visitor),
+        Err(refused) => return refused.answer(request),
     };
     let asked = vod::Request {
         address,
-        is_head: wanted.is_head,
-        headers,
-        query: uri.query().unwrap_or_default(),
-        is_private: permit::is_private(&front.config, address.folder(), headers, uri),
+        is_head: request.is_head(),
+        headers: &request.headers,
+        query: request.query(),
+        is_private: request.is_private(address.folder()),
     };
     let answer = vod::answer(&front.files, asked).await;
-    send(front, handover, (&wanted, pass), answer)
+    send(&wanted, pass, answer)
 }
 
 /// Sends what there is to a client, which is a listener meanwhile.
-pub(super) fn send(
-    front: &FrontDoor,
-    handover: &Handover,
-    (wanted, pass): (&Wanted<'_>, Pass),
-    answer: Answer,
-) -> Response {
+pub(super) fn send(wanted: &Wanted<'_>, pass: Pass, answer: Answer) -> Reply {
     let Answer {
         status,
         headers,
         body,
     } = answer;
-    let address = wanted.visitor.peer.ip();
+    let request = wanted.request;
+    let (front, address) = (request.front, request.visitor.peer.ip());
     let Some(held) = front
         .holdings
         .take(Kind::Answers, address, body.in_memory())
     else {
-        return Refused::Rejected(Rejected::Holdings).answer(&front.admission, wanted.visitor);
+        return Refused::Rejected(Rejected::Holdings).answer(request);
     };
     let has_media = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
-    let guest = match has_media && !wanted.is_head {
-        true => match front.pages.playbacks.begin(&front.registry, pass, wanted) {
+    let guest = match has_media && !request.is_head() {
+        true => match front.pages.playbacks.begin(pass, wanted) {
             Ok(guest) => Some(guest),
-            Err(refused) => return refused.answer(&front.admission, wanted.visitor),
+            Err(refused) => return refused.answer(request),
         },
         false => None,
     };
-    let is_listener = guest.as_ref().map(|it| IsListener(it.ended().clone()));
     let sending = guest.clone().zip(body.transfer());
-    let mut response = Response::new(Body::new(FileBody {
+    let listener = guest.as_ref().map(|guest| guest.ended().clone());
+    let body = FileBody {
         body,
-        playback: guest.map(|guest| Playback::begin(handover, guest)),
+        playback: guest.map(|guest| Playback::begin(&request.handover, guest)),
         is_over: false,
         _held: held,
-    }));
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    if let Some(is_listener) = is_listener {
-        response.extensions_mut().insert(is_listener);
+    };
+    Reply {
+        headers,
+        listener,
+        file: sending.map(|(guest, transfer)| Sendable::new(transfer, guest)),
+        ..Reply::of(status, body)
     }
-    // For the connection, if the kernel can send it there.
-    if let Some((guest, transfer)) = sending {
-        response
-            .extensions_mut()
-            .insert(Sendable::new(transfer, guest));
-    }
-    response
 }
 
 /// A body that the kernel can send to a plain socket, for a listener.

@@ -5,33 +5,27 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use axum::body::Body;
-use axum::http::HeaderMap;
-use axum::response::Response;
 use bytes::Bytes;
 use egress_hls::{Answer, Resource, Rest};
 use hyper::body::{Frame, SizeHint};
 use media::StreamName;
 
 use super::finish;
-use crate::front_door::FrontDoor;
-use crate::visitor::Visitor;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// Answers a request for a playlist or a piece.
 pub(super) async fn answer(
-    front: &FrontDoor,
-    visitor: Visitor,
+    request: &Request<'_>,
     (stream, resource): (&StreamName, &Resource),
-    headers: &HeaderMap,
-    query: &str,
-) -> Response {
-    let request = egress_hls::Request {
+) -> Reply {
+    let asked = egress_hls::Request {
         stream,
         resource,
-        peer: visitor.peer,
-        country: visitor.country,
-        headers,
-        query,
+        peer: request.visitor.peer,
+        country: request.visitor.country,
+        headers: &request.headers,
+        query: request.query(),
     };
     let Answer {
         status,
@@ -39,29 +33,26 @@ pub(super) async fn answer(
         body,
         rest,
         ..
-    } = egress_hls::answer(&front.hls, request).await;
+    } = egress_hls::answer(&request.front.hls, asked).await;
     let pieces = Pieces {
         first: body.into(),
         rest,
     };
-    let mut response = Response::new(Body::new(pieces));
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response
+    Reply {
+        headers,
+        ..Reply::of(status, pieces)
+    }
 }
 
-/// The complete answer to a `GET` over HTTP/1, without the service that answers other pages: players ask for a part and
-/// a playlist twice a second, and what a service does for each request costs more than to find the piece.
-pub async fn answer_directly(
-    front: &FrontDoor,
-    visitor: Visitor,
+/// The complete answer to a `GET` over HTTP/1, without what is done for other pages: players ask for a part and a playlist
+/// twice a second, and that would cost more than to find the piece.
+pub(crate) async fn answer_directly(
+    request: &Request<'_>,
     wanted: (&StreamName, &Resource),
-    headers: &HeaderMap,
-    query: &str,
-) -> Response {
-    let mut response = answer(front, visitor, wanted, headers, query).await;
-    finish::complete(front, &mut response);
-    response
+) -> Reply {
+    let mut reply = answer(request, wanted).await;
+    finish::complete(request.front, &mut reply);
+    reply
 }
 
 /// A body of pieces, and of what follows them.

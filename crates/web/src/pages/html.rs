@@ -1,11 +1,76 @@
 //! Pages as text: their common parts, and the escaping of untrusted text.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use axum::http::StatusCode;
+use http::{StatusCode, header};
 use serde_json::Value;
 
 use super::base::way_up;
+use crate::reply::Reply;
+
+/// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
+/// named.
+macro_rules! policy {
+    ($($directive:literal),*) => {
+        concat!(
+            "default-src 'self'; media-src 'self' blob:; object-src 'none'"
+            $(, "; ", $directive)*
+        )
+    };
+}
+
+/// Where media is from, in each of them.
+const MEDIA: &str = "media-src 'self' blob:";
+
+pub(super) const POLICY: &str =
+    policy!("base-uri 'none'", "form-action 'none'", "frame-ancestors *");
+
+/// For the list: its search leads to itself.
+pub(super) const POLICY_LIST: &str =
+    policy!("base-uri 'none'", "form-action 'self'", "frame-ancestors *");
+
+/// For the player: a title may name its picture, which is anywhere.
+pub(super) const POLICY_PLAYER: &str = policy!(
+    "worker-src 'self' blob:",
+    "img-src 'self' http: https:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors *"
+);
+
+/// The same for frames: addresses in it are relative to the player page's.
+pub(super) const POLICY_EMBED: &str = policy!(
+    "worker-src 'self' blob:",
+    "img-src 'self' http: https:",
+    "base-uri 'self'",
+    "form-action 'none'",
+    "frame-ancestors *"
+);
+
+/// For a page that must not be framed, so that no other page can lead people to press its buttons.
+pub(super) const POLICY_UNFRAMED: &str = policy!(
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+);
+
+/// The policy of the player page: `media` is where else media may be from, the storage that has what it plays of the stream's
+/// recordings.
+pub(super) fn player_policy(media: Option<&str>) -> Cow<'static, str> {
+    let Some(origin) = media else {
+        return POLICY_PLAYER.into();
+    };
+    let media = format!("{MEDIA} {origin}");
+    POLICY_PLAYER.replacen(MEDIA, &media, 1).into()
+}
+
+/// A page as an answer.
+pub(super) fn answer(policy: &str, status: StatusCode, page: String) -> Reply {
+    Reply::full(status, "text/html; charset=utf-8", page)
+        .with(header::CONTENT_SECURITY_POLICY, policy)
+        .with(header::REFERRER_POLICY, "same-origin")
+}
 
 /// A page without its main part. Its links are relative, and so work under any path prefix.
 pub(super) struct Page {
@@ -108,11 +173,11 @@ impl Page {
 }
 
 /// The page for an address that has none.
-pub(super) fn nothing_here(path: &str, why: &str) -> (StatusCode, String) {
+pub(super) fn nothing_here(path: &str, why: &str) -> Reply {
     let page = Page::new(path, "Not found");
     let (why, up) = (escape(why), &page.up);
     let main = format!("<h1>Not found</h1>\n<p>{why} <a href=\"{up}\">All live streams</a></p>\n");
-    (StatusCode::NOT_FOUND, page.render(&main))
+    answer(POLICY, StatusCode::NOT_FOUND, page.render(&main))
 }
 
 /// JSON that cannot close the element around it, whatever its strings contain.

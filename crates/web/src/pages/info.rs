@@ -8,9 +8,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::Json;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use egress_hls::Quality;
 use fanout::{DerivedOffer, Info, PictureOrder, Stream};
 use media::{Codec, Framing, StreamName, Title};
@@ -21,13 +18,15 @@ use tokio::time::{sleep, timeout};
 use super::presentation::{Presentation, labels};
 use crate::front_door::FrontDoor;
 use crate::listen;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::signalling::Way;
 
 /// What the address of a picture ends with.
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
 
 /// The parameter of a request that waits for the stream.
-pub(super) const WAITS: &str = "live";
+const WAITS: &str = "live";
 
 /// How long it waits: less than pages are given to be answered, and than proxies wait (a minute is usual).
 const WAIT_MAX: Duration = Duration::from_secs(20);
@@ -36,7 +35,7 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 const MEDIA_LOOK: Duration = Duration::from_millis(100);
 
 /// Waits until what the name stands for is live, for [`WAIT_MAX`].
-pub(super) async fn wait(front: &FrontDoor, name: &StreamName) {
+async fn wait(front: &FrontDoor, name: &StreamName) {
     let live = async {
         loop {
             publisher(front, name).await;
@@ -70,12 +69,13 @@ pub(super) async fn publisher(front: &FrontDoor, name: &StreamName) {
 }
 
 /// The answer; 404 comes with the document of a stream that is not live.
-pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {
-    let status = match presentation.lead {
-        Some(_) => StatusCode::OK,
-        None => StatusCode::NOT_FOUND,
-    };
-    (status, Json(document(presentation, has_webrtc))).into_response()
+pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
+    if request.parameters().get(WAITS).is_some() {
+        wait(request.front, name).await;
+    }
+    let presentation = Presentation::shown_to(request, name.clone()).await;
+    let document = document(&presentation, request.front.rtc.is_some());
+    Reply::json(&document).but(presentation.status())
 }
 
 /// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that

@@ -7,12 +7,13 @@ use std::fmt::Write;
 use std::time::SystemTime;
 
 use config::BaseUrl;
-use fanout::Registry;
-use http1::Query;
+use http::StatusCode;
 
-use super::html::{Page, escape};
+use super::html::{self, Page, escape};
 use super::public::{self, PublicStream};
 use super::still;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// Cards whose still is loaded with the page; the script loads those of others when they come into sight.
 const STILLS_AT_ONCE: usize = 12;
@@ -25,13 +26,16 @@ const SCREEN: &str = "M3 5h18v12H3zM5 7v8h14V7zM8 19h8v1.5H8zM10 8.5v5l4.5-2.5z"
 const NOTE: &str = "M9 4l11-2v13.5a3 3 0 1 1-2-2.8V6.4L11 7.7v10.8a3 3 0 1 1-2-2.8z";
 
 /// The page for a request's query.
-pub(super) fn page(registry: &Registry, query: &str, base: &BaseUrl) -> String {
-    let infos = public::streams(registry);
-    let streams = infos.iter().map(|info| PublicStream::of(info, false, base));
+pub(super) async fn answer(request: &Request<'_>) -> Reply {
+    let (infos, base) = (public::streams(&request.front.registry), request.base());
+    let streams = infos
+        .iter()
+        .map(|info| PublicStream::of(info, false, &base));
     let streams: Vec<_> = streams.collect();
-    let search = Query::new(query.as_bytes()).get("q").unwrap_or_default();
+    let search = request.parameters().get("q").unwrap_or_default();
     let search: String = search.trim().chars().take(SEARCH_CHARS_MAX).collect();
-    render(&streams, &search, base, SystemTime::now())
+    let page = render(&streams, &search, &base, SystemTime::now());
+    html::answer(html::POLICY_LIST, StatusCode::OK, page)
 }
 
 fn render(streams: &[PublicStream<'_>], search: &str, base: &BaseUrl, now: SystemTime) -> String {

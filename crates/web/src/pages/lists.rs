@@ -7,16 +7,15 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, to_bytes};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
 use base::{Bounded, Lock};
 use bytes::Bytes;
 use config::BaseUrl;
+use http::{HeaderMap, StatusCode, Uri, header};
+use http_body_util::BodyExt;
 use limits::Allowances;
 
 use crate::address::network;
-use crate::routes::Endpoint;
+use crate::reply::Reply;
 use crate::visitor::Visitor;
 
 /// How old a list may be that was made for somebody else.
@@ -39,7 +38,7 @@ pub(super) struct Lists {
 /// Which list: what is different in it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Which {
-    page: Endpoint,
+    page: &'static str,
     query: String,
     base: BaseUrl,
 }
@@ -62,8 +61,8 @@ impl Default for Lists {
 }
 
 impl Which {
-    /// The list at an address, at a server that is reached at `base`.
-    pub(super) fn new(page: Endpoint, uri: &Uri, base: BaseUrl) -> Self {
+    /// The list at a path, at a server that is reached at `base`.
+    pub(super) fn new(page: &'static str, uri: &Uri, base: BaseUrl) -> Self {
         Self {
             page,
             query: uri.query().unwrap_or_default().to_owned(),
@@ -83,8 +82,8 @@ impl Lists {
         &self,
         which: Which,
         visitor: Visitor,
-        make: impl Future<Output = Response>,
-    ) -> Response {
+        make: impl Future<Output = Reply>,
+    ) -> Reply {
         let now = Instant::now();
         if !self.may_make(visitor.peer.ip(), now) {
             return match self.find(&which, now) {
@@ -92,16 +91,16 @@ impl Lists {
                 None => too_many(),
             };
         }
-        let (parts, body) = make.await.into_parts();
+        let made = make.await;
         // It is in memory: it fails for no reason of its own.
-        let Ok(text) = to_bytes(body, usize::MAX).await else {
-            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        let Ok(text) = made.body.collect().await else {
+            return Reply::new(StatusCode::INTERNAL_SERVER_ERROR);
         };
         let list = List {
             made: now,
-            status: parts.status,
-            headers: parts.headers,
-            text,
+            status: made.status,
+            headers: made.headers,
+            text: text.to_bytes(),
         };
         self.kept.lock().insert(which, list.clone());
         list.answer()
@@ -115,19 +114,18 @@ impl Lists {
 }
 
 impl List {
-    fn answer(self) -> Response {
-        let mut response = Response::new(Body::from(self.text));
-        *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
-        response
+    fn answer(self) -> Reply {
+        Reply {
+            headers: self.headers,
+            ..Reply::full(self.status, "", self.text)
+        }
     }
 }
 
 /// The answer to whoever asks for more lists than are made.
-pub(super) fn too_many() -> Response {
-    let retry_after = [(header::RETRY_AFTER, "1")];
+pub(super) fn too_many() -> Reply {
     let words = "Too many lists for your address; ask again in a second.\n";
-    (StatusCode::TOO_MANY_REQUESTS, retry_after, words).into_response()
+    Reply::text(StatusCode::TOO_MANY_REQUESTS, words).with(header::RETRY_AFTER, "1")
 }
 
 #[cfg(test)]
@@ -148,7 +146,7 @@ mod tests {
 
     fn which(host: &str) -> Which {
         let base = BaseUrl::new("http", host, "").expect("a host");
-        Which::new(Endpoint::List, &Uri::from_static("/?q=a"), base)
+        Which::new("/", &Uri::from_static("/?q=a"), base)
     }
 
     #[tokio::test]
@@ -159,9 +157,9 @@ mod tests {
         let mut ask = async |host: &str, visitor| {
             let make = async {
                 made += 1;
-                made.to_string().into_response()
+                Reply::text(StatusCode::OK, made.to_string())
             };
-            lists.answer(which(host), visitor, make).await.status()
+            lists.answer(which(host), visitor, make).await.status
         };
         for number in 0..3 * AT_ONCE {
             // Each has a name of its own, which nobody else has asked by.
@@ -183,7 +181,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_is_given_as_it_was_made() {
         let lists = Lists::default();
-        let made = || ([(header::CONTENT_TYPE, "text/html")], "words").into_response();
+        let made = || Reply::full(StatusCode::OK, "text/html", "words");
         let answer = lists
             .answer(which("h"), visitor([192, 0, 2, 1]), ready(made()))
             .await;
@@ -192,9 +190,9 @@ mod tests {
             .expect("kept")
             .answer();
         for response in [answer, again] {
-            assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html");
-            let text = to_bytes(response.into_body(), 100).await.expect("a text");
-            assert_eq!(&text[..], b"words");
+            assert_eq!(response.headers[header::CONTENT_TYPE], "text/html");
+            let text = response.body.collect().await.expect("a text");
+            assert_eq!(&text.to_bytes()[..], b"words");
         }
     }
 }

@@ -2,10 +2,10 @@
 //! publish it from a browser; the list as JSON, playlists for player programs, and Icecast's status document and
 //! administration. Requests of WHIP and WHEP are routed here as well.
 //!
-//! Text from publishers is escaped where it is written. Pages run only this server's scripts, which their
-//! Content-Security-Policy enforces.
+//! A page is a row of [`ROWS`] and the file that answers it. Text from publishers is escaped where it is written. Pages run
+//! only this server's scripts, which their Content-Security-Policy enforces.
 
-pub(super) mod assets;
+pub mod assets;
 mod base;
 mod charged;
 mod files;
@@ -19,7 +19,6 @@ mod lasting;
 mod list;
 mod lists;
 pub mod operator;
-mod permit;
 mod playbacks;
 mod player;
 mod playlist;
@@ -28,258 +27,144 @@ mod public;
 mod publish;
 mod recordings;
 mod rendered;
+mod row;
 pub mod shoutcast;
+mod status;
 mod still;
 mod stills;
 mod title_clients;
 mod titles;
 mod xml;
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::{Query, Request};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
-use config::BaseUrl;
+use http::{StatusCode, header};
 use http1::OWN_QUERY_BYTES_MAX;
-use limits::Handover;
-use media::StreamName;
-use serde::Deserialize;
-use uploads::Uploader;
 
 use self::html::nothing_here;
+use self::icecast::Subject;
 use self::lists::Which;
-use self::presentation::Presentation;
-use crate::front_door::FrontDoor;
+use self::shoutcast::Figures;
 use crate::page::Page;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::signalling;
-use crate::status::{self, Question};
-use crate::visitor::Visitor;
 
 pub use base::base;
 pub use files::Sendable;
 pub use finish::add_common;
-pub use hls::answer_directly;
+pub(crate) use hls::answer_directly;
 pub use icecast::watch;
-pub use playbacks::IsListener;
 pub use playlist::Playlist;
+pub use row::Row;
 
-/// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
-/// named.
-macro_rules! policy {
-    ($($directive:literal),*) => {
-        concat!(
-            "default-src 'self'; media-src 'self' blob:; object-src 'none'"
-            $(, "; ", $directive)*
-        )
+/// The row of a page at a path.
+macro_rules! page {
+    ($path:literal, $answer:path) => {
+        Row::page($path, |request| Box::pin($answer(request)))
     };
 }
 
-/// Where media is from, in each of them.
-const MEDIA: &str = "media-src 'self' blob:";
+/// The row of a page that a stream has.
+macro_rules! of_stream {
+    ($path:literal, $answer:path) => {
+        Row::of_stream($path, |request, name| Box::pin($answer(request, name)))
+    };
+}
 
-const POLICY: &str = policy!("base-uri 'none'", "form-action 'none'", "frame-ancestors *");
+/// Every page by its address. What [`routes`](crate::routes) lists beside them is answered by other crates.
+pub static ROWS: &[Row] = &[
+    // The list of public streams; the same in Icecast's format, and for programs of others.
+    page!("/", list::answer).listed(),
+    page!("/status-json.xsl", status::answer).listed(),
+    page!("/api/v1/public/streams", public::answer),
+    // The element that puts a player into any page; what pages load.
+    Row::asset("/carillon.js", &assets::COMPONENT),
+    Row::asset("/favicon.ico", &assets::ICON),
+    Row::asset("/_/icon.svg", &assets::ICON),
+    Row::asset("/_/list.js", &assets::LIST),
+    Row::asset("/_/player.js", &assets::SCRIPT),
+    Row::asset("/_/mpegts.js", &assets::FLV_LIBRARY),
+    Row::asset("/_/hls.js", &assets::HLS_LIBRARY),
+    Row::asset("/_/style.css", &assets::STYLE),
+    Row::asset("/_/publish.js", &assets::PUBLISH),
+    // The player page; the player alone, for frames.
+    of_stream!("/{stream}/", player::page),
+    of_stream!("/embed/{stream}", player::frame),
+    // The newest picture.
+    of_stream!("/{stream}/still.mp4", still::answer).waits(),
+    // The state that the player page needs; what is playing, as it changes.
+    of_stream!("/{stream}/info.json", info::answer).waits(),
+    of_stream!("/{stream}/titles", titles::answer).lasts(),
+    // The publish page.
+    of_stream!("/{stream}/publish", publish::answer),
+    // Its recordings.
+    of_stream!("/{stream}/recordings.json", recordings::list).waits(),
+    // The figures of a stream in SHOUTcast's form, of all, its title, its last titles, the seven values of SHOUTcast 1.
+    Row::shoutcast("/stats", Figures::Stats),
+    Row::shoutcast("/statistics", Figures::Statistics).listed(),
+    Row::shoutcast("/currentsong", Figures::Song),
+    Row::shoutcast("/played", Figures::Played),
+    Row::shoutcast("/played.html", Figures::Played),
+    Row::shoutcast("/7.html", Figures::Seven),
+    // The public streams, as Icecast's page has them; what server this is.
+    Row::icecast("/status.xsl", Subject::Public).listed(),
+    Row::icecast("/server_version.xsl", Subject::Version),
+    // Icecast's administration: figures, streams, listeners, titles.
+    Row::administration("/admin/", Subject::Stats),
+    Row::administration("/admin/stats", Subject::Stats),
+    Row::administration("/admin/stats.xsl", Subject::Stats),
+    Row::administration("/admin/listmounts", Subject::Mounts),
+    Row::administration("/admin/listmounts.xsl", Subject::Mounts),
+    Row::administration("/admin/streamlist", Subject::Mounts),
+    Row::administration("/admin/streamlist.txt", Subject::Names),
+    Row::administration("/admin/listclients", Subject::Listeners),
+    Row::administration("/admin/listclients.xsl", Subject::Listeners),
+    Row::administration("/admin/updatemetadata", Subject::Title),
+    Row::administration("/admin/updatemetadata.xsl", Subject::Title),
+    // Remove a listener, end a stream, have listeners hear another, set a fallback.
+    Row::administration("/admin/killclient", Subject::Kick),
+    Row::administration("/admin/killclient.xsl", Subject::Kick),
+    Row::administration("/admin/killsource", Subject::End),
+    Row::administration("/admin/killsource.xsl", Subject::End),
+    Row::administration("/admin/moveclients", Subject::Move),
+    Row::administration("/admin/moveclients.xsl", Subject::Move),
+    Row::administration("/admin/fallbacks", Subject::FallBack),
+    // What a player program opens to listen with a user and a password.
+    Row::administration("/admin/buildm3u", Subject::Playlist),
+];
 
-/// For the list: its search leads to itself.
-const POLICY_LIST: &str = policy!("base-uri 'none'", "form-action 'self'", "frame-ancestors *");
+/// The figures that `/admin.cgi`, which sets titles, tells the operator.
+pub(crate) static OPERATORS_FIGURES: Row = Row::shoutcast("/admin.cgi", Figures::Operators);
 
-/// For the player: a title may name its picture, which is anywhere.
-const POLICY_PLAYER: &str = policy!(
-    "worker-src 'self' blob:",
-    "img-src 'self' http: https:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors *"
-);
-
-/// The same for frames: addresses in it are relative to the player page's.
-const POLICY_EMBED: &str = policy!(
-    "worker-src 'self' blob:",
-    "img-src 'self' http: https:",
-    "base-uri 'self'",
-    "form-action 'none'",
-    "frame-ancestors *"
-);
-
-/// For a page that must not be framed, so that no other page can lead people to press its buttons.
-const POLICY_UNFRAMED: &str = policy!(
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'"
-);
-
-/// Answers a request for a page.
-pub async fn respond(
-    front: &Arc<FrontDoor>,
-    page: Page,
-    visitor: Visitor,
-    handover: Handover,
-    request: Request,
-) -> Response {
-    let begun = finish::Begun::by(&request, &page);
-    let which = page.list(request.uri().query().is_some()).map(|list| {
-        let configured = front.config.http.base_url.as_ref();
-        let base = base(configured, visitor, request.headers());
-        Which::new(list, request.uri(), base)
-    });
-    let made = make(front, page.clone(), visitor, handover, request);
-    let response = match which {
-        Some(which) => front.pages.lists.answer(which, visitor, made).await,
+/// Answers a request for a page, without its line in the access log.
+pub(crate) async fn respond(request: &Request<'_>, page: &Page) -> Reply {
+    let made = make(request, page);
+    let reply = match page.list(request.uri.query().is_some()) {
+        Some(path) => {
+            let which = Which::new(path, &request.uri, request.base());
+            let lists = &request.front.pages.lists;
+            lists.answer(which, request.visitor, made).await
+        }
         None => made.await,
     };
-    begun.finish(front, &page, visitor, response)
+    finish::finish(request, page, reply)
 }
 
-/// Makes a page.
-async fn make(
-    front: &Arc<FrontDoor>,
-    page: Page,
-    visitor: Visitor,
-    handover: Handover,
-    request: Request,
-) -> Response {
-    let headers = request.headers();
-    let query = request.uri().query().unwrap_or_default();
-    if page.repeats_query() && query.len() > OWN_QUERY_BYTES_MAX {
+async fn make(request: &Request<'_>, page: &Page) -> Reply {
+    if page.repeats_query() && request.query().len() > OWN_QUERY_BYTES_MAX {
         let words = format!("The query is longer than {OWN_QUERY_BYTES_MAX} bytes.\n");
-        return (StatusCode::URI_TOO_LONG, words).into_response();
+        return Reply::text(StatusCode::URI_TOO_LONG, words);
     }
-    let outside = || base(front.config.http.base_url.as_ref(), visitor, headers);
-    let has_webrtc = front.rtc.is_some();
-    let uri = request.uri();
-    let presentation = |name| Presentation::shown_to(front, visitor, name, (headers, uri));
     match page {
-        Page::List => {
-            let asked = request.uri().query().unwrap_or_default();
-            let page = list::page(&front.registry, asked, &outside());
-            html_by(POLICY_LIST, StatusCode::OK, page)
-        }
-        Page::PublicStreams => {
-            let base = outside();
-            public::answer(front, visitor.peer.ip(), &base, headers)
-        }
-        Page::Status => status(front, visitor, &outside(), (headers, uri)).await,
-        Page::Asset(endpoint) => assets::answer(endpoint, headers),
-        Page::Player(name) => {
-            let view = player::View::Page(&outside());
-            let (status, page) = player::page(&presentation(name).await, has_webrtc, view);
-            html_by(&player_policy(front.uploads.as_deref()), status, page)
-        }
-        Page::Embed(name) => {
-            let view = player::View::Frame;
-            let (status, page) = player::page(&presentation(name).await, has_webrtc, view);
-            html_by(POLICY_EMBED, status, page)
-        }
-        Page::Still(name) => still::answer(front, visitor, &name, request).await,
-        Page::Info(name) => {
-            let query = http1::Query::new(query.as_bytes());
-            if query.get(info::WAITS).is_some() {
-                info::wait(front, &name).await;
-            }
-            info::answer(&presentation(name).await, has_webrtc)
-        }
-        Page::Titles(name) => {
-            let lead = Presentation::of(front, name.clone());
-            match presentation::telling(front, visitor, lead.stream(), headers, uri).await {
-                Ok(permission) => {
-                    let wanted = (name, request.method());
-                    titles::answer(front, visitor, &handover, wanted, permission)
-                }
-                Err(denied) => permit::refuse(denied),
-            }
-        }
-        Page::Publish(name) => {
-            let (status, page) = publish::page(&name, has_webrtc);
-            html_by(POLICY_UNFRAMED, status, page)
-        }
-        Page::Hls(stream, resource) => {
-            let query = request.uri().query().unwrap_or_default();
-            hls::answer(front, visitor, (&stream, &resource), headers, query).await
-        }
-        Page::File(address) => files::answer(front, visitor, &handover, &address, request).await,
-        Page::Playlist(body, playlist) => {
-            playlist::answer(&front.registry, &outside(), &body, playlist)
-        }
-        Page::Icecast(endpoint) => {
-            let query = request.uri().query().unwrap_or_default();
-            icecast::answer(front, visitor, endpoint, &outside(), (headers, query)).await
-        }
-        Page::Shoutcast(endpoint) => {
-            let query = request.uri().query().unwrap_or_default();
-            shoutcast::answer(front, visitor, endpoint, &outside(), (headers, query)).await
-        }
-        Page::Recordings(name) => recordings::list(front, visitor, &name, request).await,
-        Page::Past(address) => {
-            recordings::answer(front, visitor, &handover, &address, request).await
-        }
-        Page::Rtc(address) => signalling::serve(front, visitor, handover, address, request).await,
-        Page::Preflight => StatusCode::NO_CONTENT.into_response(),
+        Page::Row(row, stream) => row.answer(request, stream.as_ref()).await,
+        Page::Hls(stream, resource) => hls::answer(request, (stream, resource)).await,
+        Page::File(address) => files::answer(request, address).await,
+        Page::Playlist(body, playlist) => playlist::answer(request, body, *playlist),
+        Page::Past(address) => recordings::answer(request, address).await,
+        Page::Rtc(address) => signalling::serve(request, address).await,
+        Page::Preflight => Reply::new(StatusCode::NO_CONTENT),
         Page::NotAllowed => {
-            let allow = [(header::ALLOW, "GET, HEAD, OPTIONS")];
-            (StatusCode::METHOD_NOT_ALLOWED, allow).into_response()
+            Reply::new(StatusCode::METHOD_NOT_ALLOWED).with(header::ALLOW, "GET, HEAD, OPTIONS")
         }
-        Page::Nothing => {
-            let (status, page) =
-                nothing_here(request.uri().path(), "There is nothing at this address.");
-            html(status, page)
-        }
+        Page::Nothing => nothing_here(request.uri.path(), "There is nothing at this address."),
     }
-}
-
-/// The query of `/status-json.xsl`.
-#[derive(Debug, Deserialize)]
-struct StatusQuery {
-    mount: Option<String>,
-}
-
-/// Icecast's status document. A mount that a client is not told of is none.
-async fn status(
-    front: &FrontDoor,
-    visitor: Visitor,
-    base: &BaseUrl,
-    (headers, uri): (&HeaderMap, &Uri),
-) -> Response {
-    let query = match Query::<StatusQuery>::try_from_uri(uri) {
-        Ok(Query(query)) => query,
-        Err(rejection) => return rejection.into_response(),
-    };
-    let mut mount = query.mount.as_deref();
-    if let Some(stream) = mount.and_then(|mount| StreamName::parse(mount).ok())
-        && presentation::telling(front, visitor, &stream, headers, uri)
-            .await
-            .is_err()
-    {
-        mount = Some("");
-    }
-    let question = Question {
-        base,
-        mount,
-        http: &front.config.http,
-        started: front.started,
-    };
-    Json(status::document(&front.registry, question)).into_response()
-}
-
-fn html(status: StatusCode, page: String) -> Response {
-    html_by(POLICY, status, page)
-}
-
-/// The policy of the player page: the storage may have what it plays of the stream's recordings.
-fn player_policy(uploads: Option<&Uploader>) -> Cow<'static, str> {
-    let Some(uploads) = uploads else {
-        return POLICY_PLAYER.into();
-    };
-    let media = format!("{MEDIA} {}", uploads.origin());
-    POLICY_PLAYER.replacen(MEDIA, &media, 1).into()
-}
-
-fn html_by(policy: &str, status: StatusCode, page: String) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, policy),
-        (header::REFERRER_POLICY, "same-origin"),
-    ];
-    (status, headers, page).into_response()
 }

@@ -1,19 +1,17 @@
-//! The operator's page of recordings, and the files that it needs. They are on the operator's port, behind its password; the
-//! page has everything else from the API there.
+//! The operator's page of recordings. It is on the operator's port, behind its password, and has everything else from the API
+//! there.
 
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use http::StatusCode;
 
-use super::html::Page;
-use super::{assets, html_by};
-use crate::routes::Endpoint;
+use super::html::{self, Page};
+use crate::reply::Reply;
 
 /// Only this server's scripts; media is also played from where copies are.
 const POLICY: &str = "default-src 'self'; media-src 'self' http: https:; object-src 'none'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The page. Its script fills it.
-pub fn recordings() -> Response {
+pub fn recordings() -> Reply {
     let states = [
         ("", "Any"),
         ("open", "Being recorded"),
@@ -60,10 +58,5 @@ pub fn recordings() -> Response {
     let page = Page::new("/recordings", "Recordings")
         .wide()
         .script("operator.js");
-    html_by(POLICY, StatusCode::OK, page.render(&main))
-}
-
-/// A file that the page needs.
-pub fn asset(endpoint: Endpoint, headers: &HeaderMap) -> Response {
-    assets::answer(endpoint, headers)
+    html::answer(POLICY, StatusCode::OK, page.render(&main))
 }

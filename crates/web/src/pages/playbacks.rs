@@ -17,21 +17,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
 use base::Lock;
-use fanout::gate::{Authorized, Denied, Gate, Play, Revocation};
-use fanout::{
-    Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Registry, Retention,
-};
+use fanout::gate::{Authorized, Denied, Play};
+use fanout::{Format, Guest, JoinRefused, Permit, Protocol, Retention};
+use http::{HeaderMap, StatusCode, Uri, header};
 use limits::Rejected;
 use media::StreamName;
 use reports::access::request_line;
 
-use super::permit::{permit, refuse};
-use crate::admission::ListenerAdmission;
-use crate::rejected::status_of;
-use crate::visitor::Visitor;
+use crate::refusal;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
 /// every few seconds, and one that is paused asks again when it goes on.
@@ -47,12 +43,9 @@ const PLAYBACKS_MAX: usize = 65_536;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What a request is about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    pub(super) visitor: Visitor,
-    pub(super) headers: &'a HeaderMap,
-    pub(super) uri: &'a Uri,
-    pub(super) is_head: bool,
+    pub(super) request: &'a Request<'a>,
     /// For which the gate is asked.
     pub(super) stream: &'a StreamName,
     pub(super) subject: Subject<'a>,
@@ -91,10 +84,6 @@ impl Subject<'_> {
     }
 }
 
-/// With an answer that is sent to a listener: the end of what it may hear.
-#[derive(Clone, Debug)]
-pub struct IsListener(pub Revocation);
-
 /// What a request may have, before it is known whether there is anything to send.
 #[derive(Debug)]
 pub(super) enum Pass {
@@ -123,23 +112,18 @@ pub(super) enum Refused {
 
 impl Refused {
     /// The answer.
-    pub(super) fn answer(self, admission: &ListenerAdmission, visitor: Visitor) -> Response {
-        let status = match &self {
-            Self::Denied(denied) => return refuse(*denied),
-            Self::Removed => StatusCode::FORBIDDEN,
-            Self::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+    pub(super) fn answer(self, request: &Request<'_>) -> Reply {
+        let front = request.front;
+        let words = format!("{self}\n");
+        match self {
+            Self::Denied(denied) => refusal::denied(denied),
+            Self::Removed => Reply::text(StatusCode::FORBIDDEN, words),
+            Self::Full(_) => Reply::text(StatusCode::SERVICE_UNAVAILABLE, words)
+                .with(header::RETRY_AFTER, front.drain.retry_after()),
             Self::Rejected(reason) => {
-                admission.counts.reject(*reason, visitor.peer);
-                let status = StatusCode::from_u16(status_of(*reason).code());
-                status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
+                refusal::limited(reason, &front.admission, request.visitor.peer)
             }
-        };
-        let mut response = (status, format!("{self}\n")).into_response();
-        if status != StatusCode::FORBIDDEN {
-            let seconds = HeaderValue::from(admission.drain.retry_after());
-            response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
-        response
     }
 }
 
@@ -204,29 +188,18 @@ impl Playbacks {
     ///
     /// # Errors
     /// See [`Refused`].
-    pub(super) async fn admit(
-        &self,
-        gate: &impl Gate,
-        admission: &ListenerAdmission,
-        wanted: &Wanted<'_>,
-    ) -> Result<Pass, Refused> {
+    pub(super) async fn admit(&self, wanted: &Wanted<'_>) -> Result<Pass, Refused> {
         if !wanted.subject.is_alone()
             && let Some(guest) = self.touch(self.key(wanted), Instant::now())?
         {
             return Ok(Pass::Known(guest));
         }
-        let &Wanted {
-            visitor,
-            headers,
-            uri,
-            stream,
-            ..
-        } = wanted;
-        let permission = permit(gate, visitor, stream, headers, uri).await?;
-        let permit = match wanted.is_head {
+        let request = wanted.request;
+        let permission = request.may_play(wanted.stream).await?;
+        let permit = match request.is_head() {
             true => None,
             false => {
-                let permit = admission.viewer(visitor.peer.ip());
+                let permit = request.front.admission.viewer(request.visitor.peer.ip());
                 Some(Permit::new(permit.map_err(Refused::Rejected)?))
             }
         };
@@ -237,18 +210,18 @@ impl Playbacks {
     ///
     /// # Errors
     /// When the stream has no place, or the server none.
-    pub(super) fn begin(
-        &self,
-        registry: &Registry,
-        pass: Pass,
-        wanted: &Wanted<'_>,
-    ) -> Result<Arc<Guest>, Refused> {
+    pub(super) fn begin(&self, pass: Pass, wanted: &Wanted<'_>) -> Result<Arc<Guest>, Refused> {
+        let request = wanted.request;
         let (permission, permit) = match pass {
             Pass::Known(guest) => return Ok(guest),
             Pass::New(permission, permit) => (permission, permit),
         };
-        let introduction = introduction(wanted, permit);
-        let format = wanted.subject.format();
+        // Without the query, which may hold a key.
+        let line = request_line("GET", request.uri.path(), "HTTP/1.1");
+        let introduction = request
+            .shown()
+            .introduction(request.visitor.peer, line, permit);
+        let (registry, format) = (&request.front.registry, wanted.subject.format());
         let guest = Guest::enter(registry, &permission, format, introduction);
         let guest = Arc::new(guest.map_err(Refused::Full)?);
         if wanted.subject.is_alone() {
@@ -316,33 +289,31 @@ impl Playbacks {
     }
 
     fn key(&self, wanted: &Wanted<'_>) -> Key {
+        let request = wanted.request;
+        let client = (request.visitor.peer.ip(), &request.uri, &request.headers);
+        self.key_of(wanted.stream, wanted.subject, client)
+    }
+
+    fn key_of(
+        &self,
+        stream: &StreamName,
+        subject: Subject<'_>,
+        (address, uri, headers): (IpAddr, &Uri, &HeaderMap),
+    ) -> Key {
         let mut hasher = self.hashes.build_hasher();
-        (wanted.stream, wanted.subject, wanted.uri.query()).hash(&mut hasher);
+        (stream, subject, uri.query()).hash(&mut hasher);
         for name in [header::USER_AGENT, header::REFERER, header::AUTHORIZATION] {
-            let value = wanted.headers.get(name);
+            let value = headers.get(name);
             value.map(AsRef::<[u8]>::as_ref).hash(&mut hasher);
         }
-        (wanted.visitor.peer.ip(), hasher.finish())
-    }
-}
-
-/// What the books have of a client: its request without the query, which may hold a key.
-fn introduction(wanted: &Wanted<'_>, permit: Option<Permit>) -> Introduction {
-    let text = |name: header::HeaderName| {
-        let value = wanted.headers.get(name).and_then(|it| it.to_str().ok());
-        ListenerRecord::cut(value.unwrap_or_default()).to_owned()
-    };
-    Introduction {
-        peer: wanted.visitor.peer,
-        request: request_line("GET", wanted.uri.path(), "HTTP/1.1"),
-        agent: text(header::USER_AGENT),
-        referer: text(header::REFERER),
-        permit,
+        (address, hasher.finish())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     /// Requests of one client that belong together, and some that do not.
@@ -352,43 +323,27 @@ mod tests {
         let (stream, other) = (name("vod"), name("live/show"));
         let mut headers = HeaderMap::new();
         headers.insert(header::USER_AGENT, HeaderValue::from_static("player"));
+        let address = IpAddr::from([192, 0, 2, 1]);
         let uri = Uri::from_static("/vod/a.mp4?link=1");
-        let wanted = Wanted {
-            visitor: visitor(1),
-            headers: &headers,
-            uri: &uri,
-            is_head: false,
-            stream: &stream,
-            subject: Subject::File {
-                name: "a.mp4",
-                is_hls: false,
-            },
+        let file = |name, is_hls| Subject::File { name, is_hls };
+        let subject = file("a.mp4", false);
+        let of = |stream: &StreamName, subject: Subject<'_>, uri: &Uri, headers: &HeaderMap| {
+            playbacks.key_of(stream, subject, (address, uri, headers))
         };
-        let key = playbacks.key(&wanted);
+        let key = of(&stream, subject, &uri, &headers);
         headers_with(&headers, header::RANGE, "bytes=5-", |headers| {
-            assert_eq!(playbacks.key(&Wanted { headers, ..wanted }), key);
+            assert_eq!(of(&stream, subject, &uri, headers), key);
         });
-        let another_port = Wanted {
-            visitor: visitor(2),
-            ..wanted
-        };
-        assert_eq!(playbacks.key(&another_port), key);
-        let mut others = vec![playbacks.key(&Wanted {
-            stream: &other,
-            ..wanted
-        })];
-        for (name, is_hls) in [("b.mp4", false), ("a.mp4", true)] {
-            let subject = Subject::File { name, is_hls };
-            others.push(playbacks.key(&Wanted { subject, ..wanted }));
-        }
-        let uri = Uri::from_static("/vod/a.mp4?link=2");
-        others.push(playbacks.key(&Wanted {
-            uri: &uri,
-            ..wanted
-        }));
+        let another_query = Uri::from_static("/vod/a.mp4?link=2");
+        let mut others = vec![
+            of(&other, subject, &uri, &headers),
+            of(&stream, file("b.mp4", false), &uri, &headers),
+            of(&stream, file("a.mp4", true), &uri, &headers),
+            of(&stream, subject, &another_query, &headers),
+        ];
         for header in [header::USER_AGENT, header::REFERER, header::AUTHORIZATION] {
             headers_with(&headers, header, "another", |headers| {
-                others.push(playbacks.key(&Wanted { headers, ..wanted }));
+                others.push(of(&stream, subject, &uri, headers));
             });
         }
         assert!(!others.contains(&key), "{others:?}");
@@ -407,15 +362,6 @@ mod tests {
 
     fn name(text: &str) -> StreamName {
         StreamName::parse(text).expect("a name")
-    }
-
-    fn visitor(port: u16) -> Visitor {
-        Visitor {
-            peer: ([192, 0, 2, 1], port).into(),
-            scheme: "http",
-            is_proxied: false,
-            country: None,
-        }
     }
 
     #[test]

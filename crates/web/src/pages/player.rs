@@ -6,14 +6,16 @@
 use std::fmt::Write;
 
 use config::BaseUrl;
-use http::StatusCode;
-use media::Kind;
+use media::{Kind, StreamName};
 use reports::view::StreamView;
+use uploads::Uploader;
 
-use super::html::{Page, escape};
+use super::html::{self, Page, escape};
 use super::presentation::Presentation;
+use super::row::embed_path;
 use super::{info, still, stills};
-use crate::page::EMBED;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +26,25 @@ pub(super) enum View<'a> {
     Frame,
 }
 
-/// The page and its status. With `has_webrtc` it offers WebRTC as well.
-pub(super) fn page(
-    presentation: &Presentation,
-    has_webrtc: bool,
-    view: View<'_>,
-) -> (StatusCode, String) {
-    let status = match presentation.lead {
-        Some(_) => StatusCode::OK,
-        None => StatusCode::NOT_FOUND,
-    };
-    (status, render(presentation, has_webrtc, view))
+/// The page of a stream.
+pub(super) async fn page(request: &Request<'_>, name: &StreamName) -> Reply {
+    let media = request.front.uploads.as_deref().map(Uploader::origin);
+    let policy = html::player_policy(media);
+    answer(request, name, View::Page(&request.base()), &policy).await
 }
 
+/// The player alone.
+pub(super) async fn frame(request: &Request<'_>, name: &StreamName) -> Reply {
+    answer(request, name, View::Frame, html::POLICY_EMBED).await
+}
+
+async fn answer(request: &Request<'_>, name: &StreamName, view: View<'_>, policy: &str) -> Reply {
+    let presentation = Presentation::shown_to(request, name.clone()).await;
+    let page = render(&presentation, request.front.rtc.is_some(), view);
+    html::answer(policy, presentation.status(), page)
+}
+
+/// With `has_webrtc` it offers WebRTC as well.
 fn render(presentation: &Presentation, has_webrtc: bool, view: View<'_>) -> String {
     let name = &presentation.name;
     let info = presentation.lead.as_ref();
@@ -56,7 +64,7 @@ fn render(presentation: &Presentation, has_webrtc: bool, view: View<'_>) -> Stri
             };
             Page::new(&path, shown).described(&description, &format!("{base}{path}"))
         }
-        View::Frame => Page::framed(&path, &format!("{EMBED}{name}"), shown),
+        View::Frame => Page::framed(&path, &embed_path(name), shown),
     };
     let page = page
         .told(&info::document(presentation, has_webrtc))

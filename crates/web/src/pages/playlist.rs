@@ -1,14 +1,13 @@
 //! Playlists of one live body, for player programs that open files and links rather than addresses of sound.
 
-use axum::http::{StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
-use config::BaseUrl;
-use fanout::Registry;
+use http::{StatusCode, Uri};
 use reports::view::StreamView;
 
 use super::html::nothing_here;
 use super::xml::Xml;
 use crate::listen::Target;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// Of which kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,27 +46,21 @@ impl Playlist {
 pub(super) const M3U: &str = "audio/x-mpegurl";
 
 /// The playlist of the body at `path`, if its stream is here.
-pub(super) fn answer(
-    registry: &Registry,
-    base: &BaseUrl,
-    path: &str,
-    playlist: Playlist,
-) -> Response {
+pub(super) fn answer(request: &Request<'_>, path: &str, playlist: Playlist) -> Reply {
+    let registry = &request.front.registry;
     let target = Target::find(path, registry).filter(|target| target.is_known(registry));
     let stream = target.and_then(|target| registry.stream(target.name()));
     let Some(stream) = stream else {
-        let (status, page) = nothing_here(path, "There is no stream of this name.");
-        return super::html(status, page);
+        return nothing_here(path, "There is no stream of this name.");
     };
-    let url = format!("{base}{path}");
+    let url = format!("{}{path}", request.base());
     let text = match playlist {
         Playlist::M3u => format!("{url}\r\n"),
         Playlist::Xspf => xspf(&StreamView::of(&stream.info()), &url),
         Playlist::Pls => pls(&StreamView::of(&stream.info()), &url),
         Playlist::Vclt => vclt(&StreamView::of(&stream.info()), &url),
     };
-    let headers = [(header::CONTENT_TYPE, playlist.content_type())];
-    (StatusCode::OK, headers, text).into_response()
+    Reply::full(StatusCode::OK, playlist.content_type(), text)
 }
 
 fn pls(view: &StreamView<'_>, url: &str) -> String {

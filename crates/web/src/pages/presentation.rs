@@ -1,16 +1,14 @@
 //! What the pages show under a name: a stream, or several that are its qualities.
 
 use auth::Permissions as _;
-use axum::http::{HeaderMap, Uri};
 use config::PlayAccess;
 use egress_hls::{Address, Quality, relative};
 use fanout::Info;
-use fanout::gate::{Authorized, Denied, Play};
+use http::StatusCode;
 use media::{StreamName, Title};
 
-use super::permit;
 use crate::front_door::FrontDoor;
-use crate::visitor::Visitor;
+use crate::request::Request;
 
 /// A name with what is here of it.
 pub(super) struct Presentation {
@@ -23,28 +21,8 @@ pub(super) struct Presentation {
     pub(super) past: Option<Address>,
     /// Listeners need a credential.
     pub(super) needs_key: bool,
-    /// The client is told what is playing, and to how many: see [`telling`].
+    /// The client is told what is playing, and to how many: see [`Request::may_be_told`].
     pub(super) is_told: bool,
-}
-
-/// By what permission a client is told what a stream plays: of one that needs a credential and is in no list, that to listen;
-/// `None` of others, which need none.
-///
-/// # Errors
-/// Why the client may not listen, and is not told.
-pub(super) async fn telling(
-    front: &FrontDoor,
-    visitor: Visitor,
-    stream: &StreamName,
-    headers: &HeaderMap,
-    uri: &Uri,
-) -> Result<Option<Authorized<Play>>, Denied> {
-    let config = &front.config;
-    if config.play_access(stream) == PlayAccess::Open || config.is_public(stream) {
-        return Ok(None);
-    }
-    let permission = permit::permit(&*front.gate, visitor, stream, headers, uri).await?;
-    Ok(Some(permission))
 }
 
 impl Presentation {
@@ -75,17 +53,20 @@ impl Presentation {
     }
 
     /// The same as a client is shown it.
-    pub(super) async fn shown_to(
-        front: &FrontDoor,
-        visitor: Visitor,
-        name: StreamName,
-        (headers, uri): (&HeaderMap, &Uri),
-    ) -> Self {
-        let all = Self::of(front, name);
-        let told = telling(front, visitor, all.stream(), headers, uri).await;
+    pub(super) async fn shown_to(request: &Request<'_>, name: StreamName) -> Self {
+        let all = Self::of(request.front, name);
+        let told = request.may_be_told(all.stream()).await;
         Self {
             is_told: told.is_ok(),
             ..all
+        }
+    }
+
+    /// The status of its page: that of a stream that is not live is there, too, and waits for it.
+    pub(super) fn status(&self) -> StatusCode {
+        match self.lead {
+            Some(_) => StatusCode::OK,
+            None => StatusCode::NOT_FOUND,
         }
     }
 

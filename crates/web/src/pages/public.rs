@@ -4,23 +4,21 @@
 //! number of clients may poll it; and for a client that names ever other addresses at a rate ([`lists`]).
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::time::{Instant, SystemTime};
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use base::date;
 use config::BaseUrl;
 use fanout::{Info, Registry};
+use http::StatusCode;
 use media::StreamName;
 use reports::view::StreamView;
 use serde::Serialize;
 
-use super::assets::is_known;
 use super::presentation::Presentation;
+use super::row::embed_path;
 use super::{info, lists, still, stills};
-use crate::front_door::FrontDoor;
-use crate::page::EMBED;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::signalling::Way;
 use crate::status::STREAMS_MAX;
 
@@ -128,7 +126,7 @@ impl<'a> PublicStream<'a> {
             kinds,
             width: picture.and_then(|track| track.width),
             height: picture.and_then(|track| track.height),
-            embed: format!("{base}{EMBED}{}", view.name),
+            embed: format!("{base}{}", embed_path(view.name)),
             still: stills::may_exist(info).then(|| format!("{page}{}", still::NAME)),
             addresses: addresses(info, has_webrtc, base),
             codecs: tracks.into_iter().map(|track| track.codec).collect(),
@@ -194,30 +192,21 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
 }
 
 /// The answer to a request for the document.
-pub(super) fn answer(
-    front: &FrontDoor,
-    address: IpAddr,
-    base: &BaseUrl,
-    headers: &HeaderMap,
-) -> Response {
-    let now = Instant::now();
-    let document = front.pages.public.of(base, now, || {
+pub(super) async fn answer(request: &Request<'_>) -> Reply {
+    let (front, base, now) = (request.front, request.base(), Instant::now());
+    let document = front.pages.public.of(&base, now, || {
+        let address = request.visitor.peer.ip();
         let may_make = front.pages.lists.may_make(address, now);
-        may_make.then(|| render(&streams(&front.registry), front.rtc.is_some(), base))
+        may_make.then(|| render(&streams(&front.registry), front.rtc.is_some(), &base))
     });
     let Some(document) = document else {
         return lists::too_many();
     };
-    let Ok(tag) = HeaderValue::from_str(&document.tag) else {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    };
-    let caching = HeaderValue::from_static(CACHED);
-    let common = [(header::ETAG, tag), (header::CACHE_CONTROL, caching)];
-    if is_known(headers, &document.tag) {
-        return (StatusCode::NOT_MODIFIED, common).into_response();
-    }
-    let content_type = [(header::CONTENT_TYPE, "application/json")];
-    (common, content_type, document.text).into_response()
+    Reply::full(StatusCode::OK, "application/json", document.text).versioned(
+        &document.tag,
+        CACHED,
+        &request.headers,
+    )
 }
 
 fn render(listed: &[Listed], has_webrtc: bool, base: &BaseUrl) -> String {

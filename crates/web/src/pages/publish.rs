@@ -4,7 +4,9 @@ use http::StatusCode;
 use media::StreamName;
 use serde_json::json;
 
-use super::html::{Page, escape, nothing_here};
+use super::html::{self, Page, escape, nothing_here};
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::signalling::Way;
 
 /// The page's path below the stream.
@@ -15,15 +17,20 @@ const SUFFIX: &str = "/publish";
 const BITRATES: [u32; 6] = [500, 1_000, 1_500, 2_500, 4_000, 6_000];
 const BITRATE_DEFAULT: u32 = 2_500;
 
-/// The page and its status. Without `is_served` WebRTC is disabled and there is nothing to publish to.
-pub(super) fn page(name: &StreamName, is_served: bool) -> (StatusCode, String) {
+/// The page.
+pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
+    page(name, request.front.rtc.is_some())
+}
+
+/// Without `is_served` WebRTC is disabled and there is nothing to publish to.
+fn page(name: &StreamName, is_served: bool) -> Reply {
     if !is_served {
         return nothing_here(
             &path(name),
             "This server has WebRTC switched off, so a browser cannot publish to it.",
         );
     }
-    (StatusCode::OK, render(name))
+    html::answer(html::POLICY_UNFRAMED, StatusCode::OK, render(name))
 }
 
 fn path(name: &StreamName) -> String {
@@ -83,18 +90,21 @@ fn render(name: &StreamName) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt;
+
     use super::*;
 
-    #[test]
-    fn the_page_tells_its_script_where_to_publish() {
+    #[tokio::test]
+    async fn the_page_tells_its_script_where_to_publish() {
         let name = StreamName::parse("live/show").expect("a name");
-        let (status, html) = page(&name, true);
-        assert_eq!(status, StatusCode::OK);
+        let html = render(&name);
         assert!(html.contains("\"path\":\"whip\""), "{html}");
         assert!(html.contains("value=\"2500\" selected"), "{html}");
         assert!(!html.contains("<script>"), "no script stands in the page");
-        let (status, html) = page(&name, false);
-        assert_eq!(status, StatusCode::NOT_FOUND);
-        assert!(html.contains("switched off"), "{html}");
+        let reply = page(&name, false);
+        assert_eq!(reply.status, StatusCode::NOT_FOUND);
+        let html = reply.body.collect().await.expect("a page").to_bytes();
+        assert!(html.windows(12).any(|part| part == b"switched off"));
+        assert_eq!(page(&name, true).status, StatusCode::OK);
     }
 }

@@ -5,44 +5,35 @@
 
 use std::time::Instant;
 
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 use media::StreamName;
 
-use super::permit::{is_private, permit, refuse};
-use crate::front_door::FrontDoor;
-use crate::visitor::Visitor;
+use crate::refusal;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// Relative to the stream's page.
 pub(super) const NAME: &str = "still.mp4";
 
 /// Answers a request for the still of a stream.
-pub(super) async fn answer(
-    front: &FrontDoor,
-    visitor: Visitor,
-    name: &StreamName,
-    request: Request,
-) -> Response {
-    let (headers, uri) = (request.headers(), request.uri());
-    let permission = match permit(&*front.gate, visitor, name, headers, uri).await {
+pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
+    let permission = match request.may_play(name).await {
         Ok(permission) => permission,
-        Err(denied) => return refuse(denied),
+        Err(denied) => return refusal::denied(denied),
     };
-    let stream = front.registry.stream(name);
-    let still = match stream {
-        Some(stream) => front.pages.stills.of(&stream, &permission, Instant::now()),
+    let kept = &request.front.pages.stills;
+    let still = match request.front.registry.stream(name) {
+        Some(stream) => kept.of(&stream, &permission, Instant::now()),
         None => {
-            front.pages.stills.forget(name);
+            kept.forget(name);
             None
         }
     };
     match still {
-        Some(still) => still.answer(headers, is_private(&front.config, name, headers, uri)),
-        None => (
+        Some(still) => still.answer(&request.headers, request.is_private(name)),
+        None => Reply::text(
             StatusCode::NOT_FOUND,
             "There is no picture of this stream.\n",
-        )
-            .into_response(),
+        ),
     }
 }

@@ -8,16 +8,16 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use base::Lock;
 use bytes::Bytes;
 use container::fmp4;
 use fanout::gate::{Authorized, Play};
 use fanout::{Info, Stream};
+use http::{HeaderMap, StatusCode, header};
 use media::{Kind, Sample, StreamName, Timestamp, Track};
 
-use super::assets::{is_known, tag};
+use super::assets::tag;
+use crate::reply::Reply;
 
 const MEDIA_TYPE: &str = "video/mp4";
 
@@ -57,7 +57,7 @@ pub(super) struct Still {
     /// The keyframe's time.
     at: Timestamp,
     bytes: Bytes,
-    tag: HeaderValue,
+    tag: String,
 }
 
 impl Stills {
@@ -131,54 +131,42 @@ impl Still {
             return None;
         }
         let bytes = fmp4::still(track, picture)?;
-        let tag = HeaderValue::from_str(&tag(&bytes)).ok()?;
         Some(Self {
             stream: Arc::downgrade(stream),
             found: now,
             made: now,
             at: picture.dts,
+            tag: tag(&bytes),
             bytes,
-            tag,
         })
     }
 
     /// The whole of it, a range (RFC 9110 §14: Safari plays nothing without), or that the client has it.
-    pub(super) fn answer(self, headers: &HeaderMap, is_private: bool) -> Response {
+    pub(super) fn answer(self, headers: &HeaderMap, is_private: bool) -> Reply {
         let caching = match is_private {
             true => CACHED_PRIVATELY,
             false => CACHED,
         };
-        let common = [
-            (header::ETAG, self.tag.clone()),
-            (header::CACHE_CONTROL, HeaderValue::from_static(caching)),
-            (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
-        ];
-        let content_type = [(header::CONTENT_TYPE, MEDIA_TYPE)];
         let length = self.bytes.len();
-        if self.tag.to_str().is_ok_and(|tag| is_known(headers, tag)) {
-            return (StatusCode::NOT_MODIFIED, common).into_response();
-        }
         let range = headers.get(header::RANGE).and_then(|it| it.to_str().ok());
         let is_current = headers
             .get(header::IF_RANGE)
-            .is_none_or(|known| *known == self.tag);
-        match range
-            .filter(|_| is_current)
-            .map(|text| of_range(text, length))
-        {
-            None | Some(Requested::Whole) => (common, content_type, self.bytes).into_response(),
+            .is_none_or(|known| *known == *self.tag);
+        let range = range.filter(|_| is_current);
+        let reply = match range.map(|text| of_range(text, length)) {
+            None | Some(Requested::Whole) => Reply::full(StatusCode::OK, MEDIA_TYPE, self.bytes),
             Some(Requested::Part(range)) => {
                 let text = format!("bytes {}-{}/{length}", range.start, range.end - 1);
-                let content_range = [(header::CONTENT_RANGE, text)];
                 let part = self.bytes.slice(range);
-                let status = StatusCode::PARTIAL_CONTENT;
-                (status, common, content_type, content_range, part).into_response()
+                Reply::full(StatusCode::PARTIAL_CONTENT, MEDIA_TYPE, part)
+                    .with(header::CONTENT_RANGE, text)
             }
-            Some(Requested::Beyond) => {
-                let content_range = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
-                (StatusCode::RANGE_NOT_SATISFIABLE, common, content_range).into_response()
-            }
-        }
+            Some(Requested::Beyond) => Reply::new(StatusCode::RANGE_NOT_SATISFIABLE)
+                .with(header::CONTENT_RANGE, format!("bytes */{length}")),
+        };
+        reply
+            .versioned(&self.tag, caching, headers)
+            .with(header::ACCEPT_RANGES, "bytes")
     }
 }
 
@@ -214,6 +202,8 @@ fn of_range(text: &str, length: usize) -> Requested {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]
@@ -244,7 +234,7 @@ mod tests {
             made: now,
             at: Timestamp::ZERO,
             bytes: vec![0; bytes].into(),
-            tag: HeaderValue::from_static("\"0123\""),
+            tag: "\"0123\"".to_owned(),
         }
     }
 
@@ -272,17 +262,17 @@ mod tests {
         let mut headers = HeaderMap::new();
         let ask = |headers: &HeaderMap| still(Instant::now(), 100).answer(headers, false);
         let whole = ask(&headers);
-        assert_eq!(whole.status(), StatusCode::OK);
-        assert_eq!(whole.headers()[header::CACHE_CONTROL], CACHED);
+        assert_eq!(whole.status, StatusCode::OK);
+        assert_eq!(whole.headers[header::CACHE_CONTROL], CACHED);
         headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
         let part = ask(&headers);
-        assert_eq!(part.status(), StatusCode::PARTIAL_CONTENT);
-        assert_eq!(part.headers()[header::CONTENT_RANGE], "bytes 0-1/100");
+        assert_eq!(part.status, StatusCode::PARTIAL_CONTENT);
+        assert_eq!(part.headers[header::CONTENT_RANGE], "bytes 0-1/100");
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"other\""));
-        assert_eq!(ask(&headers).status(), StatusCode::OK);
+        assert_eq!(ask(&headers).status, StatusCode::OK);
         headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"0123\""));
-        assert_eq!(ask(&headers).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(ask(&headers).status, StatusCode::NOT_MODIFIED);
         let private = still(Instant::now(), 1).answer(&HeaderMap::new(), true);
-        assert_eq!(private.headers()[header::CACHE_CONTROL], CACHED_PRIVATELY);
+        assert_eq!(private.headers[header::CACHE_CONTROL], CACHED_PRIVATELY);
     }
 }

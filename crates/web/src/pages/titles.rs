@@ -8,20 +8,17 @@
 //! A client costs a connection and its task, which sleeps until the title changes. There are at most 2,048; a new one
 //! always has a place, for which the oldest of the address with the most may have to end.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{Method, header};
-use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use fanout::gate::{Authorized, Ongoing, Play, Revocation};
+use fanout::gate::{Authorized, Ongoing, Revocation};
 use fanout::{Permit, Stream};
+use http::{StatusCode, header};
 use hyper::body::Frame;
-use limits::Handover;
 use media::{StreamName, Title};
 use net::shares::ShareTicket;
 use serde_json::json;
@@ -32,8 +29,13 @@ use super::info::{picture, publisher};
 use super::lasting::Lasting;
 use super::presentation::Presentation;
 use crate::front_door::FrontDoor;
+use crate::refusal;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::sse::{COMMENT, Silence};
-use crate::visitor::Visitor;
+
+/// Of Server-Sent Events.
+const MEDIA_TYPE: &str = "text/event-stream";
 
 /// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
 /// one programme are the same in all; it matters when a quality ends and others go on.
@@ -52,22 +54,21 @@ impl Drop for Place {
 }
 
 /// Begins to tell the titles of a stream, until the client's permission ends.
-pub(super) fn answer(
-    front: &Arc<FrontDoor>,
-    visitor: Visitor,
-    handover: &Handover,
-    (name, method): (StreamName, &Method),
-    permission: Option<Authorized<Play>>,
-) -> Response {
-    let headers = [(header::CONTENT_TYPE, "text/event-stream")];
-    if method == Method::HEAD {
-        return (headers, Body::empty()).into_response();
+pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
+    let front = request.front;
+    let lead = Presentation::of(front, name.clone());
+    let permission = match request.may_be_told(lead.stream()).await {
+        Ok(permission) => permission,
+        Err(denied) => return refusal::denied(denied),
+    };
+    if request.is_head() {
+        return Reply::full(StatusCode::OK, MEDIA_TYPE, "");
     }
     let revocation = Revocation::default();
     let until = permission.as_ref().and_then(Authorized::until);
     let ongoing = Ongoing::Beside(revocation.clone());
     let witness = permission.and_then(|permission| permission.begin(ongoing));
-    let (ticket, given_up) = front.pages.titles.take(visitor.peer.ip());
+    let (ticket, given_up) = front.pages.titles.take(request.visitor.peer.ip());
     let place = Place {
         front: Arc::clone(front),
         ticket,
@@ -75,7 +76,7 @@ pub(super) fn answer(
     let body = TitleBody {
         next: Box::pin(next(Arc::clone(front), name.clone(), None)),
         front: Arc::clone(front),
-        name,
+        name: name.clone(),
         has_begun: false,
         given_up,
         silence: Silence::begin(),
@@ -85,10 +86,10 @@ pub(super) fn answer(
                 () = revocation.revoked() => {}
             }
         }),
-        _connection: Lasting::begin(handover, place),
+        _connection: Lasting::begin(&request.handover, place),
         _witness: witness,
     };
-    (headers, Body::new(body)).into_response()
+    Reply::of(StatusCode::OK, body).with(header::CONTENT_TYPE, MEDIA_TYPE)
 }
 
 /// What a client was told last.
@@ -145,12 +146,12 @@ struct TitleBody {
 
 impl hyper::body::Body for TitleBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let this = self.get_mut();
         let is_given_up = Pin::new(&mut this.given_up).poll(cx).is_ready();
         if is_given_up || this.end.as_mut().poll(cx).is_ready() {

@@ -1,9 +1,9 @@
 //! A small XML document, written front to back. What it is given as text is escaped.
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 
 use super::html::escape;
+use crate::reply::Reply;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -44,9 +44,8 @@ impl Xml {
 }
 
 /// The answer that a document is.
-pub(super) fn answer(document: Xml) -> Response {
-    let headers = [(header::CONTENT_TYPE, "text/xml; charset=utf-8")];
-    (headers, document.end()).into_response()
+pub(super) fn answer(document: Xml) -> Reply {
+    Reply::full(StatusCode::OK, "text/xml; charset=utf-8", document.end())
 }
 
 /// Text without the two characters that are in no XML document (XML 1.0 §2.2) and that [`escape`] keeps; lines stay.

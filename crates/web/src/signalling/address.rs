@@ -4,9 +4,6 @@ use std::fmt;
 
 use media::StreamName;
 
-#[cfg(test)]
-use crate::routes::Endpoint;
-
 /// The direction of media.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Way {
@@ -140,21 +137,14 @@ impl Address {
 
 #[cfg(test)]
 impl Address {
-    /// The row of the table for this address and a method.
-    pub fn endpoint_for(&self, method: &str) -> Option<Endpoint> {
-        Some(match (self.way, self.resource, method) {
-            (Way::Out, Resource::Endpoint, "POST") => Endpoint::Whep,
-            (Way::Out, Resource::Endpoint, "OPTIONS") => Endpoint::WhepOptions,
-            (Way::Out, Resource::Endpoint, "GET") => Endpoint::WhepGet,
-            (Way::Out, Resource::Session(Some(_)), "PATCH") => Endpoint::WhepChange,
-            (Way::Out, Resource::Session(Some(_)), "DELETE") => Endpoint::WhepEnd,
-            (Way::In, Resource::Endpoint, "POST") => Endpoint::Whip,
-            (Way::In, Resource::Endpoint, "OPTIONS") => Endpoint::WhipOptions,
-            (Way::In, Resource::Endpoint, "GET") => Endpoint::WhipGet,
-            (Way::In, Resource::Session(Some(_)), "PATCH") => Endpoint::WhipChange,
-            (Way::In, Resource::Session(Some(_)), "DELETE") => Endpoint::WhipEnd,
-            _ => return None,
-        })
+    /// The path of its row in the table.
+    pub fn row(&self) -> &'static str {
+        match (self.way, self.resource) {
+            (Way::Out, Resource::Session(_)) => "/{stream}/whep/{id}",
+            (Way::Out, _) => "/{stream}/whep",
+            (Way::In, Resource::Session(_)) => "/{stream}/whip/{id}",
+            (Way::In, _) => "/{stream}/whip",
+        }
     }
 }
 

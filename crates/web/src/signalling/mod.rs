@@ -6,7 +6,7 @@
 //!  UDP, TCP :8189 ──────► webrtc::port, a thread per worker ─► router: viewers | publishers
 //! ```
 //!
-//! * [`mod@serve`] is the HTTP behaviour: statuses, headers, permissions; [`refused`] has all refusals.
+//! * `serve` is the HTTP behaviour: statuses, headers, permissions; `refused` has all refusals.
 //! * The table knows sessions by the unguessable names that HTTP uses. An entry is held by a permit, which goes
 //!   with the session through the port to the router; when the session ends, wherever that is, the entry
 //!   ends.
@@ -34,7 +34,8 @@ use crate::address::network;
 
 pub use self::address::{Address, Way};
 use self::refusals::Refusals;
-pub use self::serve::serve;
+pub(crate) use self::request::BODY_BYTES_MAX;
+pub(crate) use self::serve::serve;
 pub use self::service::OpenError;
 pub use self::service::WebrtcService;
 use self::table::Table;

@@ -1,9 +1,8 @@
 //! Why a request of WHIP or WHEP is refused, and the one function that turns it into an answer.
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use fanout::gate::{Denied, Excluded};
 use fanout::{LaneRefused, PublishRefused};
+use http::{HeaderName, StatusCode, header};
 use ingest::whip::Unusable;
 use limits::Rejected;
 use media::StreamName;
@@ -12,6 +11,7 @@ use webrtc::port;
 use webrtc::sdp::{FragmentError, OfferError};
 
 use super::{SDP, SDP_FRAGMENT, Way, table};
+use crate::reply::Reply;
 
 /// Why a request is refused, sorted by cause.
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +49,6 @@ pub(super) enum Refused {
     /// The body is too long.
     #[error("the body is longer than {0} bytes")]
     TooLong(usize),
-    /// The body did not arrive completely.
-    #[error("the body could not be read to its end")]
-    Broken,
     /// The offer cannot be answered.
     #[error("{0}")]
     Offer(#[from] OfferError),
@@ -162,18 +159,12 @@ impl Refused {
             Self::Off | Self::NoSession | Self::NameReserved => StatusCode::NOT_FOUND,
             Self::Beside(_) => StatusCode::TEMPORARY_REDIRECT,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Denied(Denied::Missing | Denied::Wrong, _) => StatusCode::UNAUTHORIZED,
-            Self::Denied(Denied::Unavailable, _) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Denied(Denied::TooManyAttempts, _) | Self::TooFast => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_), _) => {
-                StatusCode::FORBIDDEN
-            }
+            Self::Denied(denied, _) => auth::status_of(*denied),
+            Self::TooFast => StatusCode::TOO_MANY_REQUESTS,
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong(_) | Self::Offer(OfferError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Broken | Self::Fragment(_) => StatusCode::BAD_REQUEST,
+            Self::Fragment(_) => StatusCode::BAD_REQUEST,
             // Valid SDP, but unusable (RFC 9725 §4.2).
             Self::Offer(
                 OfferError::NoMedia
@@ -235,7 +226,7 @@ impl Refused {
     }
 
     /// The answer: a problem document (RFC 9457). `retry_after` is in seconds.
-    pub(super) fn into_response(self, retry_after: u64) -> Response {
+    pub(super) fn answer(self, retry_after: u64) -> Reply {
         let status = self.status();
         let document = json!({
             "type": "about:blank",
@@ -243,16 +234,11 @@ impl Refused {
             "status": status.as_u16(),
             "detail": self.to_string(),
         });
-        let mut response = (status, document.to_string()).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        let mut reply = Reply::full(status, PROBLEM, document.to_string());
         for (name, value) in self.headers(retry_after) {
-            // A stream's name, a path and our own texts are all visible ASCII.
-            if let Ok(value) = HeaderValue::from_str(&value) {
-                headers.insert(name, value);
-            }
+            reply = reply.with(name, value);
         }
-        response
+        reply
     }
 }
 

@@ -1,61 +1,12 @@
-//! Parts of a request of WHIP or WHEP: its key, its type, its body.
+//! Parts of a request of WHIP or WHEP: its type, its body, its condition.
 
-use axum::body::Body;
-use axum::http::{HeaderMap, Uri, header};
-use config::Secret;
-use http_body_util::BodyExt;
-use http1::Password;
+use http::{HeaderMap, header};
 
 use super::refused::Refused;
+use crate::request::Request;
 
 /// Longest body. A browser's offer has 7 KiB; the SDP library refuses more than this as well.
-const BODY_BYTES_MAX: usize = 64 * 1024;
-
-/// Bytes read of a body that is too long before it is answered: a client that is still sending when the
-/// connection closes does not see the answer.
-const DISCARDED_BYTES_MAX: usize = 256 * 1024;
-
-/// A request's credential.
-#[derive(Debug)]
-pub(super) struct Key {
-    secret: Option<Password>,
-    /// It was in the query, so the addresses of what it opened need it there as well.
-    pub(super) is_in_query: bool,
-}
-
-impl Key {
-    /// The header takes precedence over the query.
-    pub(super) fn of(headers: &HeaderMap, uri: &Uri) -> Self {
-        let bearer = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| http1::bearer(value.to_str().ok()?));
-        if bearer.is_some() {
-            return Self {
-                secret: bearer,
-                is_in_query: false,
-            };
-        }
-        let secret = http1::key_in(uri.query().unwrap_or_default());
-        Self {
-            is_in_query: secret.is_some(),
-            secret,
-        }
-    }
-
-    /// Whether it is what was presented before.
-    pub(super) fn is(&self, presented: Option<&Secret>) -> bool {
-        match (self.reveal(), presented) {
-            (Some(key), Some(presented)) => presented.matches(key),
-            (None, None) => true,
-            _ => false,
-        }
-    }
-
-    /// The key itself.
-    pub(super) fn reveal(&self) -> Option<&str> {
-        self.secret.as_ref().map(Password::reveal)
-    }
-}
+pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Whether the body is of this media type, with any parameters.
 pub(super) fn is_of_type(headers: &HeaderMap, expected: &str) -> bool {
@@ -65,26 +16,15 @@ pub(super) fn is_of_type(headers: &HeaderMap, expected: &str) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(expected))
 }
 
-/// The whole body, up to its bound.
-pub(super) async fn body(mut body: Body) -> Result<Vec<u8>, Refused> {
-    let mut whole = Vec::new();
-    let mut arrived = 0_usize;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refused::Broken)?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        arrived = arrived.saturating_add(data.len());
-        if arrived <= BODY_BYTES_MAX {
-            whole.extend_from_slice(&data);
-        } else if arrived > DISCARDED_BYTES_MAX {
-            break;
-        }
+/// The whole body.
+///
+/// # Errors
+/// When it is too long: its transport has kept one byte more than may be.
+pub(super) fn body<'a>(request: &'a Request<'_>) -> Result<&'a [u8], Refused> {
+    match request.body.len() {
+        ..=BODY_BYTES_MAX => Ok(&request.body),
+        _ => Err(Refused::TooLong(BODY_BYTES_MAX)),
     }
-    if arrived > BODY_BYTES_MAX {
-        return Err(Refused::TooLong(BODY_BYTES_MAX));
-    }
-    Ok(whole)
 }
 
 /// Whether a request's condition holds for an entity tag; `None` when it has no condition.
@@ -107,7 +47,7 @@ pub(super) fn matches(headers: &HeaderMap, tag: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use http::{HeaderName, HeaderValue};
 
     use super::*;
 
@@ -117,29 +57,6 @@ mod tests {
             headers.append(name.clone(), HeaderValue::from_static(value));
         }
         headers
-    }
-
-    #[test]
-    fn keys_come_in_the_header_or_in_the_query() {
-        for (authorization, target, expected, in_query) in [
-            ("Bearer K", "/a/whip?key=Q", Some("K"), false),
-            ("bearer  K ", "/a/whip", Some("K"), false),
-            ("", "/a/whip?key=Q", Some("Q"), true),
-            ("", "/a/whip?x=1&token=a%2Bb", Some("a+b"), true),
-            ("", "/a/whip?token=T&key=K", Some("K"), true),
-            ("Basic eDp5", "/a/whip", None, false),
-            ("Basic eDp5", "/a/whip?key=Q", Some("Q"), true),
-            ("Bearer", "/a/whip", None, false),
-            ("", "/a/whip", None, false),
-        ] {
-            let headers = match authorization {
-                "" => HeaderMap::new(),
-                value => headers(header::AUTHORIZATION, &[value]),
-            };
-            let key = Key::of(&headers, &target.parse().expect("a target"));
-            let secret = key.secret.as_ref().map(Password::reveal);
-            assert_eq!((secret, key.is_in_query), (expected, in_query), "{target}");
-        }
     }
 
     #[test]
@@ -173,17 +90,6 @@ mod tests {
         ] {
             let headers = headers(header::IF_MATCH, values);
             assert_eq!(matches(&headers, "tag"), expected, "{values:?}");
-        }
-    }
-
-    #[tokio::test]
-    async fn bodies_end_at_their_limit() {
-        let of = |length: usize| Body::from(vec![b'v'; length]);
-        let exact = body(of(BODY_BYTES_MAX)).await.expect("as long as may be");
-        assert_eq!(exact.len(), BODY_BYTES_MAX);
-        for length in [BODY_BYTES_MAX + 1, DISCARDED_BYTES_MAX * 2] {
-            let refused = body(of(length)).await;
-            assert!(matches!(refused, Err(Refused::TooLong(_))), "{length}");
         }
     }
 }

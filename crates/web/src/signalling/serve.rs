@@ -3,33 +3,27 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
-use config::Secret;
-use fanout::gate::{self, Authorized, Gate, Publish};
+use auth::{Fields, Secret};
+use fanout::gate::{Authorized, Gate, Publish};
 use fanout::{
-    Choice, Info, Introduction, JoinRefused, Joined, ListenerRecord, Permit, PictureOrder,
-    Presence, Waits, Wish, join,
+    Choice, Info, JoinRefused, Joined, ListenerRecord, Permit, PictureOrder, Presence, Waits, Wish,
+    join,
 };
+use http::{HeaderName, Method, StatusCode, header};
 use ingest::whip;
-use limits::Rejected;
-use limits::{Evict, Handover};
+use limits::{Evict, Rejected};
 use media::{Container, Kind};
 use webrtc::ice::Credentials;
 use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment};
 
 use super::address::{Address, Id, Resource, Way};
 use super::refused::{ACCEPT_PATCH, ACCEPT_POST, Refused};
-use super::request::{self, Key};
+use super::request;
 use super::service::{self, Opening};
 use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
-use crate::front_door::FrontDoor;
-use crate::pages;
-use crate::sent::sent;
-use crate::visitor::Visitor;
+use crate::reply::Reply;
+use crate::request::Request;
 
 /// Lets pages of other origins use WHIP and WHEP, and read the answers.
 const CORS: [(&str, &str); 5] = [
@@ -53,98 +47,68 @@ const ENDPOINT_METHODS: &str = "OPTIONS, GET, HEAD, POST";
 const SESSION_METHODS: &str = "OPTIONS, GET, HEAD, PATCH, DELETE";
 
 /// Answers a request to an address of WHIP or WHEP.
-pub async fn serve(
-    front: &Arc<FrontDoor>,
-    visitor: Visitor,
-    handover: Handover,
-    address: Address,
-    request: Request,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let asked = Asked {
-        front,
-        visitor,
-        address,
-        method: parts.method,
-        uri: parts.uri,
-        headers: parts.headers,
-    };
-    let mut response = match asked.answer(body, &handover).await {
-        Ok(response) => response,
+pub(crate) async fn serve(request: &Request<'_>, address: &Address) -> Reply {
+    let asked = Asked { request, address };
+    let mut reply = match asked.answer().await {
+        Ok(reply) => reply,
         Err(refused) => {
             asked.note(&refused);
-            refused.into_response(front.drain.retry_after())
+            refused.answer(request.front.drain.retry_after())
         }
     };
-    let headers = response.headers_mut();
     for (name, value) in CORS {
-        headers.insert(
-            HeaderName::from_static(name),
-            HeaderValue::from_static(value),
-        );
+        reply = reply.with(HeaderName::from_static(name), value);
     }
-    response
+    reply
 }
 
-/// What a client's program says of itself. Untrusted texts.
-struct Client {
-    agent: String,
-    referer: String,
-}
+/// What a client shows: a token, or nothing.
+type Shown<'a> = auth::Shown<'a, Fields<'a>>;
 
-/// A request without its body.
+/// A request, and what its path means.
 struct Asked<'a> {
-    front: &'a Arc<FrontDoor>,
-    visitor: Visitor,
-    address: Address,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-}
-
-impl gate::Headers for Asked<'_> {
-    fn header(&self, name: &str) -> Option<&str> {
-        sent(&self.headers, name)
-    }
+    request: &'a Request<'a>,
+    address: &'a Address,
 }
 
 impl Asked<'_> {
-    async fn answer(&self, body: Body, handover: &Handover) -> Result<Response, Refused> {
-        match (&self.method, self.address.resource) {
+    async fn answer(&self) -> Result<Reply, Refused> {
+        let request = self.request;
+        match (&request.method, self.address.resource) {
             (&Method::OPTIONS, _) => Ok(self.preflight()),
-            (&Method::GET, Resource::Endpoint) => Ok(StatusCode::NO_CONTENT.into_response()),
+            (&Method::GET, Resource::Endpoint) => Ok(Reply::new(StatusCode::NO_CONTENT)),
             (&Method::HEAD, Resource::Endpoint) => Ok(of_type_sdp()),
-            (&Method::POST, Resource::Endpoint) => {
-                // The body is read first: a client that is still sending may lose the answer.
-                let body = request::body(body).await;
-                self.open(&body?, handover).await
-            }
+            (&Method::POST, Resource::Endpoint) => self.open(request::body(request)?).await,
             (_, Resource::Endpoint) => Err(Refused::Method(ENDPOINT_METHODS)),
             (_, Resource::Beside) => Err(Refused::Beside(self.beside())),
             (&Method::GET, Resource::Session(id)) => {
                 self.find(id)?;
-                Ok(StatusCode::NO_CONTENT.into_response())
+                Ok(Reply::new(StatusCode::NO_CONTENT))
             }
             (&Method::HEAD, Resource::Session(id)) => {
                 self.find(id)?;
                 Ok(of_type_sdp())
             }
             (&Method::PATCH, Resource::Session(id)) => {
-                let body = request::body(body).await;
-                self.change(id, &body?).await
+                self.change(id, request::body(request)?).await
             }
             (&Method::DELETE, Resource::Session(id)) => self.end(id).await,
             (_, Resource::Session(_)) => Err(Refused::Method(SESSION_METHODS)),
         }
     }
 
-    fn preflight(&self) -> Response {
+    fn shown(&self) -> Shown<'_> {
+        self.request.shown().tokens_alone()
+    }
+
+    fn preflight(&self) -> Reply {
         let (methods, name, value) = match self.address.resource {
             Resource::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
             _ => (ENDPOINT_METHODS, ACCEPT_POST, SDP),
         };
-        let allow = (header::ALLOW, methods);
-        (StatusCode::NO_CONTENT, [allow, (name, value)]).into_response()
+        Reply::new(StatusCode::NO_CONTENT)
+            .with(header::ALLOW, methods)
+            .with(name, value)
     }
 
     /// The address that was probably meant, with the query, which may contain a key.
@@ -154,39 +118,37 @@ impl Asked<'_> {
 
     /// A path as the client must request it.
     fn outside(&self, path: &str) -> String {
-        let configured = self.front.config.http.base_url.as_ref();
-        let base = pages::base(configured, self.visitor, &self.headers);
-        format!("{}{path}", base.prefix())
+        format!("{}{path}", self.request.base().prefix())
     }
 
     fn with_query(&self, path: String) -> String {
-        match self.uri.query() {
+        match self.request.uri.query() {
             Some(query) => format!("{path}?{query}"),
             None => path,
         }
     }
 
     /// Opens a session.
-    async fn open(&self, body: &[u8], handover: &Handover) -> Result<Response, Refused> {
+    async fn open(&self, body: &[u8]) -> Result<Reply, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
-        if self.front.drain.has_begun() {
+        if self.request.front.drain.has_begun() {
             return Err(Rejected::Draining.into());
         }
-        let key = Key::of(&self.headers, &self.uri);
+        let shown = self.shown();
         let opened = match self.address.way {
-            Way::Out => self.listen(rtc, &key, body, handover).await?,
+            Way::Out => self.listen(rtc, &shown, body).await?,
             Way::In => {
                 // A client without permission learns nothing about its offer.
-                let permission = self.may_publish(&key).await?;
-                self.publish(rtc, &key, permission, body, handover)?
+                let permission = self.may_publish(&shown).await?;
+                self.publish(rtc, &shown, permission, body)?
             }
         };
-        Ok(self.created(&key, opened))
+        Ok(self.created(&shown, opened))
     }
 
     fn offer(&self, body: &[u8]) -> Result<Offer, Refused> {
-        if !request::is_of_type(&self.headers, SDP) {
+        if !request::is_of_type(&self.request.headers, SDP) {
             return Err(Refused::ContentType(SDP));
         }
         let text = str::from_utf8(body).map_err(|_| OfferError::Syntax)?;
@@ -197,72 +159,63 @@ impl Asked<'_> {
         Ok(Offer::parse(text)?)
     }
 
-    fn created(&self, key: &Key, opened: Opened) -> Response {
+    fn created(&self, shown: &Shown<'_>, opened: Opened) -> Reply {
         let path = self.outside(&self.address.session(opened.id));
         // A client with its key in the query presents it there again.
-        let location = if key.is_in_query {
+        let location = if shown.is_in_address() {
             self.with_query(path)
         } else {
             path
         };
-        let headers = [
-            (header::LOCATION, location),
-            (header::ETAG, tag(&opened.ufrag)),
-            (header::CONTENT_TYPE, SDP.to_owned()),
-            (ACCEPT_PATCH, SDP_FRAGMENT.to_owned()),
-        ];
-        (StatusCode::CREATED, headers, opened.answer).into_response()
+        Reply::full(StatusCode::CREATED, SDP, opened.answer)
+            .with(header::LOCATION, location)
+            .with(header::ETAG, tag(&opened.ufrag))
+            .with(ACCEPT_PATCH, SDP_FRAGMENT)
     }
 
-    async fn listen(
-        &self,
-        rtc: &Rtc,
-        key: &Key,
-        body: &[u8],
-        handover: &Handover,
-    ) -> Result<Opened, Refused> {
+    async fn listen(&self, rtc: &Rtc, shown: &Shown<'_>, body: &[u8]) -> Result<Opened, Refused> {
         let offer = match self.offer(body) {
             Ok(offer) => offer,
             Err(refused) => {
                 // A client without permission learns nothing about its offer.
-                self.may_play(key).await?;
+                self.may_play(shown).await?;
                 return Err(refused);
             }
         };
-        let joined = self.join(key).await;
+        let joined = self.join(shown).await;
         let Joined {
             mut subscription,
             info,
             choice: (),
         } = joined.map_err(|refused| self.not_joined(refused))?;
-        let peer = self.visitor.peer.ip();
-        let permit = self.front.limits.webrtc_listener(peer, Instant::now())?;
+        let peer = self.request.visitor.peer.ip();
+        let permit = self
+            .request
+            .front
+            .limits
+            .webrtc_listener(peer, Instant::now())?;
         subscription.set_permit(Permit::new(permit));
         let agreed = service::agree(&offer, &info)?;
-        let session = self.session(rtc, key, &offer, &agreed.sections(), handover)?;
+        let session = self.session(rtc, shown, &offer, &agreed.sections())?;
         let (id, ufrag, opening) = session;
         let answer = rtc.service.listen(opening, agreed, subscription)?;
         Ok(Opened { id, ufrag, answer })
     }
 
-    async fn join(&self, key: &Key) -> Result<Joined<()>, JoinRefused> {
+    async fn join(&self, shown: &Shown<'_>) -> Result<Joined<()>, JoinRefused> {
         let stream = &self.address.stream;
-        let client = self.client();
+        let remote = self.request.visitor.remote();
+        let line = format!("PLAY /{stream} WHEP/1.0");
         let wish = Wish {
-            request: self.request(key, "webrtc", &client),
-            introduction: Introduction {
-                peer: self.visitor.peer,
-                request: format!("PLAY /{stream} WHEP/1.0"),
-                agent: client.agent.clone(),
-                referer: self.header(&header::REFERER),
-                permit: None,
-            },
+            request: shown.request(stream, "webrtc", remote),
+            introduction: shown.introduction(remote, line, None),
         };
         let waits = Waits {
             presence: Presence::Live,
             ..Waits::default()
         };
-        join(&self.front.registry, &*self.front.gate, wish, waits, choose).await
+        let front = self.request.front;
+        join(&front.registry, &*front.gate, wish, waits, choose).await
     }
 
     /// The refusal for a listener that cannot join.
@@ -281,17 +234,16 @@ impl Asked<'_> {
     fn publish(
         &self,
         rtc: &Rtc,
-        key: &Key,
+        shown: &Shown<'_>,
         permission: Authorized<Publish>,
         body: &[u8],
-        handover: &Handover,
     ) -> Result<Opened, Refused> {
         let offer = self.offer(body)?;
         let agreed = whip::agree(&offer)?;
-        let session = self.session(rtc, key, &offer, &agreed.sections(), handover)?;
+        let session = self.session(rtc, shown, &offer, &agreed.sections())?;
         let (id, ufrag, opening) = session;
-        let (context, peer) = (&self.front.ingest, self.visitor.peer);
-        let agent = self.header(&header::USER_AGENT);
+        let (context, peer) = (&self.request.front.ingest, self.request.visitor.peer);
+        let agent = ListenerRecord::cut(shown.agent()).to_owned();
         let ticket = |agreed| whip::admit(context, permission, peer, &agent, agreed);
         let answer = rtc.service.publish(opening, agreed, ticket)?;
         Ok(Opened { id, ufrag, answer })
@@ -301,10 +253,9 @@ impl Asked<'_> {
     fn session<'o>(
         &self,
         rtc: &Rtc,
-        key: &Key,
+        shown: &Shown<'_>,
         offer: &'o Offer,
         sections: &[Section<'_>],
-        handover: &Handover,
     ) -> Result<(Id, Box<str>, Opening<'o>), Refused> {
         let id = Id::new(random()?);
         let local = Credentials::generate(&random()?);
@@ -312,12 +263,13 @@ impl Asked<'_> {
         let entry = Entry {
             way: self.address.way,
             stream: self.address.stream.clone(),
-            key: key.reveal().map(Secret::new),
+            key: shown.token().map(Secret::new),
             ufrag: ufrag.clone(),
             remote_ufrag: offer.ice.ufrag().into(),
             first: first(offer, sections),
         };
-        let pending = handover.session(self.visitor.peer.ip(), self.eviction(id));
+        let peer = self.request.visitor.peer.ip();
+        let pending = self.request.handover.session(peer, self.eviction(id));
         let permit = rtc.table.enter(id, entry, Some(pending))?;
         Ok((
             id,
@@ -333,7 +285,10 @@ impl Asked<'_> {
     /// Ends a session that must give way to a newer one before its peer has connected.
     fn eviction(&self, id: Id) -> Evict {
         // Weak: the front door owns the session's permit, which owns this.
-        let (front, peer) = (Arc::downgrade(self.front), self.visitor.peer);
+        let (front, peer) = (
+            Arc::downgrade(self.request.front),
+            self.request.visitor.peer,
+        );
         Box::new(move |reason| {
             let Some(front) = front.upgrade() else { return };
             if let Some(reason) = reason {
@@ -346,17 +301,17 @@ impl Asked<'_> {
     }
 
     /// Candidates of the peer, which a lite agent ignores, or an ICE restart.
-    async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
+    async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Reply, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
         self.may_change(id).await?;
         // Keeps other requests from restarting the session between the check and the restart.
         let _turn = rtc.restarts.lock();
         let (id, entry) = self.find(id)?;
-        if !request::is_of_type(&self.headers, SDP_FRAGMENT) {
+        if !request::is_of_type(&self.request.headers, SDP_FRAGMENT) {
             return Err(Refused::ContentType(SDP_FRAGMENT));
         }
-        let holds = request::matches(&self.headers, &entry.ufrag);
+        let holds = request::matches(&self.request.headers, &entry.ufrag);
         if holds == Some(false) {
             return Err(Refused::Outdated);
         }
@@ -367,16 +322,16 @@ impl Asked<'_> {
             Some(_) if holds.is_none() => Err(Refused::Unconditional),
             Some(theirs) => restart(rtc, id, &entry, theirs),
             // RFC 9725 §4.3.2 wants a condition here, too; the usual web players send none, and nothing changes.
-            None => Ok(StatusCode::NO_CONTENT.into_response()),
+            None => Ok(Reply::new(StatusCode::NO_CONTENT)),
         }
     }
 
-    async fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
+    async fn end(&self, id: Option<Id>) -> Result<Reply, Refused> {
         let rtc = self.rtc()?;
         self.may_change(id).await?;
         let (id, _) = self.find(id)?;
         rtc.end(id);
-        Ok(StatusCode::OK.into_response())
+        Ok(Reply::new(StatusCode::OK))
     }
 
     fn find(&self, id: Option<Id>) -> Result<(Id, Entry), Refused> {
@@ -390,72 +345,45 @@ impl Asked<'_> {
     }
 
     /// Whether the client may listen; [`join`](Self::join) asks the gate itself.
-    async fn may_play(&self, key: &Key) -> Result<(), Refused> {
-        let client = self.client();
-        let request = self.request(key, "webrtc", &client);
-        let permitted = self.front.gate.play(&request).await;
+    async fn may_play(&self, shown: &Shown<'_>) -> Result<(), Refused> {
+        let remote = self.request.visitor.remote();
+        let asked = shown.request(&self.address.stream, "webrtc", remote);
+        let permitted = self.request.front.gate.play(&asked).await;
         permitted
             .map(drop)
             .map_err(|denied| Refused::Denied(denied, Way::Out))
     }
 
-    async fn may_publish(&self, key: &Key) -> Result<Authorized<Publish>, Refused> {
-        let client = self.client();
-        let request = self.request(key, ingest::Protocol::Whip.label(), &client);
-        Ok(whip::permit(&self.front.ingest, &request).await?)
-    }
-
-    /// What the client's program says of itself.
-    fn client(&self) -> Client {
-        let referer = self.header(&header::REFERER);
-        Client {
-            agent: self.header(&header::USER_AGENT),
-            referer: match referer.is_empty() {
-                true => self.header(&header::ORIGIN),
-                false => referer,
-            },
-        }
-    }
-
-    /// The request to the gate.
-    fn request<'a>(
-        &'a self,
-        key: &'a Key,
-        protocol: &'static str,
-        client: &'a Client,
-    ) -> gate::Request<'a> {
-        gate::Request {
-            agent: &client.agent,
-            referer: &client.referer,
-            token: key.reveal(),
-            query: self.uri.query().unwrap_or_default(),
-            headers: Some(self),
-            ..gate::Request::new(&self.address.stream, protocol, self.visitor.remote())
-        }
+    async fn may_publish(&self, shown: &Shown<'_>) -> Result<Authorized<Publish>, Refused> {
+        let (protocol, remote) = (ingest::Protocol::Whip, self.request.visitor.remote());
+        let asked = shown.request(&self.address.stream, protocol.label(), remote);
+        Ok(whip::permit(&self.request.front.ingest, &asked).await?)
     }
 
     /// A client that may open a session may change and end it, if it knows its name. The one that opened it presents the same again,
     /// and the authority is asked about it once.
     async fn may_change(&self, id: Option<Id>) -> Result<(), Refused> {
-        let key = Key::of(&self.headers, &self.uri);
-        if self
-            .find(id)
-            .is_ok_and(|(_, entry)| key.is(entry.key.as_ref()))
-        {
+        let shown = self.shown();
+        let opened_it = |entry: &Entry| match (shown.token(), &entry.key) {
+            (Some(token), Some(presented)) => presented.matches(token),
+            (None, None) => true,
+            _ => false,
+        };
+        if self.find(id).is_ok_and(|(_, entry)| opened_it(&entry)) {
             return Ok(());
         }
         match self.address.way {
-            Way::Out => self.may_play(&key).await,
-            Way::In => self.may_publish(&key).await.map(drop),
+            Way::Out => self.may_play(&shown).await,
+            Way::In => self.may_publish(&shown).await.map(drop),
         }
     }
 
     fn rtc(&self) -> Result<&Rtc, Refused> {
-        self.front.rtc.as_deref().ok_or(Refused::Off)
+        self.request.front.rtc.as_deref().ok_or(Refused::Off)
     }
 
     fn pace(&self, rtc: &Rtc) -> Result<(), Refused> {
-        match rtc.may_ask(self.visitor.peer.ip(), Instant::now()) {
+        match rtc.may_ask(self.request.visitor.peer.ip(), Instant::now()) {
             true => Ok(()),
             false => Err(Refused::TooFast),
         }
@@ -463,29 +391,24 @@ impl Asked<'_> {
 
     /// Counts a refusal and reports it to the operator.
     fn note(&self, refused: &Refused) {
-        let (peer, stream) = (self.visitor.peer, &self.address.stream);
+        let (peer, stream) = (self.request.visitor.peer, &self.address.stream);
         let status = refused.status().as_u16();
-        if let Some(rtc) = &self.front.rtc {
+        let front = self.request.front;
+        if let Some(rtc) = &front.rtc {
             rtc.refusals.count(status);
         }
         if let Refused::Limit(reason) = refused {
-            self.front.counts.reject(*reason, peer);
+            front.counts.reject(*reason, peer);
             return;
         }
         let way = self.address.way.segment();
         tracing::debug!(%stream, %peer, way, status, reason = %refused, "refused");
     }
-
-    fn header(&self, name: &HeaderName) -> String {
-        let value = self.headers.get(name).map(HeaderValue::as_bytes);
-        let text = String::from_utf8_lossy(value.unwrap_or_default());
-        ListenerRecord::cut(&text).to_owned()
-    }
 }
 
 /// The answer to `HEAD`: the media type of endpoints and sessions.
-fn of_type_sdp() -> Response {
-    [(header::CONTENT_TYPE, SDP)].into_response()
+fn of_type_sdp() -> Reply {
+    Reply::full(StatusCode::OK, SDP, "")
 }
 
 /// An opened session.
@@ -506,7 +429,7 @@ fn first(offer: &Offer, sections: &[Section<'_>]) -> (&'static str, Box<str>) {
     }
 }
 
-fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Response, Refused> {
+fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Reply, Refused> {
     let local = Credentials::generate(&random()?);
     let (kind, mid) = &entry.first;
     let fragment = write_fragment(&local, kind, mid, rtc.service.candidates());
@@ -516,11 +439,7 @@ fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Response, R
     if !is_there {
         return Err(Refused::NoSession);
     }
-    let headers = [
-        (header::ETAG, tag(&ufrag)),
-        (header::CONTENT_TYPE, SDP_FRAGMENT.to_owned()),
-    ];
-    Ok((StatusCode::OK, headers, fragment).into_response())
+    Ok(Reply::full(StatusCode::OK, SDP_FRAGMENT, fragment).with(header::ETAG, tag(&ufrag)))
 }
 
 /// The entity tag of an ICE session: its ufrag, which its datagrams reveal anyway.

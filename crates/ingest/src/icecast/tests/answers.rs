@@ -102,7 +102,7 @@ async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
             .expect("a whole head");
         let (ours, theirs) = duplex(64 * 1024);
         drop(ours);
-        let name = crate::name(&head.path());
+        let name = crate::name(&head.path(), |_| false);
         let served = serve(&context, theirs, name, head, Bytes::new(), PEER, || {}).await;
         served.expect_err("the source is gone");
     }

@@ -267,7 +267,7 @@ async fn a_source_that_leaves_by_a_reset_loses_nothing() {
     // ffmpeg with `-legacy_icecast 1` never reads our answer.
     let (head, early) = parse(format!("SOURCE /a HTTP/1.1\r\n{}\r\n", basic(KEY)).as_bytes());
     let socket = tokio::io::join((&body[..]).chain(Reset), tokio::io::sink());
-    let name = crate::name(&head.path());
+    let name = crate::name(&head.path(), |_| false);
     serve(&context, socket, name, head, early, PEER, || {})
         .await
         .expect("that is a way to leave");

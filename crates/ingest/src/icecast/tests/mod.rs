@@ -61,7 +61,7 @@ fn source(
     (
         ours,
         tokio::spawn(async move {
-            let name = crate::name(&head.path());
+            let name = crate::name(&head.path(), |_| false);
             serve(&context, theirs, name, head, early, PEER, || {}).await
         }),
     )

@@ -4,10 +4,33 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::body::Body;
 use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::mpsc;
+
+use crate::head::DISCARDED_BYTES_MAX;
+use crate::reply::Body;
+
+/// The body of a request, up to `kept_max` bytes of it; `None` if it breaks off.
+pub(super) async fn kept(
+    mut body: impl HttpBody<Data = Bytes> + Unpin,
+    kept_max: usize,
+) -> Option<Vec<u8>> {
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.ok()?.into_data() else {
+            continue;
+        };
+        seen += data.len();
+        let room = kept_max - kept.len();
+        kept.extend_from_slice(&data[..data.len().min(room)]);
+        if seen > DISCARDED_BYTES_MAX {
+            break;
+        }
+    }
+    Some(kept)
+}
 
 /// A live body, piece by piece, and what is held until it is over.
 pub(super) struct Pieces<T> {
@@ -36,12 +59,12 @@ pub(super) struct Held<T> {
 
 impl<T: Unpin> HttpBody for Held<T> {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 
@@ -51,5 +74,21 @@ impl<T: Unpin> HttpBody for Held<T> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bodies_are_kept_up_to_their_limit() {
+        for (length, expected) in [(5, 5), (7, 7), (8, 7), (2 * DISCARDED_BYTES_MAX, 7)] {
+            let body = Full::new(Bytes::from(vec![b'v'; length]));
+            let kept = kept(body, 7).await.expect("a body");
+            assert_eq!(kept.len(), expected, "{length}");
+        }
     }
 }

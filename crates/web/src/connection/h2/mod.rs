@@ -13,12 +13,11 @@ mod wire;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::{Request, StatusCode};
-use axum::response::{IntoResponse, Response};
 use base::Lock;
 use fanout::Permit;
 use fanout::gate::Remote;
+use http::{Method, Response, StatusCode};
+use http_body_util::BodyExt;
 use http1::{Head, Status};
 use http2::{IsOver, Patience};
 use hyper::body::Incoming;
@@ -32,13 +31,17 @@ use tokio::time::{sleep, timeout};
 
 use self::body::{Held, Pieces};
 use self::wire::from_wire;
-use super::exchange::{self, PIECE_TIMEOUT};
-use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
+use super::exchange::PIECE_TIMEOUT;
+use super::{
+    Asked, IDLE_TIMEOUT, KEPT_BYTES_MAX, LIFETIME, NOT_IN_TIME, PAGE_TIMEOUT, refusal, visitor,
+};
 use crate::front_door::FrontDoor;
-use crate::listen::{self, Reply, Target};
+use crate::listen::{self, LiveReply, Target};
 use crate::page::Page;
-use crate::pages::{self, IsListener};
-use crate::rejected::status_of;
+use crate::pages;
+use crate::refusal::status_of_limit;
+use crate::reply::{Body, Reply};
+use crate::request::Request;
 use crate::route::Route;
 use crate::visitor::Visitor;
 
@@ -97,7 +100,7 @@ struct Use {
 }
 
 impl Session {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response {
+    async fn answer(self: Arc<Self>, request: http::Request<Incoming>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let head = match wire::head(&parts) {
             Ok(head) => head,
@@ -113,7 +116,7 @@ impl Session {
         let asked = Asked::by(&head, visitor.peer);
         let Some(busy) = Busy::begin(&self) else {
             // The connection has just given way.
-            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+            return Reply::new(StatusCode::SERVICE_UNAVAILABLE).into();
         };
         let counted = match self.count(&visitor) {
             Ok(counted) => counted,
@@ -129,8 +132,13 @@ impl Session {
             Route::Page(page) if page.lasts() => PIECE_TIMEOUT,
             _ => PAGE_TIMEOUT,
         };
+        let mut end = None;
         let mut response = match route {
-            Route::Page(page) => self.page(page, &head, visitor, body).await,
+            Route::Page(page) => {
+                let mut reply = self.page(page, &head, visitor, body).await;
+                end = reply.listener.take();
+                reply.into()
+            }
             Route::Listen(target) => {
                 return self
                     .listen(target, (&head, visitor.remote()), &asked, busy, counted)
@@ -142,7 +150,7 @@ impl Session {
                 let settings = &self.front.ingest.settings;
                 let answer = answer_options(settings, &head, prospects);
                 asked.log_answer(&self.front, &answer);
-                from_wire(&answer, None)
+                from_wire(&answer, None).into()
             }
             Route::Source(_) | Route::Title(_) | Route::Watch => {
                 let text = "Sources and their titles come over HTTP/1.1 here.";
@@ -155,15 +163,16 @@ impl Session {
         };
         let patience = Patience(Some(patience));
         response.extensions_mut().insert(patience);
-        if let Some(IsListener(end)) = response.extensions_mut().remove() {
+        if let Some(end) = end {
             let is_over = IsOver(Arc::new(move || end.is_revoked()));
             response.extensions_mut().insert(is_over);
         }
         response.map(|body| {
-            Body::new(Held {
+            let held = Held {
                 body,
                 _for: (busy, counted),
-            })
+            };
+            held.boxed_unsync()
         })
     }
 
@@ -176,24 +185,31 @@ impl Session {
         }
     }
 
-    async fn page(&self, page: Page, head: &Head, visitor: Visitor, body: Incoming) -> Response {
-        let request = match exchange::request(head, Body::new(body)) {
+    async fn page(&self, page: Page, head: &Head, visitor: Visitor, body: Incoming) -> Reply {
+        let asked = Asked::of_page(&page, head, visitor.peer);
+        let mut request = match Request::of(&self.front, visitor, self.handover.clone(), head) {
             Ok(request) => request,
             Err(error) => {
-                let asked = Asked::by(head, visitor.peer);
-                return self.refuse(&asked, http1::status_of(error), &error.to_string());
+                return self.refusal(&asked, http1::status_of(error), &error.to_string());
             }
         };
-        let handover = self.handover.clone();
-        let response = pages::respond(&self.front, page, visitor, handover, request);
-        // Boxed: other requests of a connection do not hold what pages need.
-        match timeout(PAGE_TIMEOUT, Box::pin(response)).await {
-            Ok(response) => response,
-            Err(_) => {
-                let asked = Asked::by(head, visitor.peer);
-                let text = "The answer was not there in time.";
-                self.refuse(&asked, Status::SERVICE_UNAVAILABLE, text)
+        let answered = async {
+            if page.reads_body() && matches!(request.method, Method::POST | Method::PATCH) {
+                request.body = body::kept(body, KEPT_BYTES_MAX).await?;
             }
+            // Boxed: other requests of a connection do not hold what pages need.
+            Some(Box::pin(pages::respond(&request, &page)).await)
+        };
+        match timeout(PAGE_TIMEOUT, answered).await {
+            Ok(Some(reply)) => {
+                asked.log_page(&self.front, &page, &reply);
+                reply
+            }
+            Ok(None) => {
+                let text = "The body could not be read to its end.";
+                self.refusal(&asked, Status::BAD_REQUEST, text)
+            }
+            Err(_) => self.refusal(&asked, Status::SERVICE_UNAVAILABLE, NOT_IN_TIME),
         }
     }
 
@@ -202,14 +218,14 @@ impl Session {
         target: Target,
         (head, remote): (&Head, Remote),
         asked: &Asked,
-    ) -> Response {
+    ) -> Response<Body> {
         let reply = listen::reply(&self.front.egress, target, head, remote, Permit::new(()));
         match reply.await {
-            Reply::Whole { status, bytes } => {
+            LiveReply::Whole { status, bytes } => {
                 asked.log(&self.front, status, bytes.len());
-                from_wire(&bytes, None)
+                from_wire(&bytes, None).into()
             }
-            Reply::Live { head, .. } => from_wire(&head, None),
+            LiveReply::Live { head, .. } => from_wire(&head, None).into(),
         }
     }
 
@@ -220,7 +236,7 @@ impl Session {
         asked: &Asked,
         mut busy: Busy,
         counted: Counted,
-    ) -> Response {
+    ) -> Response<Body> {
         let front = &self.front;
         let permit = front.admission.listener(asked.peer.ip());
         let (permit, also) = match permit.and_then(|permit| Ok((permit, busy.listen(asked.peer)?)))
@@ -231,15 +247,16 @@ impl Session {
         let permit = Permit::new((permit, counted, also));
         let reply = listen::reply(&front.egress, target, head, remote, permit);
         match reply.await {
-            Reply::Whole { status, bytes } => {
+            LiveReply::Whole { status, bytes } => {
                 asked.log(front, status, bytes.len());
-                from_wire(&bytes, None)
+                from_wire(&bytes, None).into()
             }
-            Reply::Live { head, body } => {
+            LiveReply::Live { head, body } => {
                 let (sender, pieces) = mpsc::channel(PIECES_MAX);
                 // The task ends with the lane, or when the client has closed its stream.
                 tokio::spawn(body.feed(sender));
-                let mut response = from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })));
+                let body = Pieces { pieces, _for: busy }.boxed_unsync();
+                let mut response: Response<Body> = from_wire(&head, Some(body)).into();
                 // A listener that takes nothing is one that lags.
                 response.extensions_mut().insert(Patience(None));
                 response
@@ -247,12 +264,16 @@ impl Session {
         }
     }
 
-    fn reject(&self, asked: &Asked, reason: Rejected) -> Response {
+    fn reject(&self, asked: &Asked, reason: Rejected) -> Response<Body> {
         self.front.counts.reject(reason, asked.peer);
-        self.refuse(asked, status_of(reason), &reason.to_string())
+        self.refuse(asked, status_of_limit(reason), &reason.to_string())
     }
 
-    fn refuse(&self, asked: &Asked, status: Status, text: &str) -> Response {
+    fn refuse(&self, asked: &Asked, status: Status, text: &str) -> Response<Body> {
+        self.refusal(asked, status, text).into()
+    }
+
+    fn refusal(&self, asked: &Asked, status: Status, text: &str) -> Reply {
         let answer = refusal::plain(&self.front, asked.version, status, text);
         asked.log_answer(&self.front, &answer);
         from_wire(&answer, None)

@@ -1,10 +1,11 @@
 //! Between HTTP/2 and the bytes of HTTP/1: requests converted to heads, and answers converted back.
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use http_body_util::{BodyExt, Full};
 use http1::{Head, HeadReader};
+
+use crate::reply::{Body, Reply};
 
 /// The head that HTTP/1 would have, marked as having come over HTTP/2.
 pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
@@ -34,7 +35,7 @@ pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
 }
 
 /// An HTTP/1 answer of ours, one header per line. `body` is used instead of its own.
-pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
+pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Reply {
     let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
     let (head, rest) = match end {
         Some(end) => (&answer[..end], &answer[end + 4..]),
@@ -44,9 +45,14 @@ pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
     let mut lines = text.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1));
     let status = status.and_then(|code| StatusCode::from_bytes(code.as_bytes()).ok());
-    let body = body.unwrap_or_else(|| Body::from(rest.to_vec()));
-    let mut response = Response::new(body);
-    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut reply = match body {
+        Some(body) => Reply::of(status, body),
+        None => Reply::of(
+            status,
+            Full::new(rest.to_vec().into()).map_err(|never| match never {}),
+        ),
+    };
     for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
         let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_bytes(value.as_bytes());
@@ -54,16 +60,15 @@ pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
             // Headers about the connection are not allowed in HTTP/2 (RFC 9113 §8.2.2).
             && name != header::CONNECTION
         {
-            response.headers_mut().append(name, value);
+            reply.headers.append(name, value);
         }
     }
-    response
+    reply
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
-    use hyper::body::Body as _;
+    use http::Request;
 
     use super::*;
 
@@ -102,12 +107,12 @@ mod tests {
     fn an_answer_keeps_all_but_what_is_about_the_connection() {
         let answer =
             b"HTTP/1.0 404 Not Found\r\nConnection: Close\r\nX-A: b: c\r\n\r\nwords\r\n\r\n";
-        let response = from_wire(answer, None);
-        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        let reply = from_wire(answer, None);
+        assert_eq!(reply.status, StatusCode::NOT_FOUND);
         assert_eq!(
-            (response.headers().len(), &response.headers()["x-a"]),
+            (reply.headers.len(), &reply.headers["x-a"]),
             (1, &HeaderValue::from_static("b: c"))
         );
-        assert_eq!(response.body().size_hint().exact(), Some(9));
+        assert_eq!(reply.length(), Some(9));
     }
 }

@@ -2,14 +2,16 @@
 
 use std::time::{Instant, SystemTime};
 
+use auth::Shown;
 use bytes::Bytes;
 use fanout::gate::{self, Denied, Remote};
 use fanout::{
-    Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
-    Permit, Protocol, Waits, Wish, join,
+    Choice, Info, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord, Permit, Protocol,
+    Waits, Wish, join,
 };
 use formats::Form;
-use http1::{Head, Password, Status};
+use http::StatusCode;
+use http1::{Head, Status};
 use media::Container;
 
 use super::{Answer, Context};
@@ -100,9 +102,13 @@ struct Request<'a> {
     replies: Replies<'a>,
 }
 
-impl gate::Headers for Request<'_> {
+/// Headers as a listener sent them.
+#[derive(Clone, Copy)]
+struct Sent<'a>(&'a Head);
+
+impl gate::Headers for Sent<'_> {
     fn header(&self, name: &str) -> Option<&str> {
-        self.head.header(name)
+        self.0.header(name)
     }
 }
 
@@ -186,52 +192,29 @@ impl Request<'_> {
         target: &Target,
         permit: Option<Permit>,
     ) -> Result<Joined<Wanted>, JoinRefused> {
-        let basic = self.head.basic_auth();
-        let bearer = self.head.bearer_token();
-        // A password in the header goes before a key in the address.
         let query = str::from_utf8(self.head.query().as_bytes()).unwrap_or_default();
-        let key = http1::key_in(query).filter(|_| basic.is_none());
+        let shown = Shown::by(Sent(self.head), query).password_first();
         let Context { registry, gate, .. } = self.context;
         let choose = |info: &Info| self.choose(info, target);
+        // Without the query, which may hold a key.
+        let line = format!(
+            "{} {} {}",
+            self.head.method(),
+            ListenerRecord::cut(&self.head.path()),
+            self.version()
+        );
         // Built in place: a moved value would take its memory twice in the waiting future.
         join(
             registry,
             &**gate,
             Wish {
-                request: gate::Request {
-                    agent: self.head.header("user-agent").unwrap_or_default(),
-                    referer: self.head.referer(),
-                    user: basic.as_ref().map(|credentials| &credentials.user[..]),
-                    password: basic
-                        .as_ref()
-                        .map(|credentials| credentials.password.reveal()),
-                    token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
-                    query,
-                    headers: Some(self),
-                    ..gate::Request::new(&target.name, Protocol::Http.label(), self.remote)
-                },
-                introduction: self.introduction(permit),
+                request: shown.request(&target.name, Protocol::Http.label(), self.remote),
+                introduction: shown.introduction(self.remote, line, permit),
             },
             Waits::default(),
             choose,
         )
         .await
-    }
-
-    fn introduction(&self, permit: Option<Permit>) -> Introduction {
-        Introduction {
-            peer: self.remote.peer,
-            // Without the query, which may hold a key.
-            request: format!(
-                "{} {} {}",
-                self.head.method(),
-                ListenerRecord::cut(&self.head.path()),
-                self.version()
-            ),
-            agent: self.header("user-agent"),
-            referer: self.header("referer"),
-            permit,
-        }
     }
 
     fn choose(&self, info: &Info, target: &Target) -> Choice<Wanted> {
@@ -276,16 +259,11 @@ impl Request<'_> {
 
     fn denied(&self, denied: Denied) -> Answer {
         let words = format!("You cannot listen here: {denied}.\n");
-        match denied {
-            Denied::Missing | Denied::Wrong => {
-                self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
-            }
-            // Without a challenge: the same player would present the same link again.
-            Denied::Unfit | Denied::InUse | Denied::Excluded(_) => {
-                self.text(Status::FORBIDDEN, &[], &words)
-            }
-            Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
-            Denied::Unavailable => self.later(Status::SERVICE_UNAVAILABLE, &words),
+        match auth::status_of(denied) {
+            StatusCode::UNAUTHORIZED => self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words),
+            StatusCode::FORBIDDEN => self.text(Status::FORBIDDEN, &[], &words),
+            StatusCode::TOO_MANY_REQUESTS => self.later(Status::TOO_MANY_REQUESTS, &words),
+            _ => self.later(Status::SERVICE_UNAVAILABLE, &words),
         }
     }
 
@@ -404,10 +382,6 @@ impl Request<'_> {
             status,
             bytes: self.replies.text(status, extra, words),
         }
-    }
-
-    fn header(&self, name: &str) -> String {
-        ListenerRecord::cut(self.head.header(name).unwrap_or_default()).to_owned()
     }
 
     fn version(&self) -> &'static str {

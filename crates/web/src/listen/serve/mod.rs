@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::listen::intro::Intro;
 
 pub use own::serve;
-pub use shared::{LiveBody, Reply, reply};
+pub use shared::{LiveBody, LiveReply, reply};
 
 /// What serving needs to know of the server.
 #[derive(Clone)]

@@ -26,7 +26,7 @@ const INTRO_PIECE_BYTES: usize = 16 * 1024;
 
 /// What becomes of a request that shares its connection with others.
 #[derive(Debug)]
-pub enum Reply {
+pub enum LiveReply {
     /// It is answered.
     Whole {
         /// The answer's status.
@@ -64,16 +64,16 @@ pub async fn reply(
     head: &Head,
     remote: impl Into<Remote>,
     permit: Permit,
-) -> Reply {
+) -> LiveReply {
     match decide(context, &target, head, remote.into(), Some(permit)).await {
-        Decision::Answer(words) => Reply::Whole {
+        Decision::Answer(words) => LiveReply::Whole {
             status: words.status,
             bytes: words.bytes,
         },
         Decision::Listen(listen) => {
             let (head, pump) = follow(context, *listen);
             let body = LiveBody(Box::new(pump));
-            Reply::Live { head, body }
+            LiveReply::Live { head, body }
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
 use super::patience::CHECK_INTERVAL;
-use super::{Context, Outcome, Reply, reply, serve};
+use super::{Context, LiveReply, Outcome, reply, serve};
 use crate::listen::testing::{
     PASSWORD, PATIENCE, TestServer, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
     sample, video_track, write,
@@ -490,7 +490,7 @@ async fn a_stream_that_has_not_begun_is_waited_for() {
     let permit = Permit::new(());
     let replied = reply(&server.context, target, &request, peer, permit).await;
     assert!(asked.elapsed() >= Duration::from_secs(2));
-    let Reply::Whole { status, bytes } = replied else {
+    let LiveReply::Whole { status, bytes } = replied else {
         panic!("{replied:?}");
     };
     assert_eq!(status, Status::SERVICE_UNAVAILABLE);
@@ -640,7 +640,7 @@ async fn listen_shared(server: &TestServer, path: &str) -> mpsc::Receiver<Bytes>
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let target = find(&server.context, &head);
     let replied = reply(&server.context, target, &head, peer, Permit::new(())).await;
-    let Reply::Live { body, .. } = replied else {
+    let LiveReply::Live { body, .. } = replied else {
         panic!("{replied:?}");
     };
     let (pieces, taken) = mpsc::channel(1);

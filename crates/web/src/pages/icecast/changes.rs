@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use axum::response::{Html, IntoResponse};
 use fanout::ListenerId;
+use http::StatusCode;
 use media::StreamName;
 
 use super::told::Outcome;
 use super::{Answer, Ask, Refusal, mount};
 use crate::listeners;
+use crate::reply::Reply;
 
 /// The page of Icecast.
 const CONFIGURED: &str = "<html><head><title>Admin request successful</title></head>\
@@ -107,6 +108,7 @@ impl Ask<'_> {
         ordered.map_err(Refusal::of_order)?;
         let to = to.as_ref().map(tracing::field::display);
         tracing::info!(stream = %name, fallback = to, "the operator sets a fallback");
-        Ok(Answer::Whole(Html(CONFIGURED).into_response()))
+        let page = Reply::full(StatusCode::OK, "text/html; charset=utf-8", CONFIGURED);
+        Ok(Answer::Whole(page))
     }
 }

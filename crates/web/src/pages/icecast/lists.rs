@@ -2,9 +2,8 @@
 
 use std::time::SystemTime;
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
 use fanout::{Info, ListenerRecord};
+use http::{StatusCode, header};
 use media::StreamName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -12,6 +11,7 @@ use super::told::{Facts, Source, Told};
 use super::{Ask, Refusal, mount};
 use crate::listeners;
 use crate::pages::playlist::M3U;
+use crate::reply::Reply;
 
 impl Ask<'_> {
     /// `/admin/listmounts`.
@@ -62,11 +62,10 @@ impl Ask<'_> {
     }
 
     /// `/admin/streamlist.txt`.
-    pub(super) fn names(&self) -> Response {
+    pub(super) fn names(&self) -> Reply {
         let lines = self.on_air();
         let lines = lines.map(|info| format!("{}\r\n", mount(&info.name)));
-        let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-        (headers, lines.collect::<String>()).into_response()
+        Reply::text(StatusCode::OK, lines.collect::<String>())
     }
 
     fn on_air(&self) -> impl Iterator<Item = Info> + use<> {
@@ -92,7 +91,7 @@ impl Ask<'_> {
     }
 
     /// `/admin/buildm3u?mount=&username=&password=`.
-    pub(super) fn playlist(&self) -> Result<Response, Refusal> {
+    pub(super) fn playlist(&self) -> Result<Reply, Refusal> {
         let stream = self.stream()?;
         let part = |name| {
             let text = self.parameter(name)?;
@@ -103,14 +102,8 @@ impl Ask<'_> {
         let (scheme, rest) = base.split_once("://").ok_or(Refusal::Failed)?;
         let mount = mount(stream.name());
         let line = format!("{scheme}://{user}:{password}@{rest}{mount}\r\n");
-        let headers = [
-            (header::CONTENT_TYPE, M3U),
-            (
-                header::CONTENT_DISPOSITION,
-                "attachment; filename=listen.m3u",
-            ),
-        ];
-        Ok((headers, line).into_response())
+        let name = "attachment; filename=listen.m3u";
+        Ok(Reply::full(StatusCode::OK, M3U, line).with(header::CONTENT_DISPOSITION, name))
     }
 }
 

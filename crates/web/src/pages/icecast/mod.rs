@@ -15,28 +15,28 @@ mod watchers;
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use config::BaseUrl;
 use fallback::OrderRefused;
 use fanout::Stream;
+use http::{HeaderMap, StatusCode};
 use http1::Query;
 use media::StreamName;
 
 use self::page::Place;
 use self::told::{Outcome, Told};
-use super::html::escape;
+use super::html::{self, escape};
 use crate::front_door::FrontDoor;
-use crate::operators;
+use crate::refusal;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::routes::{Demand, Endpoint};
-use crate::visitor::Visitor;
 
 pub use self::watch::watch;
 pub(crate) use self::watchers::Watchers;
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Subject {
+pub(super) enum Subject {
     Public,
     Version,
     Stats,
@@ -72,37 +72,6 @@ impl Subject {
     }
 }
 
-/// Every row.
-const ROWS: [(Endpoint, Subject); 21] = [
-    (Endpoint::IcecastStatusPage, Subject::Public),
-    (Endpoint::IcecastVersionPage, Subject::Version),
-    (Endpoint::IcecastStats, Subject::Stats),
-    (Endpoint::IcecastHome, Subject::Stats),
-    (Endpoint::IcecastStatsPage, Subject::Stats),
-    (Endpoint::IcecastMounts, Subject::Mounts),
-    (Endpoint::IcecastStreams, Subject::Mounts),
-    (Endpoint::IcecastMountsPage, Subject::Mounts),
-    (Endpoint::IcecastStreamNames, Subject::Names),
-    (Endpoint::IcecastListeners, Subject::Listeners),
-    (Endpoint::IcecastListenersPage, Subject::Listeners),
-    (Endpoint::IcecastTitle, Subject::Title),
-    (Endpoint::IcecastTitlePage, Subject::Title),
-    (Endpoint::IcecastKick, Subject::Kick),
-    (Endpoint::IcecastKickPage, Subject::Kick),
-    (Endpoint::IcecastEnd, Subject::End),
-    (Endpoint::IcecastEndPage, Subject::End),
-    (Endpoint::IcecastMove, Subject::Move),
-    (Endpoint::IcecastMovePage, Subject::Move),
-    (Endpoint::IcecastFallbacks, Subject::FallBack),
-    (Endpoint::IcecastPlaylist, Subject::Playlist),
-];
-
-/// The row at a path.
-pub(crate) fn at(path: &str) -> Option<Endpoint> {
-    let mut rows = ROWS.into_iter().map(|(row, _)| row);
-    rows.find(|row| row.path() == path)
-}
-
 /// Why a request is not answered, in Icecast's words where it has some.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Refusal {
@@ -130,55 +99,45 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let (status, words) = match self {
-            Self::NoStream => (StatusCode::BAD_REQUEST, "Source does not exist"),
-            Self::NoParameter => (StatusCode::BAD_REQUEST, "Missing parameter"),
-            Self::NoDestination => (StatusCode::BAD_REQUEST, "No such destination"),
-            Self::DestinationAway => (StatusCode::BAD_REQUEST, "Destination not running"),
-            Self::SameMount => (
-                StatusCode::BAD_REQUEST,
-                "supplied mountpoints are identical",
-            ),
-            Self::OtherFormat => (
-                StatusCode::BAD_REQUEST,
-                "The destination is of another format",
-            ),
-            Self::Qualities => (
-                StatusCode::BAD_REQUEST,
-                "The stream is one of several qualities",
-            ),
-            Self::Circle => (StatusCode::BAD_REQUEST, "That leads back to the mount"),
-            Self::TooMany => (StatusCode::BAD_REQUEST, "There are too many such orders"),
-            Self::OneListener => (
-                StatusCode::BAD_REQUEST,
-                "Listeners of a mount are moved together",
-            ),
-            Self::OtherSite => (StatusCode::FORBIDDEN, "Not for pages of other sites"),
-            Self::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
+impl Refusal {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::NoStream => "Source does not exist",
+            Self::NoParameter => "Missing parameter",
+            Self::NoDestination => "No such destination",
+            Self::DestinationAway => "Destination not running",
+            Self::SameMount => "supplied mountpoints are identical",
+            Self::OtherFormat => "The destination is of another format",
+            Self::Qualities => "The stream is one of several qualities",
+            Self::Circle => "That leads back to the mount",
+            Self::TooMany => "There are too many such orders",
+            Self::OneListener => "Listeners of a mount are moved together",
+            Self::OtherSite => "Not for pages of other sites",
+            Self::Failed => "Internal error",
+        }
+    }
+
+    fn answer(self) -> Reply {
+        let status = match self {
+            Self::OtherSite => StatusCode::FORBIDDEN,
+            Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::BAD_REQUEST,
         };
-        let code = status.as_u16();
         // Whoever means it says so on this page, which cannot be framed.
         let again = match self {
             Self::OtherSite => "<p><a href=\"\">Do it all the same</a></p>",
             _ => "",
         };
+        let (code, words) = (status.as_u16(), escape(self.words()));
         let page = format!(
-            "<html><head><title>Error {code}</title></head><body><b>{code} - {}</b>{again}</body></html>\r\n",
-            escape(words)
+            "<html><head><title>Error {code}</title></head><body><b>{code} - {words}</b>{again}</body></html>\r\n"
         );
-        let headers = [
-            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-            (
-                header::CONTENT_SECURITY_POLICY,
-                "default-src 'none'; frame-ancestors 'none'",
-            ),
-            (header::REFERRER_POLICY, "same-origin"),
-        ];
-        (status, headers, page).into_response()
+        html::answer(POLICY_REFUSAL, status, page)
     }
 }
+
+/// For the page of a refusal: no other can frame it.
+const POLICY_REFUSAL: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// A request of the operator.
 struct Ask<'a> {
@@ -192,39 +151,28 @@ struct Ask<'a> {
 enum Answer {
     Told(Told),
     Done(Outcome),
-    Whole(Response),
+    Whole(Reply),
 }
 
 /// Answers a request for a row.
-pub(super) async fn answer(
-    front: &FrontDoor,
-    visitor: Visitor,
-    row: Endpoint,
-    base: &BaseUrl,
-    (headers, query): (&HeaderMap, &str),
-) -> Response {
-    let is_operators = row.demand() != Demand::Nothing;
-    let password = operators::password(headers);
-    if is_operators
-        && let Err(denied) = front
-            .gate
-            .administer(visitor.peer.ip(), password.as_deref())
-            .await
-    {
-        return operators::refusal(denied);
+pub(super) async fn answer(request: &Request<'_>, row: &Endpoint, subject: Subject) -> Reply {
+    let is_operators = row.demand != Demand::Nothing;
+    if is_operators && let Err(denied) = request.administer(None).await {
+        return refusal::not_the_operator(denied);
     }
+    let base = request.base();
     let ask = Ask {
-        front,
-        base,
-        query: Query::new(query.as_bytes()),
+        front: request.front,
+        base: &base,
+        query: request.parameters(),
     };
-    let subject = ROWS.into_iter().find(|(known, _)| *known == row);
-    let subject = subject.map_or(Subject::Public, |(_, subject)| subject);
     let answered = match subject {
-        _ if subject.is_change() && is_of_other_site(headers, base) => Err(Refusal::OtherSite),
+        _ if subject.is_change() && is_of_other_site(&request.headers, &base) => {
+            Err(Refusal::OtherSite)
+        }
         subject => ask.about(subject).await,
     };
-    let path = row.path();
+    let path = row.path;
     let is_page = path.ends_with(".xsl") || path.ends_with('/');
     let place = Place {
         path,
@@ -237,8 +185,8 @@ pub(super) async fn answer(
         Ok(Answer::Told(told)) => told.xml(),
         Ok(Answer::Done(outcome)) if is_page => outcome.page(place),
         Ok(Answer::Done(outcome)) => outcome.xml(),
-        Ok(Answer::Whole(response)) => response,
-        Err(refusal) => refusal.into_response(),
+        Ok(Answer::Whole(reply)) => reply,
+        Err(refusal) => refusal.answer(),
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 
 use super::told::{Facts, Outcome, Source, Told};
-use crate::pages::html::{Page, escape};
+use crate::pages::html::{self, Page, escape};
+use crate::reply::Reply;
 
 /// Only this server's style; its forms lead to itself, and no other page can frame it and lead people to press its
 /// buttons.
@@ -26,7 +26,7 @@ pub(super) struct Place {
 }
 
 impl Told {
-    pub(super) fn page(&self, place: Place) -> Response {
+    pub(super) fn page(&self, place: Place) -> Reply {
         let page = Page::new(place.path, place.title);
         let mut main = format!("<h1>{}</h1>\n", place.title);
         navigation(&mut main, &page.up, place.is_operators);
@@ -53,7 +53,7 @@ impl Told {
 }
 
 impl Outcome {
-    pub(super) fn page(&self, place: Place) -> Response {
+    pub(super) fn page(&self, place: Place) -> Reply {
         let page = Page::new(place.path, place.title);
         let mut main = format!("<h1>{}</h1>\n", place.title);
         let words = escape(&self.words);
@@ -67,13 +67,8 @@ impl Outcome {
     }
 }
 
-fn answer(page: String) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::REFERRER_POLICY, "same-origin"),
-    ];
-    (StatusCode::OK, headers, page).into_response()
+fn answer(page: String) -> Reply {
+    html::answer(POLICY, StatusCode::OK, page)
 }
 
 fn put(out: &mut String, text: &str) {
@@ -244,7 +239,7 @@ fn write_listeners(out: &mut String, source: &Source, listeners: &[Facts], id: &
 
 #[cfg(test)]
 mod tests {
-    use axum::body::to_bytes;
+    use http_body_util::BodyExt;
 
     use super::*;
 
@@ -255,10 +250,8 @@ mod tests {
         asks_title: true,
     };
 
-    async fn text(response: Response) -> String {
-        let bytes = to_bytes(response.into_body(), 1 << 20)
-            .await
-            .expect("a page");
+    async fn text(reply: Reply) -> String {
+        let bytes = reply.body.collect().await.expect("a page").to_bytes();
         String::from_utf8(bytes.to_vec()).expect("text")
     }
 

@@ -1,10 +1,10 @@
 //! What the administration tells: facts of the server, of sources, and of the listeners of one. It is written as XML for
 //! programs and as a page for people, from the same facts.
 
-use axum::response::Response;
 use serde_json::{Map, Value};
 
 use crate::pages::xml::{self, Xml};
+use crate::reply::Reply;
 
 /// Names and what belongs to them, in their order.
 pub(super) type Facts = Vec<(String, String)>;
@@ -30,7 +30,7 @@ pub(super) struct Source {
 
 impl Told {
     /// As Icecast's XML.
-    pub(super) fn xml(&self) -> Response {
+    pub(super) fn xml(&self) -> Reply {
         let mut document = Xml::document();
         document.element("icestats", &[], |xml| {
             write(xml, &self.server);
@@ -79,7 +79,7 @@ impl Outcome {
     }
 
     /// As Icecast's XML.
-    pub(super) fn xml(&self) -> Response {
+    pub(super) fn xml(&self) -> Reply {
         let mut document = Xml::document();
         document.element("iceresponse", &[], |xml| {
             xml.text("message", &self.words);

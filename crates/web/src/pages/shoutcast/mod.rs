@@ -9,10 +9,8 @@ mod facts;
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use config::BaseUrl;
 use fanout::{Info, Stream};
+use http::StatusCode;
 use http1::Query;
 use serde_json::{Value, json};
 
@@ -24,29 +22,31 @@ use super::html::escape;
 use super::xml::{self, Xml};
 use crate::front_door::FrontDoor;
 use crate::listeners;
-use crate::operators;
-use crate::routes::Endpoint;
+use crate::refusal;
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::status::STREAMS_MAX;
-use crate::visitor::Visitor;
 use reports::view::StreamView;
 
-/// What is everyone's. The operator's is one of the ways to ask `/admin.cgi`.
-const ROWS: [Endpoint; 6] = [
-    Endpoint::ShoutcastStats,
-    Endpoint::ShoutcastStatistics,
-    Endpoint::ShoutcastSong,
-    Endpoint::ShoutcastPlayed,
-    Endpoint::ShoutcastPlayedPage,
-    Endpoint::ShoutcastSeven,
-];
+/// What a row is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Figures {
+    /// Of a stream.
+    Stats,
+    /// Of all streams.
+    Statistics,
+    /// The title of a stream.
+    Song,
+    /// Its last titles.
+    Played,
+    /// The seven values of SHOUTcast 1.
+    Seven,
+    /// The operator's, by one of the ways to ask `/admin.cgi`.
+    Operators,
+}
 
 /// The longest name of a function that JSON is wrapped into.
 const CALLBACK_BYTES_MAX: usize = 64;
-
-/// The row at a path.
-pub(crate) fn at(path: &str) -> Option<Endpoint> {
-    ROWS.into_iter().find(|row| row.path() == path)
-}
 
 /// Whether a query of `/admin.cgi` asks for figures.
 pub fn asks_figures(query: Query<'_>) -> bool {
@@ -55,27 +55,17 @@ pub fn asks_figures(query: Query<'_>) -> bool {
 }
 
 /// Answers a request for a row.
-pub(super) async fn answer(
-    front: &FrontDoor,
-    visitor: Visitor,
-    row: Endpoint,
-    base: &BaseUrl,
-    (headers, query): (&HeaderMap, &str),
-) -> Response {
-    let query = Query::new(query.as_bytes());
-    if row == Endpoint::ShoutcastMetadata {
-        let password = operators::password(headers).or_else(|| query.get("pass"));
-        if let Err(denied) = front
-            .gate
-            .administer(visitor.peer.ip(), password.as_deref())
-            .await
-        {
-            return operators::refusal(denied);
-        }
+pub(super) async fn answer(request: &Request<'_>, figures: Figures) -> Reply {
+    let query = request.parameters();
+    if figures == Figures::Operators
+        && let Err(denied) = request.administer(query.get("pass")).await
+    {
+        return refusal::not_the_operator(denied);
     }
+    let (front, base) = (request.front, request.base());
     let listeners_max = front.config.limits.listeners;
     let house = House {
-        base,
+        base: &base,
         version: &front.config.http.server_header,
         listeners_max: listeners_max.map_or(0, std::num::NonZero::get),
         directories: &front.directories,
@@ -87,13 +77,13 @@ pub(super) async fn answer(
         query,
         census: &census,
     };
-    match row {
-        Endpoint::ShoutcastStatistics => ask.statistics(),
-        Endpoint::ShoutcastMetadata => ask.figures().await,
-        Endpoint::ShoutcastSong => text("text/plain; charset=utf-8", ask.song()),
-        Endpoint::ShoutcastPlayed | Endpoint::ShoutcastPlayedPage => ask.played(),
-        Endpoint::ShoutcastSeven => ask.seven(),
-        _ => ask.stats(),
+    match figures {
+        Figures::Stats => ask.stats(),
+        Figures::Statistics => ask.statistics(),
+        Figures::Operators => ask.figures().await,
+        Figures::Song => text("text/plain; charset=utf-8", ask.song()),
+        Figures::Played => ask.played(),
+        Figures::Seven => ask.seven(),
     }
 }
 
@@ -155,7 +145,7 @@ impl Ask<'_> {
     }
 
     /// `/stats?sid=`.
-    fn stats(&self) -> Response {
+    fn stats(&self) -> Reply {
         let facts = self.summary(self.stream().as_ref(), false);
         match self.wants_json() {
             true => self.json(&Value::Object(object(facts))),
@@ -164,7 +154,7 @@ impl Ask<'_> {
     }
 
     /// `/statistics`: all of them.
-    fn statistics(&self) -> Response {
+    fn statistics(&self) -> Reply {
         let streams = self.streams();
         let active = streams.iter().filter(|(_, info)| info.is_on_air()).count();
         let sum = |of: fn(&Info) -> usize| streams.iter().map(|(_, info)| of(info)).sum::<usize>();
@@ -213,7 +203,7 @@ impl Ask<'_> {
     }
 
     /// `/played?sid=`, as a page, `type=xml` or `type=json`.
-    fn played(&self) -> Response {
+    fn played(&self) -> Reply {
         let songs = self.songs();
         if self.wants_json() {
             let songs = songs.into_iter().map(|facts| {
@@ -249,7 +239,7 @@ impl Ask<'_> {
     }
 
     /// `/7.html`: seven values, of which the title may contain commas.
-    fn seven(&self) -> Response {
+    fn seven(&self) -> Reply {
         let facts = object(self.summary(self.stream().as_ref(), false));
         let of = |name: &str| match facts.get(name) {
             Some(Value::String(text)) => escape(text),
@@ -274,7 +264,7 @@ impl Ask<'_> {
 
     /// `/admin.cgi?mode=viewxml&sid=&page=`: 1 and 7 are the summary, 3 the listeners, 4 the titles, 5 the present title;
     /// without a page all but the last. `mode=viewjson` tells a page as JSON, without one the summary.
-    async fn figures(&self) -> Response {
+    async fn figures(&self) -> Reply {
         let stream = self.stream();
         let page = self.query.get("page");
         let page = page.and_then(|page| page.trim().parse().ok()).unwrap_or(0);
@@ -287,7 +277,7 @@ impl Ask<'_> {
             && let Some((_, info)) = &stream
         {
             let Ok(mut records) = listeners::list(self.front.registry.fanout()).await else {
-                return StatusCode::SERVICE_UNAVAILABLE.into_response();
+                return Reply::new(StatusCode::SERVICE_UNAVAILABLE);
             };
             records.retain(|record| record.stream == info.name);
             own = records.iter().map(|record| listener(record)).collect();
@@ -325,7 +315,7 @@ impl Ask<'_> {
     }
 
     /// JSON, wrapped into the function that the query names.
-    fn json(&self, value: &Value) -> Response {
+    fn json(&self, value: &Value) -> Reply {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
         let callback = self.query.get("callback").filter(|name| {
             !name.is_empty() && name.len() <= CALLBACK_BYTES_MAX && name.chars().all(is_plain)
@@ -348,12 +338,12 @@ fn history(xml: &mut Xml, songs: &[Facts]) {
     });
 }
 
-fn document(inside: impl FnOnce(&mut Xml)) -> Response {
+fn document(inside: impl FnOnce(&mut Xml)) -> Reply {
     let mut document = Xml::document();
     document.element("SHOUTCASTSERVER", &[], inside);
     xml::answer(document)
 }
 
-fn text(content_type: &str, text: String) -> Response {
-    ([(header::CONTENT_TYPE, content_type)], text).into_response()
+fn text(content_type: &str, text: String) -> Reply {
+    Reply::full(StatusCode::OK, content_type, text)
 }

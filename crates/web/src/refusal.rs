@@ -1,0 +1,70 @@
+//! Refusals of pages and of the operator's addresses, and the one table of how limits and denials are told over HTTP.
+//!
+//! Listeners are refused in Icecast's words ([`listen`](crate::listen)), WHIP and WHEP by problem documents
+//! ([`signalling`](crate::signalling)), HLS in its own ones; the statuses of limits and denials are these everywhere.
+
+use std::net::SocketAddr;
+
+use auth::status_of;
+use fanout::gate::Denied;
+use http::{StatusCode, header};
+use http1::Status;
+use limits::Rejected;
+
+use crate::admission::ListenerAdmission;
+use crate::reply::Reply;
+
+/// The only function that maps limits to statuses.
+pub(crate) const fn status_of_limit(reason: Rejected) -> Status {
+    match reason {
+        Rejected::Address | Rejected::PendingShare | Rejected::Viewers | Rejected::Requests => {
+            Status::TOO_MANY_REQUESTS
+        }
+        Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
+        Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
+        Rejected::Pending
+        | Rejected::PendingSessions
+        | Rejected::Holdings
+        | Rejected::Listeners
+        | Rejected::Joins
+        | Rejected::Egress
+        | Rejected::Turn
+        | Rejected::WebrtcTurn
+        | Rejected::Lateness
+        | Rejected::SocketMemory
+        | Rejected::Memory
+        | Rejected::Descriptors
+        | Rejected::Draining => Status::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// The answer to a client of a page that may not play its stream: without a challenge, as a browser would ask for a password in
+/// the midst of a list.
+pub(crate) fn denied(denied: Denied) -> Reply {
+    let status = match status_of(denied) {
+        StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
+        other => other,
+    };
+    Reply::text(status, format!("{denied}\n"))
+}
+
+/// The answer to a client that is not the operator.
+pub fn not_the_operator(denied: Denied) -> Reply {
+    let status = status_of(denied);
+    let reply = Reply::text(status, format!("{denied}\n"));
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            reply.with(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")
+        }
+        _ => reply,
+    }
+}
+
+/// The answer to a client for which there is no room.
+pub(crate) fn limited(reason: Rejected, admission: &ListenerAdmission, peer: SocketAddr) -> Reply {
+    admission.counts.reject(reason, peer);
+    let status = StatusCode::from_u16(status_of_limit(reason).code());
+    let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    Reply::text(status, format!("{reason}\n"))
+        .with(header::RETRY_AFTER, admission.drain.retry_after())
+}
