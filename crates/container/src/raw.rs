@@ -31,39 +31,15 @@ impl Demuxer {
     /// Passes on `bytes`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         for piece in bytes.chunks(SAMPLE_BYTES_MAX) {
+            let id = TrackId::first(self.kind);
             if !self.is_announced {
                 self.is_announced = true;
-                out.push(Item::Track(Arc::new(self.track())));
+                let track = Track::new(id, self.kind, Codec::UNKNOWN, Framing::SelfFramed);
+                out.push(Item::Track(Arc::new(track)));
             }
-            out.push(Item::Sample(Sample {
-                track: self.id(),
-                dts: Timestamp::ZERO,
-                pts: Timestamp::ZERO,
-                duration: Span::ZERO,
-                keyframe: true,
-                data: Bytes::copy_from_slice(piece),
-                flv: None,
-            }));
-        }
-    }
-
-    const fn id(&self) -> TrackId {
-        match self.kind {
-            Kind::Audio => TrackId::AUDIO,
-            Kind::Video => TrackId::VIDEO,
-        }
-    }
-
-    fn track(&self) -> Track {
-        Track {
-            id: self.id(),
-            kind: self.kind,
-            codec: Codec::UNKNOWN,
-            framing: Framing::SelfFramed,
-            config: Bytes::new(),
-            sample_rate: 0,
-            channels: 0,
-            flv: None,
+            let data = Bytes::copy_from_slice(piece);
+            let sample = Sample::frame(id, Timestamp::ZERO, Span::ZERO, data);
+            out.push(Item::Sample(sample));
         }
     }
 }

@@ -29,6 +29,19 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// One that is presented when it is decoded, and at which a listener may start: a frame of sound.
+    pub const fn frame(track: TrackId, at: Timestamp, duration: Span, data: Bytes) -> Self {
+        Self {
+            track,
+            dts: at,
+            pts: at,
+            duration,
+            keyframe: true,
+            data,
+            flv: None,
+        }
+    }
+
     /// Bytes that it keeps in memory.
     pub fn bytes(&self) -> usize {
         // The FLV body is the buffer that `data` lies in.

@@ -15,6 +15,14 @@ impl TrackId {
     pub const VIDEO: Self = Self(1);
     /// The track that the server writes beside the publisher's own; no publisher has it.
     pub const DERIVED: Self = Self(u8::MAX);
+
+    /// The first track of a kind.
+    pub const fn first(kind: Kind) -> Self {
+        match kind {
+            Kind::Audio => Self::AUDIO,
+            Kind::Video => Self::VIDEO,
+        }
+    }
 }
 
 /// What kind of media a track carries.
@@ -159,6 +167,22 @@ pub struct Track {
     /// carry everything. The tag bodies of its sequence header and of facts such as colour, each
     /// after its 24-bit length. Its samples have such a body, too. Other formats ignore it.
     pub flv: Option<Bytes>,
+}
+
+impl Track {
+    /// A track of which nothing else is known, or is to be.
+    pub const fn new(id: TrackId, kind: Kind, codec: Codec, framing: Framing) -> Self {
+        Self {
+            id,
+            kind,
+            codec,
+            framing,
+            config: Bytes::new(),
+            sample_rate: 0,
+            channels: 0,
+            flv: None,
+        }
+    }
 }
 
 /// The byte stream that a publisher delivered.

@@ -182,14 +182,10 @@ fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Track {
         _ => (0, 0),
     };
     Track {
-        id,
-        kind,
-        codec,
-        framing: Framing::Bare,
         config: Bytes::copy_from_slice(config),
         sample_rate,
         channels,
-        flv: None,
+        ..Track::new(id, kind, codec, Framing::Bare)
     }
 }
 

@@ -122,13 +122,10 @@ fn presented(piece: &Piece) -> u64 {
 
 fn sample(piece: &Piece, track: TrackId, timescale: u32) -> Sample {
     let dts = to_time(piece.at, timescale);
+    let duration = Span::from_samples(piece.duration.into(), timescale);
     Sample {
-        track,
-        dts,
         pts: to_time(presented(piece), timescale),
-        duration: Span::from_samples(piece.duration.into(), timescale),
         keyframe: piece.is_sync,
-        data: piece.data.clone(),
-        flv: None,
+        ..Sample::frame(track, dts, duration, piece.data.clone())
     }
 }

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::mpeg_audio::{FrameHeader, Layer};
-use media::{Codec, FourCc, Track};
+use media::{Codec, FourCc, Framing, Kind, Track, TrackId};
 
 use super::Syntax;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Head {
+pub(crate) enum Head {
     MpegAudio(FrameHeader),
     Adts(AdtsHeader),
 }
@@ -22,42 +22,42 @@ impl Head {
         }
     }
 
-    pub(super) fn parse(syntax: Syntax, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(syntax: Syntax, bytes: &[u8]) -> Option<Self> {
         match syntax {
             Syntax::MpegAudio => FrameHeader::parse(bytes).map(Self::MpegAudio),
             Syntax::Adts => AdtsHeader::parse(bytes).map(Self::Adts),
         }
     }
 
-    pub(super) const fn frame_bytes(&self) -> usize {
+    pub(crate) const fn frame_bytes(&self) -> usize {
         match self {
             Self::MpegAudio(head) => head.frame_bytes(),
             Self::Adts(head) => head.frame_bytes,
         }
     }
 
-    pub(super) const fn samples(&self) -> u32 {
+    pub(crate) const fn samples(&self) -> u32 {
         match self {
             Self::MpegAudio(head) => head.samples(),
             Self::Adts(head) => head.samples(),
         }
     }
 
-    pub(super) const fn sample_rate(&self) -> u32 {
+    pub(crate) const fn sample_rate(&self) -> u32 {
         match self {
             Self::MpegAudio(head) => head.sample_rate,
             Self::Adts(head) => head.sample_rate,
         }
     }
 
-    pub(super) const fn channels(&self) -> u8 {
+    const fn channels(&self) -> u8 {
         match self {
             Self::MpegAudio(head) => head.channels,
             Self::Adts(head) => head.channels(),
         }
     }
 
-    pub(super) fn codec(&self) -> Codec {
+    fn codec(&self) -> Codec {
         match self {
             Self::MpegAudio(head) if head.layer == Layer::Three => Codec::Mp3,
             Self::MpegAudio(_) => Codec::Other(FourCc(*b"mp2 ")),
@@ -65,13 +65,22 @@ impl Head {
         }
     }
 
-    pub(super) fn config(&self) -> Bytes {
+    /// MPEG audio has no configuration.
+    fn config(&self) -> Option<[u8; 2]> {
         match self {
-            Self::MpegAudio(_) => Bytes::new(),
-            Self::Adts(head) => AudioSpecificConfig::from_adts(head)
-                .to_bytes()
-                .map(|config| Bytes::copy_from_slice(&config))
-                .unwrap_or_default(),
+            Self::MpegAudio(_) => None,
+            Self::Adts(head) => AudioSpecificConfig::from_adts(head).to_bytes(),
+        }
+    }
+
+    /// The track of frames like this one.
+    pub(crate) fn track(&self, id: TrackId, framing: Framing) -> Track {
+        let config = self.config();
+        Track {
+            config: config.map_or_else(Bytes::new, |config| Bytes::copy_from_slice(&config)),
+            sample_rate: self.sample_rate(),
+            channels: self.channels(),
+            ..Track::new(id, Kind::Audio, self.codec(), framing)
         }
     }
 
@@ -86,13 +95,8 @@ impl Head {
 
     /// Whether `track` was announced for frames like this one.
     pub(super) fn describes(&self, track: &Track) -> bool {
-        let config_agrees = match self {
-            Self::MpegAudio(_) => true,
-            Self::Adts(head) => AudioSpecificConfig::from_adts(head)
-                .to_bytes()
-                .is_some_and(|config| track.config == config[..]),
-        };
-        config_agrees
+        let config = self.config();
+        track.config == config.as_ref().map_or(&[][..], |config| config)
             && track.codec == self.codec()
             && track.sample_rate == self.sample_rate()
             && track.channels == self.channels()

@@ -6,7 +6,7 @@
 //! Bytes between frames are dropped and counted: ID3 and APE tags, garbage, and the Xing or Info frame of an
 //! encoder that thinks it writes a file.
 
-mod head;
+pub(crate) mod head;
 mod tag;
 
 #[cfg(test)]
@@ -210,16 +210,7 @@ impl Demuxer {
                     self.rate_began = self.now();
                     self.samples = 0;
                 }
-                let track = Arc::new(Track {
-                    id: TrackId::AUDIO,
-                    kind: Kind::Audio,
-                    codec: head.codec(),
-                    framing: Framing::SelfFramed,
-                    config: head.config(),
-                    sample_rate: rate,
-                    channels: head.channels(),
-                    flv: None,
-                });
+                let track = Arc::new(head.track(TrackId::AUDIO, Framing::SelfFramed));
                 out.push(Item::Track(Arc::clone(&track)));
                 self.track = Some(Arc::clone(&track));
                 track
@@ -227,15 +218,10 @@ impl Demuxer {
         };
         let began = self.now();
         self.samples += u64::from(head.samples());
-        out.push(Item::Sample(Sample {
-            track: track.id,
-            dts: began,
-            pts: began,
-            duration: self.now() - began,
-            keyframe: true,
-            data: frame,
-            flv: None,
-        }));
+        let duration = self.now() - began;
+        out.push(Item::Sample(Sample::frame(
+            track.id, began, duration, frame,
+        )));
     }
 
     /// The time that the samples so far have taken.

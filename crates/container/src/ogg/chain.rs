@@ -287,15 +287,12 @@ impl Logical {
     }
 
     fn track(&self) -> Option<Track> {
+        let mapping = self.mapping;
+        let kind = mapping.kind().unwrap_or(Kind::Audio);
         Some(Track {
-            id: self.id?,
-            kind: self.mapping.kind().unwrap_or(Kind::Audio),
-            codec: self.mapping.codec(),
-            framing: Framing::SelfFramed,
-            config: Bytes::new(),
-            sample_rate: self.mapping.sample_rate(),
-            channels: self.mapping.channels(),
-            flv: None,
+            sample_rate: mapping.sample_rate(),
+            channels: mapping.channels(),
+            ..Track::new(self.id?, kind, mapping.codec(), Framing::SelfFramed)
         })
     }
 

@@ -174,13 +174,8 @@ impl Demuxer {
         self.began = self.began.max(place.began);
         self.ended = self.ended.max(place.began + place.duration);
         out.push(Item::Sample(Sample {
-            track: place.track,
-            dts: self.began,
-            pts: self.began,
-            duration: place.duration,
             keyframe: place.keyframe,
-            data: page.bytes,
-            flv: None,
+            ..Sample::frame(place.track, self.began, place.duration, page.bytes)
         }));
     }
 

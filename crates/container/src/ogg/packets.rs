@@ -64,13 +64,8 @@ impl OpusPackets {
                 continue;
             };
             out.push(Sample {
-                track: sample.track,
-                dts,
                 pts,
-                duration,
-                keyframe: true,
-                data: packet,
-                flv: None,
+                ..Sample::frame(sample.track, dts, duration, packet)
             });
             dts += duration;
             pts += duration;

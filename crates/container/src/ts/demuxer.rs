@@ -17,6 +17,7 @@ use super::clock::{STAMP_MODULUS, TICKS_PER_90K};
 use super::frames::Syntax;
 use super::packet::{PACKET_BYTES, Pid, View};
 use super::tables::{self, Entry, SECTION_BYTES_MAX};
+use crate::frames;
 
 /// The longest PES packet: a picture of the highest levels of H.264.
 const PES_BYTES_MAX: usize = 8 << 20;
@@ -208,8 +209,8 @@ impl Coding {
         Some(match entry.stream_type {
             0x1B => Self::H264,
             0x24 => Self::Hevc,
-            0x0F => Self::Sound(Syntax::Adts),
-            0x03 | 0x04 => Self::Sound(Syntax::Mp3),
+            0x0F => Self::Sound(Syntax::Headers(frames::Syntax::Adts)),
+            0x03 | 0x04 => Self::Sound(Syntax::Headers(frames::Syntax::MpegAudio)),
             0x06 => Self::Sound(Syntax::Opus(super::opus::channels(&entry.descriptors)?)),
             _ => return None,
         })
@@ -263,13 +264,9 @@ impl Stream {
             return;
         }
         out.push(Item::Sample(Sample {
-            track: self.id(),
-            dts,
             pts,
-            duration: Span::ZERO,
             keyframe: is_entry,
-            data: picture.freeze(),
-            flv: None,
+            ..Sample::frame(self.id(), dts, Span::ZERO, picture.freeze())
         }));
     }
 
@@ -282,37 +279,19 @@ impl Stream {
         if self.track.as_ref().is_some_and(|it| *it.config == *config) {
             return;
         }
-        self.announce(
-            Track {
-                id: self.id(),
-                kind: Kind::Video,
-                codec,
-                framing: Framing::Bare,
-                config: config.into(),
-                sample_rate: 0,
-                channels: 0,
-                flv: None,
-            },
-            out,
-        );
+        let mut track = Track::new(self.id(), Kind::Video, codec, Framing::Bare);
+        track.config = config.into();
+        self.announce(track, out);
     }
 
     fn sound(&mut self, syntax: Syntax, mut at: Timestamp, data: &Bytes, out: &mut Vec<Item>) {
         let mut rest = data.clone();
-        while let Some(frame) = syntax.next(&mut rest) {
-            let track = frame.track(self.id());
-            if self.track.as_deref() != Some(&track) {
-                self.announce(track, out);
+        while let Some(frame) = syntax.next(self.id(), &mut rest) {
+            if self.track.as_deref() != Some(&frame.track) {
+                self.announce(frame.track, out);
             }
-            out.push(Item::Sample(Sample {
-                track: self.id(),
-                dts: at,
-                pts: at,
-                duration: frame.lasts,
-                keyframe: true,
-                data: frame.data,
-                flv: None,
-            }));
+            let sample = Sample::frame(self.id(), at, frame.lasts, frame.data);
+            out.push(Item::Sample(sample));
             at += frame.lasts;
         }
     }

@@ -33,7 +33,6 @@
 mod clock;
 mod decoding;
 mod demuxer;
-mod dolby;
 mod events;
 pub mod file;
 mod frames;

@@ -4,11 +4,12 @@
 //! header, and with that of PES just does not fit into one.
 
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
+use media::codec::dolby::SyncFrame;
 use media::codec::mpeg_audio::FrameHeader;
 use media::{Framing, Span, Timestamp, Track};
 
+use super::opus;
 use super::stream::Coding;
-use super::{dolby, opus};
 use crate::adts;
 
 /// Sound that is held for each track at the most. A tenth of a second has 8 KiB at the highest rate
@@ -63,8 +64,7 @@ impl Sound {
             Self::Aac(writer, span) => writer.header(sample.len()).map(|_| *span),
             Self::Adts => {
                 let header = AdtsHeader::parse(sample)?;
-                let samples = AudioSpecificConfig::from_adts(&header).samples_per_frame();
-                let samples = u64::from(samples) * u64::from(header.blocks);
+                let samples = header.samples().into();
                 Some(Span::from_samples(samples, header.sample_rate))
             }
             Self::Mp3 => {
@@ -72,7 +72,7 @@ impl Sound {
                 let samples = header.samples().into();
                 Some(Span::from_samples(samples, header.sample_rate))
             }
-            Self::Dolby => dolby::span(sample),
+            Self::Dolby => SyncFrame::parse(sample).map(|frame| frame.span()),
             Self::Opus => media::codec::opus::duration(sample),
         }
     }

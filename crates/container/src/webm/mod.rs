@@ -402,14 +402,10 @@ impl Demuxer {
         if data.is_empty() {
             return;
         }
+        let track = self.track.unwrap_or(TrackId::AUDIO);
         out.push(Item::Sample(Sample {
-            track: self.track.unwrap_or(TrackId::AUDIO),
-            dts: at,
-            pts: at,
-            duration: Span::ZERO,
             keyframe,
-            data,
-            flv: None,
+            ..Sample::frame(track, at, Span::ZERO, data)
         }));
     }
 

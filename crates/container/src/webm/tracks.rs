@@ -1,6 +1,5 @@
 //! The header's data on time and tracks.
 
-use bytes::Bytes;
 use media::{Codec, Framing, Kind, Track, TrackId};
 
 use super::ebml::{self, id};
@@ -73,29 +72,21 @@ impl Facts {
             let codec = field(id::CODEC_ID).map_or(Codec::UNKNOWN, |(_, name)| codec(name));
             let audio = field(id::AUDIO).map(|(_, audio)| audio).unwrap_or_default();
             let (sample_rate, channels) = audio_format(kind, audio);
-            self.tracks.push((
-                wire_number,
-                Track {
-                    id: self.free_id(kind),
-                    kind,
-                    codec,
-                    framing: Framing::SelfFramed,
-                    config: Bytes::new(),
-                    sample_rate,
-                    channels,
-                    flv: None,
-                },
-            ));
+            let track = Track {
+                sample_rate,
+                channels,
+                ..Track::new(self.free_id(kind), kind, codec, Framing::SelfFramed)
+            };
+            self.tracks.push((wire_number, track));
         }
     }
 
     /// The first sound and the first picture get their usual ids, others the next ones.
     fn free_id(&self, kind: Kind) -> TrackId {
         let is_first = self.tracks.iter().all(|(_, track)| track.kind != kind);
-        match kind {
-            Kind::Audio if is_first => TrackId::AUDIO,
-            Kind::Video if is_first => TrackId::VIDEO,
-            _ => TrackId(TrackId::VIDEO.0 + self.tracks.len() as u8),
+        match is_first {
+            true => TrackId::first(kind),
+            false => TrackId(TrackId::VIDEO.0 + self.tracks.len() as u8),
         }
     }
 }

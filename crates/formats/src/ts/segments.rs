@@ -103,10 +103,7 @@ impl TsSegments {
 /// The announcement of a track whose samples have been [collected](Collected::samples).
 fn as_written(track: &Track) -> Track {
     Track {
-        id: match track.kind {
-            Kind::Video => TrackId::VIDEO,
-            Kind::Audio => TrackId::AUDIO,
-        },
+        id: TrackId::first(track.kind),
         // They have been taken out of the source's frames, and get headers of their own.
         framing: Framing::Bare,
         ..track.clone()

@@ -2,6 +2,7 @@
 //! TS 102 366 §4.4, §E.1.2, annex F).
 
 use super::bits::Bits;
+use crate::Span;
 
 /// Samples per channel in one audio block.
 const BLOCK_SAMPLES: u32 = 256;
@@ -109,6 +110,16 @@ impl SyncFrame {
         })
     }
 
+    /// How long it lasts.
+    pub fn span(&self) -> Span {
+        Span::from_samples(self.samples().into(), self.sample_rate)
+    }
+
+    /// Samples per channel in it.
+    fn samples(&self) -> u32 {
+        BLOCK_SAMPLES * u32::from(self.blocks)
+    }
+
     /// The content of the `dac3` box of a stream with such frames (§F.4).
     pub fn plain_record(&self) -> [u8; AC3_RECORD_BYTES] {
         let bits = u32::from(self.rate_code) << 22
@@ -124,7 +135,7 @@ impl SyncFrame {
     /// The content of the `dec3` box of a stream whose samples have `sample_bytes` of such frames,
     /// in one independent substream (§F.6).
     pub fn enhanced_record(&self, sample_bytes: usize) -> [u8; ENHANCED_RECORD_BYTES] {
-        let samples = u64::from(BLOCK_SAMPLES) * u64::from(self.blocks);
+        let samples = u64::from(self.samples());
         let bits = (sample_bytes as u64).saturating_mul(8);
         let kilobits = bits.saturating_mul(self.sample_rate.into()) / (samples * 1_000);
         let [high, low] = (kilobits.min(0x1FFF) as u16).wrapping_shl(3).to_be_bytes();
@@ -141,8 +152,9 @@ impl SyncFrame {
 /// Samples per channel in a sample: one frame of AC-3, or of the enhanced one the frames of its
 /// first independent substream. `None` for what is neither.
 pub fn samples(data: &[u8]) -> Option<u32> {
-    if !SyncFrame::parse(data)?.is_enhanced {
-        return Some(BLOCK_SAMPLES * u32::from(AC3_BLOCKS));
+    let first = SyncFrame::parse(data)?;
+    if !first.is_enhanced {
+        return Some(first.samples());
     }
     let mut blocks = 0;
     let mut rest = data;
@@ -191,6 +203,25 @@ mod tests {
         assert_eq!(SyncFrame::parse(&[0x0B, 0x77, 0, 0, 0xC0, 0x40, 0]), None);
         assert_eq!(SyncFrame::parse(&[0x0B, 0x77, 0, 0, 0, 0xF8, 0]), None);
         assert_eq!(SyncFrame::parse(&[0xFF, 0xF1, 0, 0, 0, 0x40, 0]), None);
+    }
+
+    #[test]
+    fn frames_tell_their_length() {
+        let span = |data: &[u8]| SyncFrame::parse(data).map(|frame| frame.span());
+        let millis = |rate, id: u8| {
+            let span = span(&[0x0B, 0x77, 0, 0, rate, id << 3, 0, 0]);
+            span.map(Span::millis)
+        };
+        assert_eq!(millis(0x14, 8), Some(32), "AC-3 at 48 kHz");
+        assert_eq!(millis(0x94, 8), Some(48), "AC-3 at 32 kHz");
+        assert_eq!(millis(0xD4, 8), None, "a rate that is reserved");
+        assert_eq!(millis(0x30, 16), Some(32), "E-AC-3, six blocks");
+        assert_eq!(millis(0x10, 16), Some(10), "two blocks");
+        assert_eq!(millis(0xE0, 16), Some(96), "half of 32 kHz");
+        assert_eq!(millis(0xF0, 16), None);
+        assert_eq!(millis(0x30, 17), None);
+        let swapped = [0x77, 0x0B, 0, 0, 0x14, 0x40, 0, 0];
+        assert_eq!(span(&swapped), None, "little-endian");
     }
 
     #[test]

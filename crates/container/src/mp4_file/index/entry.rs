@@ -99,14 +99,8 @@ fn sound(kind: &[u8; 4], body: &[u8]) -> Option<Track> {
 
 fn of(id: TrackId, kind: Kind, codec: Codec, record: &[u8]) -> Track {
     Track {
-        id,
-        kind,
-        codec,
-        framing: Framing::Bare,
         config: Bytes::copy_from_slice(record),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
+        ..Track::new(id, kind, codec, Framing::Bare)
     }
 }
 

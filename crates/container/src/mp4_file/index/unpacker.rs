@@ -98,14 +98,11 @@ impl Side {
             // All of them were found to be within the unit.
             let data = (end <= unit.len()).then(|| unit.slice(at..end))?;
             let time = |units| Timestamp::ZERO + Span::from_samples(units, self.timescale);
+            let duration = Span::from_samples(row.duration.into(), self.timescale);
             out.push(Sample {
-                track: self.track.id,
-                dts: time(units),
                 pts: time(units.saturating_add_signed(row.composition.into())),
-                duration: Span::from_samples(row.duration.into(), self.timescale),
                 keyframe: row.is_sync,
-                data,
-                flv: None,
+                ..Sample::frame(self.track.id, time(units), duration, data)
             });
             (units, at) = (units.saturating_add(row.duration.into()), end);
         }

@@ -18,6 +18,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use media::codec::opus as opus_codec;
 use media::{Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use self::order::Order;
@@ -242,13 +243,9 @@ impl Depacketizer {
         }
         let (dts, pts) = self.order.place(open.at);
         out.push(Event::Item(Item::Sample(Sample {
-            track: self.id,
-            dts,
             pts,
-            duration: frame.duration,
             keyframe: frame.keyframe,
-            data: frame.data,
-            flv: None,
+            ..Sample::frame(self.id, dts, frame.duration, frame.data)
         })));
     }
 
@@ -283,22 +280,13 @@ impl Depacketizer {
     }
 
     fn announce(&mut self, config: Bytes, out: &mut Vec<Event>) {
-        let is_sound = self.format.kind() == Kind::Audio;
-        let channels = media::codec::opus::head_channels(&config).filter(|_| is_sound);
-        let track = Track {
-            id: self.id,
-            kind: self.format.kind(),
-            codec: self.format.codec(),
-            framing: Framing::Bare,
-            sample_rate: if is_sound {
-                self.format.clock_rate()
-            } else {
-                0
-            },
-            channels: channels.unwrap_or_default(),
-            config,
-            flv: None,
-        };
+        let (kind, codec) = (self.format.kind(), self.format.codec());
+        let mut track = Track::new(self.id, kind, codec, Framing::Bare);
+        if kind == Kind::Audio {
+            track.sample_rate = self.format.clock_rate();
+            track.channels = opus_codec::head_channels(&config).unwrap_or_default();
+        }
+        track.config = config;
         if self.track.as_deref() != Some(&track) {
             let track = Arc::new(track);
             self.track = Some(Arc::clone(&track));
