@@ -1,12 +1,87 @@
-//! The checksum of the sections of a transport stream (ISO/IEC 13818-1 annex A).
+//! The checksum with the polynomial 0x04C11DB7, most significant bit first and not inverted: that of the sections of a
+//! transport stream (ISO/IEC 13818-1 annex A), and that of the pages of Ogg (RFC 3533 §6.1).
 
-/// Most significant bit first, begun with ones and not inverted. Over a section with its checksum it is zero.
+/// That of a section, begun with ones. Over a section with its checksum it is zero.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
-    const POLYNOMIAL: u32 = 0x04C1_1DB7;
-    bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
-            let carry = if crc >> 31 == 1 { POLYNOMIAL } else { 0 };
-            crc << 1 ^ carry
-        })
+    update(u32::MAX, bytes)
+}
+
+/// Appends the checksum to a section without it.
+pub(crate) fn seal(section: &mut Vec<u8>) {
+    section.extend(crc32(section).to_be_bytes());
+}
+
+/// The checksum over what has the checksum `sum` so far, and over `bytes`.
+pub(crate) fn update(sum: u32, bytes: &[u8]) -> u32 {
+    /// `TABLES[k][b]` is the remainder of byte `b` with `k` zero bytes behind it, so that four
+    /// bytes need one step.
+    const TABLES: [[u32; 256]; 4] = tables();
+    let mut words = bytes.chunks_exact(4);
+    let sum = words.by_ref().fold(sum, |sum, word| {
+        let mixed = sum.to_be_bytes();
+        TABLES[3][usize::from(mixed[0] ^ word[0])]
+            ^ TABLES[2][usize::from(mixed[1] ^ word[1])]
+            ^ TABLES[1][usize::from(mixed[2] ^ word[2])]
+            ^ TABLES[0][usize::from(mixed[3] ^ word[3])]
+    });
+    let rest = words.remainder().iter();
+    rest.fold(sum, |sum, byte| {
+        sum << 8 ^ TABLES[0][usize::from(sum.to_be_bytes()[0] ^ byte)]
     })
+}
+
+const fn tables() -> [[u32; 256]; 4] {
+    let mut tables = [[0; 256]; 4];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut sum = (byte as u32) << 24;
+        let mut bit = 0;
+        while bit < 8 {
+            sum = if sum >> 31 == 1 {
+                sum << 1 ^ 0x04C1_1DB7
+            } else {
+                sum << 1
+            };
+            bit += 1;
+        }
+        tables[0][byte] = sum;
+        byte += 1;
+    }
+    let mut zeros = 1;
+    while zeros < 4 {
+        let mut byte = 0;
+        while byte < 256 {
+            let shorter = tables[zeros - 1][byte];
+            tables[zeros][byte] = shorter << 8 ^ tables[0][(shorter >> 24) as usize];
+            byte += 1;
+        }
+        zeros += 1;
+    }
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_one_of_rfc_3533() {
+        // The check value of CRC-32/MPEG-2 without its initial ones, computed bit by bit.
+        let bitwise = |bytes: &[u8]| {
+            bytes.iter().fold(0u32, |sum, byte| {
+                (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
+                    if sum >> 31 == 1 {
+                        sum << 1 ^ 0x04C1_1DB7
+                    } else {
+                        sum << 1
+                    }
+                })
+            })
+        };
+        let bytes: Vec<u8> = (0..=255).collect();
+        for length in [0, 1, 3, 4, 9, 256] {
+            assert_eq!(update(0, &bytes[..length]), bitwise(&bytes[..length]));
+        }
+        assert_eq!(update(0, b"123456789"), 0x89A1_897F);
+    }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use media::Kind;
 
 use super::codec::{CodecTag, FOURCC_AVC, FOURCC_HEVC, FOURCC_VVC};
-use super::multitrack::Part;
+use super::multitrack::{Part, take};
 use super::{AUDIO_AAC, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
 
 /// `AudioTagHeader` format that announces an enhanced body.
@@ -23,9 +23,10 @@ const FRAME_KEY: u8 = 1;
 const FRAME_INFO: u8 = 5;
 
 /// Enhanced packet types; audio and video number most of them alike.
-const EX_SEQUENCE_START: u8 = 0;
-const EX_CODED_FRAMES: u8 = 1;
-const EX_CODED_FRAMES_X: u8 = 3;
+pub(super) const EX_SEQUENCE_START: u8 = 0;
+pub(super) const EX_CODED_FRAMES: u8 = 1;
+/// Frames that are presented when they are decoded.
+pub(super) const EX_CODED_FRAMES_X: u8 = 3;
 /// Colour for video, the layout of channels for audio.
 const EX_FACTS: u8 = 4;
 const EX_TS_SEQUENCE_START: u8 = 5;
@@ -87,6 +88,20 @@ pub(super) struct Body {
 const COMPOSITION_BYTES: usize = 3;
 
 impl Body {
+    /// A legacy body of which the first byte says everything.
+    const fn legacy(codec: u8, keyframe: bool) -> Self {
+        Self {
+            codec: CodecTag::Number(codec),
+            track: WireTrack::One(0),
+            packet: Packet::Coded,
+            packet_type: 0,
+            keyframe,
+            composition_millis: 0,
+            is_modified: false,
+            payload: 1,
+        }
+    }
+
     /// Reads a video body; `None` for bodies that carry no media: too short, or commands to the
     /// player (frame type 5).
     pub(super) fn video(body: &[u8]) -> Option<Self> {
@@ -99,16 +114,7 @@ impl Body {
             return None;
         }
         let codec = first & 15;
-        let mut parsed = Self {
-            codec: CodecTag::Number(codec),
-            track: WireTrack::One(0),
-            packet: Packet::Coded,
-            packet_type: 0,
-            keyframe: frame == FRAME_KEY,
-            composition_millis: 0,
-            is_modified: false,
-            payload: 1,
-        };
+        let mut parsed = Self::legacy(codec, frame == FRAME_KEY);
         // Some encoders send HEVC as codec 12, in the layout of AVC.
         if matches!(codec, VIDEO_AVC | 12) {
             parsed.packet = legacy_packet(*body.get(1)?);
@@ -125,16 +131,7 @@ impl Body {
         if format == AUDIO_EX_HEADER {
             return Self::enhanced(body, EX_AUDIO_MULTITRACK);
         }
-        let mut parsed = Self {
-            codec: CodecTag::Number(format),
-            track: WireTrack::One(0),
-            packet: Packet::Coded,
-            packet_type: 0,
-            keyframe: true,
-            composition_millis: 0,
-            is_modified: false,
-            payload: 1,
-        };
+        let mut parsed = Self::legacy(format, true);
         // Likewise Opus as format 13, in the layout of AAC.
         if matches!(format, AUDIO_AAC | 13) {
             parsed.packet = legacy_packet(*body.get(1)?);
@@ -172,45 +169,35 @@ impl Body {
         let frame = *body.first()? >> 4 & 7;
         let at = packet_type_at(body)?;
         let is_modified = at > 0;
-        let mut packet_type = *body.get(at)? & 15;
-        let mut at = at + 1;
+        let mut rest = body.get(at..)?;
+        let [mut packet_type] = *take(&mut rest)?;
+        packet_type &= 15;
         if is_video && frame == FRAME_INFO && packet_type != EX_FACTS {
             return None;
         }
-        let mut track = WireTrack::One(0);
-        let mut codec = None;
+        let mut layout = None;
         if packet_type == multitrack_type {
-            let layout = *body.get(at)?;
-            at += 1;
-            packet_type = layout & 15;
-            if layout >> 4 == MULTITRACK_MANY_CODECS {
-                codec = Some(CodecTag::Mixed);
-            } else {
-                codec = Some(CodecTag::FourCc(*body.get(at..)?.first_chunk()?));
-                at += 4;
-            }
-            track = match layout >> 4 {
-                MULTITRACK_ONE => {
-                    at += 1;
-                    WireTrack::One(*body.get(at - 1)?)
-                }
-                MULTITRACK_MANY | MULTITRACK_MANY_CODECS => WireTrack::Many,
-                _ => WireTrack::Unknown,
-            };
+            let [both] = *take(&mut rest)?;
+            packet_type = both & 15;
+            layout = Some(both >> 4);
         }
-        let codec = match codec {
-            Some(codec) => codec,
-            None => {
-                let fourcc = *body.get(at..)?.first_chunk()?;
-                at += 4;
-                CodecTag::FourCc(fourcc)
+        let codec = match layout {
+            Some(MULTITRACK_MANY_CODECS) => CodecTag::Mixed,
+            _ => CodecTag::FourCc(*take(&mut rest)?),
+        };
+        let track = match layout {
+            None => WireTrack::One(0),
+            Some(MULTITRACK_ONE) => {
+                let [number] = *take(&mut rest)?;
+                WireTrack::One(number)
             }
+            Some(MULTITRACK_MANY | MULTITRACK_MANY_CODECS) => WireTrack::Many,
+            Some(_) => WireTrack::Unknown,
         };
         let mut composition_millis = 0;
         let is_timed = is_video && packet_type == EX_CODED_FRAMES && has_composition_time(codec);
         if is_timed && matches!(track, WireTrack::One(_)) {
-            composition_millis = signed_24(body.get(at..at + COMPOSITION_BYTES)?);
-            at += COMPOSITION_BYTES;
+            composition_millis = signed_24(take::<COMPOSITION_BYTES>(&mut rest)?);
         }
         Some(Self {
             codec,
@@ -227,7 +214,7 @@ impl Body {
             keyframe: !is_video || frame == FRAME_KEY && packet_type != EX_FACTS,
             composition_millis,
             is_modified,
-            payload: at,
+            payload: body.len() - rest.len(),
         })
     }
 }

@@ -130,7 +130,7 @@ impl Depacketizer {
     ) {
         // No more than are told apart: a body lists each track once.
         for part in multitrack::parts(parsed, body).take(WIRE_TRACKS_MAX.into()) {
-            let alone = multitrack::alone(kind, parsed, body, &part);
+            let alone = multitrack::numbered(kind, parsed, body, &part);
             self.take(kind, at, alone, out);
         }
     }

@@ -11,17 +11,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use media::{CueAction, EventContent, Span, TICKS_PER_SECOND, TimedEvent};
+use media::{CueAction, EventContent, Span, TimedEvent};
 
-const NUMBER: u8 = 0;
-const STRING: u8 = 2;
-const OBJECT: u8 = 3;
-const OBJECT_END: [u8; 3] = [0, 0, 9];
-const LONG_STRING: u8 = 12;
+use super::amf::Amf;
 
 /// The body of the message that tells `event`: a name and an object.
 pub(super) fn body(event: &TimedEvent) -> Bytes {
-    let mut out = Amf(Vec::new());
+    let mut out = Amf::default();
     match &event.content {
         EventContent::Caption(caption) => {
             out.string("onTextData");
@@ -54,9 +50,6 @@ pub(super) fn body(event: &TimedEvent) -> Bytes {
     out.0.into()
 }
 
-/// Values that are put together.
-struct Amf(Vec<u8>);
-
 impl Amf {
     fn cue_point(&mut self, event: &TimedEvent, name: &str, parameters: impl FnOnce(&mut Self)) {
         self.string("onCuePoint");
@@ -64,48 +57,9 @@ impl Amf {
             out.text("name", name);
             out.seconds("time", Span::from_ticks(event.at.ticks()));
             out.text("type", "event");
-            out.key("parameters");
+            out.key(b"parameters");
             out.object(parameters);
         });
-    }
-
-    fn object(&mut self, members: impl FnOnce(&mut Self)) {
-        self.0.push(OBJECT);
-        members(self);
-        self.0.extend_from_slice(&OBJECT_END);
-    }
-
-    fn text(&mut self, key: &str, value: &str) {
-        self.key(key);
-        self.string(value);
-    }
-
-    fn seconds(&mut self, key: &str, span: Span) {
-        self.key(key);
-        self.0.push(NUMBER);
-        let seconds = span.ticks() as f64 / TICKS_PER_SECOND as f64;
-        self.0.extend_from_slice(&seconds.to_be_bytes());
-    }
-
-    /// Keys are the names above.
-    fn key(&mut self, key: &str) {
-        self.0.extend_from_slice(&(key.len() as u16).to_be_bytes());
-        self.0.extend_from_slice(key.as_bytes());
-    }
-
-    fn string(&mut self, text: &str) {
-        match u16::try_from(text.len()) {
-            Ok(length) => {
-                self.0.push(STRING);
-                self.0.extend_from_slice(&length.to_be_bytes());
-            }
-            Err(_) => {
-                self.0.push(LONG_STRING);
-                // An event has some kilobytes.
-                self.0.extend_from_slice(&(text.len() as u32).to_be_bytes());
-            }
-        }
-        self.0.extend_from_slice(text.as_bytes());
     }
 }
 

@@ -31,8 +31,8 @@ const NUMBER_BYTES: usize = 9;
 /// The beginning of a tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TagHead {
-    kind: u8,
-    body_bytes: u32,
+    pub(super) kind: u8,
+    pub(super) body_bytes: u32,
     /// Its time, in milliseconds.
     pub millis: u32,
 }
@@ -41,13 +41,18 @@ impl TagHead {
     /// Reads one. `None` if these bytes begin no tag of a file.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let head: &[u8; TAG_HEADER_BYTES] = bytes.first_chunk()?;
-        let [kind, s0, s1, s2, t0, t1, t2, extended, stream @ ..] = *head;
-        let is_tag = matches!(kind, TAG_AUDIO | TAG_VIDEO | TAG_SCRIPT) && stream == [0; 3];
-        is_tag.then_some(Self {
+        let is_tag = matches!(head[0], TAG_AUDIO | TAG_VIDEO | TAG_SCRIPT) && head[8..] == [0; 3];
+        is_tag.then(|| Self::read(head))
+    }
+
+    /// Reads what may be one of any kind.
+    pub(super) fn read(head: &[u8; TAG_HEADER_BYTES]) -> Self {
+        let [kind, s0, s1, s2, t0, t1, t2, extended, ..] = *head;
+        Self {
             kind,
             body_bytes: u32::from_be_bytes([0, s0, s1, s2]),
             millis: u32::from_be_bytes([extended, t0, t1, t2]),
-        })
+        }
     }
 
     /// Bytes of the tag, and of its size behind it.

@@ -6,6 +6,7 @@
 //!
 //! Sources: Adobe FLV and F4V specification 10.1, annex E; Enhanced RTMP v2 (Veovera).
 
+mod amf;
 mod body;
 mod codec;
 mod depacketize;

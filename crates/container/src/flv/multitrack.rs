@@ -67,19 +67,29 @@ pub(super) fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N
     Some(taken)
 }
 
-/// A body that carries `part` alone with the same statement. `parsed` is the start of `body`; its modifiers
-/// are left out, because they concern the time of media.
-pub(super) fn alone(kind: Kind, parsed: &Body, body: &[u8], part: &Part<'_>) -> Bytes {
+/// A body that carries `part` alone with the same statement, and its number. `parsed` is the start of `body`; its
+/// modifiers are left out, because they concern the time of media.
+pub(super) fn numbered(kind: Kind, parsed: &Body, body: &[u8], part: &Part<'_>) -> Bytes {
     let first = match kind {
         Kind::Audio => AUDIO_EX_HEADER << 4 | EX_AUDIO_MULTITRACK,
         // Bit 7, the frame type, and what was modified.
         Kind::Video => body.first().copied().unwrap_or_default() & 0xF0 | EX_VIDEO_MULTITRACK,
     };
-    let mut alone = BytesMut::with_capacity(7 + part.data.len());
-    alone.put_u8(first);
-    alone.put_u8(MULTITRACK_ONE << 4 | parsed.packet_type);
+    alone(&[first], parsed.packet_type, Some(part.number), part)
+}
+
+/// The body of one of several tracks, with its number or as if there were no others. `head` ends with the byte of the
+/// packet type.
+pub(super) fn alone(head: &[u8], packet_type: u8, number: Option<u8>, part: &Part<'_>) -> Bytes {
+    let mut alone = BytesMut::with_capacity(head.len() + 6 + part.data.len());
+    alone.put_slice(head);
+    if number.is_some() {
+        alone.put_u8(MULTITRACK_ONE << 4 | packet_type);
+    } else if let Some(last) = alone.last_mut() {
+        *last = *last & 0xF0 | packet_type;
+    }
     alone.put_slice(&part.codec);
-    alone.put_u8(part.number);
+    alone.extend(number);
     alone.put_slice(part.data);
     alone.freeze()
 }

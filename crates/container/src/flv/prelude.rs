@@ -2,7 +2,7 @@
 
 use media::{Codec, Framing, Sample, Track, TrackId};
 
-use super::body::AUDIO_EX_HEADER;
+use super::body::{AUDIO_EX_HEADER, EX_CODED_FRAMES, EX_CODED_FRAMES_X, EX_SEQUENCE_START};
 use super::codec::{FOURCC_OPUS, fourcc};
 use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
 
@@ -11,11 +11,6 @@ pub(super) const PRELUDE_BYTES_MAX: usize = 8;
 
 /// Sixteen bits per sample and two channels, which AAC always declares (annex E.4.2.1).
 const SOUND_AAC: u8 = AUDIO_AAC << 4 | 0x0F;
-
-/// Enhanced packet types: a sequence header, frames, and frames that are presented when they are decoded.
-const EX_SEQUENCE_START: u8 = 0;
-const EX_CODED_FRAMES: u8 = 1;
-const EX_CODED_FRAMES_X: u8 = 3;
 
 /// See the module's description.
 #[derive(Clone, Copy, Debug, Default)]

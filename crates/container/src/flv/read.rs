@@ -4,7 +4,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use media::{Item, Script, Timestamp};
 use thiserror::Error;
 
-use super::{Depacketizer, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TAG_VIDEO};
+use super::{
+    Depacketizer, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TAG_VIDEO, TagHead,
+};
 
 /// The longest tag body that is accepted: the size limit of a live stream's keyframe.
 pub const TAG_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -92,15 +94,15 @@ impl Reader {
     }
 
     fn take_tag(&mut self, out: &mut Vec<Item>) -> Result<bool, ReadError> {
-        let Some(head) = self.buffer.first_chunk::<TAG_HEADER_BYTES>() else {
+        let Some(head) = self.buffer.first_chunk().map(TagHead::read) else {
             return Ok(false);
         };
-        let length = u32::from_be_bytes([0, head[1], head[2], head[3]]) as usize;
+        let length = head.body_bytes as usize;
         if length > TAG_BODY_BYTES_MAX {
             return Err(ReadError::TagTooLong(length));
         }
         let whole = TAG_HEADER_BYTES + length + TAG_TRAILER_BYTES;
-        if head[0] == TAG_SCRIPT && length > SCRIPT_BODY_BYTES_MAX {
+        if head.kind == TAG_SCRIPT && length > SCRIPT_BODY_BYTES_MAX {
             let here = whole.min(self.buffer.len());
             self.buffer.advance(here);
             self.unwanted_bytes = whole - here;
@@ -109,14 +111,12 @@ impl Reader {
         if self.buffer.len() < whole {
             return Ok(false);
         }
-        // The upper bits mark reserved use and encrypted bodies, which no player can decode.
-        let tag_type = head[0];
-        let millis = u32::from_be_bytes([head[7], head[4], head[5], head[6]]);
-        let at = Timestamp::from_millis(millis.into());
+        let at = Timestamp::from_millis(head.millis.into());
         self.buffer.advance(TAG_HEADER_BYTES);
         let body = self.buffer.split_to(length).freeze();
         self.buffer.advance(TAG_TRAILER_BYTES);
-        match tag_type {
+        // The upper bits mark reserved use and encrypted bodies, which no player can decode.
+        match head.kind {
             TAG_AUDIO => self.depacketizer.audio(at, body, out),
             TAG_VIDEO => self.depacketizer.video(at, body, out),
             // A copy, because it is held for long, and may be a small part of its buffer.

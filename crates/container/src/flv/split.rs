@@ -10,7 +10,7 @@
 //! What stands before the packet type (`ModEx`) stays with each of them. A length is checked before its bytes are
 //! taken or copied.
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use media::Kind;
 use thiserror::Error;
 
@@ -19,7 +19,7 @@ use super::body::{
     EX_AUDIO_MULTITRACK, EX_MODEX, EX_VIDEO_MULTITRACK, MULTITRACK_MANY, MULTITRACK_MANY_CODECS,
     MULTITRACK_ONE, multitrack_at,
 };
-use super::multitrack::{Part, part, take};
+use super::multitrack::{Part, alone, part, take};
 
 /// Why a multitrack body cannot be read. Each is the sender's fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
@@ -120,21 +120,6 @@ fn unwrap(body: Bytes, at: usize, packet_type: u8) -> Bytes {
     body.copy_within(..=at, 2);
     body.advance(2);
     body.freeze()
-}
-
-/// The body of one of several tracks. `head` ends with the byte of the packet type.
-fn alone(head: &[u8], packet_type: u8, number: Option<u8>, part: &Part<'_>) -> Bytes {
-    let mut alone = BytesMut::with_capacity(head.len() + 6 + part.data.len());
-    alone.put_slice(head);
-    if number.is_some() {
-        alone.put_u8(MULTITRACK_ONE << 4 | packet_type);
-    } else if let Some(last) = alone.last_mut() {
-        *last = *last & 0xF0 | packet_type;
-    }
-    alone.put_slice(&part.codec);
-    alone.extend(number);
-    alone.put_slice(part.data);
-    alone.freeze()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use media::{Container, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Container, Framing, Item, Sample, Span, Timestamp, Track, TrackId};
 
 use self::head::Head;
 

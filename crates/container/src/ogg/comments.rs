@@ -2,6 +2,8 @@
 
 use media::Title;
 
+use crate::id3;
+
 /// The longest title that is kept: more than a display shows or a metadata block holds.
 const TITLE_BYTES_MAX: usize = 2_048;
 
@@ -14,13 +16,8 @@ pub(super) struct Song {
 
 /// `ARTIST - TITLE`, or whichever of them is there.
 pub(super) fn title(comments: &[u8]) -> Option<Title> {
-    let mut text = match song(comments)? {
-        Song {
-            artist: Some(artist),
-            title: Some(title),
-        } => format!("{artist} - {title}"),
-        Song { artist, title } => artist.or(title)?,
-    };
+    let Song { artist, title } = song(comments)?;
+    let mut text = id3::joined(artist, title)?;
     text.truncate(text.floor_char_boundary(TITLE_BYTES_MAX));
     Some(Title {
         text,
@@ -56,6 +53,25 @@ pub(super) fn song(comments: &[u8]) -> Option<Song> {
         }
     }
     Some(song)
+}
+
+/// Writes a packet of comments: the name of the encoder, and the values that are not empty behind their keys.
+pub(super) fn write(opening: &[u8], vendor: &[u8], fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut packet = opening.to_vec();
+    put(&mut packet, &[vendor]);
+    let fields = fields.iter().filter(|(_, value)| !value.is_empty());
+    packet.extend((fields.clone().count() as u32).to_le_bytes());
+    for (key, value) in fields {
+        put(&mut packet, &[key.as_bytes(), value.as_bytes()]);
+    }
+    packet
+}
+
+/// Appends a text made of parts, after its length.
+fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    out.extend((length as u32).to_le_bytes());
+    parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
 fn number(rest: &mut &[u8]) -> Option<u32> {

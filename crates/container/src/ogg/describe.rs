@@ -1,10 +1,10 @@
 //! What the header pages of a stream tell people about it.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use super::comments;
 use super::mapping::Mapping;
-use super::page::{self, Front, Page};
+use super::page;
 use media::{Codec, Kind};
 
 /// Header packets that are read: the codec's own, and its comments.
@@ -44,12 +44,8 @@ impl TheoraPicture {
     fn of(packet: &[u8]) -> Option<Self> {
         packet.strip_prefix(b"\x80theora")?;
         let number = |at: usize, bytes: usize| {
-            let field = packet.get(at..at + bytes)?;
-            Some(
-                field
-                    .iter()
-                    .fold(0, |number, byte| number << 8 | u32::from(*byte)),
-            )
+            let mut field = packet.get(at..at + bytes)?;
+            Some(field.get_uint(bytes) as u32)
         };
         Some(Self {
             size: (number(14, 3)?, number(17, 3)?),
@@ -61,15 +57,12 @@ impl TheoraPicture {
 }
 
 /// Reads the header pages of one chain link: what it consists of, and the first stream of sound.
-pub fn describe(mut header: &[u8]) -> Description {
+pub fn describe(header: &[u8]) -> Description {
     let mut description = Description::default();
     let (mut codecs, mut picture) = (Vec::new(), None);
     let mut sound: Option<(u32, Mapping)> = None;
     let (mut packet, mut count) = (Vec::new(), 0);
-    while let Front::Page(length) = page::at_front(header) {
-        let (bytes, rest) = header.split_at(length);
-        header = rest;
-        let page = Page::new(Bytes::copy_from_slice(bytes));
+    for page in page::pages(Bytes::copy_from_slice(header)) {
         let first = page.pieces().next().filter(|_| page.is_first());
         if let Some((packet, true)) = first {
             let codec = Mapping::of(packet).codec();

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use media::{Kind, SongTitle};
 
+use super::comments;
 use super::mapping::Mapping;
-use super::page::{self, FLAG_CONTINUED, FLAG_FIRST, Front, NO_GRANULE, Page, PagePosition};
+use super::page::{self, FLAG_CONTINUED, FLAG_FIRST, PagePosition};
 use super::page::{SEGMENTS_MAX, lace};
 
 /// Where the comments are among the header packets of every codec but FLAC.
@@ -36,11 +37,9 @@ pub(super) struct Headers {
 impl Headers {
     /// Reads the header pages of a link; `None` unless it is one stream of sound whose headers are understood.
     pub(super) fn of(header: &Bytes) -> Option<Self> {
-        let mut rest = header.clone();
         let mut found: Option<Self> = None;
         let mut packet = Vec::new();
-        while let Front::Page(length) = page::at_front(&rest) {
-            let page = Page::new(rest.split_to(length));
+        for page in page::pages(header.clone()) {
             if found
                 .as_ref()
                 .is_some_and(|one| one.serial != page.serial())
@@ -99,14 +98,8 @@ impl Headers {
         let vendor = comments
             .first_chunk()
             .and_then(|length| comments.get(4..4 + u32::from_le_bytes(*length) as usize));
-        let mut packet = opening.to_vec();
-        text(&mut packet, &[vendor.unwrap_or_default()]);
-        let fields = [("ARTIST=", &song.artist), ("TITLE=", &song.title)];
-        let fields = fields.iter().filter(|(_, value)| !value.is_empty());
-        packet.extend((fields.clone().count() as u32).to_le_bytes());
-        for (key, value) in fields {
-            text(&mut packet, &[key.as_bytes(), value.as_bytes()]);
-        }
+        let fields = [("ARTIST=", &song.artist[..]), ("TITLE=", &song.title)];
+        let mut packet = comments::write(opening, vendor.unwrap_or_default(), &fields);
         packet.extend_from_slice(end);
         let mut titled = self.clone();
         titled.packets[COMMENTS_AT] = packet;
@@ -126,15 +119,10 @@ impl Headers {
         field.map_or(0, |field| u16::from_le_bytes([field[0], field[1]]).into())
     }
 
-    /// The header pages of a stream with this number, and how many they are: the first packet has a page of its own, as
-    /// all mappings demand, and data begins on a new page.
+    /// The header pages of a stream with this number, and how many they are.
     pub(super) fn pages(&self, serial: u32) -> (Bytes, u32) {
-        let (mut out, mut sequence) = (Vec::new(), 0);
-        let (first, rest) = self.packets.split_at(1);
-        for (packets, flags) in [(first, FLAG_FIRST), (rest, 0)] {
-            paginate(packets, flags, serial, &mut sequence, &mut out);
-        }
-        (out.into(), sequence)
+        let (pages, count) = pages(&self.packets, serial);
+        (pages.into(), count)
     }
 }
 
@@ -147,23 +135,27 @@ fn of_opus(head: &[u8]) -> Cow<'_, [u8]> {
     head
 }
 
-/// Appends a text made of parts, after its length.
-fn text(out: &mut Vec<u8>, parts: &[&[u8]]) {
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    out.extend((length as u32).to_le_bytes());
-    parts.iter().for_each(|part| out.extend_from_slice(part));
+/// The pages of header packets, and how many they are: the first packet has a page of its own, as all mappings demand, and
+/// data begins on a new page.
+pub(super) fn pages(packets: &[impl AsRef<[u8]>], serial: u32) -> (Vec<u8>, u32) {
+    let (mut out, mut sequence) = (Vec::new(), 0);
+    let (first, rest) = packets.split_at(1);
+    for (packets, flags) in [(first, FLAG_FIRST), (rest, 0)] {
+        paginate(packets, flags, serial, &mut sequence, &mut out);
+    }
+    (out, sequence)
 }
 
 /// Writes header packets on as few pages as hold them.
 fn paginate(
-    packets: &[Vec<u8>],
+    packets: &[impl AsRef<[u8]>],
     mut flags: u8,
     serial: u32,
     sequence: &mut u32,
     out: &mut Vec<u8>,
 ) {
     let (mut laces, mut body) = (Vec::new(), Vec::new());
-    for packet in packets {
+    for packet in packets.iter().map(AsRef::as_ref) {
         lace(&mut laces, packet.len());
         body.extend_from_slice(packet);
     }
@@ -175,7 +167,7 @@ fn paginate(
         let ends = table.iter().any(|lace| *lace < 255);
         let place = PagePosition {
             flags,
-            granule: if ends { 0 } else { NO_GRANULE },
+            granule: ends.then_some(0),
             serial,
             sequence: *sequence,
         };

@@ -1,5 +1,6 @@
 //! How each codec maps onto Ogg: its header packets, and what its granule positions count.
 
+use bytes::Buf;
 use media::{Codec, FourCc, Kind, Span, TICKS_PER_SECOND};
 
 /// A codec, known by the first packet of its logical stream.
@@ -83,13 +84,8 @@ impl Mapping {
 
     fn theora(packet: &[u8]) -> Option<Self> {
         packet.strip_prefix(b"\x80theora")?;
-        let field = |at: usize| {
-            packet
-                .get(at..)?
-                .first_chunk()
-                .map(|b| u32::from_be_bytes(*b))
-        };
-        let shift = u16::from_be_bytes(*packet.get(40..)?.first_chunk()?) >> 5 & 31;
+        let field = |at: usize| packet.get(at..)?.try_get_u32().ok();
+        let shift = packet.get(40..)?.try_get_u16().ok()? >> 5 & 31;
         Some(Self::Theora {
             rate: field(22)?,
             per_rate: field(26)?,
@@ -197,8 +193,5 @@ impl Mapping {
 }
 
 fn little_endian(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|field| u32::from_le_bytes(*field))
+    bytes.get(at..)?.try_get_u32_le().ok()
 }

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use media::codec::opus;
 use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, Track};
 
-use super::page::{self, FLAG_FIRST, FLAG_LAST, PagePosition, SEGMENTS_MAX};
+use super::page::{self, FLAG_LAST, PagePosition, SEGMENTS_MAX};
+use super::{comments, headers};
 
 /// Sound on one page: a tenth of a second costs little delay, and its page 2 % of the bytes.
 const PAGE_SPAN: Span = Span::from_millis(100);
@@ -30,7 +31,7 @@ const TITLE_BYTES_MAX: usize = 1_024;
 /// The longest identification header: one with a mapping for 255 channels (RFC 7845 §5.1.1).
 const HEAD_BYTES_MAX: usize = 21 + 255;
 
-const VENDOR: &str = "Carillon";
+const VENDOR: &[u8] = b"Carillon";
 
 /// Writes one logical stream.
 #[derive(Debug)]
@@ -92,27 +93,10 @@ impl OpusMuxer {
 
     /// The header pages, with what is playing, if that is known.
     pub fn header(&self, title: Option<&str>) -> Vec<u8> {
-        let mut tags = b"OpusTags".to_vec();
-        push_text(&mut tags, &[VENDOR]);
-        let title = title.filter(|title| !title.is_empty());
-        tags.extend(u32::from(title.is_some()).to_le_bytes());
-        if let Some(title) = title {
-            let end = title.floor_char_boundary(TITLE_BYTES_MAX);
-            push_text(&mut tags, &["TITLE=", &title[..end]]);
-        }
-        let mut pages = Vec::new();
-        for (sequence, flags, packet) in [(0, FLAG_FIRST, &self.head[..]), (1, 0, &tags[..])] {
-            let mut table = Vec::new();
-            page::lace(&mut table, packet.len());
-            let place = PagePosition {
-                flags,
-                granule: 0,
-                serial: self.serial,
-                sequence,
-            };
-            page::write(&mut pages, place, &table, packet);
-        }
-        pages
+        let title = title.unwrap_or_default();
+        let title = &title[..title.floor_char_boundary(TITLE_BYTES_MAX)];
+        let tags = comments::write(b"OpusTags", VENDOR, &[("TITLE=", title)]);
+        headers::pages(&[self.head.clone(), tags.into()], self.serial).0
     }
 
     /// Takes one packet. Gives the page that it completes, or that had to end before it, and when that page
@@ -166,7 +150,7 @@ impl OpusMuxer {
     fn write(&mut self, flags: u8) {
         let place = PagePosition {
             flags,
-            granule: self.next.map_or(0, |next| next + self.pre_skip),
+            granule: Some(self.next.map_or(0, |next| next + self.pre_skip)),
             serial: self.serial,
             sequence: self.sequence,
         };
@@ -186,15 +170,6 @@ impl Pending {
         self.span = Span::ZERO;
         self.table.clear();
         self.body.clear();
-    }
-}
-
-/// Appends a text made of parts, after its length.
-fn push_text(out: &mut Vec<u8>, parts: &[&str]) {
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    out.extend((length as u32).to_le_bytes());
-    for part in parts {
-        out.extend_from_slice(part.as_bytes());
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use media::Sample;
 use media::codec::opus;
 
-use super::page::{self, Front, Page};
+use super::page::{self, Page};
 
 /// The longest packet that is assembled: the most a decoder must accept (RFC 7845 §6).
 const PACKET_BYTES_MAX: usize = 61_440;
@@ -18,33 +18,21 @@ pub struct OpusPackets {
 
 impl OpusPackets {
     /// The identification header among the header pages of a stream.
-    pub fn head(mut header: &[u8]) -> Option<Bytes> {
-        while let Front::Page(length) = page::at_front(header) {
-            let (page, rest) = header.split_at(length);
-            let page = Page::new(Bytes::copy_from_slice(page));
-            let head = page
-                .pieces()
-                .map(|(packet, _)| packet)
-                .find(|packet| opus::head_channels(packet).is_some())
-                .map(|packet| page.bytes.slice_ref(packet));
-            if head.is_some() {
-                return head;
-            }
-            header = rest;
-        }
-        None
+    pub fn head(header: &[u8]) -> Option<Bytes> {
+        page::pages(Bytes::copy_from_slice(header)).find_map(|page| {
+            let mut packets = page.pieces().map(|(packet, _)| packet);
+            let head = packets.find(|packet| opus::head_channels(packet).is_some())?;
+            Some(Bytes::copy_from_slice(head))
+        })
     }
 
     /// Takes one page, appending to `out` the packets that end on it, each a sample of the same
     /// track. Packets that are repeated are left out.
     pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) {
-        if page::at_front(&sample.data) != Front::Page(sample.data.len()) {
+        let page = Page::whole(&sample.data).filter(|page| !is_repeated(sample, page));
+        let Some(page) = page else {
             return;
-        }
-        let page = Page::new(sample.data.clone());
-        if is_repeated(sample, &page) {
-            return;
-        }
+        };
         if !page.is_continued() {
             self.begun.clear();
         }

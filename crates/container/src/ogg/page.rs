@@ -1,6 +1,8 @@
 //! One Ogg page (RFC 3533 §6).
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
+
+use crate::crc;
 
 /// Bytes before the segment table.
 pub(super) const HEADER_BYTES: usize = 27;
@@ -14,7 +16,7 @@ pub(super) const CAPTURE: &[u8; 4] = b"OggS";
 pub(super) const SEGMENTS_MAX: usize = 255;
 
 /// The position of a page on which no packet ends.
-pub(super) const NO_GRANULE: u64 = u64::MAX;
+const NO_GRANULE: u64 = u64::MAX;
 
 pub(super) const FLAG_CONTINUED: u8 = 1;
 pub(super) const FLAG_FIRST: u8 = 2;
@@ -72,9 +74,14 @@ impl Page {
         Self { bytes, segments }
     }
 
+    /// The page that is all of `bytes`, if they are one.
+    pub(super) fn whole(bytes: &Bytes) -> Option<Self> {
+        (at_front(bytes) == Front::Page(bytes.len())).then(|| Self::new(bytes.clone()))
+    }
+
     /// It begins in the middle of a packet.
     pub(super) fn is_continued(&self) -> bool {
-        self.bytes[5] & FLAG_CONTINUED != 0
+        self.flags() & FLAG_CONTINUED != 0
     }
 
     /// Its flags.
@@ -84,31 +91,35 @@ impl Page {
 
     /// It begins a logical stream.
     pub(super) fn is_first(&self) -> bool {
-        self.bytes[5] & FLAG_FIRST != 0
+        self.flags() & FLAG_FIRST != 0
     }
 
     /// The codec's position after the last packet that ends here; `None` when none does.
     pub(super) fn granule(&self) -> Option<u64> {
-        let granule = u64::from_le_bytes(*self.bytes[6..].first_chunk()?);
-        (granule != NO_GRANULE).then_some(granule)
+        Some((&self.bytes[6..]).get_u64_le()).filter(|granule| *granule != NO_GRANULE)
     }
 
     pub(super) fn serial(&self) -> u32 {
-        u32::from_le_bytes([
-            self.bytes[14],
-            self.bytes[15],
-            self.bytes[16],
-            self.bytes[17],
-        ])
+        (&self.bytes[14..]).get_u32_le()
     }
 
-    pub(super) fn sequence(&self) -> u32 {
-        u32::from_le_bytes([
-            self.bytes[18],
-            self.bytes[19],
-            self.bytes[20],
-            self.bytes[21],
-        ])
+    /// Where it belongs.
+    pub(super) fn place(&self) -> PagePosition {
+        PagePosition {
+            flags: self.flags(),
+            granule: self.granule(),
+            serial: self.serial(),
+            sequence: (&self.bytes[18..]).get_u32_le(),
+        }
+    }
+
+    /// Appends it as it is where it belongs elsewhere.
+    pub(super) fn write_at(&self, place: PagePosition, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.bytes);
+        let page = &mut out[begin..];
+        page[5..22].copy_from_slice(&place.to_bytes());
+        seal(page);
     }
 
     /// A page of the first `count` pieces, which are headers, and one of the rest; `None` when there is no rest.
@@ -124,22 +135,21 @@ impl Page {
         if laces >= table.len() {
             return None;
         }
-        let place = |flags, granule| PagePosition {
-            flags,
-            granule,
-            serial: self.serial(),
-            sequence: self.sequence(),
-        };
+        let place = self.place();
         let part = |place, table, body| {
             let mut page = Vec::new();
             write(&mut page, place, table, body);
             Self::new(page.into())
         };
-        let first = place(self.flags() & !FLAG_LAST, 0);
-        let rest = place(
-            self.flags() & !(FLAG_FIRST | FLAG_CONTINUED),
-            self.granule().unwrap_or(NO_GRANULE),
-        );
+        let first = PagePosition {
+            flags: place.flags & !FLAG_LAST,
+            granule: Some(0),
+            ..place
+        };
+        let rest = PagePosition {
+            flags: place.flags & !(FLAG_FIRST | FLAG_CONTINUED),
+            ..place
+        };
         Some((
             part(first, &table[..laces], &body[..bytes]),
             part(rest, &table[laces..], &body[bytes..]),
@@ -169,9 +179,29 @@ impl Page {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PagePosition {
     pub(super) flags: u8,
-    pub(super) granule: u64,
+    /// `None` if no packet ends on it.
+    pub(super) granule: Option<u64>,
     pub(super) serial: u32,
     pub(super) sequence: u32,
+}
+
+impl PagePosition {
+    /// As it stands in a page.
+    fn to_bytes(self) -> [u8; 17] {
+        let mut bytes = [self.flags; 17];
+        bytes[1..9].copy_from_slice(&self.granule.unwrap_or(NO_GRANULE).to_le_bytes());
+        bytes[9..13].copy_from_slice(&self.serial.to_le_bytes());
+        bytes[13..].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes
+    }
+}
+
+/// The pages that some bytes begin with, up to what is none.
+pub(super) fn pages(mut rest: Bytes) -> impl Iterator<Item = Page> {
+    std::iter::from_fn(move || match at_front(&rest) {
+        Front::Page(length) => Some(Page::new(rest.split_to(length))),
+        _ => None,
+    })
 }
 
 /// Appends the length of a packet that ends on the page to `table`.
@@ -185,44 +215,13 @@ pub(super) fn write(out: &mut Vec<u8>, place: PagePosition, table: &[u8], body: 
     debug_assert!(table.len() <= SEGMENTS_MAX);
     let begin = out.len();
     out.extend_from_slice(CAPTURE);
-    out.extend([0, place.flags]);
-    out.extend(place.granule.to_le_bytes());
-    out.extend(place.serial.to_le_bytes());
-    out.extend(place.sequence.to_le_bytes());
+    out.push(0);
+    out.extend(place.to_bytes());
     out.extend([0; 4]);
     out.push(table.len() as u8);
     out.extend_from_slice(table);
     out.extend_from_slice(body);
-    let sum = checksum(&out[begin..]);
-    out[begin + 22..begin + 26].copy_from_slice(&sum);
-}
-
-/// Gives a page another number, and another position if it has one.
-pub(super) fn renumber(page: &mut [u8], sequence: u32, granule: Option<u64>) {
-    if let Some(granule) = granule {
-        page[6..14].copy_from_slice(&granule.to_le_bytes());
-    }
-    page[18..22].copy_from_slice(&sequence.to_le_bytes());
-    seal(page);
-}
-
-/// Has a page belong elsewhere.
-pub(super) fn relocate(page: &mut [u8], place: PagePosition) {
-    page[5] = place.flags;
-    page[6..14].copy_from_slice(&place.granule.to_le_bytes());
-    page[14..18].copy_from_slice(&place.serial.to_le_bytes());
-    page[18..22].copy_from_slice(&place.sequence.to_le_bytes());
-    seal(page);
-}
-
-/// Marks a page as the last of its stream; false if it is marked so, or is none.
-pub(super) fn mark_last(page: &mut [u8]) -> bool {
-    if page.len() < HEADER_BYTES || page[5] & FLAG_LAST != 0 {
-        return false;
-    }
-    page[5] |= FLAG_LAST;
-    seal(page);
-    true
+    seal(&mut out[begin..]);
 }
 
 fn seal(page: &mut [u8]) {
@@ -232,57 +231,9 @@ fn seal(page: &mut [u8]) {
 
 /// The checksum of a page as its header holds it, with the field itself counted as zero.
 fn checksum(page: &[u8]) -> [u8; 4] {
-    let sum = crc(crc(crc(0, &page[..22]), &[0; 4]), &page[26..]);
+    let head = crc::update(crc::update(0, &page[..22]), &[0; 4]);
+    let sum = crc::update(head, &page[26..]);
     sum.to_le_bytes()
-}
-
-/// CRC-32 with polynomial 0x04C11DB7, not reflected, starting at zero (RFC 3533 §6.1).
-fn crc(sum: u32, bytes: &[u8]) -> u32 {
-    /// `TABLES[k][b]` is the remainder of byte `b` with `k` zero bytes behind it, so that four
-    /// bytes need one step.
-    const TABLES: [[u32; 256]; 4] = tables();
-    let mut words = bytes.chunks_exact(4);
-    let sum = words.by_ref().fold(sum, |sum, word| {
-        let mixed = sum.to_be_bytes();
-        TABLES[3][usize::from(mixed[0] ^ word[0])]
-            ^ TABLES[2][usize::from(mixed[1] ^ word[1])]
-            ^ TABLES[1][usize::from(mixed[2] ^ word[2])]
-            ^ TABLES[0][usize::from(mixed[3] ^ word[3])]
-    });
-    let rest = words.remainder().iter();
-    rest.fold(sum, |sum, byte| {
-        sum << 8 ^ TABLES[0][usize::from(sum.to_be_bytes()[0] ^ byte)]
-    })
-}
-
-const fn tables() -> [[u32; 256]; 4] {
-    let mut tables = [[0; 256]; 4];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut sum = (byte as u32) << 24;
-        let mut bit = 0;
-        while bit < 8 {
-            sum = if sum >> 31 == 1 {
-                sum << 1 ^ 0x04C1_1DB7
-            } else {
-                sum << 1
-            };
-            bit += 1;
-        }
-        tables[0][byte] = sum;
-        byte += 1;
-    }
-    let mut zeros = 1;
-    while zeros < 4 {
-        let mut byte = 0;
-        while byte < 256 {
-            let shorter = tables[zeros - 1][byte];
-            tables[zeros][byte] = shorter << 8 ^ tables[0][(shorter >> 24) as usize];
-            byte += 1;
-        }
-        zeros += 1;
-    }
-    tables
 }
 
 /// Builds pages for tests.
@@ -305,7 +256,7 @@ pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool
     }
     let place = PagePosition {
         flags,
-        granule,
+        granule: (granule != NO_GRANULE).then_some(granule),
         serial,
         sequence: 0,
     };
@@ -317,27 +268,6 @@ pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_is_the_one_of_rfc_3533() {
-        // The check value of CRC-32/MPEG-2 without its initial ones, computed bit by bit.
-        let bitwise = |bytes: &[u8]| {
-            bytes.iter().fold(0u32, |sum, byte| {
-                (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-                    if sum >> 31 == 1 {
-                        sum << 1 ^ 0x04C1_1DB7
-                    } else {
-                        sum << 1
-                    }
-                })
-            })
-        };
-        let bytes: Vec<u8> = (0..=255).collect();
-        for length in [0, 1, 3, 4, 9, 256] {
-            assert_eq!(crc(0, &bytes[..length]), bitwise(&bytes[..length]));
-        }
-        assert_eq!(crc(0, b"123456789"), 0x89A1_897F);
-    }
 
     #[test]
     fn damage_anywhere_is_noticed() {

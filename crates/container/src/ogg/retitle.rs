@@ -20,7 +20,7 @@ use media::{Item, Sample, SongTitle, Span};
 
 use super::headers::Headers;
 use super::mapping::Mapping;
-use super::page::{self, FLAG_LAST, Front, NO_GRANULE, Page, PagePosition, lace, relocate};
+use super::page::{self, FLAG_LAST, Page, PagePosition, lace};
 
 /// Samples of Opus that a decoder is given to converge: 80 ms (RFC 7845 §4.2).
 const PRE_ROLL: u64 = 3_840;
@@ -120,16 +120,13 @@ impl Retitler {
     }
 
     fn page(&mut self, mut sample: Sample, out: &mut Vec<Item>) {
-        let is_page = page::at_front(&sample.data) == Front::Page(sample.data.len());
-        let Some(link) = self.link.as_mut().filter(|_| is_page) else {
+        let page = Page::whole(&sample.data);
+        let page = self.link.as_mut().zip(page);
+        let page = page.filter(|(link, page)| page.serial() == link.headers.serial);
+        let Some((link, page)) = page else {
             out.push(Item::Sample(sample));
             return;
         };
-        let page = Page::new(sample.data.clone());
-        if page.serial() != link.headers.serial {
-            out.push(Item::Sample(sample));
-            return;
-        }
         if let Some(mut turn) = link.turn.take() {
             if let Some(newer) = self.wish.take() {
                 turn.song = newer;
@@ -185,7 +182,7 @@ impl Link {
         }
         let place = PagePosition {
             flags: 0,
-            granule: turn.lasts,
+            granule: Some(turn.lasts),
             serial,
             sequence,
         };
@@ -236,23 +233,16 @@ impl Link {
 
     /// A page as it is in the present link.
     fn placed(&mut self, page: &Page, flags: u8) -> Bytes {
-        let mut bytes = page.bytes.to_vec();
-        let (serial, sequence, shift) = match &mut self.place {
-            None => (page.serial(), page.sequence(), 0),
-            Some(place) => {
-                let sequence = place.sequence;
-                place.sequence = sequence.wrapping_add(1);
-                (place.serial, sequence, place.shift)
-            }
-        };
-        let granule = page.granule().map(|granule| granule.wrapping_add(shift));
-        let place = PagePosition {
-            flags,
-            granule: granule.unwrap_or(NO_GRANULE),
-            serial,
-            sequence,
-        };
-        relocate(&mut bytes, place);
+        let mut position = page.place();
+        position.flags = flags;
+        if let Some(place) = &mut self.place {
+            let granule = page.granule();
+            position.granule = granule.map(|granule| granule.wrapping_add(place.shift));
+            (position.serial, position.sequence) = (place.serial, place.sequence);
+            place.sequence = place.sequence.wrapping_add(1);
+        }
+        let mut bytes = Vec::with_capacity(page.bytes.len());
+        page.write_at(position, &mut bytes);
         bytes.into()
     }
 }

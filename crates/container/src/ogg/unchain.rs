@@ -14,10 +14,10 @@
 
 use bytes::Bytes;
 
-use super::file::length::Lengths;
+use super::file::length::Counter;
 use super::headers::Headers;
 use super::mapping::Mapping;
-use super::page::{self, FLAG_LAST, Front, NO_GRANULE, Page, PagePosition, relocate};
+use super::page::{self, FLAG_LAST, Page, PagePosition};
 
 /// See the module's description. It takes the headers and the pages that a [`Demuxer`](super::Demuxer) gives.
 #[derive(Debug, Default)]
@@ -41,11 +41,8 @@ struct Open {
     headers: Headers,
     serial: u32,
     sequence: u32,
-    /// Samples so far.
-    position: u64,
-    lengths: Lengths,
-    /// What the packet lasts that has begun on a page before.
-    begun: Option<u64>,
+    /// Of the samples so far.
+    counter: Counter,
     /// No page of the present link has come, and it follows another.
     is_splice: bool,
 }
@@ -54,14 +51,14 @@ impl Unchainer {
     /// The source's next link has this header. Returns what that means, and the header for listeners that join.
     pub fn header(&mut self, header: &Bytes) -> (Change, Bytes) {
         let headers = Headers::of(header);
-        let lengths = |headers: &Headers| Lengths::of(headers.mapping, &headers.packets);
-        let counted = headers.and_then(|headers| Some((lengths(&headers)?, headers)));
+        let counter = |headers: &Headers| Counter::of(headers.mapping, &headers.packets);
+        let counted = headers.and_then(|headers| Some((counter(&headers)?, headers)));
         if let (Some(open), Some((_, headers))) = (&mut self.open, &counted)
             && open.headers.decode_alike(headers)
         {
             let pages = headers.pages(open.serial).0;
             open.headers = headers.clone();
-            open.begun = None;
+            open.counter.open = None;
             open.is_splice = true;
             return (Change::Same, pages);
         }
@@ -72,7 +69,7 @@ impl Unchainer {
         }
         let pages = match counted {
             None => header.clone(),
-            Some((lengths, headers)) => {
+            Some((counter, headers)) => {
                 let taken = before.map(|open| open.serial);
                 let serial = match taken == Some(headers.serial) {
                     true => headers.serial.wrapping_add(1),
@@ -83,9 +80,7 @@ impl Unchainer {
                     headers,
                     serial,
                     sequence,
-                    position: 0,
-                    lengths,
-                    begun: None,
+                    counter,
                     is_splice: false,
                 });
                 pages
@@ -100,13 +95,9 @@ impl Unchainer {
         let Some(open) = &mut self.open else {
             return Some(bytes.clone());
         };
-        if page::at_front(bytes) != Front::Page(bytes.len()) {
-            return None;
-        }
-        let page = Page::new(bytes.clone());
-        (page.serial() == open.headers.serial)
-            .then(|| open.page(&page))
-            .flatten()
+        let page = Page::whole(bytes);
+        let page = page.filter(|page| page.serial() == open.headers.serial);
+        open.page(&page?)
     }
 }
 
@@ -116,32 +107,22 @@ impl Open {
             return None;
         }
         let mut pieces = page.pieces();
-        if page.is_continued() && self.begun.is_none() {
+        if page.is_continued() && self.counter.open.is_none() {
             // The end of a packet of which the beginning did not come is none.
             pieces.next();
         }
-        let mut ends_any = false;
-        for (piece, ends) in pieces {
-            let lasts = self
-                .begun
-                .take()
-                .unwrap_or_else(|| self.lengths.of_packet(piece));
-            if ends {
-                self.position = self.position.saturating_add(lasts);
-                ends_any = true;
-            } else {
-                self.begun = Some(lasts);
-            }
-        }
+        let before = self.counter.packets;
+        pieces.for_each(|(piece, ends)| self.counter.take(piece, ends));
+        let ends_any = self.counter.packets > before;
         let place = PagePosition {
             flags: page.flags() & !FLAG_LAST,
-            granule: if ends_any { self.position } else { NO_GRANULE },
+            granule: ends_any.then_some(self.counter.samples),
             serial: self.serial,
             sequence: self.sequence,
         };
         self.sequence = self.sequence.wrapping_add(1);
-        let mut bytes = page.bytes.to_vec();
-        relocate(&mut bytes, place);
+        let mut bytes = Vec::with_capacity(page.bytes.len());
+        page.write_at(place, &mut bytes);
         Some(bytes.into())
     }
 
@@ -158,7 +139,7 @@ impl Open {
     fn write_end(&self, out: &mut Vec<u8>) {
         let place = PagePosition {
             flags: FLAG_LAST,
-            granule: self.position,
+            granule: Some(self.counter.samples),
             serial: self.serial,
             sequence: self.sequence,
         };

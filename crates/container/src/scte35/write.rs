@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Command, TABLE_ID, parse};
-use crate::crc::crc32;
+use crate::crc::{self, crc32};
 
 /// `splice_insert`, and the bytes of a command with a duration and without.
 const INSERT: u8 = 0x05;
@@ -58,8 +58,7 @@ pub fn write(insert: &Insert) -> Vec<u8> {
     out.extend_from_slice(&[0, 1, 0, 0]);
     // No descriptors.
     out.extend_from_slice(&[0, 0]);
-    let checksum = crc32(&out);
-    out.extend_from_slice(&checksum.to_be_bytes());
+    crc::seal(&mut out);
     out
 }
 
@@ -76,7 +75,6 @@ pub fn moved(section: &[u8], stamp: u64) -> Cow<'_, [u8]> {
     // Behind the flag and the algorithm of encryption.
     out[4] = out[4] & 0xFE | (adjustment >> 32) as u8;
     out[5..9].copy_from_slice(&(adjustment as u32).to_be_bytes());
-    let checksum = crc32(&out);
-    out.extend_from_slice(&checksum.to_be_bytes());
+    crc::seal(&mut out);
     Cow::Owned(out)
 }

@@ -4,7 +4,7 @@ use media::{Span, Timestamp};
 
 use super::Sink;
 use super::packet::{Counters, Pid, write_section};
-use crate::crc::crc32;
+use crate::crc::{self, crc32};
 
 /// The longest interval between tables. Listeners start at joins, which have them, so these are for
 /// recordings that are cut elsewhere: half a second is where ETSI TR 101 290 (§5.2.1, 1.3 and 1.5) calls
@@ -135,8 +135,7 @@ fn section(table: u8, id: u16, version: u8, body: &[u8]) -> Vec<u8> {
     section.extend_from_slice(&id.to_be_bytes());
     section.extend_from_slice(&[0xC1 | version << 1, 0, 0]);
     section.extend_from_slice(body);
-    let checksum = crc32(&section);
-    section.extend_from_slice(&checksum.to_be_bytes());
+    crc::seal(&mut section);
     section
 }
 

@@ -1,5 +1,7 @@
 //! EBML elements (RFC 8794) and those of Matroska (RFC 9559) that a relay looks at.
 
+use bytes::Buf;
+
 /// Element identifiers, marker bits included.
 pub(super) mod id {
     pub(in crate::webm) const EBML: u32 = 0x1A45_DFA3;
@@ -80,10 +82,8 @@ pub(super) fn head(bytes: &[u8]) -> Front {
 pub(super) fn number(bytes: &[u8]) -> Option<(Option<u64>, usize)> {
     let first = *bytes.first()?;
     let length = first.leading_zeros() as usize + 1;
-    let bytes = bytes.get(..length).filter(|_| length <= 8)?;
-    let value = bytes
-        .iter()
-        .fold(0, |value, byte| value << 8 | u64::from(*byte));
+    let mut bytes = bytes.get(..length).filter(|_| length <= 8)?;
+    let value = bytes.get_uint(length);
     let mask = (1 << (7 * length)) - 1;
     let value = value & mask;
     Some(((value != mask).then_some(value), length))
@@ -93,42 +93,34 @@ pub(super) fn number(bytes: &[u8]) -> Option<(Option<u64>, usize)> {
 pub(super) fn of_header(header: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mut rest = header;
     std::iter::from_fn(move || {
-        loop {
-            let Front::Head(head) = head(rest) else {
-                return None;
-            };
-            let body = &rest[head.bytes..];
-            if head.id == id::SEGMENT {
-                rest = body;
-                continue;
-            }
-            let size = head.size.and_then(|size| usize::try_from(size).ok());
-            let (body, behind) = size.and_then(|size| body.split_at_checked(size))?;
-            rest = behind;
-            return Some((head.id, body));
+        while let Front::Head(head) = head(rest)
+            && head.id == id::SEGMENT
+        {
+            rest = &rest[head.bytes..];
         }
+        take(&mut rest)
     })
 }
 
 /// The elements directly inside `body`, up to the first that is cut short or broken.
 pub(super) fn children(mut body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
-    std::iter::from_fn(move || {
-        let Front::Head(head) = head(body) else {
-            return None;
-        };
-        let size = usize::try_from(head.size?).ok()?;
-        let (child, rest) = body[head.bytes..].split_at_checked(size)?;
-        body = rest;
-        Some((head.id, child))
-    })
+    std::iter::from_fn(move || take(&mut body))
+}
+
+/// Takes an element that is whole off the front.
+fn take<'a>(rest: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
+    let Front::Head(head) = head(rest) else {
+        return None;
+    };
+    let size = usize::try_from(head.size?).ok()?;
+    let (body, behind) = rest[head.bytes..].split_at_checked(size)?;
+    *rest = behind;
+    Some((head.id, body))
 }
 
 /// An unsigned integer element; those longer than eight bytes are not one.
-pub(super) fn unsigned(body: &[u8]) -> Option<u64> {
-    (body.len() <= 8).then(|| {
-        body.iter()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte))
-    })
+pub(super) fn unsigned(mut body: &[u8]) -> Option<u64> {
+    (body.len() <= 8).then(|| body.get_uint(body.len()))
 }
 
 /// A floating-point element.

@@ -27,7 +27,7 @@ mod tests;
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
-use media::{Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
+use media::{Item, Kind, Sample, Span, Timestamp, TrackId};
 
 use self::ebml::{Front, Head, id};
 use self::tracks::Facts;
@@ -370,11 +370,7 @@ impl Demuxer {
         let ticks = self
             .cluster_timestamp
             .saturating_add_signed(relative.into());
-        let nanos = i128::from(ticks).saturating_mul(self.facts.timestamp_scale.into());
-        let ticks = nanos.saturating_mul(TICKS_PER_SECOND.into()) / 1_000_000_000;
-        let at = self
-            .timeline
-            .advance_to(i64::try_from(ticks).unwrap_or(i64::MAX));
+        let at = self.timeline.advance_to(self.facts.ticks(ticks));
         self.sample_at.get_or_insert(at);
         let track = self.facts.track(number);
         let is_video = track.is_some_and(|track| track.kind == Kind::Video);

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use media::{Kind, Span, TICKS_PER_SECOND};
+use media::{Kind, Span};
 
 use super::ebml::{self, Front, id};
 use super::tracks::Facts;
@@ -137,9 +137,7 @@ impl Clusters {
     /// The time of the cluster that `bytes` begins with.
     fn time(&self, bytes: &[u8]) -> Option<i64> {
         let (timestamp, _) = timestamp(bytes)?;
-        let nanos = i128::from(timestamp) * i128::from(self.facts.timestamp_scale);
-        let ticks = nanos.saturating_mul(TICKS_PER_SECOND.into()) / 1_000_000_000;
-        Some(i64::try_from(ticks).unwrap_or(i64::MAX))
+        Some(self.facts.ticks(timestamp))
     }
 
     fn cluster(&self, bytes: &[u8]) -> Cluster {

@@ -1,6 +1,6 @@
 //! The header's data on time and tracks.
 
-use media::{Codec, Framing, Kind, Track, TrackId};
+use media::{Codec, Framing, Kind, TICKS_PER_SECOND, Track, TrackId};
 
 use super::ebml::{self, id};
 
@@ -47,6 +47,13 @@ impl Facts {
             .iter()
             .find(|(known, _)| *known == number)
             .map(|(_, track)| track)
+    }
+
+    /// The time of a timestamp.
+    pub(super) fn ticks(&self, timestamp: u64) -> i64 {
+        let nanos = i128::from(timestamp).saturating_mul(self.timestamp_scale.into());
+        let ticks = nanos.saturating_mul(TICKS_PER_SECOND.into()) / 1_000_000_000;
+        i64::try_from(ticks).unwrap_or(i64::MAX)
     }
 
     fn read_info(&mut self, body: &[u8]) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::metadata::{self, Facts, KEYFRAMES_MAX};
 use crate::flv::{
     FILE_HEADER_BYTES, PACKET_CODED, TAG_AUDIO, TAG_BODY_BYTES_MAX, TAG_HEADER_BYTES, TAG_SCRIPT,
-    TAG_TRAILER_BYTES, TAG_VIDEO, VIDEO_AVC,
+    TAG_TRAILER_BYTES, TAG_VIDEO, TagHead, VIDEO_AVC,
 };
 
 /// Bytes of a tag that tell what it is.
@@ -99,11 +99,13 @@ impl crate::walk::Pieces for Tags {
                 true => Foreign,
             };
         }
-        let Some(head) = front.first_chunk::<PEEKED_BYTES>() else {
+        let head = front.first_chunk().map(TagHead::read);
+        let begin = front.get(TAG_HEADER_BYTES..PEEKED_BYTES);
+        let (Some(head), Some(begin)) = (head, begin) else {
             return Short(PEEKED_BYTES);
         };
-        let body = u32::from_be_bytes([0, head[1], head[2], head[3]]) as usize;
-        let bytes = (TAG_HEADER_BYTES + body + TAG_TRAILER_BYTES) as u64;
+        let body = head.body_bytes as usize;
+        let bytes = head.bytes();
         if body > TAG_BODY_BYTES_MAX || bytes > left {
             return Foreign;
         }
@@ -115,16 +117,15 @@ impl crate::walk::Pieces for Tags {
         if size != (trailer as u32).to_be_bytes() {
             return Foreign;
         }
-        let millis = u32::from_be_bytes([head[7], head[4], head[5], head[6]]);
-        match head[0] {
+        match head.kind {
             TAG_SCRIPT if at == FILE_HEADER_BYTES as u64 => {
                 if metadata::is_own(&front[TAG_HEADER_BYTES..trailer]) {
                     self.metadata = Some(at + TAG_HEADER_BYTES as u64);
                 }
             }
             TAG_SCRIPT => {}
-            TAG_AUDIO => self.sound.take(millis),
-            TAG_VIDEO if body >= 2 => self.picture(&head[TAG_HEADER_BYTES..], at, millis),
+            TAG_AUDIO => self.sound.take(head.millis),
+            TAG_VIDEO if body >= 2 => self.picture(begin, at, head.millis),
             TAG_VIDEO => {}
             _ => return Foreign,
         }

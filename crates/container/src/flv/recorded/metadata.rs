@@ -1,5 +1,8 @@
 //! `onMetaData` of a file: what is to be filled in when it is closed, and what its publisher said.
 
+use crate::flv::amf::{Amf, NUMBER, OBJECT, OBJECT_END};
+use crate::flv::read::ON_METADATA;
+
 /// Keyframes that are listed at most: an hour of one every two seconds, in 32 KiB. Of more every second one is, or every
 /// fourth.
 pub const KEYFRAMES_MAX: usize = 1_820;
@@ -16,13 +19,8 @@ const OWN_BYTES_MAX: usize = 16 * 1024;
 /// How deep values of the publisher's lie in one another at most.
 const DEPTH_MAX: usize = 8;
 
-const NUMBER: u8 = 0;
-const OBJECT: u8 = 3;
 const ECMA_ARRAY: u8 = 8;
 const STRICT_ARRAY: u8 = 10;
-const OBJECT_END: [u8; 3] = [0, 0, 9];
-
-const NAME: &[u8] = b"\x02\x00\x0AonMetaData";
 
 /// What the server says itself, or what is wrong in a file.
 const REPLACED: [&[u8]; 3] = [b"duration", b"filesize", b"keyframes"];
@@ -38,19 +36,18 @@ pub(super) struct Facts {
 
 /// The body of `onMetaData` with what is known now, and with what the publisher said in its own.
 pub(super) fn body(facts: &Facts, own: Option<&[u8]>) -> Vec<u8> {
-    let mut body = head(facts);
+    let mut body = Amf(head(facts));
     let own = own.filter(|own| own.len() <= OWN_BYTES_MAX);
     for (name, value) in own.and_then(properties).unwrap_or_default() {
         if !REPLACED.contains(&name) {
-            key(&mut body, name);
-            body.extend_from_slice(value);
+            body.key(name);
+            body.0.extend_from_slice(value);
         }
     }
-    body.extend(OBJECT_END);
-    body
+    body.0.extend(OBJECT_END);
+    body.0
 }
 
-/// How many bytes [`head`] has, whatever is known.
 #[cfg(test)]
 pub(super) fn head_bytes() -> usize {
     head(&Facts::default()).len()
@@ -59,35 +56,35 @@ pub(super) fn head_bytes() -> usize {
 /// The part of the body that changes when a file is closed; always of the same length.
 pub(super) fn head(facts: &Facts) -> Vec<u8> {
     let keyframes = &facts.keyframes[..facts.keyframes.len().min(KEYFRAMES_MAX)];
-    let mut head = Vec::with_capacity(256 + NUMBERS * NUMBER_BYTES);
-    head.extend_from_slice(NAME);
-    head.push(ECMA_ARRAY);
+    let mut head = Amf(Vec::with_capacity(256 + NUMBERS * NUMBER_BYTES));
+    head.0.extend_from_slice(ON_METADATA);
+    head.0.push(ECMA_ARRAY);
     // An approximation, says the specification; readers go by the end.
-    head.extend([0; 4]);
-    key(&mut head, b"duration");
-    number(&mut head, facts.seconds);
-    key(&mut head, b"filesize");
-    number(&mut head, facts.bytes as f64);
-    key(&mut head, b"keyframes");
-    head.push(OBJECT);
+    head.0.extend([0; 4]);
+    head.key(b"duration");
+    head.number(facts.seconds);
+    head.key(b"filesize");
+    head.number(facts.bytes as f64);
+    head.key(b"keyframes");
+    head.0.push(OBJECT);
     array(&mut head, b"filepositions", keyframes.len());
     let positions = keyframes.iter().map(|(at, _)| *at as f64);
-    positions.for_each(|at| number(&mut head, at));
+    positions.for_each(|at| head.number(at));
     array(&mut head, b"times", keyframes.len());
     let times = keyframes.iter().map(|(_, seconds)| *seconds);
-    times.for_each(|seconds| number(&mut head, seconds));
+    times.for_each(|seconds| head.number(seconds));
     let spare = NUMBERS - 2 * keyframes.len();
     array(&mut head, b"spare", spare);
-    (0..spare).for_each(|_| number(&mut head, 0.0));
-    head.extend(OBJECT_END);
-    head
+    (0..spare).for_each(|_| head.number(0.0));
+    head.0.extend(OBJECT_END);
+    head.0
 }
 
 /// Whether a body begins with what [`head`] has made, whatever was known then.
 pub(super) fn is_own(body: &[u8]) -> bool {
     let empty = head(&Facts::default());
     // Up to the first number.
-    let fixed = NAME.len() + 5 + 2 + REPLACED[0].len() + 1;
+    let fixed = ON_METADATA.len() + 5 + 2 + REPLACED[0].len() + 1;
     let count = empty.len();
     body.len() >= count
         && body[..fixed] == empty[..fixed]
@@ -95,25 +92,15 @@ pub(super) fn is_own(body: &[u8]) -> bool {
         && body[count - OBJECT_END.len()..count] == OBJECT_END
 }
 
-fn key(out: &mut Vec<u8>, name: &[u8]) {
-    out.extend((name.len() as u16).to_be_bytes());
-    out.extend_from_slice(name);
-}
-
-fn number(out: &mut Vec<u8>, value: f64) {
-    out.push(NUMBER);
-    out.extend(value.to_be_bytes());
-}
-
-fn array(out: &mut Vec<u8>, name: &[u8], count: usize) {
-    key(out, name);
-    out.push(STRICT_ARRAY);
-    out.extend((count as u32).to_be_bytes());
+fn array(out: &mut Amf, name: &[u8], count: usize) {
+    out.key(name);
+    out.0.push(STRICT_ARRAY);
+    out.0.extend((count as u32).to_be_bytes());
 }
 
 /// Names and values of a publisher's `onMetaData`, the values as they are.
 fn properties(body: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
-    let mut rest = body.strip_prefix(NAME)?;
+    let mut rest = body.strip_prefix(ON_METADATA)?;
     rest = match rest.split_first()? {
         (&OBJECT, rest) => rest,
         (&ECMA_ARRAY, rest) => rest.get(4..)?,

@@ -1,7 +1,7 @@
 //! Tags for a file: from zero on.
 
 use super::metadata::{self, Facts};
-use crate::flv::{FILE_HEADER_BYTES, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES};
+use crate::flv::{FILE_HEADER_BYTES, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TagHead};
 
 /// Timestamps are signed and wrap after 24.8 days.
 const TIMESTAMP_MASK: u32 = 0x7FFF_FFFF;
@@ -17,19 +17,17 @@ impl Rebase {
     /// Of a file whose first tag is at the front of `first`, behind what a lane's joiner is given first; and the file's
     /// beginning. `None` if they are not of FLV.
     pub fn begin(preamble: &[u8], first: &[u8]) -> Option<(Self, Vec<u8>)> {
-        let rebase = Self(time(first)?);
-        let (header, mut rest) = preamble.split_at_checked(FILE_HEADER_BYTES)?;
+        let rebase = Self(TagHead::read(first.first_chunk()?).millis);
+        let (header, rest) = preamble.split_at_checked(FILE_HEADER_BYTES)?;
         if !header.starts_with(b"FLV") {
             return None;
         }
         let (mut own, mut headers) = (None, Vec::new());
-        while let Some(bytes) = whole(rest) {
-            let (tag, next) = rest.split_at(bytes);
+        for tag in whole_tags(rest) {
             match tag[0] {
-                TAG_SCRIPT => own = Some(&tag[TAG_HEADER_BYTES..bytes - TAG_TRAILER_BYTES]),
+                TAG_SCRIPT => own = Some(&tag[TAG_HEADER_BYTES..tag.len() - TAG_TRAILER_BYTES]),
                 _ => headers.push(tag),
             }
-            rest = next;
         }
         let body = metadata::body(&Facts::default(), own);
         let [_, size @ ..] = (body.len() as u32).to_be_bytes();
@@ -49,9 +47,9 @@ impl Rebase {
 
     /// Moves whole tags to the file's own times.
     pub fn tags(&self, mut tags: &mut [u8]) {
-        while let (Some(bytes), Some(at)) = (whole(tags), time(tags)) {
-            let (tag, rest) = tags.split_at_mut(bytes);
-            let since = at.wrapping_sub(self.0) & TIMESTAMP_MASK;
+        while let Some(head) = whole(tags) {
+            let (tag, rest) = tags.split_at_mut(head.bytes() as usize);
+            let since = head.millis.wrapping_sub(self.0) & TIMESTAMP_MASK;
             let since = if since >= HALF { 0 } else { since };
             let [extended, lower @ ..] = since.to_be_bytes();
             tag[4..7].copy_from_slice(&lower);
@@ -62,30 +60,27 @@ impl Rebase {
 
     /// What decoders are told in a lane's preamble: files whose preambles agree in it may be one.
     pub fn codecs(preamble: &[u8]) -> Vec<u8> {
-        let mut rest = preamble.get(FILE_HEADER_BYTES..).unwrap_or_default();
+        let tags = preamble.get(FILE_HEADER_BYTES..).unwrap_or_default();
         let mut codecs = Vec::new();
-        while let Some(bytes) = whole(rest) {
-            let (tag, next) = rest.split_at(bytes);
-            if tag[0] != TAG_SCRIPT {
-                codecs.push(tag[0]);
-                codecs.extend_from_slice(&tag[TAG_HEADER_BYTES..]);
-            }
-            rest = next;
+        for tag in whole_tags(tags).filter(|tag| tag[0] != TAG_SCRIPT) {
+            codecs.push(tag[0]);
+            codecs.extend_from_slice(&tag[TAG_HEADER_BYTES..]);
         }
         codecs
     }
 }
 
-/// The time of the tag that `tag` begins with.
-fn time(tag: &[u8]) -> Option<u32> {
-    let [high, middle, low, extended] = *tag.get(4..)?.first_chunk()?;
-    Some(u32::from_be_bytes([extended, high, middle, low]) & TIMESTAMP_MASK)
+/// The tags that are there as a whole, each with its size behind it.
+fn whole_tags(mut tags: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (tag, rest) = tags.split_at(whole(tags)?.bytes() as usize);
+        tags = rest;
+        Some(tag)
+    })
 }
 
-/// Bytes of the tag that `tags` begins with, if all of it is there.
-fn whole(tags: &[u8]) -> Option<usize> {
-    let [_, high, middle, low] = *tags.first_chunk()?;
-    let body = u32::from_be_bytes([0, high, middle, low]) as usize;
-    let bytes = TAG_HEADER_BYTES + body + TAG_TRAILER_BYTES;
-    (bytes <= tags.len()).then_some(bytes)
+/// The head of the tag that `tags` begins with, if all of it is there.
+fn whole(tags: &[u8]) -> Option<TagHead> {
+    let head = TagHead::read(tags.first_chunk()?);
+    (head.bytes() <= tags.len() as u64).then_some(head)
 }

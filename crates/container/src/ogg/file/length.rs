@@ -10,9 +10,45 @@ const MODE_BITS: usize = 41;
 /// Modes of a Vorbis stream at most.
 const MODES_MAX: usize = 64;
 
+/// Counts the samples of a stream's packets.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Counter {
+    lengths: Lengths,
+    /// Those of the packets that have ended.
+    pub(in super::super) samples: u64,
+    pub(in super::super) packets: u64,
+    /// What the packet lasts that has begun and not ended.
+    pub(in super::super) open: Option<u64>,
+}
+
+impl Counter {
+    /// Of a stream with these header packets, of which there are two or three; `None` if its positions cannot be
+    /// changed, or are not understood.
+    pub(in super::super) fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
+        Some(Self {
+            lengths: Lengths::of(mapping, headers)?,
+            samples: 0,
+            packets: 0,
+            open: None,
+        })
+    }
+
+    /// Takes a piece of a packet, and whether it is the last one. A packet's first bytes tell how long that is.
+    pub(in super::super) fn take(&mut self, piece: &[u8], ends: bool) {
+        let open = self.open.take();
+        let length = open.unwrap_or_else(|| self.lengths.of_packet(piece));
+        if ends {
+            self.samples = self.samples.saturating_add(length);
+            self.packets += 1;
+        } else {
+            self.open = Some(length);
+        }
+    }
+}
+
 /// What is needed to know the lengths of a stream's packets.
 #[derive(Clone, Debug)]
-pub(in super::super) enum Lengths {
+enum Lengths {
     /// They tell by themselves.
     Opus,
     /// So do these.
@@ -27,9 +63,7 @@ pub(in super::super) enum Lengths {
 }
 
 impl Lengths {
-    /// Of a stream with these header packets, of which there are two or three; `None` if its positions cannot be
-    /// changed, or are not understood.
-    pub(in super::super) fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
+    fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
         match mapping {
             Mapping::Opus { .. } => Some(Self::Opus),
             Mapping::Flac { .. } => Some(Self::Flac),
@@ -49,7 +83,7 @@ impl Lengths {
     }
 
     /// The samples that a decoder returns for the next packet.
-    pub(in super::super) fn of_packet(&mut self, packet: &[u8]) -> u64 {
+    fn of_packet(&mut self, packet: &[u8]) -> u64 {
         match self {
             Self::Opus => opus::samples(packet).unwrap_or(0),
             Self::Flac => flac::frame_samples(packet).unwrap_or(0).into(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::mapping::Mapping;
-use super::super::page::{self, Front, HEADER_BYTES, Page};
+use super::super::page::{self, FLAG_LAST, Front, HEADER_BYTES, Page};
 use crate::walk::{Closed, Piece, Pieces};
 
 /// Logical streams that are looked at, of all links of a file: one a minute in half a day, more than there are titles.
@@ -32,7 +32,7 @@ struct Link {
     begins: Option<f64>,
     ends: f64,
     /// Its last page, and where that is.
-    last: (u64, Vec<u8>),
+    last: (u64, Page),
 }
 
 impl Pages {
@@ -49,7 +49,7 @@ impl Pages {
                     mapping: packet.map_or(Mapping::Unknown, Mapping::of),
                     begins: None,
                     ends: 0.0,
-                    last: (at, Vec::new()),
+                    last: (at, page.clone()),
                 });
             }
         } else {
@@ -59,7 +59,7 @@ impl Pages {
         let Some(link) = self.links.iter_mut().find(|link| link.serial == serial) else {
             return;
         };
-        link.last = (at, page.bytes.to_vec());
+        link.last = (at, page.clone());
         if let Some(granule) = page.granule().filter(|granule| *granule > 0) {
             let seconds = link.mapping.ticks(granule) as f64 / media::TICKS_PER_SECOND as f64;
             link.ends = link.ends.max(seconds);
@@ -73,10 +73,14 @@ impl Pages {
         let lasts = |link: &Link| link.ends - link.begins.unwrap_or(0.0);
         self.lasted += self.links.iter().map(lasts).fold(0.0, f64::max);
         for link in self.links.drain(..) {
-            let (at, mut page) = link.last;
-            if page::mark_last(&mut page) {
-                page.truncate(HEADER_BYTES);
-                self.patches.push((at, page));
+            let (at, page) = link.last;
+            let mut place = page.place();
+            if place.flags & FLAG_LAST == 0 {
+                place.flags |= FLAG_LAST;
+                let mut patch = Vec::new();
+                page.write_at(place, &mut patch);
+                patch.truncate(HEADER_BYTES);
+                self.patches.push((at, patch));
             }
         }
         self.is_open = false;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::super::mapping::Mapping;
-use super::super::page::{self, Front, Page};
-use super::length::Lengths;
+use super::super::page::{self, Page, PagePosition};
+use super::length::Counter;
 
 /// Logical streams of a link; see [`super::super::chain`].
 const STREAMS_MAX: usize = 16;
@@ -39,14 +39,7 @@ enum Position {
         bytes: usize,
     },
     /// So many samples have come, and no page with a position.
-    Data {
-        lengths: Lengths,
-        samples: u64,
-        /// Packets that have ended.
-        packets: u32,
-        /// What the packet has that has begun on a page before.
-        open: Option<u64>,
-    },
+    Data(Counter),
     /// Positions are less by this.
     Known(u64),
 }
@@ -55,16 +48,13 @@ impl Rebase {
     /// Takes whole pages, and returns them as the file has them. What is no page is left out.
     pub fn push(&mut self, pages: &Bytes) -> Vec<u8> {
         let mut out = Vec::with_capacity(pages.len());
-        let mut rest = pages.clone();
-        while let Front::Page(bytes) = page::at_front(&rest) {
-            self.page(&Page::new(rest.split_to(bytes)), &mut out);
-        }
+        page::pages(pages.clone()).for_each(|page| self.page(&page, &mut out));
         out
     }
 
     /// Whether the link has one stream, whose headers are complete, and of which positions are counted.
     pub(super) fn is_counted(&self) -> bool {
-        let is_counted = |it: &Stream| matches!(it.position, Position::Data { .. });
+        let is_counted = |it: &Stream| matches!(it.position, Position::Data(_));
         self.streams.len() == 1 && self.streams.iter().all(is_counted)
     }
 
@@ -91,10 +81,13 @@ impl Rebase {
             }
             None => return,
         };
-        let begin = out.len();
-        out.extend_from_slice(&page.bytes);
         let granule = page.granule().map(|granule| granule.saturating_sub(less));
-        page::renumber(&mut out[begin..], sequence, granule);
+        let place = PagePosition {
+            granule,
+            sequence,
+            ..page.place()
+        };
+        page.write_at(place, out);
     }
 }
 
@@ -124,20 +117,16 @@ impl Stream {
             return 0;
         }
         // The end of a packet of which the beginning did not come is none.
-        let is_end_of_unknown =
-            page.is_continued() && matches!(&self.position, Position::Data { open: None, .. });
+        let is_unknown =
+            matches!(&self.position, Position::Data(counter) if counter.open.is_none());
+        let is_end_of_unknown = page.is_continued() && is_unknown;
         for (piece, ends) in page.pieces().skip(usize::from(is_end_of_unknown)) {
             self.piece(piece, ends);
         }
         match (&self.position, page.granule()) {
-            (
-                Position::Data {
-                    samples, packets, ..
-                },
-                Some(granule),
-            ) if *packets > 0 => {
+            (Position::Data(counter), Some(granule)) if counter.packets > 0 => {
                 // A last page may be cut short, and then tells less than its packets have.
-                let less = granule.saturating_sub(*samples);
+                let less = granule.saturating_sub(counter.samples);
                 self.position = Position::Known(less);
                 less
             }
@@ -175,35 +164,13 @@ impl Stream {
                         return;
                     }
                 }
-                self.position = match Lengths::of(*mapping, whole) {
-                    Some(lengths) => Position::Data {
-                        lengths,
-                        samples: 0,
-                        packets: 0,
-                        open: None,
-                    },
-                    None => Position::Known(0),
-                };
+                let counter = Counter::of(*mapping, whole);
+                self.position = counter.map_or(Position::Known(0), Position::Data);
                 if is_data {
                     self.piece(piece, ends);
                 }
             }
-            Position::Data {
-                lengths,
-                samples,
-                packets,
-                open,
-            } => {
-                // It is told by a packet's first bytes.
-                let length = open.take().unwrap_or_else(|| lengths.of_packet(piece));
-                match ends {
-                    true => {
-                        *samples = samples.saturating_add(length);
-                        *packets = packets.saturating_add(1);
-                    }
-                    false => *open = Some(length),
-                }
-            }
+            Position::Data(counter) => counter.take(piece, ends),
             Position::Known(_) => {}
         }
     }

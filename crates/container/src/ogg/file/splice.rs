@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 
-use super::super::page::{self, FLAG_LAST, Front, NO_GRANULE, Page, PagePosition, relocate};
+use super::super::page::{self, FLAG_LAST, Page, PagePosition};
 use super::Rebase;
 
 /// Logical streams of a link; see [`super::super::chain`].
@@ -23,7 +23,7 @@ pub struct Splice {
     /// The serial numbers of the link before.
     before: Vec<u32>,
     /// The page that was read last, which is not written yet.
-    held: Option<(Bytes, PagePosition)>,
+    held: Option<(Page, PagePosition)>,
 }
 
 /// A stream of the link that is open.
@@ -43,7 +43,7 @@ impl Splice {
     /// What follows has this header. Returns what is written for that.
     pub fn header(&mut self, header: &Bytes) -> Vec<u8> {
         let mut rebase = Rebase::default();
-        let pages = rebase.push(header);
+        let pages = Bytes::from(rebase.push(header));
         let is_same = !header.is_empty() && *header == self.header;
         if is_same && rebase.is_counted() {
             self.rebase = rebase;
@@ -54,7 +54,7 @@ impl Splice {
         }
         let mut out = self.end();
         (self.header, self.rebase) = (header.clone(), rebase);
-        self.open(&pages);
+        self.open(pages.clone());
         self.put(pages, &mut out);
         out
     }
@@ -63,7 +63,7 @@ impl Splice {
     pub fn pages(&mut self, pages: &Bytes) -> Vec<u8> {
         let mut out = Vec::with_capacity(pages.len());
         let pages = self.rebase.push(pages);
-        self.put(pages, &mut out);
+        self.put(pages.into(), &mut out);
         out
     }
 
@@ -77,7 +77,7 @@ impl Splice {
         let mut ended = None;
         // Only the end of a packet is the end of a stream.
         if let Some((_, place)) = &mut self.held
-            && place.granule != NO_GRANULE
+            && place.granule.is_some()
         {
             place.flags |= FLAG_LAST;
             ended = Some(place.serial);
@@ -89,7 +89,7 @@ impl Splice {
             }
             let place = PagePosition {
                 flags: FLAG_LAST,
-                granule: NO_GRANULE,
+                granule: None,
                 serial: stream.serial,
                 sequence: stream.sequence,
             };
@@ -99,10 +99,8 @@ impl Splice {
     }
 
     /// Gives the streams that begin in some pages numbers that none of the link before has.
-    fn open(&mut self, pages: &[u8]) {
-        let mut rest = Bytes::copy_from_slice(pages);
-        while let Front::Page(length) = page::at_front(&rest) {
-            let page = Page::new(rest.split_to(length));
+    fn open(&mut self, pages: Bytes) {
+        for page in page::pages(pages) {
             if page.is_first() && self.streams.len() < STREAMS_MAX {
                 self.streams.push(Stream {
                     source: page.serial(),
@@ -122,36 +120,30 @@ impl Splice {
         }
     }
 
-    fn put(&mut self, pages: Vec<u8>, out: &mut Vec<u8>) {
-        let mut rest = Bytes::from(pages);
-        while let Front::Page(length) = page::at_front(&rest) {
-            let page = Page::new(rest.split_to(length));
+    fn put(&mut self, pages: Bytes, out: &mut Vec<u8>) {
+        for page in page::pages(pages) {
             let mut streams = self.streams.iter_mut();
             let Some(stream) = streams.find(|it| it.source == page.serial()) else {
                 continue;
             };
-            let granule = page.granule();
-            if let Some(granule) = granule {
-                stream.last = stream.last.max(granule.saturating_add(stream.base));
-            }
+            let granule = page.granule().map(|it| it.saturating_add(stream.base));
+            stream.last = stream.last.max(granule.unwrap_or(0));
             let place = PagePosition {
                 flags: page.flags() & !FLAG_LAST,
-                granule: granule.map_or(NO_GRANULE, |it| it.saturating_add(stream.base)),
+                granule,
                 serial: stream.serial,
                 sequence: stream.sequence,
             };
             stream.sequence = stream.sequence.wrapping_add(1);
             self.release(out);
-            self.held = Some((page.bytes, place));
+            self.held = Some((page, place));
         }
     }
 
     /// Writes the page that was held back.
     fn release(&mut self, out: &mut Vec<u8>) {
         if let Some((page, place)) = self.held.take() {
-            let begin = out.len();
-            out.extend_from_slice(&page);
-            relocate(&mut out[begin..], place);
+            page.write_at(place, out);
         }
     }
 }

@@ -87,7 +87,12 @@ fn pages(bytes: &[u8]) -> Vec<(u32, u32, Option<u64>, u8)> {
     let mut pages = Vec::new();
     while let Front::Page(length) = page::at_front(&rest) {
         let page = Page::new(rest.split_to(length));
-        pages.push((page.serial(), page.sequence(), page.granule(), page.flags()));
+        pages.push((
+            page.serial(),
+            page.place().sequence,
+            page.granule(),
+            page.flags(),
+        ));
     }
     assert!(rest.is_empty());
     pages
