@@ -131,7 +131,7 @@ mod tests {
         let body = b"\x96\x20avc1\x03\0\0\x04confhvc1\x01\0\0\0";
         let parsed = Body::video(body).expect("a whole header");
         let first = parts(&parsed, body).next().expect("two parts");
-        let alone = alone(Kind::Video, &parsed, body, &first);
+        let alone = numbered(Kind::Video, &parsed, body, &first);
         assert_eq!(alone, &b"\x96\x00avc1\x03conf"[..]);
         let again = Body::video(&alone).expect("a whole header");
         assert_eq!(again.track, WireTrack::One(3));

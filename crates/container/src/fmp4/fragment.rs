@@ -9,6 +9,7 @@
 use bytes::Bytes;
 
 use super::boxes::{Boxes, HEADER_BYTES};
+use super::parts::{PICTURE_COLUMNS, SOUND_COLUMNS, put_picture, put_run, put_track};
 use super::{PICTURE_ID, SOUND_ID};
 
 /// Bytes after which a fragment ends. A tenth of a second of the heaviest live media has one MiB; one sample
@@ -17,21 +18,6 @@ const FRAGMENT_BYTES_MAX: usize = 8 << 20;
 
 /// Samples that a fragment collects before it ends: ten seconds of sound and pictures have 1,100.
 const FRAGMENT_SAMPLES_MAX: usize = 4_096;
-
-/// `sample_flags` (§8.8.3.1): depends on no other.
-pub(super) const SYNC: u32 = 0x0200_0000;
-/// Depends on others; decoders cannot start at it.
-pub(super) const DEPENDENT: u32 = 0x0101_0000;
-
-/// `tf_flags`: positions are counted from the start of the `moof`.
-const DEFAULT_BASE_IS_MOOF: u32 = 0x02_0000;
-
-/// `tr_flags`: which columns a table of samples has.
-const DATA_OFFSET: u32 = 0x001;
-const DURATION: u32 = 0x100;
-const SIZE: u32 = 0x200;
-const FLAGS: u32 = 0x400;
-const COMPOSITION: u32 = 0x800;
 
 const MFHD_BYTES: usize = 16;
 /// A `traf` without the rows of its table: its header, `tfhd`, `tfdt` and `trun`.
@@ -181,10 +167,12 @@ impl Fragment {
         self.head.clear();
         self.head.put_box(b"moof", |moof| {
             moof.put_full_box(b"mfhd", 0, 0, |mfhd| mfhd.put_u32(number));
-            put_pictures(moof, &self.pictures, pictures_at);
-            put_sounds(moof, &self.sounds, pictures_at + picture_bytes);
+            put_pictures(moof, &self.pictures, pictures_at as u32);
+            put_sounds(moof, &self.sounds, (pictures_at + picture_bytes) as u32);
             if let Some((_, end)) = nothing {
-                put_nothing(moof, end);
+                // Of a time in which a picture lasts on there is a fragment, too; parsers want a track in it. The next
+                // picture is at the end.
+                put_track(moof, PICTURE_ID, end, |_| {});
             }
         });
         debug_assert_eq!(self.head.as_slice().len(), moof_bytes);
@@ -205,57 +193,44 @@ fn range(pieces: &[Piece]) -> Option<(u64, u64)> {
     Some((pieces.first()?.at, pieces.last()?.end()))
 }
 
-fn put_pictures(moof: &mut Boxes, pictures: &[Piece], data_at: usize) {
-    let columns = DATA_OFFSET | DURATION | SIZE | FLAGS | COMPOSITION;
-    put_track(
+fn put_pictures(moof: &mut Boxes, pictures: &[Piece], data_at: u32) {
+    put_pieces(
         moof,
-        PICTURE_ID,
+        (PICTURE_ID, PICTURE_COLUMNS),
         pictures,
-        (columns, data_at),
-        |row, piece| {
-            row.put_u32(piece.duration);
-            row.put_u32(piece.data.len() as u32);
-            row.put_u32(if piece.is_sync { SYNC } else { DEPENDENT });
-            row.put(&piece.composition.to_be_bytes());
+        data_at,
+        |row, it| {
+            let lasts_and_size = (it.duration, it.data.len() as u32);
+            put_picture(row, lasts_and_size, it.composition, it.is_sync);
         },
     );
 }
 
-fn put_sounds(moof: &mut Boxes, sounds: &[Piece], data_at: usize) {
-    let columns = DATA_OFFSET | DURATION | SIZE;
-    put_track(moof, SOUND_ID, sounds, (columns, data_at), |row, piece| {
-        row.put_u32(piece.duration);
-        row.put_u32(piece.data.len() as u32);
-    });
+fn put_sounds(moof: &mut Boxes, sounds: &[Piece], data_at: u32) {
+    put_pieces(
+        moof,
+        (SOUND_ID, SOUND_COLUMNS),
+        sounds,
+        data_at,
+        |row, it| {
+            row.put_u32(it.duration);
+            row.put_u32(it.data.len() as u32);
+        },
+    );
 }
 
-/// Of a time in which a picture lasts on there is a fragment, too; parsers want a track in it. The next picture is at
-/// `at`.
-fn put_nothing(moof: &mut Boxes, at: u64) {
-    moof.put_box(b"traf", |traf| {
-        let flags = DEFAULT_BASE_IS_MOOF;
-        traf.put_full_box(b"tfhd", 0, flags, |tfhd| tfhd.put_u32(PICTURE_ID));
-        traf.put_full_box(b"tfdt", 1, 0, |tfdt| tfdt.put_u64(at));
-    });
-}
-
-fn put_track(
+fn put_pieces(
     moof: &mut Boxes,
-    id: u32,
+    (id, columns): (u32, u32),
     pieces: &[Piece],
-    (columns, data_at): (u32, usize),
+    data_at: u32,
     put_row: impl Fn(&mut Boxes, &Piece),
 ) {
     let Some(first) = pieces.first() else {
         return;
     };
-    moof.put_box(b"traf", |traf| {
-        traf.put_full_box(b"tfhd", 0, DEFAULT_BASE_IS_MOOF, |tfhd| tfhd.put_u32(id));
-        traf.put_full_box(b"tfdt", 1, 0, |tfdt| tfdt.put_u64(first.at));
-        // Version 1: composition times are signed.
-        traf.put_full_box(b"trun", 1, columns, |trun| {
-            trun.put_u32(pieces.len() as u32);
-            trun.put_u32(data_at as u32);
+    put_track(moof, id, first.at, |traf| {
+        put_run(traf, columns, (pieces.len(), data_at), |trun| {
             pieces.iter().for_each(|piece| put_row(trun, piece));
         });
     });

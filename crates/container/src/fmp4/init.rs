@@ -7,24 +7,18 @@ use media::Kind;
 
 use super::boxes::Boxes;
 use super::carried::Description;
-use super::fragment::{DEPENDENT, SYNC};
+use super::parts::{
+    DEPENDENT, SYNC, put_brands, put_matrix, put_movie_header, put_without_samples,
+};
 use super::{PICTURE_ID, SOUND_ID};
 
-/// Fragments with 64-bit times and signed composition offsets, counted from their own start.
-const MAJOR_BRAND: &[u8; 4] = b"iso6";
 const BRANDS: [&[u8; 4]; 4] = [b"iso5", b"iso6", b"cmfc", b"mp41"];
 
 /// Units of the presentation's own clock in one second; nothing is counted in them.
 const MOVIE_TIMESCALE: u32 = 1_000;
 
-/// The unit matrix: pictures are shown as they are.
-const MATRIX: [u32; 9] = [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000];
-
 /// The track is enabled, in the presentation and in its preview.
 const TRACK_FLAGS: u32 = 7;
-
-/// The data is in this file.
-const SELF_CONTAINED: u32 = 1;
 
 /// `und`, three letters of five bits.
 const LANGUAGE: u16 = 0x55C4;
@@ -38,23 +32,9 @@ pub(super) fn write(picture: Option<&Description>, sound: Option<&Description>) 
     let tracks = tracks.map(|(id, kind, description)| description.map(|it| (id, kind, it)));
     let tracks = || tracks.into_iter().flatten();
     let mut boxes = Boxes::default();
-    boxes.put_box(b"ftyp", |ftyp| {
-        ftyp.put(MAJOR_BRAND);
-        ftyp.put_u32(0);
-        BRANDS.iter().for_each(|brand| ftyp.put(*brand));
-    });
+    put_brands(&mut boxes, &BRANDS);
     boxes.put_box(b"moov", |moov| {
-        moov.put_full_box(b"mvhd", 0, 0, |mvhd| {
-            mvhd.put_zeros(8);
-            mvhd.put_u32(MOVIE_TIMESCALE);
-            mvhd.put_u32(0); // duration: unknown
-            mvhd.put_u32(0x0001_0000); // rate 1
-            mvhd.put_u16(0x0100); // volume 1
-            mvhd.put_zeros(10);
-            put_matrix(mvhd);
-            mvhd.put_zeros(24);
-            mvhd.put_u32(SOUND_ID + 1); // the next track, if there ever were one
-        });
+        put_movie_header(moov, MOVIE_TIMESCALE, 0, SOUND_ID + 1);
         for (id, kind, description) in tracks() {
             moov.put_box(b"trak", |trak| put_track(trak, id, kind, description));
         }
@@ -115,23 +95,10 @@ fn put_media(minf: &mut Boxes, kind: Kind, entry: &[u8]) {
         Kind::Video => minf.put_full_box(b"vmhd", 0, 1, |vmhd| vmhd.put_zeros(8)),
         Kind::Audio => minf.put_full_box(b"smhd", 0, 0, |smhd| smhd.put_zeros(4)),
     }
-    minf.put_box(b"dinf", |dinf| {
-        dinf.put_full_box(b"dref", 0, 0, |dref| {
-            dref.put_u32(1);
-            dref.put_full_box(b"url ", 0, SELF_CONTAINED, |_| {});
-        });
+    let mut stsd = Boxes::default();
+    stsd.put_full_box(b"stsd", 0, 0, |stsd| {
+        stsd.put_u32(1);
+        stsd.put(entry);
     });
-    minf.put_box(b"stbl", |stbl| {
-        stbl.put_full_box(b"stsd", 0, 0, |stsd| {
-            stsd.put_u32(1);
-            stsd.put(entry);
-        });
-        for (table, empty_bytes) in [(b"stts", 4), (b"stsc", 4), (b"stsz", 8), (b"stco", 4)] {
-            stbl.put_full_box(table, 0, 0, |empty| empty.put_zeros(empty_bytes));
-        }
-    });
-}
-
-fn put_matrix(boxes: &mut Boxes) {
-    MATRIX.iter().for_each(|value| boxes.put_u32(*value));
+    put_without_samples(minf, stsd.as_slice());
 }

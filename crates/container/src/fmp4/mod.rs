@@ -33,6 +33,7 @@ mod fragment;
 mod init;
 mod muxer;
 mod name;
+pub(crate) mod parts;
 mod sink;
 mod still;
 

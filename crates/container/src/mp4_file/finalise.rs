@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::index::{self, time};
 use super::table::Table;
 use super::trak::put_track;
-use super::walk::{find, u32_at};
+use super::walk::find;
 use super::{Fragment, Init, InitTrack, PLACEHOLDER_BYTES, grid};
 use crate::fmp4::boxes::Boxes;
+use crate::fmp4::parts::put_movie_header;
 
 /// Samples of one file at most: six hours of 240 pictures a second and of sound. They take some five bytes each.
 const SAMPLES_MAX: usize = 8 << 20;
@@ -81,7 +83,7 @@ impl Finaliser {
         let ends = self.used();
         let ends = ends.map(|(_, table)| table.begins() - begins + table.seconds());
         let units = movie_units(ends.fold(0.0, f64::max));
-        movie_time(units.into(), MOVIE_TIMESCALE)
+        time(units.into(), MOVIE_TIMESCALE)
     }
 
     /// Makes the index, to be appended to a file whose whole part ends at `end`.
@@ -132,19 +134,8 @@ impl Finaliser {
         let next = self.used().map(|(track, _)| track.id).max().unwrap_or(0);
         let mut boxes = Boxes::default();
         boxes.put_box(b"moov", |moov| {
-            moov.put_full_box(b"mvhd", 0, 0, |mvhd| {
-                mvhd.put_zeros(8);
-                mvhd.put_u32(MOVIE_TIMESCALE);
-                mvhd.put_u32(movie_units(duration.as_secs_f64()));
-                mvhd.put_u32(0x0001_0000); // rate 1
-                mvhd.put_u16(0x0100); // volume 1
-                mvhd.put_zeros(10);
-                for value in [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000] {
-                    mvhd.put_u32(value);
-                }
-                mvhd.put_zeros(24);
-                mvhd.put_u32(next.wrapping_add(1));
-            });
+            let lasts = movie_units(duration.as_secs_f64());
+            put_movie_header(moov, MOVIE_TIMESCALE, lasts, next.wrapping_add(1));
             for (track, table) in self.used() {
                 let delay = movie_units(table.begins() - begins);
                 moov.put_box(b"trak", |trak| put_track(trak, track, table, delay));
@@ -156,15 +147,7 @@ impl Finaliser {
 
 /// The duration that the beginning of a `moov` tells, which is the box with its header: its first 128 bytes suffice.
 pub fn movie_duration(moov: &[u8]) -> Option<Duration> {
-    let mvhd = moov.get(8..).and_then(|content| find(content, b"mvhd"))?;
-    let timescale = u32_at(mvhd, 12).filter(|timescale| mvhd[0] == 0 && *timescale > 0)?;
-    let units = u32_at(mvhd, 16)?;
-    Some(movie_time(units.into(), timescale))
-}
-
-fn movie_time(units: u64, timescale: u32) -> Duration {
-    // 32 bits of units, and of nanoseconds in one second.
-    Duration::from_nanos(units * 1_000_000_000 / u64::from(timescale.max(1)))
+    index::duration(find(moov.get(8..)?, b"mvhd")?)
 }
 
 /// Seconds on the presentation's clock; a conversion of floats saturates.

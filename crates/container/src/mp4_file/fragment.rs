@@ -2,21 +2,9 @@
 
 use std::ops::Range;
 
-use super::walk::{Child, Head, children, find, u32_at, u64_at};
+use super::moof::{Part, parts};
+use super::walk::Head;
 use super::{FRAGMENT_SAMPLES_MAX, Init};
-
-/// `sample_flags`: decoders cannot start at it.
-const NON_SYNC: u32 = 0x1_0000;
-
-/// `tf_flags`: which fields follow, and that positions count from the `moof`.
-const BASE_OFFSET: u32 = 0x01;
-const DESCRIPTION: u32 = 0x02;
-const DEFAULTS: [u32; 3] = [0x08, 0x10, 0x20];
-
-/// `tr_flags`: which fields and columns there are.
-const DATA_OFFSET: u32 = 0x001;
-const FIRST_FLAGS: u32 = 0x004;
-const COLUMNS: [u32; 4] = [0x100, 0x200, 0x400, 0x800];
 
 /// What a fragment has.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -73,8 +61,8 @@ impl Fragment {
     pub(super) fn parse(init: &Init, moof: &[u8], moof_at: u64, mdat: &Range<u64>) -> Option<Self> {
         let mut runs = Vec::new();
         let mut left = FRAGMENT_SAMPLES_MAX;
-        for traf in children(moof).filter(|child| child.kind == *b"traf") {
-            read_track(init, traf.content, moof_at, &mut left, &mut runs)?;
+        for traf in parts(moof) {
+            read_track(init, traf, moof_at, &mut left, &mut runs)?;
         }
         let is_inside = |run: &Run| run.data >= mdat.start && run.data_end() <= mdat.end;
         (!runs.is_empty() && runs.iter().all(is_inside)).then_some(Self {
@@ -101,19 +89,6 @@ impl Fragment {
     pub fn runs_of(&self, track: u32) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |run| run.track == track)
     }
-
-    /// Whether a player can start at it: the first sample of its pictures, or without any of its sound, depends on no
-    /// other.
-    pub fn begins_with_sync(&self, init: &Init) -> bool {
-        let is_video = |run: &&Run| init.track(run.track).is_some_and(|track| track.is_video);
-        let first = self
-            .runs
-            .iter()
-            .find(is_video)
-            .or_else(|| self.runs.first());
-        let row = first.and_then(|run| run.rows.first());
-        row.is_some_and(|row| row.is_sync)
-    }
 }
 
 /// Reads one `traf`.
@@ -124,128 +99,30 @@ fn read_track(
     left: &mut usize,
     runs: &mut Vec<Run>,
 ) -> Option<()> {
-    let tfhd = find(traf, b"tfhd")?;
-    let flags = u32_at(tfhd, 0)?;
-    let track = init.track(u32_at(tfhd, 4)?)?;
-    if flags & BASE_OFFSET != 0 {
+    let part = Part::read(traf, |id| Some(init.track(id)?.defaults))?;
+    if part.position.is_some() {
         return None;
     }
-    let mut at = if flags & DESCRIPTION != 0 { 12 } else { 8 };
-    let mut defaults = track.defaults;
-    for (flag, value) in DEFAULTS.into_iter().zip(&mut defaults) {
-        if flags & flag != 0 {
-            *value = u32_at(tfhd, at)?;
-            at += 4;
-        }
-    }
-    let mut begins = base_time(traf)?;
-    let mut data = None;
-    for trun in children(traf).filter(|child| child.kind == *b"trun") {
-        let table = Table::parse(trun, defaults)?;
-        let begins_data = match (table.data_offset, data) {
-            (Some(offset), _) => moof_at.checked_add_signed(offset.into())?,
-            (None, Some(data)) => data,
-            (None, None) => return None,
+    let (mut begins, mut data) = (part.at?, None);
+    for run in part.runs() {
+        let mut run = run?;
+        let begins_data = match run.data_offset {
+            Some(offset) => moof_at.checked_add_signed(offset.into())?,
+            None => data?,
         };
-        *left = left.checked_sub(table.count)?;
-        if table.count == 0 {
+        *left = left.checked_sub(usize::try_from(run.count).ok()?)?;
+        if run.count == 0 {
             continue;
         }
+        let rows = (0..run.count).map(|_| run.row());
         let run = Run {
-            track: track.id,
+            track: part.id,
             at: begins,
             data: begins_data,
-            rows: table.rows()?,
+            rows: rows.collect::<Option<_>>()?,
         };
         (begins, data) = (run.end(), Some(run.data_end()));
         runs.push(run);
     }
     Some(())
-}
-
-/// The time in `tfdt`.
-fn base_time(traf: &[u8]) -> Option<u64> {
-    let tfdt = find(traf, b"tfdt")?;
-    match tfdt.first()? {
-        1 => u64_at(tfdt, 4),
-        _ => u32_at(tfdt, 4).map(u64::from),
-    }
-}
-
-/// A `trun`.
-struct Table<'a> {
-    count: usize,
-    data_offset: Option<i32>,
-    first_flags: Option<u32>,
-    columns: u32,
-    /// Composition offsets are signed.
-    is_signed: bool,
-    defaults: [u32; 3],
-    rows: &'a [u8],
-}
-
-impl<'a> Table<'a> {
-    fn parse(trun: Child<'a>, defaults: [u32; 3]) -> Option<Self> {
-        let data = trun.content;
-        let flags = u32_at(data, 0)?;
-        let count = u32_at(data, 4)?;
-        let mut at = 8;
-        let mut field = |flag: u32| {
-            if flags & flag == 0 {
-                return Some(None);
-            }
-            let value = u32_at(data, at)?;
-            at += 4;
-            Some(Some(value))
-        };
-        let data_offset = field(DATA_OFFSET)?;
-        let first_flags = field(FIRST_FLAGS)?;
-        Some(Self {
-            count: usize::try_from(count).ok()?,
-            data_offset: data_offset.map(|offset| offset as i32),
-            first_flags,
-            columns: flags,
-            is_signed: flags >> 24 == 1,
-            defaults,
-            rows: data.get(at..)?,
-        })
-    }
-
-    fn rows(&self) -> Option<Vec<Row>> {
-        let columns = COLUMNS.map(|flag| self.columns & flag != 0);
-        let row_bytes = 4 * columns.iter().filter(|is_there| **is_there).count();
-        // Before anything is allocated for them.
-        self.rows.get(..row_bytes.checked_mul(self.count)?)?;
-        let mut at = 0;
-        let mut rows = Vec::with_capacity(self.count);
-        for index in 0..self.count {
-            let mut column = |is_there: bool, default: u32| {
-                if !is_there {
-                    return Some(default);
-                }
-                let value = u32_at(self.rows, at)?;
-                at += 4;
-                Some(value)
-            };
-            let [duration, size, flags] = self.defaults;
-            let flags = match self.first_flags {
-                Some(first) if index == 0 => first,
-                _ => flags,
-            };
-            let duration = column(columns[0], duration)?;
-            let size = column(columns[1], size)?;
-            let flags = column(columns[2], flags)?;
-            let composition = column(columns[3], 0)?;
-            rows.push(Row {
-                duration,
-                size,
-                composition: match self.is_signed {
-                    true => composition as i32,
-                    false => i32::try_from(composition).unwrap_or(i32::MAX),
-                },
-                is_sync: flags & NON_SYNC == 0,
-            });
-        }
-        Some(rows)
-    }
 }

@@ -1,7 +1,8 @@
 //! The `moov` that stands before the fragments: what the tracks are.
 
 use super::TRACKS_MAX;
-use super::walk::{children, find, u32_at};
+use super::moof::Defaults;
+use super::walk::{children, find, stbl, timescale, track_id};
 
 /// The tracks of a file of fragments.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -21,7 +22,7 @@ pub struct InitTrack {
     /// It has pictures.
     pub is_video: bool,
     /// What its samples are where a fragment does not say it: duration, size and flags (`trex`).
-    pub(super) defaults: [u32; 3],
+    pub(super) defaults: Defaults,
     /// The content of its `trak`.
     pub(super) trak: Vec<u8>,
 }
@@ -29,13 +30,12 @@ pub struct InitTrack {
 impl Init {
     /// Reads the content of a `moov`. `None` if it has no track, or one that cannot be understood.
     pub(super) fn parse(moov: &[u8], placeholder: Option<u64>) -> Option<Self> {
-        let mvex = find(moov, b"mvex").unwrap_or_default();
         let mut tracks = Vec::new();
         for trak in children(moov).filter(|child| child.kind == *b"trak") {
             if tracks.len() >= TRACKS_MAX {
                 return None;
             }
-            tracks.push(InitTrack::parse(trak.content, mvex)?);
+            tracks.push(InitTrack::parse(trak.content, moov)?);
         }
         (!tracks.is_empty()).then_some(Self {
             tracks,
@@ -65,30 +65,17 @@ impl Init {
 }
 
 impl InitTrack {
-    fn parse(trak: &[u8], mvex: &[u8]) -> Option<Self> {
-        let tkhd = find(trak, b"tkhd")?;
-        let id = u32_at(tkhd, if is_long(tkhd)? { 20 } else { 12 })?;
+    fn parse(trak: &[u8], moov: &[u8]) -> Option<Self> {
+        let id = track_id(find(trak, b"tkhd")?)?;
         let mdia = find(trak, b"mdia")?;
-        let mdhd = find(mdia, b"mdhd")?;
-        let timescale = u32_at(mdhd, if is_long(mdhd)? { 20 } else { 12 })?;
         let handler = find(mdia, b"hdlr")?.get(8..12)?;
-        find(find(find(mdia, b"minf")?, b"stbl")?, b"stsd")?;
-        let trexes = children(mvex).filter(|child| child.kind == *b"trex");
-        let trex = trexes
-            .map(|child| child.content)
-            .find(|trex| u32_at(trex, 4) == Some(id));
-        let default = |at| trex.and_then(|trex| u32_at(trex, at)).unwrap_or(0);
-        (timescale > 0).then(|| Self {
+        find(stbl(trak)?, b"stsd")?;
+        Some(Self {
             id,
-            timescale,
+            timescale: timescale(find(mdia, b"mdhd")?)?,
             is_video: handler == b"vide",
-            defaults: [default(12), default(16), default(20)],
+            defaults: Defaults::of(moov, id),
             trak: trak.to_vec(),
         })
     }
-}
-
-/// Whether the times of a box are of 64 bits.
-fn is_long(full_box: &[u8]) -> Option<bool> {
-    Some(*full_box.first()? == 1)
 }

@@ -27,6 +27,8 @@ mod fragment;
 mod grid;
 pub mod index;
 mod init;
+mod moof;
+mod numbers;
 mod patch;
 mod roll;
 mod scan;

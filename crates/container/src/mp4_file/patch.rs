@@ -5,12 +5,10 @@ use std::time::Duration;
 use super::walk::{Head, children, find, u32_at, u64_at};
 use super::{Fragment, Init, PLACEHOLDER_BYTES};
 use crate::fmp4::boxes::Boxes;
+use crate::fmp4::parts;
 
-/// Fragments with 64-bit times and signed composition offsets, and what becomes of them.
-const BRANDS: [&[u8; 4]; 4] = [b"isom", b"iso5", b"iso6", b"mp41"];
-
-/// For files with sound alone.
-const SOUND_BRAND: &[u8; 4] = b"M4A ";
+/// Of fragments, and of what becomes of them; the last is for files with sound alone.
+const BRANDS: [&[u8; 4]; 5] = [b"isom", b"iso5", b"iso6", b"mp41", b"M4A "];
 
 /// Upper bound on where the placeholder of a file of ours ends.
 pub const PLACEHOLDER_END_MAX: usize = 64;
@@ -89,14 +87,10 @@ pub(super) fn segment(init: &Init, moov: &[u8]) -> Vec<u8> {
 }
 
 fn put_brands(boxes: &mut Boxes, init: &Init) {
-    boxes.put_box(b"ftyp", |ftyp| {
-        ftyp.put(b"iso6");
-        ftyp.put_u32(0);
-        BRANDS.iter().for_each(|brand| ftyp.put(*brand));
-        if !init.has_video() {
-            ftyp.put(SOUND_BRAND);
-        }
-    });
+    match init.has_video() {
+        true => parts::put_brands(boxes, &BRANDS[..4]),
+        false => parts::put_brands(boxes, &BRANDS),
+    }
 }
 
 /// Whether the beginning of a file of ours, its first [`PLACEHOLDER_END_MAX`] bytes, is that of a plain one. All that a

@@ -1,5 +1,9 @@
 //! Boxes in bytes that may be anything (ISO/IEC 14496-12 §4.2).
 
+use bytes::Buf;
+
+use super::numbers::Numbers;
+
 /// The header of a box.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Head {
@@ -72,16 +76,31 @@ pub(super) fn find<'a>(data: &'a [u8], kind: &[u8; 4]) -> Option<&'a [u8]> {
     Some(found.content)
 }
 
+/// The content of the `stbl` of a track.
+pub(super) fn stbl(trak: &[u8]) -> Option<&[u8]> {
+    find(find(find(trak, b"mdia")?, b"minf")?, b"stbl")
+}
+
+/// The units of a clock in a second, from `mvhd` or `mdhd`, which begin alike; not zero.
+pub(super) fn timescale(header: &[u8]) -> Option<u32> {
+    track_id(header).filter(|scale| *scale > 0)
+}
+
+/// The number of a track, from `tkhd`.
+pub(super) fn track_id(header: &[u8]) -> Option<u32> {
+    let mut numbers = Numbers(header);
+    numbers.times()?;
+    numbers.u32()
+}
+
 /// A `u32` in `data`.
 pub(super) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    let bytes = data.get(at..)?.first_chunk::<4>()?;
-    Some(u32::from_be_bytes(*bytes))
+    data.get(at..)?.try_get_u32().ok()
 }
 
 /// A `u64` in `data`.
 pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
-    let bytes = data.get(at..)?.first_chunk::<8>()?;
-    Some(u64::from_be_bytes(*bytes))
+    data.get(at..)?.try_get_u64().ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The samples of a fragmented file, collected from its `moof` boxes.
 
-use super::moof::{Defaults, Part, parts};
+use super::super::moof::{Defaults, Part, parts};
 use super::moov::Track;
 use super::tables::Sample;
 use super::{Error, SAMPLES_MAX};

@@ -5,8 +5,8 @@ use media::codec::aac::AudioSpecificConfig;
 use media::codec::h264::AvcConfig;
 use media::{Codec, Framing, Kind, Track, TrackId};
 
+use super::super::numbers::Numbers;
 use super::super::walk::{children, find};
-use super::numbers::Numbers;
 
 /// Bytes of an entry before the codec's own boxes: of pictures, and of sound in the versions of QuickTime.
 const VISUAL_BYTES: usize = 78;

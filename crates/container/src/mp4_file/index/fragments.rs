@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::init::brand;
-use super::moof::{Defaults, Part, parts};
+use super::super::moof::{Defaults, Part, parts};
+use super::init::BRANDS;
 use super::moov::TrackHead;
 use super::{Error, SEGMENTS_MAX, Segment, time};
 use crate::fmp4::boxes::Boxes;
+use crate::fmp4::parts::put_brands;
 
 /// One fragment.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ impl Fragments {
     pub(super) fn new(heads: &[TrackHead], body: &[u8]) -> Self {
         let head = heads.first().cloned().unwrap_or_default();
         let mut init = Boxes::default();
-        brand(&mut init);
+        put_brands(&mut init, &BRANDS);
         init.put_box(b"moov", |moov| moov.put(body));
         Self {
             init: init.into_bytes(),

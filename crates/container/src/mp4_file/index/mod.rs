@@ -17,9 +17,7 @@ mod cut;
 mod entry;
 mod fragments;
 mod init;
-mod moof;
 mod moov;
-mod numbers;
 mod probe;
 mod reel;
 mod samples;
@@ -38,6 +36,7 @@ use std::time::Duration;
 use media::{Span, Timestamp};
 
 pub use self::probe::Probe;
+pub(super) use self::probe::duration;
 pub use self::reel::{Cursor, Placed};
 pub use self::tags::Tags;
 pub use self::unpacker::Unpacker;
@@ -45,7 +44,7 @@ pub use self::unpacker::Unpacker;
 use self::collect::Collected;
 use self::cut::Cut;
 use self::fragments::Fragments;
-use self::moov::{Media, Movie, Track, TrackHead};
+use self::moov::{Movie, Track, TrackHead};
 use self::reel::Reel;
 use self::samples::Samples;
 use self::tables::Sample;
@@ -199,21 +198,19 @@ impl Indexer {
             // A second `moov` says nothing.
             Some(_) => Ok(None),
             None => {
-                let Movie { heads, media } = Movie::read(body, self.length)?;
-                let tags = Tags::read(body);
-                match media {
-                    Media::Samples(tracks) => Ok(Some(Index::of_samples(&heads, tracks, tags))),
-                    Media::Fragments(tracks) => {
-                        self.tags = tags;
-                        self.fragments = Some(match self.purpose {
-                            Purpose::Segments => Cut::Segments(Fragments::new(&heads, body), heads),
-                            Purpose::Samples => {
-                                Cut::Samples(Collected::new(tracks, body, self.length), heads)
-                            }
-                        });
-                        Ok(None)
-                    }
+                let movie = Movie::read(body, self.length)?;
+                let (heads, tags) = (movie.heads, Tags::read(body));
+                if movie.has_samples {
+                    return Ok(Some(Index::of_samples(&heads, movie.tracks, tags)));
                 }
+                self.tags = tags;
+                self.fragments = Some(match self.purpose {
+                    Purpose::Segments => Cut::Segments(Fragments::new(&heads, body), heads),
+                    Purpose::Samples => {
+                        Cut::Samples(Collected::new(movie.tracks, body, self.length), heads)
+                    }
+                });
+                Ok(None)
             }
         }
     }
@@ -408,7 +405,7 @@ impl Index {
 }
 
 /// Time on a clock of so many units in a second.
-fn time(units: u64, timescale: u32) -> Duration {
+pub(super) fn time(units: u64, timescale: u32) -> Duration {
     let scale = u64::from(timescale.max(1));
     let nanos = (units % scale) * 1_000_000_000 / scale;
     Duration::new(units / scale, nanos as u32)

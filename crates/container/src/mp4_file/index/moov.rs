@@ -1,7 +1,7 @@
 //! `moov`: the tracks of a file, and whether their samples are in tables or in fragments.
 
-use super::super::walk::{children, find};
-use super::numbers::Numbers;
+use super::super::numbers::Numbers;
+use super::super::walk::{children, find, stbl, timescale, track_id};
 use super::tables::{self, Sample};
 use super::{Error, SAMPLES_MAX};
 
@@ -10,16 +10,9 @@ use super::{Error, SAMPLES_MAX};
 pub(super) struct Movie {
     /// Of the tracks that are sent, pictures first.
     pub(super) heads: Vec<TrackHead>,
-    pub(super) media: Media,
-}
-
-/// Where the samples are.
-#[derive(Debug)]
-pub(super) enum Media {
-    /// In tables: those of each track.
-    Samples(Vec<Track>),
-    /// In fragments that follow: the tracks, without samples.
-    Fragments(Vec<Track>),
+    pub(super) tracks: Vec<Track>,
+    /// The samples are here. Otherwise they are in fragments that follow.
+    pub(super) has_samples: bool,
 }
 
 /// What a track is, in the file's own boxes.
@@ -88,7 +81,7 @@ impl Movie {
             if slot.is_some() {
                 continue;
             }
-            let samples = tables::read(table(trak.content).unwrap_or_default(), left, length)?;
+            let samples = tables::read(stbl(trak.content).unwrap_or_default(), left, length)?;
             left -= samples.len();
             let edit = edit(trak.content);
             let on_track = |units| scaled(units, scale, head.timescale);
@@ -109,16 +102,15 @@ impl Movie {
         align(&mut kinds);
         let kinds = kinds.into_iter().flatten();
         let (heads, tracks): (Vec<_>, Vec<_>) = kinds.map(|(head, track, _)| (head, track)).unzip();
-        if heads.is_empty() {
+        let has_samples = tracks.iter().any(|track| !track.samples.is_empty());
+        if heads.is_empty() || !has_samples && !is_fragmented {
             return Err(Error::NoTrack);
         }
-        let has_samples = tracks.iter().any(|track| !track.samples.is_empty());
-        let media = match (has_samples, is_fragmented) {
-            (true, _) => Media::Samples(tracks),
-            (false, true) => Media::Fragments(tracks),
-            (false, false) => return Err(Error::NoTrack),
-        };
-        Ok(Self { heads, media })
+        Ok(Self {
+            heads,
+            tracks,
+            has_samples,
+        })
     }
 }
 
@@ -143,14 +135,6 @@ pub(super) fn scaled(units: u64, from: u32, to: u32) -> u64 {
     u64::try_from(scaled).unwrap_or(0)
 }
 
-/// The units of a clock in a second, from `mvhd` or `mdhd`, which begin alike; not zero.
-fn timescale(header: &[u8]) -> Option<u32> {
-    let mut numbers = Numbers(header);
-    let (version, _) = numbers.full()?;
-    numbers.skip(if version == 0 { 8 } else { 16 })?;
-    numbers.u32().filter(|scale| *scale > 0)
-}
-
 /// `None` if it is a track of neither pictures nor sound.
 fn head(trak: &[u8]) -> Option<TrackHead> {
     let whole = |bytes, kind: &[u8; 4]| {
@@ -166,11 +150,8 @@ fn head(trak: &[u8]) -> Option<TrackHead> {
         b"soun" => (false, b"smhd"),
         _ => return None,
     };
-    let mut header = Numbers(find(trak, b"tkhd")?);
-    let (version, _) = header.full()?;
-    header.skip(if version == 0 { 8 } else { 16 })?;
     Some(TrackHead {
-        id: header.u32()?,
+        id: track_id(find(trak, b"tkhd")?)?,
         is_picture,
         timescale: timescale(find(mdia, b"mdhd")?)?,
         boxes: [
@@ -178,14 +159,9 @@ fn head(trak: &[u8]) -> Option<TrackHead> {
             whole(mdia, b"mdhd")?,
             whole(mdia, b"hdlr")?,
             whole(minf, media_header)?,
-            whole(table(trak)?, b"stsd")?,
+            whole(stbl(trak)?, b"stsd")?,
         ],
     })
-}
-
-/// The body of `stbl`.
-fn table(trak: &[u8]) -> Option<&[u8]> {
-    find(find(find(trak, b"mdia")?, b"minf")?, b"stbl")
 }
 
 /// All of the track, if it has no edits.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::super::numbers::Numbers;
 use super::super::walk::{Head, find};
-use super::numbers::Numbers;
 use super::{Error, LOOK_BYTES, time};
 
 /// Boxes before `moov`: a file has a handful.
@@ -53,10 +53,10 @@ impl Probe {
     }
 }
 
-fn duration(mvhd: &[u8]) -> Option<Duration> {
+/// What `mvhd` says; zero if that is not known.
+pub(in super::super) fn duration(mvhd: &[u8]) -> Option<Duration> {
     let mut numbers = Numbers(mvhd);
-    let (version, _) = numbers.full()?;
-    numbers.skip(if version == 0 { 8 } else { 16 })?;
+    let version = numbers.times()?;
     let timescale = numbers.u32()?;
     let units = numbers.by_version(version)?;
     // All ones stand for a duration that is not known.

@@ -8,16 +8,7 @@ use super::segments::{Cut, between, cut};
 use super::tables::Sample;
 use super::{Error, Packaged, Segment};
 use crate::fmp4::boxes::{Boxes, HEADER_BYTES};
-
-/// `tf_flags`: positions are counted from the start of the `moof`.
-const DEFAULT_BASE_IS_MOOF: u32 = 0x02_0000;
-
-/// `tr_flags`: where the data is; and of each sample its duration, size, flags and composition offset.
-const COLUMNS: u32 = 0x001 | 0x100 | 0x200 | 0x400 | 0x800;
-
-/// `sample_flags`: depends on no other, and depends on others.
-const SYNC: u32 = 0x0200_0000;
-const DEPENDENT: u32 = 0x0101_0000;
+use crate::fmp4::parts::{PICTURE_COLUMNS, put_picture, put_run, put_track};
 
 /// Bytes of a sample in a head, and as a range of its own.
 const ROW_BYTES: usize = 16;
@@ -40,13 +31,11 @@ impl Samples {
         tracks: Vec<Track>,
         segment: Duration,
     ) -> (Self, Result<Vec<Segment>, Error>) {
-        match cut(&tracks, segment) {
-            Ok((cuts, segments)) => (Self { tracks, cuts }, Ok(segments)),
-            Err(error) => {
-                let cuts = Vec::new();
-                (Self { tracks, cuts }, Err(error))
-            }
-        }
+        let (cuts, segments) = match cut(&tracks, segment) {
+            Ok((cuts, segments)) => (cuts, Ok(segments)),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        (Self { tracks, cuts }, segments)
     }
 
     pub(super) fn tracks(&self) -> &[Track] {
@@ -83,7 +72,7 @@ impl Samples {
                 moof.put_full_box(b"mfhd", 0, 0, |mfhd| mfhd.put_u32(number as u32 + 1));
                 for (track, at, samples) in self.parts(number) {
                     if !samples.is_empty() {
-                        put_track(moof, track, (at, data_at), samples);
+                        put_samples(moof, track, (at, data_at), samples);
                     }
                     // A segment's data is bounded.
                     data_at += samples.iter().map(|sample| sample.size).sum::<u32>();
@@ -115,21 +104,11 @@ impl Samples {
     }
 }
 
-fn put_track(moof: &mut Boxes, track: &Track, (at, data_at): (u64, u32), samples: &[Sample]) {
-    moof.put_box(b"traf", |traf| {
-        traf.put_full_box(b"tfhd", 0, DEFAULT_BASE_IS_MOOF, |tfhd| {
-            tfhd.put_u32(track.id);
-        });
-        traf.put_full_box(b"tfdt", 1, 0, |tfdt| tfdt.put_u64(at));
-        // Version 1: composition offsets are signed.
-        traf.put_full_box(b"trun", 1, COLUMNS, |trun| {
-            trun.put_u32(samples.len() as u32);
-            trun.put_u32(data_at);
-            for sample in samples {
-                trun.put_u32(sample.duration);
-                trun.put_u32(sample.size);
-                trun.put_u32(if sample.is_sync { SYNC } else { DEPENDENT });
-                trun.put(&sample.composition.to_be_bytes());
+fn put_samples(moof: &mut Boxes, track: &Track, (at, data_at): (u64, u32), samples: &[Sample]) {
+    put_track(moof, track.id, at, |traf| {
+        put_run(traf, PICTURE_COLUMNS, (samples.len(), data_at), |trun| {
+            for it in samples {
+                put_picture(trun, (it.duration, it.size), it.composition, it.is_sync);
             }
         });
     });

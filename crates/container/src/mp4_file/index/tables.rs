@@ -1,8 +1,10 @@
 //! The tables of a track's samples, `stbl`, one row for each sample (ISO/IEC 14496-12 §8.6, §8.7).
 
+use bytes::Buf;
+
+use super::super::numbers::Numbers;
 use super::super::walk::find;
 use super::Error;
-use super::numbers::Numbers;
 
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,9 +102,9 @@ impl<'a> Sizes<'a> {
         }
         let row = |bytes: usize| self.rows.get(at * bytes..(at + 1) * bytes);
         let size = match self.bits {
-            32 => u32::from_be_bytes(row(4)?.try_into().ok()?),
-            16 => u32::from(u16::from_be_bytes(row(2)?.try_into().ok()?)),
-            8 => u32::from(*row(1)?.first()?),
+            32 => row(4)?.get_u32(),
+            16 => row(2)?.get_u16().into(),
+            8 => row(1)?.get_u8().into(),
             4 => {
                 let pair = u32::from(*self.rows.get(at / 2)?);
                 if at.is_multiple_of(2) {

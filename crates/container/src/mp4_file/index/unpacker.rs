@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::{Sample, Span, Timestamp, Track};
 
-use super::super::walk::{children, find};
+use super::super::walk::{children, stbl};
 use super::super::{Fragment, Init, Run};
 use super::entry;
 
@@ -112,7 +112,6 @@ impl Side {
 
 /// The whole `stsd` of a track.
 fn description(trak: &[u8]) -> Option<&[u8]> {
-    let stbl = find(find(find(trak, b"mdia")?, b"minf")?, b"stbl")?;
-    let found = children(stbl).find(|child| child.kind == *b"stsd")?;
+    let found = children(stbl(trak)?).find(|child| child.kind == *b"stsd")?;
     Some(found.whole)
 }

@@ -30,6 +30,13 @@ impl Numbers<'_> {
         Some(((word >> 24) as u8, word & 0x00ff_ffff))
     }
 
+    /// Passes over a version, flags and two times, and returns the version.
+    pub(super) fn times(&mut self) -> Option<u8> {
+        let (version, _) = self.full()?;
+        self.skip(if version == 0 { 8 } else { 16 })?;
+        Some(version)
+    }
+
     /// A number that is longer in later versions.
     pub(super) fn by_version(&mut self, version: u8) -> Option<u64> {
         match version {

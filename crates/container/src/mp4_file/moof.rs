@@ -1,7 +1,8 @@
 //! `moof`: the samples of a fragment, in the runs of its tracks (ISO/IEC 14496-12 §8.8).
 
-use super::super::walk::{children, find};
+use super::Row;
 use super::numbers::Numbers;
+use super::walk::{children, find};
 
 /// `tfhd`: which fields it has, in their order.
 const HAS_POSITION: u32 = 0x01;
@@ -22,7 +23,7 @@ const COMPOSITION: u32 = 0x800;
 const NO_SYNC: u32 = 0x0001_0000;
 
 /// What samples have that say nothing else.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Defaults {
     duration: u32,
     size: u32,
@@ -130,15 +131,6 @@ pub(super) struct Run<'a> {
     columns: u32,
     defaults: Defaults,
     rows: Numbers<'a>,
-}
-
-/// One sample of a run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) duration: u32,
-    pub(super) size: u32,
-    pub(super) composition: i32,
-    pub(super) is_sync: bool,
 }
 
 impl<'a> Run<'a> {
