@@ -14,7 +14,7 @@ use media::codec::hevc::HevcConfig;
 use media::codec::mpeg_audio::FrameHeader;
 use media::codec::vp9::{self, KeyHeader};
 use media::codec::{av1, opus, vp8};
-use media::{Codec, Framing, Kind, Sample, TICKS_PER_SECOND, Track, TrackId};
+use media::{Codec, Framing, Kind, Sample, TICKS_PER_SECOND, Track};
 
 use super::{PICTURE_TIMESCALE, entry};
 use crate::ogg::OpusMuxer;
@@ -40,9 +40,6 @@ pub(super) struct Description {
 pub(super) struct Carried {
     /// As it was announced.
     pub(super) track: Track,
-    pub(super) id: TrackId,
-    pub(super) kind: Kind,
-    codec: Codec,
     /// Its samples begin with an ADTS header, which MP4 cannot carry.
     is_adts: bool,
     /// The codec's record; of Opus always an identification header.
@@ -85,9 +82,6 @@ impl Carried {
         let facts = Facts::of(track)?;
         Some(Self {
             track: track.clone(),
-            id: track.id,
-            kind: track.kind,
-            codec: track.codec,
             is_adts: track.codec == Codec::Aac && track.framing == Framing::SelfFramed,
             config: match track.codec {
                 Codec::Opus => OpusMuxer::head_of(track),
@@ -102,13 +96,13 @@ impl Carried {
 
     /// Whether players take it from a live body or a segment: VP8 is in files alone.
     pub(super) fn is_live(&self) -> bool {
-        self.codec != Codec::Vp8
+        self.track.codec != Codec::Vp8
     }
 
     /// Whether `other` was announced in the same way.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.kind == other.kind
-            && self.codec == other.codec
+        self.track.kind == other.track.kind
+            && self.track.codec == other.track.codec
             && self.is_adts == other.is_adts
             && self.config == other.config
     }
@@ -123,7 +117,7 @@ impl Carried {
         if !self.do_frames_tell {
             return None;
         }
-        let facts = Facts::told_by(self.codec, frame)?;
+        let facts = Facts::told_by(self.track.codec, frame)?;
         let is_known = match (self.facts, facts) {
             (Facts::Dolby { frame: known, .. }, Facts::Dolby { frame, .. }) => known == frame,
             (known, new) => known == new,
@@ -142,7 +136,7 @@ impl Carried {
 
     /// A picture with the parameter sets of H.264 or HEVC before it.
     pub(super) fn with_parameter_sets(&self, data: Bytes) -> Bytes {
-        let (length_bytes, units) = match self.codec {
+        let (length_bytes, units) = match self.track.codec {
             Codec::H264 => AvcConfig::parse(&self.config)
                 .map(|record| (record.length_bytes, [record.sps, record.pps].concat())),
             Codec::Hevc => HevcConfig::parse(&self.config).map(|record| {
@@ -180,7 +174,7 @@ impl Carried {
     pub(super) fn payload(&self, sample: &Sample) -> Option<Bytes> {
         let data = &sample.data;
         if !self.is_adts {
-            let data = match self.codec {
+            let data = match self.track.codec {
                 Codec::Av1 => without_delimiter(data),
                 _ => data.clone(),
             };
@@ -193,7 +187,7 @@ impl Carried {
 
     /// How many units of its clock a frame of sound lasts; `None` for what is no frame.
     pub(super) fn frame_samples(&self, frame: &[u8]) -> Option<u32> {
-        let samples = match (self.codec, self.facts) {
+        let samples = match (self.track.codec, self.facts) {
             (_, Facts::Sound { frame_samples, .. }) if frame_samples > 0 => Some(frame_samples),
             (Codec::Mp3, _) => FrameHeader::parse(frame).map(|header| header.samples()),
             (Codec::Opus, _) => opus::duration(frame)
@@ -233,7 +227,7 @@ impl Carried {
     }
 
     fn visual_entry(&self, size: (u16, u16), record: &[u8]) -> Option<Vec<u8>> {
-        let (kind, record_box) = match self.codec {
+        let (kind, record_box) = match self.track.codec {
             Codec::H264 => (b"avc1", b"avcC"),
             Codec::Hevc => (b"hvc1", b"hvcC"),
             Codec::Av1 => (b"av01", b"av1C"),
@@ -247,7 +241,7 @@ impl Carried {
     }
 
     fn audio_entry(&self, rate: u32, channels: u8) -> Option<Vec<u8>> {
-        Some(match self.codec {
+        Some(match self.track.codec {
             Codec::Aac => entry::audio(b"mp4a", channels, rate, |mp4a| {
                 entry::put_esds(mp4a, entry::OBJECT_AAC, &self.config);
             }),

@@ -38,7 +38,7 @@ impl Collected<'_> {
     /// The track of a kind that it carries, as it was announced.
     pub fn track(&self, kind: Kind) -> Option<&Track> {
         let mut tracks = self.tracks.iter();
-        let carried = tracks.find(|carried| carried.kind == kind)?;
+        let carried = tracks.find(|carried| carried.track.kind == kind)?;
         Some(&carried.track)
     }
 

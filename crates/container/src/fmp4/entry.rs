@@ -14,15 +14,15 @@ const DEPTH: u16 = 0x18;
 const SAMPLE_BITS: u16 = 16;
 
 /// Descriptors (ISO/IEC 14496-1 §7.2.2.1).
-const ES_DESCRIPTOR: u8 = 3;
-const DECODER_CONFIG_DESCRIPTOR: u8 = 4;
-const DECODER_SPECIFIC_INFO: u8 = 5;
+pub(crate) const ES_DESCRIPTOR: u8 = 3;
+pub(crate) const DECODER_CONFIG_DESCRIPTOR: u8 = 4;
+pub(crate) const DECODER_SPECIFIC_INFO: u8 = 5;
 const SL_CONFIG_DESCRIPTOR: u8 = 6;
 
 /// `objectTypeIndication` (ISO/IEC 14496-1 table 5).
-pub(super) const OBJECT_AAC: u8 = 0x40;
-pub(super) const OBJECT_MPEG2_AUDIO: u8 = 0x69;
-pub(super) const OBJECT_MPEG1_AUDIO: u8 = 0x6B;
+pub(crate) const OBJECT_AAC: u8 = 0x40;
+pub(crate) const OBJECT_MPEG2_AUDIO: u8 = 0x69;
+pub(crate) const OBJECT_MPEG1_AUDIO: u8 = 0x6B;
 
 /// `streamType` 5, sound, and a reserved bit that is set.
 const STREAM_AUDIO: u8 = 5 << 2 | 1;

@@ -27,7 +27,7 @@ pub(crate) mod boxes;
 mod carried;
 mod clock;
 mod collected;
-mod entry;
+pub(crate) mod entry;
 mod event;
 mod fragment;
 mod init;

@@ -3,13 +3,13 @@
 use super::table::Table;
 use super::walk::{children, find};
 use crate::fmp4::boxes::Boxes;
+use crate::fmp4::entry::OBJECT_AAC;
 
 /// Bytes of an `AudioSampleEntry` before the boxes in it.
 const AUDIO_ENTRY_BYTES: usize = 28;
 
-/// In `esds` as it is written here: where the object type is, and that of AAC.
+/// Where the object type is in `esds` as it is written here.
 const OBJECT_TYPE_AT: usize = 17;
-const OBJECT_AAC: u8 = 0x40;
 
 /// Opus converges within 80 ms, of its 48,000 samples a second (Opus in ISOBMFF §4.3.6.2).
 const OPUS_ROLL: u32 = 3_840;

@@ -98,13 +98,11 @@ impl Scan {
     pub fn take(&mut self, bytes: &[u8]) -> Option<Found> {
         let range = self.wants()?;
         if (bytes.len() as u64) < range.end - range.start {
-            self.end();
-            return None;
+            return self.end();
         }
         let left = self.file_bytes - self.at;
         let Some(head) = Head::read_sized(bytes, left) else {
-            self.end();
-            return None;
+            return self.end();
         };
         if head.kind == *b"mdat" && self.init.is_none() && self.at > 0 {
             if self.sees_through
@@ -137,10 +135,7 @@ impl Scan {
                 }
                 self.pass(head)
             }
-            _ => {
-                self.end();
-                None
-            }
+            _ => self.end(),
         }
     }
 
@@ -156,8 +151,9 @@ impl Scan {
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self) -> Option<Found> {
         self.outcome = Some(self.so_far());
+        None
     }
 
     fn pass(&mut self, head: Head) -> Option<Found> {
@@ -168,45 +164,35 @@ impl Scan {
 
     fn moov(&mut self, head: Head, bytes: &[u8]) -> Option<Found> {
         if head.bytes > MOOV_BYTES_MAX as u64 {
-            self.end();
-            return None;
+            return self.end();
         }
         let Some(content) = bytes.get(head.header_bytes..head.bytes as usize) else {
             self.need = head.bytes;
             return None;
         };
-        match Init::parse(content, self.placeholder) {
-            Some(init) => {
-                self.init = Some(init.clone());
-                self.pass(head);
-                Some(Found::Init(init))
-            }
-            None => {
-                self.end();
-                None
-            }
-        }
+        let Some(init) = Init::parse(content, self.placeholder) else {
+            return self.end();
+        };
+        self.init = Some(init.clone());
+        self.pass(head);
+        Some(Found::Init(init))
     }
 
     fn fragment(&mut self, head: Head, bytes: &[u8]) -> Option<Found> {
         let need = head.bytes + MDAT_HEADER_BYTES;
         if head.bytes > MOOF_BYTES_MAX as u64 {
-            self.end();
-            return None;
+            return self.end();
         }
         if (bytes.len() as u64) < need && self.at + (bytes.len() as u64) < self.file_bytes {
             self.need = need;
             return None;
         }
-        let found = self.whole(head, bytes);
-        match &found {
-            Some(fragment) => {
-                self.at = fragment.range.end;
-                self.need = PROBE_BYTES;
-            }
-            None => self.end(),
-        }
-        found.map(Found::Fragment)
+        let Some(fragment) = self.whole(head, bytes) else {
+            return self.end();
+        };
+        self.at = fragment.range.end;
+        self.need = PROBE_BYTES;
+        Some(Found::Fragment(fragment))
     }
 
     /// The fragment at hand, if all of it is in the file.

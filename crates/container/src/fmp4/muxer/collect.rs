@@ -195,14 +195,7 @@ impl<P: Clone> Muxer<P> {
 
     /// The same with a keyframe that has come in time.
     pub(super) fn split_at_keyframe(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
-        let next = FragmentCandidate {
-            at: to_time(at, PICTURE_TIMESCALE),
-            until: None,
-            is_picture: true,
-            is_independent: true,
-            turn: Turn::InTime,
-        };
-        self.split_at(next, sink);
+        self.split_at(picture_candidate(at, None, true, Turn::InTime), sink);
     }
 
     /// Ends the fragment if the sound that ends at `end` must not wait any longer.
@@ -254,13 +247,7 @@ impl<P: Clone> Muxer<P> {
     /// fragment before it is written with that, so that readers are told of both at once.
     fn may_split_at(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
         let until = at + 2 * u64::from(self.picture_span);
-        let candidate = FragmentCandidate {
-            at: to_time(at, PICTURE_TIMESCALE),
-            until: Some(to_time(until, PICTURE_TIMESCALE)),
-            is_picture: true,
-            is_independent: false,
-            turn: Turn::InTime,
-        };
+        let candidate = picture_candidate(at, Some(until), false, Turn::InTime);
         self.splits_at(candidate, sink)
     }
 
@@ -286,13 +273,7 @@ impl<P: Clone> Muxer<P> {
         picture.duration = u32::try_from(duration).unwrap_or(u32::MAX);
         self.picture_span = picture.duration;
         let (at, until) = (picture.at, picture.end());
-        let candidate = FragmentCandidate {
-            at: to_time(at, PICTURE_TIMESCALE),
-            until: Some(to_time(until, PICTURE_TIMESCALE)),
-            is_picture: true,
-            is_independent: picture.is_sync,
-            turn: self.turn(),
-        };
+        let candidate = picture_candidate(at, Some(until), picture.is_sync, self.turn());
         let pictures = self.fragment.pictures();
         let begin = pictures.map_or(at, |(begin, _)| begin);
         let room = sink.room(to_time(begin, PICTURE_TIMESCALE));
@@ -318,6 +299,22 @@ impl<P: Clone> Muxer<P> {
             self.settle(end, sink);
             self.picture_clock.hold_until(end);
         }
+    }
+}
+
+/// A picture that may begin a fragment; its times are in units of [`PICTURE_TIMESCALE`].
+fn picture_candidate(
+    at: u64,
+    until: Option<u64>,
+    is_independent: bool,
+    turn: Turn,
+) -> FragmentCandidate {
+    FragmentCandidate {
+        at: to_time(at, PICTURE_TIMESCALE),
+        until: until.map(|until| to_time(until, PICTURE_TIMESCALE)),
+        is_picture: true,
+        is_independent,
+        turn,
     }
 }
 

@@ -168,7 +168,10 @@ impl<P: Clone> Muxer<P> {
 
     fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
         self.end_rest(sink);
-        let known = self.tracks.iter().position(|known| known.id == track.id);
+        let known = self
+            .tracks
+            .iter()
+            .position(|known| known.track.id == track.id);
         let carried = Carried::new(track);
         let carried = carried.filter(|it| self.is_for_files || it.is_live());
         if let Some(index) = known {
@@ -177,14 +180,14 @@ impl<P: Clone> Muxer<P> {
                 known.track = track.clone();
                 return;
             }
-            let kind = known.kind;
+            let kind = known.track.kind;
             if self.carried(kind) == Some(index) {
                 self.release(sink);
                 self.close(kind, sink);
             }
             self.is_init_stale = true;
             match carried {
-                Some(carried) if carried.kind == kind => {
+                Some(carried) if carried.track.kind == kind => {
                     self.tracks[index] = carried;
                     return;
                 }
@@ -195,7 +198,7 @@ impl<P: Clone> Muxer<P> {
             self.joins.expect_none(track.kind);
         }
         if let Some(carried) = carried.filter(|_| self.tracks.len() < TRACKS_MAX) {
-            self.is_sound_late |= self.comes_late(carried.kind);
+            self.is_sound_late |= self.comes_late(carried.track.kind);
             self.tracks.push(carried);
             self.is_init_stale = true;
         }
@@ -246,12 +249,15 @@ impl<P: Clone> Muxer<P> {
     }
 
     fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
-        let index = self.tracks.iter().position(|it| it.id == sample.track);
-        let index = index.filter(|index| self.carried(self.tracks[*index].kind) == Some(*index));
+        let index = self
+            .tracks
+            .iter()
+            .position(|it| it.track.id == sample.track);
+        let index = index.filter(|index| self.carried(self.kind(*index)) == Some(*index));
         let Some(index) = index else {
             return;
         };
-        let kind = self.tracks[index].kind;
+        let kind = self.kind(index);
         if kind == Kind::Video && self.holds(sample) {
             return;
         }
@@ -273,7 +279,7 @@ impl<P: Clone> Muxer<P> {
         };
         self.rest(sample.dts, sink);
         self.now = self.now.max(sample.dts);
-        match self.tracks[index].kind {
+        match self.kind(index) {
             Kind::Video => self.picture(index, sample, data, sink),
             Kind::Audio => self.sound(index, sample.dts, data, sink),
         }
@@ -284,7 +290,7 @@ impl<P: Clone> Muxer<P> {
     fn learn(&mut self, index: usize, frame: &[u8], sink: &mut impl Sink<Preamble = P>) {
         if let Some(news) = self.tracks[index].news(frame) {
             if self.tracks[index].is_known() {
-                self.close(self.tracks[index].kind, sink);
+                self.close(self.kind(index), sink);
             }
             self.tracks[index].learn(news);
             self.is_init_stale = true;
@@ -293,7 +299,12 @@ impl<P: Clone> Muxer<P> {
 
     /// The index of the carried track of a kind.
     fn carried(&self, kind: Kind) -> Option<usize> {
-        self.tracks.iter().position(|track| track.kind == kind)
+        let mut tracks = self.tracks.iter();
+        tracks.position(|carried| carried.track.kind == kind)
+    }
+
+    fn kind(&self, index: usize) -> Kind {
+        self.tracks[index].track.kind
     }
 
     /// Writes what has been collected of a kind, because what follows has another description or none.

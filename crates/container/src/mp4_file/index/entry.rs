@@ -7,20 +7,18 @@ use media::{Codec, Framing, Kind, Track, TrackId};
 
 use super::super::numbers::Numbers;
 use super::super::walk::{children, find};
+use crate::fmp4::entry::{
+    DECODER_CONFIG_DESCRIPTOR, DECODER_SPECIFIC_INFO, ES_DESCRIPTOR, OBJECT_AAC,
+    OBJECT_MPEG1_AUDIO, OBJECT_MPEG2_AUDIO,
+};
 
 /// Bytes of an entry before the codec's own boxes: of pictures, and of sound in the versions of QuickTime.
 const VISUAL_BYTES: usize = 78;
 const SOUND_BYTES: [usize; 3] = [28, 44, 64];
 
-/// Descriptors (ISO/IEC 14496-1 §7.2.2.1).
-const ES_DESCRIPTOR: u8 = 3;
-const DECODER_CONFIG_DESCRIPTOR: u8 = 4;
-const DECODER_SPECIFIC_INFO: u8 = 5;
-
-/// `objectTypeIndication`: AAC, that of MPEG-2 in three profiles, and MPEG audio of either version.
-const OBJECT_AAC: u8 = 0x40;
+/// `objectTypeIndication`: AAC of MPEG-2 in three profiles, and MPEG audio of either version.
 const OBJECTS_AAC_2: std::ops::RangeInclusive<u8> = 0x66..=0x68;
-const OBJECTS_MPEG_AUDIO: [u8; 2] = [0x69, 0x6B];
+const OBJECTS_MPEG_AUDIO: [u8; 2] = [OBJECT_MPEG2_AUDIO, OBJECT_MPEG1_AUDIO];
 
 /// Width and height of the pictures of a `stsd`.
 pub(super) fn dimensions(stsd: &[u8]) -> Option<(u16, u16)> {

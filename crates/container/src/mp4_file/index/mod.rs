@@ -241,6 +241,17 @@ enum Layout {
     Collected(Vec<Track>),
 }
 
+impl Layout {
+    /// The tracks whose samples are known.
+    fn tracks(&self) -> &[Track] {
+        match self {
+            Self::Samples(samples) => samples.tracks(),
+            Self::Fragments => &[],
+            Self::Collected(tracks) => tracks,
+        }
+    }
+}
+
 /// One segment of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
@@ -263,40 +274,38 @@ pub struct Packaged {
 
 impl Index {
     fn of_samples(heads: &[TrackHead], tracks: Vec<Track>, tags: Tags) -> Self {
-        let reel = Reel::new(heads, &tracks);
-        let init = init::write(heads);
         let (samples, segments) = Samples::new(tracks, SEGMENT);
-        Self {
-            init,
-            segments: segments.map(Into::into),
-            layout: Layout::Samples(samples),
-            reel,
-            tags,
-        }
+        let layout = Layout::Samples(samples);
+        Self::new(init::write(heads), segments, layout, heads, tags)
     }
 
     fn of_fragments(cut: Cut, tags: Tags) -> Result<Self, Error> {
         match cut {
             Cut::Segments(mut fragments, heads) => {
-                let segments = fragments.finish(SEGMENT)?;
-                Ok(Self {
-                    init: fragments.take_init(),
-                    segments: Ok(segments.into()),
-                    reel: Reel::new(&heads, &[]),
-                    layout: Layout::Fragments,
-                    tags,
-                })
+                let segments = Ok(fragments.finish(SEGMENT)?);
+                let init = fragments.take_init();
+                Ok(Self::new(init, segments, Layout::Fragments, &heads, tags))
             }
             Cut::Samples(collected, heads) => {
-                let tracks = collected.finish()?;
-                Ok(Self {
-                    init: Vec::new(),
-                    segments: Ok(Arc::default()),
-                    reel: Reel::new(&heads, &tracks),
-                    layout: Layout::Collected(tracks),
-                    tags,
-                })
+                let layout = Layout::Collected(collected.finish()?);
+                Ok(Self::new(Vec::new(), Ok(Vec::new()), layout, &heads, tags))
             }
+        }
+    }
+
+    fn new(
+        init: Vec<u8>,
+        segments: Result<Vec<Segment>, Error>,
+        layout: Layout,
+        heads: &[TrackHead],
+        tags: Tags,
+    ) -> Self {
+        Self {
+            init,
+            segments: segments.map(Into::into),
+            reel: Reel::new(heads, layout.tracks()),
+            layout,
+            tags,
         }
     }
 
@@ -362,45 +371,34 @@ impl Index {
 
     /// Whole samples of the sound at its beginning and at its end that are not heard: what its encoder added.
     pub fn unheard(&self) -> (usize, usize) {
-        silence::unheard(self.sides(), &self.tags)
+        silence::unheard(self.layout.tracks(), &self.tags)
     }
 
     /// How long these tracks last.
     pub fn length(&self) -> Span {
-        self.reel.length(self.sides())
+        self.reel.length(self.layout.tracks())
     }
 
     /// The place of the last keyframe that is decoded no later than `at`.
     pub fn seek(&self, at: Timestamp) -> Cursor {
-        self.reel.seek(self.sides(), at)
+        self.reel.seek(self.layout.tracks(), at)
     }
 
     /// The sample at a place, which is the next one's afterwards.
     pub fn next(&self, cursor: &mut Cursor) -> Option<Placed> {
-        self.reel.next(self.sides(), cursor)
-    }
-
-    fn sides(&self) -> &[Track] {
-        match &self.layout {
-            Layout::Samples(samples) => samples.tracks(),
-            Layout::Fragments => &[],
-            Layout::Collected(tracks) => tracks,
-        }
+        self.reel.next(self.layout.tracks(), cursor)
     }
 
     /// Memory that it takes, about.
     pub fn memory(&self) -> usize {
         let segments = self.segments.as_ref().map_or(0, |segments| segments.len());
-        self.init.len()
-            + segments * size_of::<Segment>()
-            + match &self.layout {
-                Layout::Samples(samples) => samples.memory(),
-                Layout::Fragments => 0,
-                Layout::Collected(tracks) => {
-                    let samples: usize = tracks.iter().map(|track| track.samples.len()).sum();
-                    samples * size_of::<Sample>()
-                }
-            }
+        let cuts = match &self.layout {
+            Layout::Samples(samples) => samples.cuts_memory(),
+            Layout::Fragments | Layout::Collected(_) => 0,
+        };
+        let tracks = self.layout.tracks().iter();
+        let samples: usize = tracks.map(|track| track.samples.len()).sum();
+        self.init.len() + segments * size_of::<Segment>() + samples * size_of::<Sample>() + cuts
     }
 }
 

@@ -98,9 +98,9 @@ impl Samples {
         })
     }
 
-    pub(super) fn memory(&self) -> usize {
-        let samples: usize = self.tracks.iter().map(|track| track.samples.len()).sum();
-        samples * size_of::<Sample>() + self.cuts.len() * size_of::<Cut>()
+    /// Memory that it takes beside its tracks.
+    pub(super) fn cuts_memory(&self) -> usize {
+        self.cuts.len() * size_of::<Cut>()
     }
 }
 
