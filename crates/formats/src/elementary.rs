@@ -25,7 +25,7 @@ impl Elementary {
 
     /// Whether `track` can be sent as plain frames of `codec`.
     pub fn carries(track: &Track, codec: Codec) -> bool {
-        track.codec == codec && Framer::of(track).is_some()
+        Framer::of_bare(track, codec).is_some()
     }
 }
 
@@ -56,8 +56,8 @@ pub(crate) enum Frames {
 #[derive(Debug)]
 pub(crate) enum Framer {
     /// The samples are frames.
-    Mp3,
-    /// A header before each.
+    Framed,
+    /// Bare AAC, with a header before each.
     Aac(adts::Writer),
 }
 
@@ -96,12 +96,7 @@ impl Frames {
             }),
             (Self::Track { heard, .. }, Item::Sample(sample)) => {
                 let (_, framer) = heard.as_ref().filter(|(id, _)| *id == sample.track)?;
-                let header = match framer {
-                    Framer::Mp3 => None,
-                    // No audible unit is too long for ADTS.
-                    Framer::Aac(writer) => Some(writer.header(sample.data.len())?),
-                };
-                Some(Frame { header, sample })
+                framer.frame(sample)
             }
             _ => None,
         }
@@ -113,20 +108,34 @@ fn hear(codec: Codec, heard: &mut Option<(TrackId, Framer)>, track: &Track) {
     if heard.as_ref().is_some_and(|(id, _)| *id != track.id) {
         return;
     }
-    *heard = Framer::of(track)
-        .filter(|_| track.codec == codec)
-        .map(|framer| (track.id, framer));
+    *heard = Framer::of_bare(track, codec).map(|framer| (track.id, framer));
 }
 
 impl Framer {
-    fn of(track: &Track) -> Option<Self> {
-        match (track.kind, track.framing, track.codec) {
-            (Kind::Audio, Framing::Bare, Codec::Mp3) => Some(Self::Mp3),
-            (Kind::Audio, Framing::Bare, Codec::Aac) => {
+    /// For AAC and MP3.
+    pub(crate) fn of(track: &Track) -> Option<Self> {
+        match (track.kind, track.codec, track.framing) {
+            (Kind::Audio, Codec::Mp3, _) => Some(Self::Framed),
+            (Kind::Audio, Codec::Aac, Framing::SelfFramed) => Some(Self::Framed),
+            (Kind::Audio, Codec::Aac, Framing::Bare) => {
                 adts::Writer::new(&track.config).map(Self::Aac)
             }
             _ => None,
         }
+    }
+
+    fn of_bare(track: &Track, codec: Codec) -> Option<Self> {
+        let is_one = track.codec == codec && track.framing == Framing::Bare;
+        Self::of(track).filter(|_| is_one)
+    }
+
+    /// The frame of a sample. No audible unit is too long for ADTS.
+    pub(crate) fn frame<'a>(&self, sample: &'a Sample) -> Option<Frame<'a>> {
+        let header = match self {
+            Self::Framed => None,
+            Self::Aac(writer) => Some(writer.header(sample.data.len())?),
+        };
+        Some(Frame { header, sample })
     }
 }
 

@@ -54,7 +54,7 @@ impl flv::Sink for Tags<'_, '_> {
             bytes: bytes.into(),
             resume_from: flv::FILE_HEADER_BYTES,
             generation: opening.generation(),
-            lead: None,
+            ..Preamble::default()
         })
     }
 

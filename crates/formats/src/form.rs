@@ -6,7 +6,7 @@ use container::{fmp4, ts};
 use fanout::{Choice, DerivedOffer, Format, Info, Packager, Protocol, Retention};
 use media::{Charset, Codec, Container, Kind, Track};
 
-use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts, Unchained};
+use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
 
 /// A wire format of HTTP listeners.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -86,8 +86,6 @@ struct Row {
     name: &'static str,
     /// How its listeners are counted.
     protocol: Protocol,
-    /// How much of the past the lane keeps.
-    retention: Retention,
     /// For people.
     label: &'static str,
     /// The extension of its address; `None` for the stream's own name.
@@ -120,6 +118,21 @@ enum Needs {
 /// Publishers whose tracks are known sample by sample.
 const FRAMED: &[Container] = &[Container::Tracks, Container::Mp3, Container::Adts];
 
+/// What is usual of a form.
+const USUAL: Row = Row {
+    name: "",
+    protocol: Protocol::Http,
+    label: "",
+    extension: None,
+    media_type: "",
+    opening: b"",
+    made_from: FRAMED,
+    needs: Needs::FirstOfEachKind,
+    carries: |_| true,
+    make: |container, _| Box::new(Raw::new(container)),
+    with_titles: None,
+};
+
 impl Form {
     /// All of them, in the order in which a stream's addresses are listed.
     const ALL: [Self; 11] = [
@@ -141,17 +154,11 @@ impl Form {
         match self {
             Self::Source => Row {
                 name: "source",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
                 label: "source",
-                extension: None,
-                media_type: "",
-                opening: b"",
                 made_from: &[],
                 needs: Needs::Nothing,
-                carries: |_| true,
-                make: |container, _| Box::new(Raw::new(container)),
                 with_titles: Some(Self::Icy),
+                ..USUAL
             },
             Self::Icy => Row {
                 name: "icy",
@@ -162,56 +169,44 @@ impl Form {
             },
             Self::Unchained => Row {
                 name: "unchained",
-                make: |_, _| Box::new(Unchained::default()),
+                make: |_, _| Box::new(Raw::unchained()),
                 with_titles: None,
                 ..Self::Source.row()
             },
             Self::Flv => Row {
                 name: "flv",
                 protocol: Protocol::Flv,
-                retention: Retention::Live,
                 label: "FLV",
                 extension: Some(Extension::Flv),
                 media_type: "video/x-flv",
                 opening: b"FL",
-                made_from: FRAMED,
                 needs: Needs::Nothing,
                 carries: Flv::carries,
                 make: |_, _| Box::new(Flv::default()),
-                with_titles: None,
+                ..USUAL
             },
             Self::Mp4 => Row {
                 name: "mp4",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
                 label: "MP4",
                 extension: Some(Extension::Mp4),
                 media_type: "video/mp4",
                 opening: b"\0\0",
-                made_from: FRAMED,
-                needs: Needs::FirstOfEachKind,
                 carries: fmp4::can_mux,
                 make: |_, _| Box::new(Mp4::default()),
-                with_titles: None,
+                ..USUAL
             },
             Self::Ts => Row {
                 name: "ts",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
                 label: "MPEG-TS",
                 extension: Some(Extension::Ts),
                 media_type: ts::MEDIA_TYPE,
                 opening: b"G@",
-                made_from: FRAMED,
-                needs: Needs::FirstOfEachKind,
                 carries: ts::can_mux,
                 make: |_, _| Box::new(Ts::default()),
-                with_titles: None,
+                ..USUAL
             },
             Self::Aac => Row {
                 name: "aac",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
                 label: "AAC",
                 extension: Some(Extension::Aac),
                 media_type: "audio/aac",
@@ -221,6 +216,7 @@ impl Form {
                 carries: |track| Elementary::carries(track, Codec::Aac),
                 make: |_, _| Box::new(Elementary::new(Codec::Aac)),
                 with_titles: Some(Self::IcyAac),
+                ..USUAL
             },
             Self::IcyAac => Row {
                 name: "icy-aac",
@@ -231,17 +227,14 @@ impl Form {
             },
             Self::Mp3 => Row {
                 name: "mp3",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
                 label: "MP3",
                 extension: Some(Extension::Mp3),
                 media_type: "audio/mpeg",
                 opening: b"\xFF\xFB",
-                made_from: &[Container::Tracks],
-                needs: Needs::Sound,
                 carries: |track| Elementary::carries(track, Codec::Mp3),
                 make: |_, _| Box::new(Elementary::new(Codec::Mp3)),
                 with_titles: Some(Self::IcyMp3),
+                ..Self::Aac.row()
             },
             Self::IcyMp3 => Row {
                 name: "icy-mp3",
@@ -252,17 +245,14 @@ impl Form {
             },
             Self::Opus => Row {
                 name: "opus",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
                 label: "Opus",
                 extension: Some(Extension::Ogg),
                 media_type: "audio/ogg",
                 opening: b"Og",
-                made_from: FRAMED,
                 needs: Needs::Sound,
                 carries: Opus::carries,
                 make: |_, _| Box::new(Opus::default()),
-                with_titles: None,
+                ..USUAL
             },
         }
     }
@@ -354,16 +344,11 @@ impl Form {
 
     /// The lane's key, how its listeners are counted, and how much of the past it keeps.
     pub const fn format(self) -> Format {
-        let Row {
-            name,
-            protocol,
-            retention,
-            ..
-        } = self.row();
+        let Row { name, protocol, .. } = self.row();
         Format {
             name,
             protocol,
-            retention,
+            retention: Retention::Live,
         }
     }
 

@@ -33,7 +33,6 @@ mod segments;
 mod testing;
 mod titles;
 mod ts;
-mod unchained;
 
 pub use elementary::Elementary;
 pub use flv::Flv;
@@ -44,4 +43,3 @@ pub use opus::Opus;
 pub use packed_audio::PackedAudio;
 pub use raw::Raw;
 pub use ts::{SegmentCipher, Ts, TsSegments};
-pub use unchained::Unchained;

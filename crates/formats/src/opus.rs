@@ -95,9 +95,8 @@ impl Opus {
 fn preamble(muxer: &OpusMuxer, number: u32, title: Option<&Title>) -> Arc<Preamble> {
     Arc::new(Preamble {
         bytes: muxer.header(title.map(|title| &title.text[..])).into(),
-        resume_from: 0,
         generation: number,
-        lead: None,
+        ..Preamble::default()
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use container::ogg::Unchainer;
 use fanout::{Entry, Packager, Preamble, Sink};
 use media::{Container, Item, Timestamp};
 
@@ -11,8 +12,12 @@ use media::{Container, Item, Timestamp};
 /// The container header in force is every joiner's preamble. A header that arrives in mid-stream (the next
 /// link of an Ogg chain, the next publisher) also goes into the log, for present listeners; the first one
 /// does not, because no listener can have started before it.
+///
+/// The links of a chain can be [joined](Self::unchained) into one logical stream, for browsers. A header that is not needed
+/// to go on is not in the log then, and begins no generation, so listeners that skip ahead are not sent it either.
 #[derive(Debug)]
 pub struct Raw {
+    unchainer: Option<Unchainer>,
     preamble: Arc<Preamble>,
     /// A listener that skips ahead may leave only where another may start.
     leaves_at_joins: bool,
@@ -24,6 +29,7 @@ impl Raw {
     /// For a source that sends `container`.
     pub fn new(container: Container) -> Self {
         Self {
+            unchainer: None,
             preamble: Arc::default(),
             // A cluster of known length that is left in the middle swallows what follows it.
             leaves_at_joins: container == Container::WebM,
@@ -31,15 +37,27 @@ impl Raw {
         }
     }
 
+    /// For a source of Ogg, each page of which goes where it belongs in one stream.
+    pub fn unchained() -> Self {
+        Self {
+            unchainer: Some(Unchainer::default()),
+            ..Self::new(Container::Ogg)
+        }
+    }
+
     fn header(&mut self, header: &Bytes, sink: &mut Sink<'_>) {
+        let (news, bytes) = match &mut self.unchainer {
+            Some(unchainer) => unchainer.header(header),
+            None => (Some(header.clone()), header.clone()),
+        };
+        let before = self.preamble.generation;
         self.preamble = Arc::new(Preamble {
-            bytes: header.clone(),
-            resume_from: 0,
-            generation: self.preamble.generation.wrapping_add(1),
-            lead: None,
+            bytes,
+            generation: before.wrapping_add(u32::from(news.is_some())),
+            ..Preamble::default()
         });
-        if let Some(at) = self.at {
-            sink.put(header);
+        if let (Some(news), Some(at)) = (news, self.at) {
+            sink.put(&news);
             sink.end_unit(at, Entry::None);
         }
     }
@@ -50,13 +68,20 @@ impl Packager for Raw {
         match item {
             Item::Header(header) => self.header(header, sink),
             Item::Sample(sample) => {
+                let page = match &mut self.unchainer {
+                    Some(unchainer) => match unchainer.page(&sample.data) {
+                        None => return,
+                        page => page,
+                    },
+                    None => None,
+                };
                 let entry = match (sample.keyframe, self.leaves_at_joins) {
                     (true, _) => Entry::Join(Arc::clone(&self.preamble)),
                     (false, true) => Entry::Sealed,
                     (false, false) => Entry::None,
                 };
                 self.at = Some(sample.dts);
-                sink.put(&sample.data);
+                sink.put(page.as_ref().unwrap_or(&sample.data));
                 sink.end_unit(sample.dts, entry);
             }
             Item::Epoch

@@ -45,23 +45,15 @@ impl Collected<'_> {
     /// When the first of its pictures, or without any of its sound, is presented; of nothing, when it begins.
     pub fn presented_at(&self) -> MediaTime {
         let (pictures, sounds) = self.fragment.pieces();
-        if let Some((at, _)) = self
-            .fragment
-            .pictures()
-            .filter(|_| self.fragment.is_empty())
-        {
-            return MediaTime {
-                count: at,
-                timescale: PICTURE_TIMESCALE,
-            };
-        }
-        let (pieces, timescale) = if pictures.is_empty() {
-            (sounds, self.sound_rate)
-        } else {
-            (pictures, PICTURE_TIMESCALE)
+        let nothing = self.fragment.pictures().filter(|_| sounds.is_empty());
+        let (pieces, timescale) = match pictures.is_empty() && nothing.is_none() {
+            true => (sounds, self.sound_rate),
+            false => (pictures, PICTURE_TIMESCALE),
         };
+        let first = pieces.iter().map(presented).min();
+        let begin = nothing.map_or(0, |(at, _)| at);
         MediaTime {
-            count: pieces.iter().map(presented).min().unwrap_or(0),
+            count: first.unwrap_or(begin),
             timescale,
         }
     }

@@ -39,7 +39,7 @@ pub use self::packets::OpusPackets;
 pub use self::page::PAGE_BYTES_MAX;
 use self::page::{Front, Page};
 pub use self::retitle::Retitler;
-pub use self::unchain::{Change, Unchainer};
+pub use self::unchain::Unchainer;
 
 /// The most header pages that a chain link may have. Cover art sits in the comments and is what
 /// makes them large.

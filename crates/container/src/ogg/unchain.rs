@@ -25,15 +25,6 @@ pub struct Unchainer {
     open: Option<Open>,
 }
 
-/// What a header means for the listeners that are there.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Change {
-    /// They go on.
-    Same,
-    /// They are sent this.
-    New(Vec<u8>),
-}
-
 /// The logical stream that is open.
 #[derive(Debug)]
 struct Open {
@@ -48,8 +39,9 @@ struct Open {
 }
 
 impl Unchainer {
-    /// The source's next link has this header. Returns what that means, and the header for listeners that join.
-    pub fn header(&mut self, header: &Bytes) -> (Change, Bytes) {
+    /// The source's next link has this header. Returns what the listeners that are there are sent, unless they go on,
+    /// and the header for listeners that join.
+    pub fn header(&mut self, header: &Bytes) -> (Option<Bytes>, Bytes) {
         let headers = Headers::of(header);
         let counter = |headers: &Headers| Counter::of(headers.mapping, &headers.packets);
         let counted = headers.and_then(|headers| Some((counter(&headers)?, headers)));
@@ -60,7 +52,7 @@ impl Unchainer {
             open.headers = headers.clone();
             open.counter.open = None;
             open.is_splice = true;
-            return (Change::Same, pages);
+            return (None, pages);
         }
         let before = self.open.take();
         let mut end = Vec::new();
@@ -87,7 +79,7 @@ impl Unchainer {
             }
         };
         end.extend_from_slice(&pages);
-        (Change::New(end), pages)
+        (Some(end.into()), pages)
     }
 
     /// Takes a page that follows the header, and returns it as it is here; `None` if it is left out.

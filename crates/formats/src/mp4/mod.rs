@@ -187,10 +187,7 @@ fn end_unit(
     unit: Unit,
     join: Option<Arc<Preamble>>,
 ) {
-    let entry = match (unit.content, join) {
-        (Content::Fragment, Some(preamble)) => Entry::Join(preamble),
-        (Content::Init | Content::Fragment, _) => Entry::None,
-    };
+    let entry = join.map_or(Entry::None, Entry::Join);
     match (unit.content, segmenter) {
         (Content::Fragment, Some(segmenter)) => {
             let starts = segmenter.part(unit.at, unit.begins_epoch, sink.epoch());
@@ -208,9 +205,8 @@ fn end_unit(
 fn preamble(init: &Init) -> Arc<Preamble> {
     Arc::new(Preamble {
         bytes: init.bytes.clone(),
-        resume_from: 0,
         generation: init.generation,
-        lead: None,
+        ..Preamble::default()
     })
 }
 

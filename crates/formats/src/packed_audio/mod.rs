@@ -14,12 +14,12 @@
 
 use std::sync::Arc;
 
-use container::adts;
 use container::fmp4::{self, Collected, Turn};
 use container::id3::{self, Tag};
 use fanout::{Format, Packager, Protocol, Segmentation, Sink};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
+use crate::elementary::Framer;
 use crate::events::Events;
 use crate::segmenter;
 use crate::segments::{PartWriter, Segments};
@@ -33,7 +33,7 @@ const BYTES_PER_SECOND: i64 = 250_000;
 pub struct PackedAudio {
     segments: Segments<FrameWriter>,
     /// The track that is heard.
-    heard: Option<(TrackId, FrameKind)>,
+    heard: Option<(TrackId, Framer)>,
 }
 
 impl PackedAudio {
@@ -57,7 +57,7 @@ impl PackedAudio {
 
     /// Whether segments can carry `track`.
     pub fn carries(track: &Track) -> bool {
-        FrameKind::of(track).is_some()
+        framer(track).is_some()
     }
 
     /// A track appeared, or changed. One that changes into what cannot be carried falls silent, and another may
@@ -66,8 +66,8 @@ impl PackedAudio {
         if self.heard.as_ref().is_some_and(|(id, _)| *id != track.id) {
             return;
         }
-        let kind = FrameKind::of(track);
-        match kind {
+        let framer = framer(track);
+        match framer {
             Some(_) => {
                 let track = Track {
                     // Its samples are collected with their headers.
@@ -78,18 +78,15 @@ impl PackedAudio {
             }
             None => self.segments.refuse(track, sink),
         }
-        self.heard = kind.map(|kind| (track.id, kind));
+        self.heard = framer.map(|framer| (track.id, framer));
     }
 
     fn frame(&self, sample: &Sample) -> Option<Sample> {
-        let (_, kind) = self.heard.as_ref().filter(|(id, _)| *id == sample.track)?;
-        let data = match kind {
-            _ if sample.data.is_empty() => return None,
-            FrameKind::Framed => sample.data.clone(),
-            FrameKind::Aac(writer) => {
-                let header = writer.header(sample.data.len())?;
-                [&header[..], &sample.data].concat().into()
-            }
+        let heard = self.heard.as_ref().filter(|_| !sample.data.is_empty());
+        let (_, framer) = heard.filter(|(id, _)| *id == sample.track)?;
+        let data = match framer.frame(sample)?.header() {
+            [] => sample.data.clone(),
+            header => [header, &sample.data].concat().into(),
         };
         Some(Sample {
             data,
@@ -132,29 +129,9 @@ impl Packager for PackedAudio {
     }
 }
 
-/// What turns a track's samples into frames.
-#[derive(Debug)]
-enum FrameKind {
-    /// They are frames.
-    Framed,
-    /// Bare AAC, with a header before each.
-    Aac(adts::Writer),
-}
-
-impl FrameKind {
-    fn of(track: &Track) -> Option<Self> {
-        if !fmp4::can_mux(track) {
-            return None;
-        }
-        match (track.kind, track.codec, track.framing) {
-            (Kind::Audio, Codec::Mp3, Framing::Bare | Framing::SelfFramed)
-            | (Kind::Audio, Codec::Aac, Framing::SelfFramed) => Some(Self::Framed),
-            (Kind::Audio, Codec::Aac, Framing::Bare) => {
-                adts::Writer::new(&track.config).map(Self::Aac)
-            }
-            _ => None,
-        }
-    }
+/// For a track that segments can carry.
+fn framer(track: &Track) -> Option<Framer> {
+    Framer::of(track).filter(|_| fmp4::can_mux(track))
 }
 
 /// Writes the frames of parts, and the tags before them.

@@ -144,9 +144,8 @@ impl<L: Log> flv::Sink for Messages<'_, L> {
         });
         Arc::new(Preamble {
             bytes: bytes.into(),
-            resume_from: 0,
             generation: opening.generation(),
-            lead: None,
+            ..Preamble::default()
         })
     }
 
