@@ -43,6 +43,13 @@ pub(crate) struct Listen {
     pub(crate) listeners: u64,
     #[command(flatten)]
     pub(crate) course: Course,
+    #[command(flatten)]
+    pub(crate) listening: Listening,
+}
+
+/// How listeners behave.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Listening {
     /// Asks for titles within the sound, as radio players do.
     #[arg(long)]
     pub(crate) icy: bool,
@@ -56,8 +63,8 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "R/s", value_parser = quantity::rate)]
     pub(crate) churn: Option<f64>,
     /// How many listeners are checked frame by frame.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) check: u64,
+    #[arg(long = "check", value_name = "N", default_value_t = 10)]
+    pub(crate) checked: u64,
     /// Streams to spread the listeners over: `{n}` in the address, from 0 on.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) streams: u64,
@@ -67,6 +74,13 @@ pub(crate) struct Listen {
     pub(crate) queries: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) playing: Playing,
+}
+
+impl Listening {
+    /// The number of the stream that member `number` listens to.
+    pub(crate) fn stream(&self, number: u64) -> u64 {
+        number % self.streams.max(1)
+    }
 }
 
 /// How players over HLS behave.
@@ -165,8 +179,9 @@ mod tests {
             (listen.listeners, listen.course.ramp),
             (5_000, Some(1_000.0))
         );
-        assert_eq!((listen.stalled, listen.churn), (0.05, Some(10.0)));
-        assert_eq!(listen.slow.map(|slow| slow.bit_rate), Some(12_000));
+        let listening = listen.listening;
+        assert_eq!((listening.stalled, listening.churn), (0.05, Some(10.0)));
+        assert_eq!(listening.slow.map(|slow| slow.bit_rate), Some(12_000));
         assert_eq!(
             (&listen.course.pid[..], listen.course.json),
             (&[7][..], true)

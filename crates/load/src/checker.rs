@@ -152,6 +152,7 @@ mod tests {
 
     use super::*;
     use crate::publish::synthetic::{Audio, Sound};
+    use crate::stamp::Stamp;
 
     const RATE: u64 = 128_000;
 
@@ -159,7 +160,12 @@ mod tests {
         let sound = Sound::new(Audio::Mp3, RATE).expect("MP3 has that rate");
         let mut out = Vec::new();
         for number in numbers {
-            sound.write_frame(1, *number, 50, &mut out);
+            let stamp = Stamp {
+                source: 1,
+                number: *number,
+                sent: 50,
+            };
+            sound.write_frame(stamp, &mut out);
         }
         out
     }

@@ -1,6 +1,7 @@
 //! Which listeners leave, to be replaced by new ones.
 
-use crate::plan::{Listening, Plan};
+use crate::args::Listening;
+use crate::plan::Plan;
 
 /// Listeners looked at to find one that may leave.
 const TRIES: usize = 16;
@@ -19,7 +20,7 @@ pub(crate) struct Churn {
 impl Churn {
     pub(crate) fn new(plan: &Plan, listening: &Listening) -> Self {
         Self {
-            rate: listening.churn,
+            rate: listening.churn.unwrap_or(0.0),
             processes: plan.processes as f64,
             since: plan.timeline().ramp_end,
             random: plan.begin_at | 1,

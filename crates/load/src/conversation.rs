@@ -59,7 +59,7 @@ impl ClientConversation {
         let output = handshake.generate_outbound_p0_and_p1().map_err(broken)?;
         let mut config = ClientSessionConfig::new();
         config.flash_version = "carillon-load".to_owned();
-        config.tc_url = Some(format!("rtmp://{}/{app}", target.authority()));
+        config.tc_url = Some(format!("rtmp://{}/{app}", target.authority));
         let (session, results) = ClientSession::new(config).map_err(broken)?;
         let mut conversation = Self {
             wish,

@@ -13,7 +13,7 @@ use crate::plan::{Plan, Work};
 use crate::report::{Frame, Machine, Report};
 use crate::sums::Sum;
 use crate::tally::{Progress, Tally};
-use crate::watch::{self, Look, Usage};
+use crate::watch::{self, Look};
 use crate::worker::{self, Word};
 
 /// Descriptors of a process beside those of its members.
@@ -109,13 +109,9 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
         },
         requested: plan.members,
         seconds,
-        server: usage(pids, &before, &first, &last, seconds),
+        server: (!pids.is_empty()).then(|| first.until(&last, seconds, &before)),
     };
     Ok(Report::new(frame, &tally))
-}
-
-fn usage(pids: &[u32], before: &Look, first: &Look, last: &Look, seconds: f64) -> Option<Usage> {
-    (!pids.is_empty()).then(|| first.until(last, seconds, before))
 }
 
 /// The workers, and what they have reported.
@@ -164,7 +160,7 @@ impl Crew {
 
     /// Reads the workers' lines until `end`, or until all have reported everything.
     fn hear_until(&mut self, end: Instant) -> Result<(), LoadError> {
-        while self.tallies.len() < self.children.len() {
+        while !self.is_over() {
             let left = end.saturating_duration_since(Instant::now());
             match self.words.recv_timeout(left) {
                 Ok((process, Some(Word::Progress(progress)))) => {

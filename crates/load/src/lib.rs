@@ -40,7 +40,6 @@ mod muster;
 mod plan;
 mod publish;
 mod quantity;
-mod ramp;
 mod reading;
 mod reception;
 mod report;
@@ -60,7 +59,7 @@ use std::io::Write;
 pub use crate::args::Arguments;
 use crate::args::{Command, Course, Listen, Playing, Publish};
 pub use crate::coordinator::LoadError;
-use crate::plan::{Listening, Plan, Source, Work};
+use crate::plan::{Plan, Source, Work};
 pub use crate::publish::recording::FileError;
 use crate::publish::recording::Recording;
 pub use crate::publish::synthetic::RateError;
@@ -122,31 +121,26 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
 }
 
 fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
-    match listen.url.protocol() {
-        Protocol::Icecast => {
-            return Err(Error::Use(
-                "listen to an Icecast mount by its http:// address",
-            ));
+    let Listen {
+        url,
+        listeners,
+        course,
+        listening,
+    } = listen;
+    let takes_less = listening.icy || listening.stalled > 0.0 || listening.slow.is_some();
+    match url.protocol {
+        Protocol::Icecast => return misuse("listen to an Icecast mount by its http:// address"),
+        Protocol::Whip => return misuse("listen over WebRTC by a whep+http:// address"),
+        Protocol::Whep | Protocol::Srtp if takes_less => {
+            return misuse("viewers over WebRTC take everything: no --icy, --stalled, --slow");
         }
-        Protocol::Whip => {
-            return Err(Error::Use("listen over WebRTC by a whep+http:// address"));
+        Protocol::Hls if takes_less => {
+            return misuse("players over HLS take whole answers: no --icy, --stalled, --slow");
         }
-        Protocol::Whep | Protocol::Srtp
-            if listen.icy || listen.stalled > 0.0 || listen.slow.is_some() =>
-        {
-            return Err(Error::Use(
-                "viewers over WebRTC take everything: no --icy, --stalled, --slow",
-            ));
-        }
-        Protocol::Hls if listen.icy || listen.stalled > 0.0 || listen.slow.is_some() => {
-            return Err(Error::Use(
-                "players over HLS take whole answers: no --icy, --stalled, --slow",
-            ));
-        }
-        Protocol::Websocket if listen.icy => {
-            return Err(Error::Use(
+        Protocol::Websocket if listening.icy => {
+            return misuse(
                 "titles come between the sound of an http:// address: no --icy over WebSocket",
-            ));
+            );
         }
         Protocol::Http
         | Protocol::Websocket
@@ -155,49 +149,32 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         | Protocol::Srtp
         | Protocol::Hls => {}
     }
-    if listen.url.protocol() != Protocol::Hls && listen.playing != Playing::default() {
-        return Err(Error::Use(
-            "--whole-segments, --hints and --paced are for hls+http:// addresses",
-        ));
+    if url.protocol != Protocol::Hls && listening.playing != Playing::default() {
+        return misuse("--whole-segments, --hints and --paced are for hls+http:// addresses");
     }
-    if listen.streams > 1 && !listen.url.is_numbered() {
-        return Err(Error::Use(
-            "several streams need `{n}` in the address, for their number",
-        ));
+    if listening.streams > 1 && !url.is_numbered() {
+        return misuse("several streams need `{n}` in the address, for their number");
     }
-    if listen.queries.is_some() && listen.url.protocol() != Protocol::Http {
-        return Err(Error::Use("--queries is for http:// addresses"));
+    if listening.queries.is_some() && url.protocol != Protocol::Http {
+        return misuse("--queries is for http:// addresses");
     }
-    let listening = Listening {
-        icy: listen.icy,
-        stalled: listen.stalled,
-        slow: listen.slow.unwrap_or_default(),
-        churn: listen.churn.unwrap_or(0.0),
-        checked: listen.check,
-        queries: listen.queries,
-        playing: listen.playing,
-    };
-    let members = listen.listeners;
-    let mut plan = plan(listen.url, members, &listen.course, Work::Listen(listening))?;
-    plan.streams = listen.streams.max(1);
-    Ok((plan, listen.course))
+    let plan = plan(url, listeners, &course, Work::Listen(listening))?;
+    Ok((plan, course))
 }
 
 fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
-    let protocol = publish.url.protocol();
+    let protocol = publish.url.protocol;
     let is_known = matches!(
         protocol,
         Protocol::Rtmp | Protocol::Icecast | Protocol::Whip
     );
-    if !is_known || publish.url.is_secure() {
-        return Err(Error::Use(
+    if !is_known || publish.url.is_secure {
+        return misuse(
             "publish to icecast://source:KEY@host:port/mount, rtmp://… or whip+http://KEY@host:port/…",
-        ));
+        );
     }
     if publish.publishers > 1 && !publish.url.is_numbered() {
-        return Err(Error::Use(
-            "several publishers need `{n}` in the address, for their number",
-        ));
+        return misuse("several publishers need `{n}` in the address, for their number");
     }
     let source = match publish.file {
         Some(path) => {
@@ -213,15 +190,11 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
             };
             let audio = publish.audio.unwrap_or(usual);
             if publish.video_rate.is_some() && protocol == Protocol::Icecast {
-                return Err(Error::Use(
-                    "synthetic pictures go over RTMP and WebRTC only",
-                ));
+                return misuse("synthetic pictures go over RTMP and WebRTC only");
             }
             if (protocol == Protocol::Whip) != (audio == Audio::Opus) && protocol != Protocol::Rtmp
             {
-                return Err(Error::Use(
-                    "synthetic sound is Opus over WebRTC, MP3 or AAC towards Icecast",
-                ));
+                return misuse("synthetic sound is Opus over WebRTC, MP3 or AAC towards Icecast");
             }
             let sound = Sound::new(audio, publish.audio_rate)?;
             let interval = publish.keyframe_interval;
@@ -235,17 +208,20 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
     Ok((plan, publish.course))
 }
 
+fn misuse<T>(words: &'static str) -> Result<T, Error> {
+    Err(Error::Use(words))
+}
+
 fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Plan, Error> {
-    let target_protocol = target.protocol();
+    let protocol = target.protocol;
     Ok(Plan {
         target,
         via: course.via,
-        streams: 1,
         process: 0,
-        processes: coordinator::processes(members, descriptors(target_protocol), course.processes)?,
+        processes: coordinator::processes(members, descriptors(protocol), course.processes)?,
         begin_at: 0,
         members,
-        ramp: course.ramp.unwrap_or_else(|| usual_ramp(target_protocol)),
+        ramp: course.ramp.unwrap_or_else(|| usual_ramp(protocol)),
         settle: course.settle,
         window: course.duration,
         work,

@@ -6,47 +6,37 @@ use crate::clock::{Clock, nanoseconds};
 use crate::plan::Plan;
 
 /// See the module's description.
-#[derive(Debug)]
-pub(crate) struct Muster<'a> {
-    plan: &'a Plan,
-    clock: Clock,
+#[derive(Debug, Default)]
+pub(crate) struct Muster {
     begun: u64,
 }
 
-impl<'a> Muster<'a> {
-    pub(crate) fn new(plan: &'a Plan, clock: Clock) -> Self {
-        Self {
-            plan,
-            clock,
-            begun: 0,
-        }
-    }
-
-    /// The number of a member that is to begin by `now`, which counts as begun from here on.
-    pub(crate) fn next(&mut self, now: u64) -> Option<u64> {
-        if self.clock.until_begin() > 0 {
+impl Muster {
+    /// The number of a member that is to begin by now, which counts as begun from here on.
+    pub(crate) fn next(&mut self, plan: &Plan, clock: Clock) -> Option<u64> {
+        if clock.until_begin() > 0 {
             return None;
         }
-        let due = self.plan.ramp().due(Duration::from_nanos(now));
-        if self.begun >= self.plan.own_share(due) {
+        let due = plan.due(Duration::from_nanos(clock.now()));
+        if self.begun >= plan.own_share(due) {
             return None;
         }
-        let number = self.plan.global(self.begun);
+        let number = plan.global(self.begun);
         self.begun += 1;
         Some(number)
     }
 
     /// When the next member is due; the end of time when all have begun.
-    pub(crate) fn next_at(&self) -> u64 {
-        if self.is_complete() {
+    pub(crate) fn next_at(&self, plan: &Plan, clock: Clock) -> u64 {
+        if self.is_complete(plan) {
             return u64::MAX;
         }
-        let at = self.plan.ramp().at(self.plan.global(self.begun));
-        nanoseconds(at) + self.clock.until_begin()
+        let at = plan.begins(plan.global(self.begun));
+        nanoseconds(at) + clock.until_begin()
     }
 
     /// Whether all have begun; they may be gone again.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.begun == self.plan.own_share(self.plan.members)
+    pub(crate) fn is_complete(&self, plan: &Plan) -> bool {
+        self.begun == plan.own_share(plan.members)
     }
 }

@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::args::Playing;
+use crate::args::Listening;
 use crate::clock::nanoseconds;
 use crate::publish::synthetic::Program;
-use crate::quantity::Slow;
-use crate::ramp::Ramp;
 use crate::target::Target;
 
 /// One process's part of a load.
@@ -19,8 +17,6 @@ pub(crate) struct Plan {
     pub(crate) target: Target,
     /// Where to send WebRTC's datagrams, instead of to the address in the answer.
     pub(crate) via: Option<SocketAddr>,
-    /// Streams that members are spread over.
-    pub(crate) streams: u64,
     /// This process among all.
     pub(crate) process: u64,
     pub(crate) processes: u64,
@@ -44,23 +40,6 @@ pub(crate) enum Work {
     Publish(Source),
 }
 
-/// How listeners behave.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Listening {
-    /// Asks for titles within the sound.
-    pub(crate) icy: bool,
-    /// The share that stops reading once media arrives.
-    pub(crate) stalled: f64,
-    pub(crate) slow: Slow,
-    /// Listeners that leave per second, of all processes, each replaced by a new one.
-    pub(crate) churn: f64,
-    /// Listeners whose every frame is checked.
-    pub(crate) checked: u64,
-    /// A file of queries, one for each listener.
-    pub(crate) queries: Option<PathBuf>,
-    pub(crate) playing: Playing,
-}
-
 /// What publishers send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Source {
@@ -77,12 +56,20 @@ pub(crate) struct Timeline {
 }
 
 impl Plan {
-    pub(crate) fn ramp(&self) -> Ramp {
-        Ramp::new(self.members, self.ramp)
+    /// How many members have begun `elapsed` after the first one.
+    pub(crate) fn due(&self, elapsed: Duration) -> u64 {
+        // Saturating: a rate without a limit is an infinite product.
+        let begun = (elapsed.as_secs_f64() * self.ramp) as u64;
+        begun.saturating_add(1).min(self.members)
+    }
+
+    /// When member `number`, counted from 0, begins after the first one.
+    pub(crate) fn begins(&self, number: u64) -> Duration {
+        Duration::try_from_secs_f64(number as f64 / self.ramp).unwrap_or(Duration::MAX)
     }
 
     pub(crate) fn timeline(&self) -> Timeline {
-        let ramp_end = self.ramp().length();
+        let ramp_end = self.begins(self.members.saturating_sub(1));
         let window_begin = ramp_end + self.settle;
         Timeline {
             ramp_end: nanoseconds(ramp_end),
@@ -116,7 +103,6 @@ mod tests {
         Plan {
             target: "http://127.0.0.1:1/x".parse().expect("an address"),
             via: None,
-            streams: 1,
             process,
             processes,
             begin_at: 0,
@@ -140,6 +126,31 @@ mod tests {
                 assert_eq!(members, (0..all).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn beginnings_are_even() {
+        let five = Plan {
+            members: 5,
+            ..plan(0, 1)
+        };
+        let due = |millis| five.due(Duration::from_millis(millis));
+        assert_eq!(
+            [0, 99, 101, 299, 301, 401, 9_000].map(due),
+            [1, 1, 2, 3, 4, 5, 5]
+        );
+        assert_eq!(five.timeline().ramp_end, 400_000_000);
+        assert_eq!(five.begins(2), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn no_members_are_no_ramp() {
+        let none = Plan {
+            members: 0,
+            ..plan(0, 1)
+        };
+        assert_eq!(none.due(Duration::from_secs(1)), 0);
+        assert_eq!(none.timeline().ramp_end, 0);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 pub(crate) struct Reception {
     /// When it connected, time of the load.
     pub(crate) began: u64,
+    /// The first media has come, or the permission to send some.
+    pub(crate) has_media: bool,
     /// When bytes last arrived, or the first media.
-    pub(crate) last: u64,
+    last: u64,
     /// The longest wait, since the window began if it has.
     longest: u64,
     /// The longest wait before that.
@@ -25,6 +27,7 @@ impl Reception {
     pub(crate) fn new(began: u64) -> Self {
         Self {
             began,
+            has_media: false,
             last: began,
             longest: 0,
             longest_before: 0,
@@ -37,6 +40,7 @@ impl Reception {
 
     /// The first media arrived. The wait for it is no gap.
     pub(crate) fn begin(&mut self, bytes: usize, now: u64) {
+        self.has_media = true;
         self.last = now;
         self.bytes = bytes as u64;
     }

@@ -138,42 +138,6 @@ impl Sum for Reasons {
 }
 
 impl Tally {
-    /// `bytes` of media were moved.
-    pub(crate) fn enter_bytes(&mut self, bytes: usize, in_window: bool) {
-        self.bytes += bytes as u64;
-        if in_window {
-            self.window_bytes += bytes as u64;
-        }
-    }
-
-    /// A member that connected at `began` has joined.
-    pub(crate) fn enter_join(&mut self, began: u64, now: u64) {
-        self.members.joined += 1;
-        self.join.record(now.saturating_sub(began));
-    }
-
-    /// A listener's longest waits: overall, and of those that reached into the window, if it has begun.
-    pub(crate) fn enter_gap(&mut self, (longest, lately): (u64, u64), in_window: bool) {
-        self.gap.record(longest);
-        if in_window {
-            self.window_gap.record(lately);
-        }
-    }
-
-    /// A viewer's longest wait for a picture, if the window has begun and a picture arrived.
-    pub(crate) fn enter_picture_gap(&mut self, longest: Option<u64>, in_window: bool) {
-        if let Some(longest) = longest.filter(|_| in_window) {
-            self.picture_gap.record(longest);
-        }
-    }
-
-    /// How long a listener waited for what has just arrived.
-    pub(crate) fn enter_wait(&mut self, wait: u64, in_window: bool) {
-        if in_window {
-            self.waits.record(wait);
-        }
-    }
-
     pub(crate) fn progress(&self) -> Progress {
         Progress {
             begun: self.members.begun,

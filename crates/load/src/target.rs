@@ -13,18 +13,18 @@ const NUMBER: &str = "{n}";
 /// Where to listen or to publish.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
-    protocol: Protocol,
+    pub(crate) protocol: Protocol,
     /// Within TLS.
-    is_secure: bool,
-    /// Without a port.
-    host: String,
+    pub(crate) is_secure: bool,
+    /// The server's name, or its address; without a port.
+    pub(crate) host: String,
     /// `host` or `host:port`.
-    authority: String,
-    addr: SocketAddr,
+    pub(crate) authority: String,
+    pub(crate) addr: SocketAddr,
     /// Without the first slash; with the query.
     path: String,
     /// Icecast's user and password; WebRTC's bearer token.
-    credentials: String,
+    pub(crate) credentials: String,
 }
 
 /// The protocol that is spoken.
@@ -94,32 +94,6 @@ pub(crate) enum TargetError {
 }
 
 impl Target {
-    pub(crate) fn protocol(&self) -> Protocol {
-        self.protocol
-    }
-
-    /// Whether it is spoken within TLS.
-    pub(crate) fn is_secure(&self) -> bool {
-        self.is_secure
-    }
-
-    /// The server's name, or its address.
-    pub(crate) fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub(crate) fn addr(&self) -> SocketAddr {
-        self.addr
-    }
-
-    pub(crate) fn authority(&self) -> &str {
-        &self.authority
-    }
-
-    pub(crate) fn credentials(&self) -> &str {
-        &self.credentials
-    }
-
     /// Whether it names one stream for each number.
     pub(crate) fn is_numbered(&self) -> bool {
         self.path.contains(NUMBER)
@@ -228,42 +202,39 @@ mod tests {
     fn addresses_are_taken_apart() {
         let http = parse("http://127.0.0.1:8000/live/show.flv?a=b");
         assert_eq!(
-            http.addr(),
+            http.addr,
             "127.0.0.1:8000".parse::<SocketAddr>().expect("an address")
         );
         assert_eq!(http.path(0), "live/show.flv?a=b");
         let rtmp = parse("rtmp://127.0.0.1/live/room/show{n}?key=a/b");
-        assert_eq!(rtmp.addr().port(), 1935);
+        assert_eq!(rtmp.addr.port(), 1935);
         assert!(rtmp.is_numbered());
         let names = ("live/room".to_owned(), "show7?key=a/b".to_owned());
         assert_eq!(rtmp.app_and_name(7), names);
         let icecast = parse("icecast://source:p@ss@[::1]:9000/radio.mp3");
-        assert_eq!(icecast.credentials(), "source:p@ss");
+        assert_eq!(icecast.credentials, "source:p@ss");
         let encoded = parse("icecast://source:p%3Fss@127.0.0.1/radio.mp3");
-        assert_eq!(encoded.credentials(), "source:p?ss");
+        assert_eq!(encoded.credentials, "source:p?ss");
         assert_eq!(
-            icecast.addr(),
+            icecast.addr,
             "[::1]:9000".parse::<SocketAddr>().expect("an address")
         );
-        assert_eq!(parse("http://[::1]/x").addr().port(), 80);
+        assert_eq!(parse("http://[::1]/x").addr.port(), 80);
         let whip = parse("whip+http://key@127.0.0.1:8000/live/show{n}/whip");
-        assert_eq!(whip.protocol(), Protocol::Whip);
-        assert_eq!(whip.credentials(), "key");
+        assert_eq!(whip.protocol, Protocol::Whip);
+        assert_eq!(whip.credentials, "key");
         assert_eq!(whip.path(2), "live/show2/whip");
         let secure = parse("https://127.0.0.1/radio.mp3");
-        assert_eq!(
-            (secure.protocol(), secure.is_secure()),
-            (Protocol::Http, true)
-        );
+        assert_eq!((secure.protocol, secure.is_secure), (Protocol::Http, true));
         let messages = parse("wss://127.0.0.1/live/show.flv");
         assert_eq!(
-            (messages.protocol(), messages.is_secure()),
+            (messages.protocol, messages.is_secure),
             (Protocol::Websocket, true)
         );
-        assert_eq!((secure.host(), secure.addr().port()), ("127.0.0.1", 443));
+        assert_eq!((&secure.host[..], secure.addr.port()), ("127.0.0.1", 443));
         assert_eq!(secure.to_string(), "https://127.0.0.1/radio.mp3");
         let hls = parse("hls+http://127.0.0.1:8000/live/show{n}/index.m3u8");
-        assert_eq!(hls.protocol(), Protocol::Hls);
+        assert_eq!(hls.protocol, Protocol::Hls);
         assert_eq!(hls.path(2), "live/show2/index.m3u8");
     }
 

@@ -41,7 +41,7 @@ impl Secured {
         target: &Target,
         words: &[u8],
     ) -> io::Result<Self> {
-        let name = ServerName::try_from(target.host().to_owned()).map_err(io::Error::other)?;
+        let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
         let connection = ClientConnection::new(Arc::clone(config), name);
         let mut secured = Self(connection.map_err(io::Error::other)?);
         secured.say(words)?;

@@ -8,10 +8,15 @@ use rustix::process::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::args::Listening;
+use crate::group::Group;
+use crate::hls::audience::Players;
+use crate::listen::Listeners;
 use crate::plan::{Plan, Work};
+use crate::publish::Publishers;
+use crate::rtc;
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
-use crate::{hls, listen, publish, rtc};
 
 /// A line of a process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,19 +42,33 @@ pub(crate) fn run() -> io::Result<()> {
             failed = Err(error);
         }
     };
-    let tally = match &plan.work {
-        Work::Listen(listening) => match plan.target.protocol() {
-            Protocol::Whep | Protocol::Srtp => rtc::audience::run(&plan, listening, &mut progress)?,
-            Protocol::Hls => hls::audience::run(&plan, listening, &mut progress)?,
-            _ => listen::run(&plan, listening, &mut progress)?,
-        },
-        Work::Publish(source) if plan.target.protocol() == Protocol::Whip => {
-            rtc::publishers::run(&plan, source, &mut progress)?
-        }
-        Work::Publish(source) => publish::run(&plan, source, &mut progress)?,
-    };
+    let tally = carry_out(&plan, &mut progress)?;
     failed?;
     tell(&Word::Done(Box::new(tally)))
+}
+
+/// Runs this process's members to the end of the plan.
+pub(crate) fn carry_out(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> io::Result<Tally> {
+    // Publishers listen to nothing.
+    let nothing = Listening::default();
+    match (&plan.work, plan.target.protocol) {
+        (Work::Listen(listening), Protocol::Whep | Protocol::Srtp) => {
+            Group::new(plan, listening, rtc::audience::Viewers::new()?)?.run(progress)
+        }
+        (Work::Listen(listening), Protocol::Hls) => {
+            Group::new(plan, listening, Players::new(plan))?.run(progress)
+        }
+        (Work::Listen(listening), _) => {
+            Group::new(plan, listening, Listeners::new(plan, listening)?)?.run(progress)
+        }
+        (Work::Publish(source), Protocol::Whip) => {
+            let publishers = rtc::publishers::Publishers::new(source)?;
+            Group::new(plan, &nothing, publishers)?.run(progress)
+        }
+        (Work::Publish(source), protocol) => {
+            Group::new(plan, &nothing, Publishers::new(source, protocol)?)?.run(progress)
+        }
+    }
 }
 
 /// As many descriptors as the system grants; returns how many.

@@ -19,7 +19,7 @@ pub(super) fn judge(old: Option<&Playlist>, new: &Playlist, is_deep: bool, recor
             (Some(known), Some(position)) => *position >= known,
         };
         if is_new {
-            record.enter_flaw(*flaw);
+            record.violations.count(flaw);
         }
     }
     let Some(old) = old else {
@@ -43,7 +43,7 @@ pub(super) fn judge(old: Option<&Playlist>, new: &Playlist, is_deep: bool, recor
         ),
     ] {
         if is_broken {
-            record.enter_flaw(flaw);
+            record.violations.count(&flaw);
         }
     }
 }

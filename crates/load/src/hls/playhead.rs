@@ -50,7 +50,7 @@ impl Playhead {
         match self.state {
             State::Filling if is_enough => self.play(now),
             State::Stalled if is_enough => {
-                record.enter_stall(now.saturating_sub(self.since));
+                record.stall.record(now.saturating_sub(self.since));
                 self.play(now);
             }
             _ => {}
@@ -75,7 +75,7 @@ impl Playhead {
     pub(super) fn finish(&mut self, now: u64, record: &mut Record) {
         self.settle(now);
         if self.state == State::Stalled {
-            record.enter_stall(now.saturating_sub(self.since));
+            record.stall.record(now.saturating_sub(self.since));
         }
         self.state = State::Done;
     }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::flaw::Flaw;
 use crate::histogram::Histogram;
 use crate::sums::sums;
 use crate::tally::Reasons;
@@ -62,15 +61,5 @@ sums! {
         /// From the sending of the first synthetic frame after a part, which completes it, to the part's last byte, in
         /// the window.
         pub(crate) served: Histogram,
-    }
-}
-
-impl Record {
-    pub(super) fn enter_flaw(&mut self, flaw: Flaw) {
-        self.violations.count(&flaw);
-    }
-
-    pub(super) fn enter_stall(&mut self, length: u64) {
-        self.stall.record(length);
     }
 }

@@ -111,8 +111,8 @@ mod tests {
             record.counts.jumps,
         ) = (7, 30, 2);
         record.refused.count(&"part: status 404");
-        record.enter_flaw(Flaw::Unheld);
-        record.enter_stall(40_000_000);
+        record.violations.count(&Flaw::Unheld);
+        record.stall.record(40_000_000);
         record.delay.record(90_000_000);
         let mut text = String::new();
         Hls::of(&record).write(&mut text).expect("a string");

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::audience;
 use super::flaw::Flaw;
 use super::testing::{Manners, Server};
-use crate::args::Playing;
+use crate::args::{Listening, Playing};
 use crate::clock;
-use crate::plan::{Listening, Plan, Work};
+use crate::plan::{Plan, Work};
 use crate::tally::Tally;
+use crate::worker::carry_out;
 
 const PLAYERS: u64 = 6;
 const CHECKED: u64 = 3;
@@ -29,7 +29,6 @@ fn listen(path: &str, manners: Manners, listening: &Listening) -> Tally {
     let plan = Plan {
         target: url.parse().expect("an address"),
         via: None,
-        streams: 1,
         process: 0,
         processes: 1,
         begin_at: clock::wall(),
@@ -39,7 +38,7 @@ fn listen(path: &str, manners: Manners, listening: &Listening) -> Tally {
         window: Duration::from_millis(2_000),
         work: Work::Listen(listening.clone()),
     };
-    let tally = audience::run(&plan, listening, &mut |_| {}).expect("it runs");
+    let tally = carry_out(&plan, &mut |_| {}).expect("it runs");
     server.stop();
     tally
 }
@@ -167,7 +166,7 @@ fn a_connection_that_was_closed_is_made_again() {
 #[test]
 fn players_come_and_go() {
     let listening = Listening {
-        churn: 10.0,
+        churn: Some(10.0),
         ..Listening::default()
     };
     let tally = listen("show/index.m3u8", Manners::default(), &listening);

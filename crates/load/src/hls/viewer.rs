@@ -5,12 +5,8 @@ use super::judge::Judge;
 use super::parser::PLAYLIST_BYTES_MAX;
 use super::player::Player;
 use super::record::Record;
-use super::request::{Failure, Request};
-use crate::clock::Clock;
-use crate::group::Member;
-use crate::listen::role::Role;
+use super::request::Request;
 use crate::reading::Keep;
-use crate::reception::Reception;
 
 /// Bytes of a segment that is checked: ten seconds of 25 Mb/s.
 const MEDIA_BYTES_MAX: usize = 32 << 20;
@@ -24,15 +20,11 @@ pub(super) enum Channel {
 
 /// See the module's description. There are thousands in a process.
 #[derive(Debug)]
-pub(super) struct Viewer {
-    /// In the load.
-    pub(super) number: u64,
-    pub(super) role: Role,
+pub(crate) struct Viewer {
     pub(super) player: Player,
     /// By channel.
     pub(super) connections: [Connection; 2],
-    pub(super) has_media: bool,
-    pub(super) reception: Reception,
+    /// Of a player whose media is checked.
     pub(super) judge: Option<Box<Judge>>,
 }
 
@@ -55,25 +47,6 @@ impl Channel {
 }
 
 impl Viewer {
-    /// A player that begins at `began`; with `judge` its media is checked.
-    pub(super) fn new(
-        number: u64,
-        role: Role,
-        player: Player,
-        began: u64,
-        judge: Option<Box<Judge>>,
-    ) -> Self {
-        Self {
-            number,
-            role,
-            player,
-            connections: Default::default(),
-            has_media: false,
-            reception: Reception::new(began),
-            judge,
-        }
-    }
-
     /// What the player requests on a channel, and how much of the answer it needs.
     pub(super) fn request(
         &mut self,
@@ -96,51 +69,17 @@ impl Viewer {
             }
         }
     }
-
-    /// The request on a channel has no result.
-    ///
-    /// # Errors
-    /// When the player gives up.
-    pub(super) fn miss(
-        &mut self,
-        channel: Channel,
-        failure: &Failure,
-        now: u64,
-        record: &mut Record,
-    ) -> Result<(), String> {
-        match channel {
-            Channel::Playlists => self.player.miss_playlist(failure, now, record),
-            Channel::Media => self.player.miss_media(failure, now, record),
-        }
-    }
-}
-
-impl Member for Viewer {
-    fn role(&self) -> Role {
-        self.role
-    }
-
-    fn has_media(&self) -> bool {
-        self.has_media
-    }
-
-    fn reception(&mut self) -> Option<&mut Reception> {
-        Some(&mut self.reception)
-    }
-
-    fn due(&self, _: Clock) -> Option<u64> {
-        Some(self.player.due()).filter(|due| *due != u64::MAX)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::Member;
 
     #[test]
     fn a_player_is_small() {
         // Beside its path, the playlist that it shares, and its sockets in the kernel.
-        assert!(size_of::<Option<Viewer>>() <= 800);
+        assert!(size_of::<Option<Member<Viewer>>>() <= 800);
     }
 
     #[test]

@@ -6,11 +6,9 @@ use std::os::fd::OwnedFd;
 use crate::answer::{Answer, AnswerReader};
 use crate::checker::Checker;
 use crate::conversation::{ClientConversation, Event, Trouble, Wish};
-use crate::group::{Member, Reason};
+use crate::group::Reason;
 use crate::ledger::Findings;
-use crate::listen::role::Role;
 use crate::messages::{self, MessageError, Messages};
-use crate::reception::Reception;
 use crate::socket;
 use crate::target::{Protocol, Target};
 use crate::tls::Secured;
@@ -19,9 +17,7 @@ use crate::tls::Secured;
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
-    pub(crate) role: Role,
     pub(crate) phase: Phase,
-    pub(crate) reception: Reception,
     /// Its side of TLS, for as long as it knows what it receives.
     pub(crate) secured: Option<Box<Secured>>,
 }
@@ -83,20 +79,6 @@ pub(crate) enum ListenError {
     Rtmp(#[from] Trouble),
 }
 
-impl Member for Listener {
-    fn role(&self) -> Role {
-        self.role
-    }
-
-    fn has_media(&self) -> bool {
-        !matches!(self.phase, Phase::Joining(..))
-    }
-
-    fn reception(&mut self) -> Option<&mut Reception> {
-        Some(&mut self.reception)
-    }
-}
-
 impl Listener {
     /// What the received `bytes` say. Answers that TLS itself asks for are sent.
     pub(crate) fn open<'a>(&mut self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, Reason> {
@@ -134,7 +116,7 @@ impl Joining {
         number: u64,
         (icy, query): (bool, Option<&str>),
     ) -> Result<(Vec<u8>, Self), ListenError> {
-        if target.protocol() == Protocol::Rtmp {
+        if target.protocol == Protocol::Rtmp {
             let mut conversation = ClientConversation::new(target, number, Wish::Play)?;
             return Ok((
                 conversation.take_output(),
@@ -142,7 +124,7 @@ impl Joining {
             ));
         }
         let path = target.path(number);
-        let is_websocket = target.protocol() == Protocol::Websocket;
+        let is_websocket = target.protocol == Protocol::Websocket;
         let more = match (is_websocket, icy) {
             (true, _) => messages::headers(),
             (false, true) => "Icy-MetaData: 1\r\n".to_owned(),
@@ -152,7 +134,7 @@ impl Joining {
             "GET /{path}{}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\n{more}\r\n",
             query.map_or("", |_| "?"),
             query.unwrap_or_default(),
-            target.authority()
+            target.authority
         );
         let media_type = is_websocket.then(|| messages::media_type(&path));
         let head = Self::Head(AnswerReader::default(), media_type);
@@ -265,11 +247,12 @@ fn enter(checker: &mut Checker, events: Vec<Event>, now: u64, findings: &mut Fin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::Member;
 
     #[test]
     fn a_listener_is_small() {
         // Beside its socket in the kernel; the table of listeners is a vector of these.
-        assert!(size_of::<Option<Listener>>() <= 200);
+        assert!(size_of::<Option<Member<Listener>>>() <= 200);
     }
 
     #[test]

@@ -13,14 +13,13 @@ use std::sync::Arc;
 use rustix::event::epoll::{self, EventFlags};
 use rustls::ClientConfig;
 
-use crate::group::{Behaviour, Group, NAP, Reason, TICK};
+use crate::args::Listening;
+use crate::group::{Behaviour, Context, Group, Member, NAP, Outcome, Reason, Seat, TICK};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
 use crate::listen::role::Role;
 use crate::messages;
-use crate::plan::{Listening, Plan};
-use crate::reception::Reception;
+use crate::plan::Plan;
 use crate::socket;
-use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
 use crate::tls::{self, Secured};
 
@@ -35,38 +34,10 @@ const TAKES_PER_RELEASE: usize = 64;
 const DROPPED_STALLED: &str = "dropped while it was stalled";
 const DROPPED_SLOW: &str = "dropped while it was slow";
 
-/// Runs this process's listeners to the end of the plan.
-pub(crate) fn run(
-    plan: &Plan,
-    listening: &Listening,
-    progress: &mut dyn FnMut(Progress),
-) -> std::io::Result<Tally> {
-    let queries = match &listening.queries {
-        Some(file) => std::fs::read_to_string(file)?,
-        None => String::new(),
-    };
-    let listeners = Listeners {
-        queries: queries.lines().map(str::to_owned).collect(),
-        icy: listening.icy,
-        slow_rate: listening.slow.bit_rate,
-        slow: Vec::new(),
-        reply: Vec::new(),
-        tls: match plan.target.is_secure() {
-            true => Some(tls::config()?),
-            false => None,
-        },
-    };
-    Group::new(plan, listening, listeners)?.run(progress)
-}
-
 /// What the listeners of a group share.
-struct Listeners {
-    /// They ask for titles.
-    icy: bool,
+pub(crate) struct Listeners {
     /// One for each, from the first on again; none for those without.
     queries: Vec<String>,
-    /// Bits per second that slow listeners read.
-    slow_rate: u64,
     /// Places of slow listeners.
     slow: Vec<usize>,
     reply: Vec<u8>,
@@ -74,35 +45,52 @@ struct Listeners {
     tls: Option<Arc<ClientConfig>>,
 }
 
-impl Group<'_, Listeners> {
+impl Listeners {
+    pub(crate) fn new(plan: &Plan, listening: &Listening) -> std::io::Result<Self> {
+        let queries = match &listening.queries {
+            Some(file) => std::fs::read_to_string(file)?,
+            None => String::new(),
+        };
+        Ok(Self {
+            queries: queries.lines().map(str::to_owned).collect(),
+            slow: Vec::new(),
+            reply: Vec::new(),
+            tls: match plan.target.is_secure {
+                true => Some(tls::config()?),
+                false => None,
+            },
+        })
+    }
+
     fn query(&self, number: u64) -> Option<&str> {
-        let mut queries = self.own.queries.iter();
+        let mut queries = self.queries.iter();
         let count = u64::try_from(queries.len()).unwrap_or(u64::MAX);
         let at = usize::try_from(number.checked_rem(count)?).ok()?;
         queries.nth(at).map(String::as_str)
     }
+}
 
-    fn join(&mut self, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(listener) = self.members.at_mut(place) else {
-            return Ok(());
-        };
+impl Context<Listeners> {
+    fn join(&mut self, member: &mut Member<Listener>) -> Outcome {
+        let Member {
+            seat,
+            own: listener,
+        } = member;
         let Phase::Joining(words, _) = &mut listener.phase else {
             return Ok(());
         };
         if let Some(words) = words.take() {
-            return Ok(socket::greet(&listener.socket, &words, &self.epoll, place)?);
+            let greeted = socket::greet(&listener.socket, &words, &self.epoll, seat.place);
+            return Ok(greeted?);
         }
         // The burst after the first media is not checked.
         let received = socket::receive(&listener.socket, &mut self.buffer[..JOIN_BYTES])?;
         let Some(length) = received else {
             return Ok(());
         };
-        let times = (
-            self.clock.wall_of(listener.reception.began),
-            self.clock.wall(),
-        );
+        let times = (self.clock.wall_of(seat.reception.began), self.clock.wall());
         self.own.reply.clear();
-        let findings = (listener.role == Role::Checked).then_some(&mut self.tally.findings);
+        let findings = (seat.role == Role::Checked).then_some(&mut self.tally.findings);
         let bytes = listener.open(&self.buffer[..length])?;
         let Phase::Joining(_, joining) = &mut listener.phase else {
             return Ok(());
@@ -117,41 +105,33 @@ impl Group<'_, Listeners> {
         let Step::Joined(followed, media) = step? else {
             return Ok(());
         };
-        self.tally.enter_join(listener.reception.began, now);
-        listener.reception.begin(media, now);
-        listener.phase = match (followed, listener.role) {
+        self.hear(seat, media);
+        listener.phase = match (followed, seat.role) {
             (Some(followed), _) => Phase::Checked(followed),
             (None, Role::Stalled) => Phase::Stalled,
             (None, _) => Phase::Listening,
         };
-        let speaks_on = self.plan.target.protocol() == Protocol::Websocket;
-        if listener.role != Role::Checked && !speaks_on {
+        let speaks_on = self.plan.target.protocol == Protocol::Websocket;
+        if seat.role != Role::Checked && !speaks_on {
             // From now on it counts bytes.
             listener.secured = None;
         }
-        match listener.role {
-            Role::Plain => {}
-            Role::Checked => self.tally.checked += 1,
+        match seat.role {
+            Role::Plain | Role::Checked => {}
             Role::Stalled => self.tally.members.stalled += 1,
             Role::Slow => {
                 self.tally.members.slow += 1;
-                self.own.slow.push(place);
+                self.own.slow.push(seat.place);
             }
         }
-        if matches!(listener.role, Role::Stalled | Role::Slow) {
+        if seat.role.is_held_back() {
             epoll::delete(&self.epoll, &listener.socket)?;
         }
-        self.tally.enter_bytes(media, self.in_window);
         Ok(())
     }
 
-    fn follow(&mut self, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(listener) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        if !matches!(listener.phase, Phase::Checked(_)) {
-            return Ok(());
-        }
+    fn follow(&mut self, member: &mut Member<Listener>) -> Outcome {
+        let listener = &mut member.own;
         let Some(length) = socket::receive(&listener.socket, &mut self.buffer)? else {
             return Ok(());
         };
@@ -162,69 +142,16 @@ impl Group<'_, Listeners> {
         };
         let wall = self.clock.wall();
         let followed = followed.push(&bytes, wall, &mut self.own.reply, &mut self.tally.findings);
-        let wait = listener.reception.hear(length, now);
-        self.tally.enter_wait(wait, self.in_window);
+        self.hear(&mut member.seat, length);
         if !self.own.reply.is_empty() {
             listener.reply(&self.own.reply)?;
         }
-        self.tally.enter_bytes(length, self.in_window);
         Ok(followed?)
-    }
-
-    /// Slow listeners read their share of a tick.
-    fn read_slowly(&mut self, now: u64) {
-        let bytes = self.own.slow_rate * TICK / 8_000_000_000;
-        let bytes = usize::try_from(bytes)
-            .unwrap_or(usize::MAX)
-            .clamp(1, Listeners::TAKE_BYTES);
-        let mut slow = std::mem::take(&mut self.own.slow);
-        slow.retain(|place| {
-            let Some(listener) = self.members.at(*place) else {
-                return false;
-            };
-            match socket::discard(&listener.socket, &mut self.buffer[..bytes]) {
-                Ok(Some(length)) => self.tally.enter_bytes(length, self.in_window),
-                Ok(None) => {}
-                Err(_) => {
-                    self.lose(*place, now, &DROPPED_SLOW);
-                    return false;
-                }
-            }
-            true
-        });
-        self.own.slow = slow;
-    }
-
-    /// Listeners that were held back read what there is: only then do they learn whether the server has
-    /// closed the connection, because that comes after what it has sent before.
-    fn release(&mut self, mut held_back: Vec<Listener>) {
-        let end = self.clock.now() + RELEASE_TIME;
-        while !held_back.is_empty() && self.clock.now() < end {
-            held_back.retain(|listener| {
-                for _ in 0..TAKES_PER_RELEASE {
-                    match socket::discard(&listener.socket, &mut self.buffer) {
-                        Ok(Some(_)) => {}
-                        Ok(None) => return true,
-                        Err(_) => {
-                            let reason = match listener.role {
-                                Role::Slow => DROPPED_SLOW,
-                                _ => DROPPED_STALLED,
-                            };
-                            self.tally.lost.count(&reason);
-                            return false;
-                        }
-                    }
-                }
-                true
-            });
-            std::thread::sleep(std::time::Duration::from_nanos(NAP));
-        }
-        self.tally.members.alive += held_back.len() as u64;
     }
 }
 
 impl Behaviour for Listeners {
-    type Member = Listener;
+    type Own = Listener;
 
     const JOINS_PER_ROUND: u64 = 64;
     /// RTMP players acknowledge when they are checked, as players do: some servers drop clients that are silent for
@@ -232,68 +159,74 @@ impl Behaviour for Listeners {
     const ROUND_TICKS: usize = 100;
     const TAKE_BYTES: usize = 256 << 10;
 
-    fn begin(
-        group: &mut Group<'_, Self>,
-        number: u64,
-        role: Role,
-        place: usize,
-    ) -> Result<Listener, Reason> {
-        let stream = number % group.plan.streams;
-        let target = &group.plan.target;
-        let query = group.query(number);
-        let (mut words, joining) = Joining::begin(target, stream, (group.own.icy, query))?;
+    fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Listener, Reason> {
+        let target = &context.plan.target;
+        let stream = context.listening.stream(seat.number);
+        let query = context.own.query(seat.number);
+        let (mut words, joining) = Joining::begin(target, stream, (context.listening.icy, query))?;
         let mut secured = None;
-        if let Some(config) = &group.own.tls {
+        if let Some(config) = &context.own.tls {
             let mut begun = Box::new(Secured::new(config, target, &words)?);
             words = begun.take_output()?;
             secured = Some(begun);
         }
-        let receive_buffer =
-            matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
-        let began = group.clock.now();
-        let socket = socket::connect(target.addr(), number, receive_buffer)?;
-        socket::watch(&group.epoll, &socket, place, EventFlags::OUT)?;
+        let receive_buffer = seat.role.is_held_back().then_some(SMALL_RECEIVE_BUFFER);
         Ok(Listener {
-            socket,
-            role,
+            socket: context.connect(seat, EventFlags::OUT, receive_buffer)?,
             phase: Phase::Joining(Some(words), Box::new(joining)),
-            reception: Reception::new(began),
             secured,
         })
     }
 
-    fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(listener) = group.members.at_mut(place) else {
-            return Ok(());
-        };
-        match listener.phase {
+    fn attend(context: &mut Context<Self>, member: &mut Member<Listener>, _: usize) -> Outcome {
+        match member.own.phase {
             Phase::Listening => {
-                if let Some(length) = socket::discard(&listener.socket, &mut group.buffer)? {
-                    let wait = listener.reception.hear(length, now);
-                    group.tally.enter_wait(wait, group.in_window);
-                    group.tally.enter_bytes(length, group.in_window);
+                if let Some(length) = socket::discard(&member.own.socket, &mut context.buffer)? {
+                    context.hear(&mut member.seat, length);
                 }
                 Ok(())
             }
-            Phase::Joining(..) => group.join(place, now),
-            Phase::Checked(_) => group.follow(place, now),
+            Phase::Joining(..) => context.join(member),
+            Phase::Checked(_) => context.follow(member),
             Phase::Stalled => Ok(()),
         }
     }
 
-    fn tick(group: &mut Group<'_, Self>, now: u64) {
-        group.read_slowly(now);
+    /// Slow listeners read their share of a tick.
+    fn tick(group: &mut Group<Self>) {
+        let slow = group.context.listening.slow.unwrap_or_default();
+        let bytes = slow.bit_rate * TICK / 8_000_000_000;
+        let bytes = usize::try_from(bytes)
+            .unwrap_or(usize::MAX)
+            .clamp(1, Self::TAKE_BYTES);
+        let mut slow = std::mem::take(&mut group.context.own.slow);
+        slow.retain(|place| {
+            let Some(listener) = group.members.at(*place) else {
+                return false;
+            };
+            let buffer = &mut group.context.buffer[..bytes];
+            match socket::discard(&listener.own.socket, buffer) {
+                Ok(moved) => group.context.enter_bytes(moved.unwrap_or(0)),
+                Err(_) => {
+                    group.lose(*place, &DROPPED_SLOW);
+                    return false;
+                }
+            }
+            true
+        });
+        group.context.own.slow = slow;
     }
 
-    fn check(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
-        let target = &group.plan.target;
-        let Some(listener) = group.members.at_mut(place) else {
-            return Ok(());
-        };
-        match (&listener.phase, target.protocol()) {
-            (Phase::Listening, Protocol::Rtmp) if !target.is_secure() => {
+    fn check(context: &mut Context<Self>, member: &mut Member<Listener>) -> Outcome {
+        let target = &context.plan.target;
+        let Member {
+            seat,
+            own: listener,
+        } = member;
+        match (&listener.phase, target.protocol) {
+            (Phase::Listening, Protocol::Rtmp) if !target.is_secure => {
                 // A server that does not read is no reason to stop. Within TLS it has no keys left to say it with.
-                socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes)).ok();
+                socket::transmit(&listener.socket, &acknowledgement(seat.reception.bytes)).ok();
             }
             (Phase::Listening, Protocol::Websocket) => {
                 // It reads no pings; a server that is gone shows elsewhere.
@@ -304,13 +237,31 @@ impl Behaviour for Listeners {
         Ok(())
     }
 
-    fn leave(group: &mut Group<'_, Self>, listener: Listener, now: u64) {
-        let waits = listener.reception.longest_waits(now);
-        group.tally.enter_gap(waits, group.in_window);
-    }
-
-    fn release(group: &mut Group<'_, Self>, held_back: Vec<Listener>) {
-        group.release(held_back);
+    /// Listeners that were held back read what there is: only then do they learn whether the server has
+    /// closed the connection, because that comes after what it has sent before.
+    fn release(context: &mut Context<Self>, mut held_back: Vec<Member<Listener>>) {
+        let end = context.clock.now() + RELEASE_TIME;
+        while !held_back.is_empty() && context.clock.now() < end {
+            held_back.retain(|listener| {
+                for _ in 0..TAKES_PER_RELEASE {
+                    match socket::discard(&listener.own.socket, &mut context.buffer) {
+                        Ok(Some(_)) => {}
+                        Ok(None) => return true,
+                        Err(_) => {
+                            let reason = match listener.seat.role {
+                                Role::Slow => DROPPED_SLOW,
+                                _ => DROPPED_STALLED,
+                            };
+                            context.tally.lost.count(&reason);
+                            return false;
+                        }
+                    }
+                }
+                true
+            });
+            std::thread::sleep(std::time::Duration::from_nanos(NAP));
+        }
+        context.tally.members.alive += held_back.len() as u64;
     }
 }
 

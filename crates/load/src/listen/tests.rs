@@ -9,6 +9,9 @@ use crate::clock;
 use crate::plan::Work;
 use crate::publish::synthetic::{Audio, Sound};
 use crate::quantity::Slow;
+use crate::stamp::Stamp;
+use crate::tally::Tally;
+use crate::worker::carry_out;
 
 const LISTENERS: u64 = 10;
 
@@ -20,7 +23,12 @@ fn serve(mut socket: &TcpStream, answer: &str, at_most: u64) {
     let sound = Sound::new(Audio::Mp3, 128_000).expect("a rate");
     let mut bytes = answer.as_bytes().to_vec();
     for number in 0..at_most {
-        sound.write_frame(7, number, clock::wall(), &mut bytes);
+        let stamp = Stamp {
+            source: 7,
+            number,
+            sent: clock::wall(),
+        };
+        sound.write_frame(stamp, &mut bytes);
         if socket.write_all(&bytes).is_err() {
             return;
         }
@@ -45,7 +53,6 @@ fn listened(listening: &Listening, answer: &'static str, at_most: u64) -> Tally 
             .parse()
             .expect("an address"),
         via: None,
-        streams: 1,
         process: 0,
         processes: 1,
         begin_at: clock::wall(),
@@ -55,7 +62,7 @@ fn listened(listening: &Listening, answer: &'static str, at_most: u64) -> Tally 
         window: Duration::from_millis(1_500),
         work: Work::Listen(listening.clone()),
     };
-    run(&plan, listening, &mut |_| {}).expect("it runs")
+    carry_out(&plan, &mut |_| {}).expect("it runs")
 }
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n";
@@ -64,10 +71,10 @@ const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n";
 fn all_kinds_of_listeners_are_counted() {
     let listening = Listening {
         stalled: 0.2,
-        slow: Slow {
+        slow: Some(Slow {
             share: 0.1,
             bit_rate: 12_000,
-        },
+        }),
         checked: 3,
         ..Listening::default()
     };
@@ -92,7 +99,7 @@ fn all_kinds_of_listeners_are_counted() {
 #[test]
 fn listeners_that_leave_are_replaced() {
     let listening = Listening {
-        churn: 10.0,
+        churn: Some(10.0),
         ..Listening::default()
     };
     let tally = listened(&listening, ANSWER, u64::MAX);

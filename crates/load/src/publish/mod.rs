@@ -14,11 +14,9 @@ use rustix::event::epoll::{self, EventFlags};
 use crate::answer::AnswerReader;
 use crate::clock::Clock;
 use crate::conversation::{ClientConversation, Event, Wish};
-use crate::group::{Behaviour, Group, Member, Reason};
-use crate::listen::role::Role;
-use crate::plan::{Listening, Plan, Source};
+use crate::group::{Behaviour, Context, Member, Outcome, Reason, Seat};
+use crate::plan::Source;
 use crate::socket;
-use crate::tally::{Progress, Tally};
 use crate::target::{Protocol, Target};
 
 use piece::{Performer, Piece, Script};
@@ -26,27 +24,13 @@ use piece::{Performer, Piece, Script};
 /// What is buffered for a server that does not read: seconds of media, then the publisher gives up.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
 
-/// Runs this process's publishers to the end of the plan.
-pub(crate) fn run(
-    plan: &Plan,
-    source: &Source,
-    progress: &mut dyn FnMut(Progress),
-) -> std::io::Result<Tally> {
-    let publishers = Publishers {
-        script: Script::read(source, plan.target.protocol())?,
-    };
-    Group::new(plan, &Listening::default(), publishers)?.run(progress)
-}
-
 /// What the publishers of a group share.
-struct Publishers {
+pub(crate) struct Publishers {
     script: Script,
 }
 
-struct Publisher {
+pub(crate) struct Publisher {
     socket: OwnedFd,
-    number: u64,
-    began: u64,
     server: Server,
     on_air: Option<OnAir>,
     /// What the socket has not taken yet.
@@ -67,12 +51,10 @@ struct OnAir {
     since: u64,
 }
 
-impl Group<'_, Publishers> {
+impl Context<Publishers> {
     /// Takes the first `length` bytes of the buffer, which the server sent.
-    fn hear(&mut self, place: usize, length: usize) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
+    fn take(&mut self, member: &mut Member<Publisher>, length: usize) -> Outcome {
+        let publisher = &mut member.own;
         let bytes = &self.buffer[..length];
         let is_accepted = match &mut publisher.server {
             // It may send 200 after 100.
@@ -91,18 +73,19 @@ impl Group<'_, Publishers> {
             }
         };
         match is_accepted && publisher.on_air.is_none() {
-            true => self.go_on_air(place),
+            true => self.go_on_air(member),
             false => Ok(()),
         }
     }
 
-    fn go_on_air(&mut self, place: usize) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        let since = self.clock.now();
-        let source = self.plan.source(publisher.number);
-        let protocol = self.plan.target.protocol();
+    fn go_on_air(&mut self, member: &mut Member<Publisher>) -> Outcome {
+        let Member {
+            seat,
+            own: publisher,
+        } = member;
+        self.now = self.clock.now();
+        let source = self.plan.source(seat.number);
+        let protocol = self.plan.target.protocol;
         let performer = Performer::new(self.own.script.clone(), protocol, source);
         let opening = performer.opening();
         if let Server::Rtmp(conversation) = &mut publisher.server {
@@ -112,21 +95,22 @@ impl Group<'_, Publishers> {
         for piece in opening {
             publisher.say(piece, 0)?;
         }
-        publisher.on_air = Some(OnAir { performer, since });
-        self.tally.enter_join(publisher.began, since);
+        publisher.on_air = Some(OnAir {
+            performer,
+            since: self.now,
+        });
+        self.enter_join(seat, 0);
         Ok(())
     }
 
     /// Writes what the socket takes, and asks to be told when it takes more.
-    fn flush(&mut self, place: usize) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
+    fn flush(&mut self, member: &mut Member<Publisher>) -> Outcome {
+        let publisher = &mut member.own;
         if !publisher.unsent.is_empty()
             && let Some(length) = socket::transmit(&publisher.socket, &publisher.unsent)?
         {
             publisher.unsent.drain(..length);
-            self.tally.enter_bytes(length, self.in_window);
+            self.enter_bytes(length);
         }
         if publisher.unsent.len() > UNSENT_BYTES_MAX {
             return Err("it does not read what is published".into());
@@ -135,7 +119,7 @@ impl Group<'_, Publishers> {
             publisher.awaits_room = !publisher.awaits_room;
             let mut flags = EventFlags::IN;
             flags.set(EventFlags::OUT, publisher.awaits_room);
-            let data = epoll::EventData::new_u64(place as u64);
+            let data = epoll::EventData::new_u64(member.seat.place as u64);
             epoll::modify(&self.epoll, &publisher.socket, data, flags)?;
         }
         Ok(())
@@ -143,7 +127,7 @@ impl Group<'_, Publishers> {
 }
 
 impl Behaviour for Publishers {
-    type Member = Publisher;
+    type Own = Publisher;
 
     /// So few that present publishers keep their time.
     const JOINS_PER_ROUND: u64 = 16;
@@ -153,36 +137,21 @@ impl Behaviour for Publishers {
     /// Servers send little to publishers.
     const TAKE_BYTES: usize = 16 << 10;
 
-    fn begin(
-        group: &mut Group<'_, Self>,
-        number: u64,
-        _: Role,
-        place: usize,
-    ) -> Result<Publisher, Reason> {
-        let target = &group.plan.target;
-        let (unsent, server) = match target.protocol() {
+    fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Publisher, Reason> {
+        let (target, number) = (&context.plan.target, seat.number);
+        let (unsent, server) = match target.protocol {
             Protocol::Rtmp => {
                 let mut conversation = ClientConversation::new(target, number, Wish::Publish)?;
                 let output = conversation.take_output();
                 (output, Server::Rtmp(Box::new(conversation)))
             }
             _ => {
-                let words = put(target, number, group.own.content_type());
+                let words = put(target, number, context.own.content_type());
                 (words.into_bytes(), Server::Icecast(AnswerReader::default()))
             }
         };
-        let began = group.clock.now();
-        let socket = socket::connect(target.addr(), number, None)?;
-        socket::watch(
-            &group.epoll,
-            &socket,
-            place,
-            EventFlags::IN | EventFlags::OUT,
-        )?;
         Ok(Publisher {
-            socket,
-            number,
-            began,
+            socket: context.connect(seat, EventFlags::IN | EventFlags::OUT, None)?,
             server,
             on_air: None,
             unsent,
@@ -190,41 +159,40 @@ impl Behaviour for Publishers {
         })
     }
 
-    fn attend(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
-        let Some(publisher) = group.members.at_mut(place) else {
-            return Ok(());
-        };
-        socket::connect_result(&publisher.socket)?;
-        if let Some(length) = socket::receive(&publisher.socket, &mut group.buffer)? {
-            group.hear(place, length)?;
+    fn attend(context: &mut Context<Self>, member: &mut Member<Publisher>, _: usize) -> Outcome {
+        let socket = &member.own.socket;
+        socket::connect_result(socket)?;
+        if let Some(length) = socket::receive(socket, &mut context.buffer)? {
+            context.take(member, length)?;
         }
-        group.flush(place)
+        context.flush(member)
+    }
+
+    fn due(member: &Member<Publisher>, _: Clock) -> Option<u64> {
+        let on_air = member.own.on_air.as_ref()?;
+        Some(on_air.since + on_air.performer.due())
     }
 
     /// Sends the next piece, if it is due.
-    fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(publisher) = group.members.at_mut(place) else {
+    fn wake(context: &mut Context<Self>, member: &mut Member<Publisher>) -> Outcome {
+        let Some(OnAir { performer, since }) = &mut member.own.on_air else {
             return Ok(());
         };
-        let Some(OnAir { performer, since }) = &mut publisher.on_air else {
-            return Ok(());
-        };
-        let due = performer.due();
-        let Some(late) = now.checked_sub(*since + due) else {
-            return Ok(());
-        };
-        group.tally.lateness.record(late);
-        let mut pieces = Vec::new();
-        performer.perform(group.clock.wall(), &mut |piece| pieces.push(piece));
-        for piece in pieces {
-            group.tally.frames_sent += 1;
-            publisher.say(piece, (due / 1_000_000) as u32)?;
+        let millis = (performer.due() / 1_000_000) as u32;
+        for piece in context.due_pieces(performer, *since) {
+            context.tally.frames_sent += 1;
+            member.own.say(piece, millis)?;
         }
-        group.flush(place)
+        context.flush(member)
     }
 }
 
 impl Publishers {
+    pub(crate) fn new(source: &Source, protocol: Protocol) -> std::io::Result<Self> {
+        let script = Script::read(source, protocol)?;
+        Ok(Self { script })
+    }
+
     fn content_type(&self) -> &'static str {
         match &self.script {
             Script::Recording(recording) => recording.content_type,
@@ -233,20 +201,9 @@ impl Publishers {
     }
 }
 
-impl Member for Publisher {
-    fn has_media(&self) -> bool {
-        self.on_air.is_some()
-    }
-
-    fn due(&self, _: Clock) -> Option<u64> {
-        let on_air = self.on_air.as_ref()?;
-        Some(on_air.since + on_air.performer.due())
-    }
-}
-
 impl Publisher {
     /// Encodes a piece for the protocol.
-    fn say(&mut self, piece: Piece, millis: u32) -> Result<(), Reason> {
+    fn say(&mut self, piece: Piece, millis: u32) -> Outcome {
         match (piece, &mut self.server) {
             (Piece::Tag { is_video, body }, Server::Rtmp(conversation)) => {
                 conversation.publish(is_video, millis, body)?;
@@ -265,8 +222,8 @@ fn put(target: &Target, number: u64, content_type: &str) -> String {
         "PUT /{} HTTP/1.1\r\nHost: {}\r\nAuthorization: Basic {}\r\nUser-Agent: carillon-load\r\n\
          Content-Type: {content_type}\r\nice-public: 0\r\nExpect: 100-continue\r\n\r\n",
         target.path(number),
-        target.authority(),
-        BASE64_STANDARD.encode(target.credentials())
+        target.authority,
+        BASE64_STANDARD.encode(&target.credentials)
     )
 }
 

@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use media::{Sample, Span, Timestamp, Track};
+use media::{Sample, Span, Timestamp, Track, TrackId};
 
 use super::recording::Recording;
 use super::synthetic::Program;
 use crate::plan::Source;
+use crate::stamp::Stamp;
 use crate::target::Protocol;
 
 /// Something to send at once.
@@ -75,7 +76,6 @@ impl Performer {
 
     /// What comes before the first frame.
     pub(crate) fn opening(&self) -> Vec<Piece> {
-        let tag = |is_video, body| Piece::Tag { is_video, body };
         match &self.script {
             Script::Recording(recording) => recording.opening.clone(),
             Script::Synthetic(program) if self.protocol == Protocol::Whip => {
@@ -116,74 +116,67 @@ impl Performer {
     }
 
     /// The next piece, which is sent at `wall`, and what goes with it.
-    pub(crate) fn perform(&mut self, wall: u64, emit: &mut dyn FnMut(Piece)) {
+    pub(crate) fn perform(&mut self, wall: u64) -> Vec<Piece> {
         let due = self.due();
-        match &self.script {
+        let program = match &self.script {
             Script::Recording(recording) => {
                 if let Some((_, piece)) = recording.pieces.get(self.sounds as usize) {
                     self.sounds += 1;
-                    return emit(match piece {
+                    return vec![match piece {
                         Piece::Sample(sample) => Piece::Sample(moved(sample, due)),
                         piece => piece.clone(),
-                    });
+                    }];
                 }
                 self.turned += recording.length;
                 self.sounds = 0;
-                recording.opening.iter().cloned().for_each(emit);
+                return recording.opening.clone();
             }
-            Script::Synthetic(program) => {
-                let mut bytes = Vec::new();
-                match program.picture {
-                    Some(picture) if picture.due(self.pictures) == due => {
-                        let owed = std::mem::take(&mut self.owes_keyframe);
-                        let keyframe = owed || picture.is_keyframe(self.pictures);
-                        let number = self.pictures;
-                        self.pictures += 1;
-                        if self.protocol == Protocol::Whip {
-                            picture.write_unit(self.source, number, wall, keyframe, &mut bytes);
-                            let track = media::TrackId::VIDEO;
-                            return emit(Piece::Sample(sample(track, due, keyframe, bytes)));
-                        }
-                        picture.write_tag(self.source, number, wall, keyframe, &mut bytes);
-                        emit(Piece::Tag {
-                            is_video: true,
-                            body: bytes.into(),
-                        });
-                    }
-                    _ => {
-                        let sound = program.sound;
-                        let is_rtmp = self.protocol == Protocol::Rtmp;
-                        if is_rtmp {
-                            bytes.extend_from_slice(sound.flv_prelude());
-                        } else {
-                            bytes.extend(sound.adts().into_iter().flatten());
-                        }
-                        sound.write_frame(self.source, self.sounds, wall, &mut bytes);
-                        self.sounds += 1;
-                        if self.protocol == Protocol::Whip {
-                            let track = media::TrackId::AUDIO;
-                            return emit(Piece::Sample(sample(track, due, true, bytes)));
-                        }
-                        let body = bytes.into();
-                        emit(if is_rtmp {
-                            Piece::Tag {
-                                is_video: false,
-                                body,
-                            }
-                        } else {
-                            Piece::Raw(body)
-                        });
-                    }
-                }
+            Script::Synthetic(program) => *program,
+        };
+        let (source, mut bytes) = (self.source, Vec::new());
+        let stamp = |number| Stamp {
+            source,
+            number,
+            sent: wall,
+        };
+        if let Some(picture) = program.picture
+            && picture.due(self.pictures) == due
+        {
+            let owed = std::mem::take(&mut self.owes_keyframe);
+            let keyframe = owed || picture.is_keyframe(self.pictures);
+            let stamp = stamp(self.pictures);
+            self.pictures += 1;
+            if self.protocol == Protocol::Whip {
+                picture.write_unit(stamp, keyframe, &mut bytes);
+                return vec![sample(TrackId::VIDEO, due, keyframe, bytes)];
             }
+            picture.write_tag(stamp, keyframe, &mut bytes);
+            return vec![tag(true, bytes.into())];
         }
+        let sound = program.sound;
+        match self.protocol {
+            Protocol::Rtmp => bytes.extend_from_slice(sound.flv_prelude()),
+            _ => bytes.extend(sound.adts().into_iter().flatten()),
+        }
+        sound.write_frame(stamp(self.sounds), &mut bytes);
+        self.sounds += 1;
+        vec![match self.protocol {
+            Protocol::Rtmp => tag(false, bytes.into()),
+            Protocol::Whip => sample(TrackId::AUDIO, due, true, bytes),
+            _ => Piece::Raw(bytes.into()),
+        }]
     }
 }
 
+/// The body of an FLV tag.
+fn tag(is_video: bool, body: Bytes) -> Piece {
+    Piece::Tag { is_video, body }
+}
+
 /// A frame that is due this many nanoseconds after the first one.
-fn sample(track: media::TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Sample {
+fn sample(track: TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Piece {
     let at = timestamp(due);
-    Sample {
+    Piece::Sample(Sample {
         track,
         dts: at,
         pts: at,
@@ -191,7 +184,7 @@ fn sample(track: media::TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Sam
         keyframe,
         data: data.into(),
         flv: None,
-    }
+    })
 }
 
 /// A recording's frame in one of its turns.
@@ -215,13 +208,12 @@ pub(crate) fn timestamp(nanoseconds: u64) -> Timestamp {
 mod tests {
     use super::*;
     use crate::publish::synthetic::{Audio, Picture, Sound};
-    use crate::stamp::Stamp;
 
     fn performed(performer: &mut Performer, times: usize) -> Vec<(u64, Piece)> {
         let mut pieces = Vec::new();
         for _ in 0..times {
             let due = performer.due();
-            performer.perform(due, &mut |piece| pieces.push((due, piece)));
+            pieces.extend(performer.perform(due).into_iter().map(|piece| (due, piece)));
         }
         pieces
     }
@@ -289,7 +281,7 @@ mod tests {
                 }
                 other => panic!("no sample: {other:?}"),
             });
-            let pictures = samples.filter(|sample| sample.track == media::TrackId::VIDEO);
+            let pictures = samples.filter(|sample| sample.track == TrackId::VIDEO);
             pictures.filter(|picture| picture.keyframe).count()
         };
         assert_eq!(keyframes(&performed(&mut performer, 90)), 1);
@@ -300,7 +292,9 @@ mod tests {
 
     #[test]
     fn a_recordings_samples_go_on_in_the_next_turn() {
-        let mut first = sample(media::TrackId::VIDEO, 5, true, vec![1]);
+        let Piece::Sample(mut first) = sample(TrackId::VIDEO, 5, true, vec![1]) else {
+            panic!("no sample");
+        };
         first.pts = Timestamp::from_millis(40);
         let recording = Recording {
             opening: Vec::new(),

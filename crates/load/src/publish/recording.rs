@@ -185,11 +185,17 @@ fn piece(tag: &flv::Tag<'_>) -> Option<Piece> {
 mod tests {
     use super::*;
     use crate::publish::synthetic::{Audio, Sound};
+    use crate::stamp::Stamp;
 
     fn mp3(frames: u64) -> Vec<u8> {
         let sound = Sound::new(Audio::Mp3, 128_000).expect("a rate of MP3");
         let mut bytes = Vec::new();
-        (0..frames).for_each(|number| sound.write_frame(1, number, 0, &mut bytes));
+        let stamp = |number| Stamp {
+            source: 1,
+            number,
+            sent: 0,
+        };
+        (0..frames).for_each(|number| sound.write_frame(stamp(number), &mut bytes));
         bytes
     }
 

@@ -132,20 +132,14 @@ impl Sound {
         number * samples(self.audio) * (1_000_000_000 / 8_000) / (SAMPLE_RATE / 8_000)
     }
 
-    /// Appends frame `number` of `source`, sent at `sent`: an MP3 frame, an AAC
-    /// access unit or an Opus packet.
-    pub(crate) fn write_frame(&self, source: u32, number: u64, sent: u64, out: &mut Vec<u8>) {
+    /// Appends a frame: of MP3, an AAC access unit or an Opus packet.
+    pub(crate) fn write_frame(&self, stamp: Stamp, out: &mut Vec<u8>) {
         let header: &[u8] = match self.audio {
             Audio::Mp3 => &self.header,
             Audio::Aac => &[],
             Audio::Opus => &self.header[..1],
         };
         out.extend_from_slice(header);
-        let stamp = Stamp {
-            source,
-            number,
-            sent,
-        };
         stamp.write(self.frame_bytes as usize - header.len(), out);
     }
 
@@ -228,29 +222,15 @@ impl Picture {
         number.is_multiple_of(self.per_keyframe)
     }
 
-    /// Appends the FLV tag's body of picture `number` of `source`, sent at `sent`.
-    pub(crate) fn write_tag(
-        &self,
-        source: u32,
-        number: u64,
-        sent: u64,
-        is_keyframe: bool,
-        out: &mut Vec<u8>,
-    ) {
+    /// Appends a picture as an FLV tag's body.
+    pub(crate) fn write_tag(&self, stamp: Stamp, is_keyframe: bool, out: &mut Vec<u8>) {
         let frame = if is_keyframe { 0x17 } else { 0x27 };
         out.extend_from_slice(&[frame, 1, 0, 0, 0]);
-        self.write_unit(source, number, sent, is_keyframe, out);
+        self.write_unit(stamp, is_keyframe, out);
     }
 
     /// Appends the picture's one NAL unit: its length, its type, how a slice of it begins, its content.
-    pub(crate) fn write_unit(
-        &self,
-        source: u32,
-        number: u64,
-        sent: u64,
-        is_keyframe: bool,
-        out: &mut Vec<u8>,
-    ) {
+    pub(crate) fn write_unit(&self, stamp: Stamp, is_keyframe: bool, out: &mut Vec<u8>) {
         // The slice is the picture's first, of intra macroblocks alone or of predicted ones (§7.3.3).
         let (weight, head) = if is_keyframe {
             (KEYFRAME_WEIGHT, [0x65, 0x88])
@@ -260,11 +240,6 @@ impl Picture {
         let size = (self.frame_bytes * weight).max(STAMP_BYTES as u64) as usize;
         out.extend_from_slice(&((size + head.len()) as u32).to_be_bytes());
         out.extend_from_slice(&head);
-        let stamp = Stamp {
-            source,
-            number,
-            sent,
-        };
         stamp.write(size, out);
     }
 
@@ -303,12 +278,20 @@ mod tests {
 
     use super::*;
 
+    const fn stamp(number: u64) -> Stamp {
+        Stamp {
+            source: 1,
+            number,
+            sent: 3,
+        }
+    }
+
     #[test]
     fn mp3_frames_are_what_their_header_says() {
         for rate in MP3_RATES {
             let sound = Sound::new(Audio::Mp3, rate * 1_000).expect("a rate of MP3");
             let mut frame = Vec::new();
-            sound.write_frame(1, 2, 3, &mut frame);
+            sound.write_frame(stamp(2), &mut frame);
             let header = FrameHeader::parse(&frame).expect("a header");
             assert_eq!(u64::from(header.bitrate), rate * 1_000);
             assert_eq!(header.frame_bytes(), frame.len());
@@ -323,7 +306,7 @@ mod tests {
     fn aac_units_have_their_rate_and_header() {
         let sound = Sound::new(Audio::Aac, 96_000).expect("a rate");
         let mut unit = Vec::new();
-        sound.write_frame(1, 0, 0, &mut unit);
+        sound.write_frame(stamp(0), &mut unit);
         let head = AdtsHeader::parse(&sound.adts().expect("ADTS")).expect("a header");
         assert_eq!(head.frame_bytes, unit.len() + AdtsHeader::BYTES);
         assert_eq!((head.sample_rate, head.channels()), (48_000, 2));
@@ -337,7 +320,7 @@ mod tests {
     fn opus_packets_are_what_their_first_byte_says() {
         let sound = Sound::new(Audio::Opus, 96_000).expect("a rate");
         let mut packet = Vec::new();
-        sound.write_frame(1, 4, 3, &mut packet);
+        sound.write_frame(stamp(4), &mut packet);
         assert_eq!(packet.len(), 240);
         let duration = opus::duration(&packet).expect("a packet");
         assert_eq!(duration.millis() as u64 * 1_000_000, sound.due(1));
@@ -356,7 +339,7 @@ mod tests {
         let second = (0..).take_while(|number| picture.due(*number) < 4_000_000_000);
         second.for_each(|number| {
             let keyframe = picture.is_keyframe(number);
-            picture.write_tag(1, number, 0, keyframe, &mut bytes);
+            picture.write_tag(stamp(number), keyframe, &mut bytes);
         });
         let rate = bytes.len() as f64 * 8.0 / 4.0;
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");

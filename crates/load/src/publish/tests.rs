@@ -13,8 +13,10 @@ use rml_rtmp::sessions::{
 
 use super::*;
 use crate::clock;
-use crate::plan::Work;
+use crate::plan::{Plan, Work};
 use crate::publish::synthetic::{Audio, Program, Sound};
+use crate::tally::Tally;
+use crate::worker::carry_out;
 
 const PUBLISHERS: u64 = 3;
 
@@ -46,7 +48,6 @@ fn published<T: Send + 'static>(
             .parse()
             .expect("an address"),
         via: None,
-        streams: 1,
         process: 0,
         processes: 1,
         begin_at: clock::wall(),
@@ -54,9 +55,9 @@ fn published<T: Send + 'static>(
         ramp: 50.0,
         settle: Duration::from_millis(100),
         window: Duration::from_millis(800),
-        work: Work::Publish(source.clone()),
+        work: Work::Publish(source),
     };
-    let tally = run(&plan, &source, &mut |_| {}).expect("it runs");
+    let tally = carry_out(&plan, &mut |_| {}).expect("it runs");
     (tally, accept.join().expect("no panic"))
 }
 

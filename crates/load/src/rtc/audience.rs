@@ -9,17 +9,16 @@ use webrtc::rtcp::is_rtcp;
 
 use super::lines::Lines;
 use super::receiver::Moment;
-use super::session::{Connection, Session};
+use super::session::Session;
 use super::signal::{Asking, post};
 use super::viewer::{Link, Phase, Viewer};
-use super::{identity, offer, random};
-use crate::group::{Behaviour, Group, Member, Reason};
+use super::{credentials, identity, offer};
+use crate::clock::Clock;
+use crate::group::{Behaviour, Context, Member, Outcome, Reason, Seat};
 use crate::listen::role::Role;
-use crate::plan::{Listening, Plan};
-use crate::reception::Reception;
 use crate::socket;
 use crate::sums::Sum;
-use crate::tally::{Progress, Tally};
+use crate::tally::Tally;
 use crate::target::Protocol;
 
 /// Datagrams taken from a socket in a row: a keyframe's, or an answer of HTTP.
@@ -28,24 +27,19 @@ const DATAGRAMS_PER_EVENT: usize = 64;
 const HELLO_INTERVAL: Duration = Duration::from_millis(200);
 const HELLO: &[u8] = b"hello";
 
-/// Runs this process's viewers to the end of the plan.
-pub(crate) fn run(
-    plan: &Plan,
-    listening: &Listening,
-    progress: &mut dyn FnMut(Progress),
-) -> std::io::Result<Tally> {
-    let viewers = Viewers {
-        identity: identity()?,
-    };
-    Group::new(plan, listening, viewers)?.run(progress)
-}
-
 /// What the viewers of a group share.
-struct Viewers {
+pub(crate) struct Viewers {
     identity: ClientIdentity,
 }
 
-impl Group<'_, Viewers> {
+impl Viewers {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let identity = identity()?;
+        Ok(Self { identity })
+    }
+}
+
+impl Context<Viewers> {
     fn moment(&self) -> Moment {
         Moment {
             now: Instant::now(),
@@ -54,9 +48,10 @@ impl Group<'_, Viewers> {
     }
 
     /// Reads the datagrams that are there.
-    fn receive(&mut self, place: usize, now: u64) -> Result<(), Reason> {
+    fn receive(&mut self, member: &mut Member<Viewer>) -> Outcome {
         let at = self.moment();
-        let Some(viewer) = self.members.at_mut(place) else {
+        let Member { seat, own: viewer } = member;
+        let Phase::Linked(link) = &mut viewer.phase else {
             return Ok(());
         };
         let mut media = 0;
@@ -64,9 +59,6 @@ impl Group<'_, Viewers> {
             let received = socket::receive_datagram(&viewer.socket, &mut self.buffer)?;
             let Some(length) = received else {
                 break;
-            };
-            let Phase::Linked(link) = &mut viewer.phase else {
-                return Ok(());
             };
             let datagram = &mut self.buffer[..length];
             if !is_media(datagram) {
@@ -89,7 +81,7 @@ impl Group<'_, Viewers> {
                 packets.enter(kind, length);
             }
             if matches!(kind, Some(Kind::Video)) {
-                viewer.reception.see(now);
+                seat.reception.see(self.now);
             }
             if let Some(follower) = link.follower() {
                 follower.rtp(datagram, at, findings, packets);
@@ -97,31 +89,14 @@ impl Group<'_, Viewers> {
             media += length;
         }
         if media > 0 {
-            self.hear(place, media, now);
+            self.hear(seat, media);
         }
         Ok(())
-    }
-
-    /// `media` bytes of media came to the viewer at `place`.
-    fn hear(&mut self, place: usize, media: usize, now: u64) {
-        let Some(viewer) = self.members.at_mut(place) else {
-            return;
-        };
-        if viewer.is_watching {
-            let wait = viewer.reception.hear(media, now);
-            self.tally.enter_wait(wait, self.in_window);
-        } else {
-            self.tally.enter_join(viewer.reception.began, now);
-            self.tally.checked += u64::from(viewer.role == Role::Checked);
-            viewer.reception.begin(media, now);
-            viewer.is_watching = true;
-        }
-        self.tally.enter_bytes(media, self.in_window);
     }
 }
 
 impl Behaviour for Viewers {
-    type Member = Viewer;
+    type Own = Viewer;
 
     /// A handshake costs half a millisecond.
     const JOINS_PER_ROUND: u64 = 8;
@@ -129,104 +104,88 @@ impl Behaviour for Viewers {
     /// The longest datagram, and the bytes of an answer read at once.
     const TAKE_BYTES: usize = 4 << 10;
 
-    fn begin(
-        group: &mut Group<'_, Self>,
-        number: u64,
-        role: Role,
-        place: usize,
-    ) -> Result<Viewer, Reason> {
-        let target = &group.plan.target;
-        let began = group.clock.now();
-        let (socket, phase, flags) = if target.protocol() == Protocol::Srtp {
-            let socket = socket::converse(target.addr(), number)
+    fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Viewer, Reason> {
+        let target = &context.plan.target;
+        let (socket, phase) = if target.protocol == Protocol::Srtp {
+            let socket = socket::converse(target.addr, seat.number)
                 .map_err(|error| format!("no connection: {error}"))?;
+            socket::watch(&context.epoll, &socket, seat.place, EventFlags::IN)?;
             let next = Instant::now();
-            let phase = Phase::Linked(Link::Hello { next });
-            (socket, phase, EventFlags::IN)
+            (socket, Phase::Linked(Link::Hello { next }))
         } else {
-            let local = random::credentials()?;
-            let offer = offer::of_viewer(&local, &group.own.identity)?;
-            let words = post(target, number % group.plan.streams, &offer);
-            let phase = Phase::Asking(Box::new(Asking::new(words, local)));
-            let socket = socket::connect(target.addr(), number, None)?;
-            (socket, phase, EventFlags::OUT)
+            let (local, identity) = (credentials()?, &context.own.identity);
+            let offer = offer::of_viewer(&local, identity)?;
+            let words = post(target, context.listening.stream(seat.number), &offer);
+            let asking = Box::new(Asking::new(words, identity, local));
+            let socket = context.connect(seat, EventFlags::OUT, None)?;
+            (socket, Phase::Asking(asking))
         };
-        socket::watch(&group.epoll, &socket, place, flags)?;
         Ok(Viewer {
             socket,
-            number,
-            role,
             phase,
-            is_watching: false,
-            reception: Reception::new(began),
             lines: Lines::default(),
         })
     }
 
-    fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(viewer) = group.members.at_mut(place) else {
-            return Ok(());
+    fn attend(context: &mut Context<Self>, member: &mut Member<Viewer>, _: usize) -> Outcome {
+        let Phase::Asking(asking) = &mut member.own.phase else {
+            return context.receive(member);
         };
-        let Phase::Asking(asking) = &mut viewer.phase else {
-            return group.receive(place, now);
-        };
-        let answered = asking.attend(&viewer.socket, &group.epoll, place, &mut group.buffer)?;
-        let Some((answer, local)) = answered else {
-            return Ok(());
-        };
-        // The server has accepted: its UDP port replaces its HTTP port. The connection ends with its descriptor.
-        let (identity, own) = (&group.own.identity, (&answer, local));
-        let opened = Connection::open(
-            group.plan,
-            identity,
-            own,
-            viewer.number,
-            &group.epoll,
-            place,
-        )?;
-        viewer.socket = opened.0;
-        let session = Session::new(opened.1, &answer, viewer.role == Role::Checked);
-        viewer.phase = Phase::Linked(Link::Session(Box::new(session)));
+        let socket = &mut member.own.socket;
+        if let Some((answer, connection)) = asking.attend(context, &member.seat, socket)? {
+            let is_checked = member.seat.role == Role::Checked;
+            let session = Session::new(connection, answer, is_checked);
+            member.own.phase = Phase::Linked(Link::Session(Box::new(session)));
+        }
         Ok(())
     }
 
-    fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        let at = group.moment();
-        let Some(viewer) = group.members.at_mut(place) else {
-            return Ok(());
+    fn due(member: &Member<Viewer>, clock: Clock) -> Option<u64> {
+        let due = match &member.own.phase {
+            Phase::Linked(Link::Hello { next }) => {
+                (!member.seat.reception.has_media).then_some(*next)
+            }
+            Phase::Linked(Link::Session(session)) => Some(session.due()),
+            Phase::Asking(_) => None,
         };
-        if viewer.due(group.clock).is_none_or(|due| due > now) {
+        due.map(|due| clock.time_of(due))
+    }
+
+    fn wake(context: &mut Context<Self>, member: &mut Member<Viewer>) -> Outcome {
+        let at = context.moment();
+        if Self::due(member, context.clock).is_none_or(|due| due > context.now) {
             return Ok(());
         }
-        let Phase::Linked(link) = &mut viewer.phase else {
+        let Viewer {
+            socket,
+            phase,
+            lines,
+        } = &mut member.own;
+        let Phase::Linked(link) = phase else {
             return Ok(());
         };
         let Tally {
             findings, packets, ..
-        } = &mut group.tally;
+        } = &mut context.tally;
         match link {
             Link::Hello { next } => {
                 *next = at.now + HELLO_INTERVAL;
                 // Until the server listens there, it may be refused.
-                socket::transmit_datagram(&viewer.socket, HELLO).ok();
+                socket::transmit_datagram(socket, HELLO).ok();
                 Ok(())
             }
             Link::Session(session) => {
                 if let Some(follower) = session.follower() {
                     follower.receiver.judge(at, findings, packets);
                 }
-                session.handle_timeout(&mut viewer.lines, at.now, &viewer.socket, packets)
+                session.handle_timeout(lines, at.now, socket, packets)
             }
         }
     }
 
-    /// It says goodbye.
-    fn leave(group: &mut Group<'_, Self>, mut viewer: Viewer, now: u64) {
-        let (reception, tally) = (&viewer.reception, &mut group.tally);
-        tally.enter_gap(reception.longest_waits(now), group.in_window);
-        tally.enter_picture_gap(reception.longest_picture_wait(now), group.in_window);
-        tally.packets.add(viewer.lines.sum());
-        let Viewer { socket, phase, .. } = &mut viewer;
+    fn leave(context: &mut Context<Self>, member: &mut Member<Viewer>) {
+        context.tally.packets.add(member.own.lines.sum());
+        let Viewer { socket, phase, .. } = &mut member.own;
         if let Phase::Linked(Link::Session(session)) = phase {
             session.connection.close(socket, Instant::now());
         }

@@ -1,6 +1,6 @@
 //! A viewer that decrypts every packet it receives.
 
-use webrtc::client::{Accepted, Answer};
+use webrtc::client::Answer;
 use webrtc::sdp::MediaKind;
 use webrtc::srtp::{self, Keys, Opener, RtcpOpener};
 
@@ -18,20 +18,14 @@ pub(super) struct Follower {
 
 impl Follower {
     /// For the sections that the server accepted. `asked` is the wall clock now.
-    pub(super) fn new(sections: &[Accepted], keys: &Keys, asked: u64) -> Result<Self, srtp::Error> {
+    pub(super) fn new(answer: &Answer, keys: &Keys, asked: u64) -> Result<Self, srtp::Error> {
+        let kinds = [MediaKind::Audio, MediaKind::Video].into_iter();
+        let sections = kinds.filter_map(|kind| answer.section(kind));
         Ok(Self {
             rtp_in: Opener::new(keys)?,
             rtcp_in: RtcpOpener::new(keys)?,
             receiver: Receiver::new(sections, asked),
         })
-    }
-
-    /// The sections of an answer that a follower needs.
-    pub(super) fn sections(answer: &Answer) -> Vec<Accepted> {
-        [MediaKind::Audio, MediaKind::Video]
-            .into_iter()
-            .filter_map(|kind| answer.section(kind).cloned())
-            .collect()
     }
 
     /// Takes a sealed packet.

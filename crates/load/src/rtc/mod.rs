@@ -15,7 +15,6 @@ mod lines;
 mod offer;
 pub(crate) mod packets;
 pub(crate) mod publishers;
-mod random;
 mod receiver;
 mod sender;
 mod session;
@@ -27,10 +26,18 @@ mod tests;
 mod viewer;
 
 use webrtc::client::ClientIdentity;
+use webrtc::ice::{Credentials, RANDOM_LEN};
 use webrtc::srtp::Profile;
 
 /// Who the members of a process are in their handshakes.
 fn identity() -> std::io::Result<ClientIdentity> {
     let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
     identity.map_err(std::io::Error::other)
+}
+
+/// A name and a password for one session.
+fn credentials() -> Result<Credentials, getrandom::Error> {
+    let mut bytes = [0; RANDOM_LEN];
+    getrandom::fill(&mut bytes)?;
+    Ok(Credentials::generate(&bytes))
 }

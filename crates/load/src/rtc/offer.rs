@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_viewer_takes_all_that_is_relayed() {
-        let ice = super::super::random::credentials().expect("randomness");
+        let ice = super::super::credentials().expect("randomness");
         let text = of_viewer(&ice, &identity()).expect("text");
         let offer = Offer::parse(&text).expect("an offer");
         let names: Vec<_> = offer.media[1]
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_publisher_offers_what_it_has() {
-        let ice = super::super::random::credentials().expect("randomness");
+        let ice = super::super::credentials().expect("randomness");
         let tracks = [(PayloadFormat::Vp8, 7), (PayloadFormat::Opus, 9)];
         let text = of_publisher(&ice, &identity(), &tracks).expect("text");
         let offer = Offer::parse(&text).expect("an offer");

@@ -12,43 +12,36 @@ use webrtc::rtcp::is_rtcp;
 use super::sender::{Offered, Sender};
 use super::session::Connection;
 use super::signal::{Asking, post};
-use super::{identity, offer, random};
+use super::{credentials, identity, offer};
 use crate::clock::Clock;
-use crate::group::{Behaviour, Group, Member, Reason};
-use crate::listen::role::Role;
-use crate::plan::{Listening, Plan, Source};
+use crate::group::{Behaviour, Context, Member, Outcome, Reason, Seat};
+use crate::plan::Source;
 use crate::publish::piece::{Performer, Piece, Script, timestamp};
 use crate::socket;
-use crate::tally::{Progress, Tally};
+use crate::target::Protocol;
 
 /// Datagrams taken from a socket in a row.
 const DATAGRAMS_PER_EVENT: usize = 16;
 /// Between two reports of a sender.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs this process's publishers to the end of the plan.
-pub(crate) fn run(
-    plan: &Plan,
-    source: &Source,
-    progress: &mut dyn FnMut(Progress),
-) -> std::io::Result<Tally> {
-    let publishers = Publishers {
-        script: Script::read(source, plan.target.protocol())?,
-        identity: identity()?,
-    };
-    Group::new(plan, &Listening::default(), publishers)?.run(progress)
-}
-
 /// What the publishers of a group share.
-struct Publishers {
+pub(crate) struct Publishers {
     script: Script,
     identity: ClientIdentity,
 }
 
-struct Publisher {
+impl Publishers {
+    pub(crate) fn new(source: &Source) -> std::io::Result<Self> {
+        Ok(Self {
+            script: Script::read(source, Protocol::Whip)?,
+            identity: identity()?,
+        })
+    }
+}
+
+pub(crate) struct Publisher {
     socket: OwnedFd,
-    number: u64,
-    began: u64,
     performer: Performer,
     offered: Vec<Offered>,
     phase: Phase,
@@ -74,12 +67,13 @@ struct OnAir {
     next_report: Instant,
 }
 
-impl Group<'_, Publishers> {
+impl Context<Publishers> {
     /// Reads the datagrams that are there.
-    fn receive(&mut self, place: usize) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
+    fn receive(&mut self, member: &mut Member<Publisher>) -> Outcome {
+        let Member {
+            seat,
+            own: publisher,
+        } = member;
         let Phase::Connected(session) = &mut publisher.phase else {
             return Ok(());
         };
@@ -96,18 +90,18 @@ impl Group<'_, Publishers> {
                 if let Some(keys) = keys
                     && session.on_air.is_none()
                 {
-                    let random = random::number()?;
+                    let random = getrandom::u64()?;
                     let sender = Sender::new(&publisher.offered, &session.answer, &keys, random)?;
                     if !sender.is_wanted() {
                         return Err("the server takes none of the tracks".into());
                     }
-                    let since = self.clock.now();
+                    self.now = self.clock.now();
                     session.on_air = Some(OnAir {
                         sender,
-                        since,
+                        since: self.now,
                         next_report: Instant::now(),
                     });
-                    self.tally.enter_join(publisher.began, since);
+                    self.enter_join(seat, 0);
                 }
             } else if let (Some(on_air), true) = (&mut session.on_air, is_rtcp(datagram)) {
                 let packets = &mut self.tally.packets;
@@ -115,7 +109,7 @@ impl Group<'_, Publishers> {
                 if asked.keyframe {
                     publisher.performer.ask_keyframe();
                 }
-                self.tally.enter_bytes(asked.bytes, self.in_window);
+                self.enter_bytes(asked.bytes);
             }
         }
         Ok(())
@@ -123,7 +117,7 @@ impl Group<'_, Publishers> {
 }
 
 impl Behaviour for Publishers {
-    type Member = Publisher;
+    type Own = Publisher;
 
     /// So few that present publishers keep their time.
     const JOINS_PER_ROUND: u64 = 4;
@@ -131,115 +125,41 @@ impl Behaviour for Publishers {
     /// The longest datagram, and the bytes of an answer read at once.
     const TAKE_BYTES: usize = 4 << 10;
 
-    fn begin(
-        group: &mut Group<'_, Self>,
-        number: u64,
-        _: Role,
-        place: usize,
-    ) -> Result<Publisher, Reason> {
-        let target = &group.plan.target;
-        let source = group.plan.source(number);
-        let performer = Performer::new(group.own.script.clone(), target.protocol(), source);
+    fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Publisher, Reason> {
+        let (plan, identity) = (&context.plan, &context.own.identity);
+        let (script, source) = (context.own.script.clone(), plan.source(seat.number));
+        let performer = Performer::new(script, Protocol::Whip, source);
         let offered = offered(&performer.opening())?;
-        let local = random::credentials()?;
         let tracks = offered.iter().map(|offered| (offered.format, offered.ssrc));
         let tracks: Vec<_> = tracks.collect();
-        let text = offer::of_publisher(&local, &group.own.identity, &tracks)?;
-        let words = post(target, number, &text);
-        let began = group.clock.now();
-        let socket = socket::connect(target.addr(), number, None)?;
-        socket::watch(&group.epoll, &socket, place, EventFlags::OUT)?;
+        let local = credentials()?;
+        let text = offer::of_publisher(&local, identity, &tracks)?;
+        let words = post(&plan.target, seat.number, &text);
         Ok(Publisher {
-            socket,
-            number,
-            began,
+            socket: context.connect(seat, EventFlags::OUT, None)?,
             performer,
             offered,
-            phase: Phase::Asking(Box::new(Asking::new(words, local))),
+            phase: Phase::Asking(Box::new(Asking::new(words, identity, local))),
         })
     }
 
-    fn attend(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
-        let Some(publisher) = group.members.at_mut(place) else {
-            return Ok(());
+    fn attend(context: &mut Context<Self>, member: &mut Member<Publisher>, _: usize) -> Outcome {
+        let Phase::Asking(asking) = &mut member.own.phase else {
+            return context.receive(member);
         };
-        let Phase::Asking(asking) = &mut publisher.phase else {
-            return group.receive(place);
-        };
-        let answered = asking.attend(&publisher.socket, &group.epoll, place, &mut group.buffer)?;
-        let Some((answer, local)) = answered else {
-            return Ok(());
-        };
-        // The server has accepted: its UDP port replaces its HTTP port.
-        let (identity, own) = (&group.own.identity, (&answer, local));
-        let opened = Connection::open(
-            group.plan,
-            identity,
-            own,
-            publisher.number,
-            &group.epoll,
-            place,
-        )?;
-        publisher.socket = opened.0;
-        publisher.phase = Phase::Connected(Box::new(Session {
-            connection: opened.1,
-            answer,
-            on_air: None,
-        }));
-        Ok(())
-    }
-
-    /// Sends the next piece, checks, repetitions and reports, if they are due.
-    fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(publisher) = group.members.at_mut(place) else {
-            return Ok(());
-        };
-        let Phase::Connected(session) = &mut publisher.phase else {
-            return Ok(());
-        };
-        let (socket, performer) = (&publisher.socket, &mut publisher.performer);
-        let moment = Instant::now();
-        session.connection.wake(socket, moment)?;
-        let Some(on_air) = &mut session.on_air else {
-            return Ok(());
-        };
-        if on_air.next_report <= moment {
-            on_air.next_report = moment + REPORT_INTERVAL;
-            let since = now.saturating_sub(on_air.since);
-            let wall = group.clock.wall();
-            on_air.sender.report(timestamp(since), wall, socket)?;
-        }
-        let Some(late) = now.checked_sub(on_air.since + performer.due()) else {
-            return Ok(());
-        };
-        group.tally.lateness.record(late);
-        let mut pieces = Vec::new();
-        performer.perform(group.clock.wall(), &mut |piece| pieces.push(piece));
-        for piece in pieces {
-            if let Piece::Sample(sample) = piece {
-                group.tally.frames_sent += 1;
-                let bytes = on_air.sender.sample(&sample, socket)?;
-                group.tally.enter_bytes(bytes, group.in_window);
-            }
+        let socket = &mut member.own.socket;
+        if let Some((answer, connection)) = asking.attend(context, &member.seat, socket)? {
+            member.own.phase = Phase::Connected(Box::new(Session {
+                connection,
+                answer,
+                on_air: None,
+            }));
         }
         Ok(())
     }
 
-    /// It says goodbye.
-    fn leave(_: &mut Group<'_, Self>, mut publisher: Publisher, _: u64) {
-        if let Phase::Connected(session) = &mut publisher.phase {
-            session.connection.close(&publisher.socket, Instant::now());
-        }
-    }
-}
-
-impl Member for Publisher {
-    fn has_media(&self) -> bool {
-        matches!(&self.phase, Phase::Connected(session) if session.on_air.is_some())
-    }
-
-    fn due(&self, clock: Clock) -> Option<u64> {
-        let Phase::Connected(session) = &self.phase else {
+    fn due(member: &Member<Publisher>, clock: Clock) -> Option<u64> {
+        let Phase::Connected(session) = &member.own.phase else {
             return None;
         };
         let due = session.connection.due();
@@ -247,9 +167,48 @@ impl Member for Publisher {
             None => clock.time_of(due),
             Some(on_air) => {
                 let own = clock.time_of(due.min(on_air.next_report));
-                own.min(on_air.since + self.performer.due())
+                own.min(on_air.since + member.own.performer.due())
             }
         })
+    }
+
+    /// Sends the next piece, checks, repetitions and reports, if they are due.
+    fn wake(context: &mut Context<Self>, member: &mut Member<Publisher>) -> Outcome {
+        let Publisher {
+            socket,
+            performer,
+            phase,
+            ..
+        } = &mut member.own;
+        let Phase::Connected(session) = phase else {
+            return Ok(());
+        };
+        let moment = Instant::now();
+        session.connection.wake(socket, moment)?;
+        let Some(on_air) = &mut session.on_air else {
+            return Ok(());
+        };
+        if on_air.next_report <= moment {
+            on_air.next_report = moment + REPORT_INTERVAL;
+            let since = context.now.saturating_sub(on_air.since);
+            let wall = context.clock.wall();
+            on_air.sender.report(timestamp(since), wall, socket)?;
+        }
+        for piece in context.due_pieces(performer, on_air.since) {
+            if let Piece::Sample(sample) = piece {
+                context.tally.frames_sent += 1;
+                let bytes = on_air.sender.sample(&sample, socket)?;
+                context.enter_bytes(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(_: &mut Context<Self>, member: &mut Member<Publisher>) {
+        let Publisher { socket, phase, .. } = &mut member.own;
+        if let Phase::Connected(session) = phase {
+            session.connection.close(socket, Instant::now());
+        }
     }
 }
 

@@ -70,9 +70,9 @@ struct Held {
 
 impl Receiver {
     /// For the sections that were accepted.
-    pub(super) fn new(sections: &[Accepted], asked: u64) -> Self {
+    pub(super) fn new<'a>(sections: impl IntoIterator<Item = &'a Accepted>, asked: u64) -> Self {
         Self {
-            tracks: sections.iter().filter_map(Track::new).collect(),
+            tracks: sections.into_iter().filter_map(Track::new).collect(),
             ledger: Ledger::default(),
             asked,
             events: Vec::new(),

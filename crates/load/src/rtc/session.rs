@@ -5,18 +5,17 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
-use webrtc::client::{Accepted, Answer, ClientIdentity, Event, Peer};
+use webrtc::client::{Answer, ClientIdentity, Event, Peer};
 use webrtc::ice::Credentials;
 use webrtc::rtcp;
 use webrtc::srtp::{Keys, RTCP_OVERHEAD_MAX, RtcpSealer};
 
 use super::follower::Follower;
 use super::lines::{Lines, Types};
+use super::offer;
 use super::packets::Packets;
 use super::receiver::Moment;
-use super::{offer, random};
-use crate::group::Reason;
-use crate::plan::Plan;
+use crate::group::{Context, Outcome, Reason, Seat};
 use crate::socket::{converse, transmit_datagram, watch};
 
 /// Between two reports of a receiver: browsers send at least one per second.
@@ -33,21 +32,22 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Of member `number` to the server behind `answer`, and its UDP socket, which is watched as `place`.
-    pub(super) fn open(
-        plan: &Plan,
+    /// Of a member to the server behind `answer`, and its UDP socket, which is watched.
+    pub(super) fn open<B>(
+        context: &Context<B>,
+        seat: &Seat,
         identity: &ClientIdentity,
         (answer, local): (&Answer, Credentials),
-        number: u64,
-        epoll: &OwnedFd,
-        place: usize,
     ) -> Result<(OwnedFd, Self), Reason> {
-        let own = || offer::choose_candidate(answer, plan.target.addr());
+        let plan = &context.plan;
+        let own = || offer::choose_candidate(answer, plan.target.addr);
         let server = plan.via.or_else(own);
         let server = server.ok_or("the answer names no UDP address")?;
-        let socket = converse(server, number).map_err(|error| format!("no UDP socket: {error}"))?;
-        watch(epoll, &socket, place, EventFlags::IN)?;
-        let peer = Peer::new(identity, local, answer, random::number()?, Instant::now());
+        let socket = converse(server, seat.number);
+        let socket = socket.map_err(|error| format!("no UDP socket: {error}"))?;
+        watch(&context.epoll, &socket, seat.place, EventFlags::IN)?;
+        let random = getrandom::u64()?;
+        let peer = Peer::new(identity, local, answer, random, Instant::now());
         Ok((socket, Self { peer, server }))
     }
 
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// Sends what is due by now.
-    pub(super) fn wake(&mut self, socket: &OwnedFd, now: Instant) -> Result<(), Reason> {
+    pub(super) fn wake(&mut self, socket: &OwnedFd, now: Instant) -> Outcome {
         if self.due() <= now {
             self.peer.handle_timeout(now)?;
         }
@@ -100,7 +100,7 @@ pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) types: Types,
     /// Of a viewer that is checked: what its follower is made from.
-    sections: Option<Vec<Accepted>>,
+    answer: Option<Answer>,
     secure: Option<Secure>,
 }
 
@@ -112,35 +112,26 @@ struct Secure {
 }
 
 impl Session {
-    pub(super) fn new(connection: Connection, answer: &Answer, is_checked: bool) -> Self {
+    pub(super) fn new(connection: Connection, answer: Answer, is_checked: bool) -> Self {
         Self {
             connection,
-            types: Types::of(answer),
-            sections: is_checked.then(|| Follower::sections(answer)),
+            types: Types::of(&answer),
+            answer: is_checked.then_some(answer),
             secure: None,
         }
     }
 
     /// Takes a datagram that is not media.
-    pub(super) fn receive(
-        &mut self,
-        datagram: &[u8],
-        socket: &OwnedFd,
-        at: Moment,
-    ) -> Result<(), Reason> {
-        match self.connection.receive(datagram, socket, at.now)? {
-            None => Ok(()),
-            Some(keys) => self.connected(&keys, at),
-        }
-    }
-
-    fn connected(&mut self, keys: &Keys, at: Moment) -> Result<(), Reason> {
-        let follower = match &self.sections {
-            Some(sections) => Some(Box::new(Follower::new(sections, keys, at.wall)?)),
+    pub(super) fn receive(&mut self, datagram: &[u8], socket: &OwnedFd, at: Moment) -> Outcome {
+        let Some(keys) = self.connection.receive(datagram, socket, at.now)? else {
+            return Ok(());
+        };
+        let follower = match &self.answer {
+            Some(answer) => Some(Box::new(Follower::new(answer, &keys, at.wall)?)),
             None => None,
         };
         self.secure = Some(Secure {
-            rtcp_out: RtcpSealer::new(keys)?,
+            rtcp_out: RtcpSealer::new(&keys)?,
             follower,
             next_report: at.now + REPORT_INTERVAL,
         });
@@ -166,25 +157,15 @@ impl Session {
         follower.map_or(due, |follower| follower.min(due))
     }
 
+    /// Sends what is due by now: checks, a report, and requests with it or without.
     pub(super) fn handle_timeout(
         &mut self,
         lines: &mut Lines,
         now: Instant,
         socket: &OwnedFd,
         packets: &mut Packets,
-    ) -> Result<(), Reason> {
+    ) -> Outcome {
         self.connection.wake(socket, now)?;
-        self.feed_back(lines, now, socket, packets)
-    }
-
-    /// Sends a report when one is due, and requests with it or without.
-    fn feed_back(
-        &mut self,
-        lines: &mut Lines,
-        now: Instant,
-        socket: &OwnedFd,
-        packets: &mut Packets,
-    ) -> Result<(), Reason> {
         let Some(secure) = &mut self.secure else {
             return Ok(());
         };

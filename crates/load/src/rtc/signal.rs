@@ -2,10 +2,11 @@
 
 use std::os::fd::OwnedFd;
 
-use webrtc::client::{Answer, AnswerError};
+use webrtc::client::{Answer, AnswerError, ClientIdentity};
 use webrtc::ice::Credentials;
 
-use crate::group::Reason;
+use super::session::Connection;
+use crate::group::{Context, Reason, Seat};
 use crate::reading::{Keep, Reading, ReadingError};
 use crate::socket;
 use crate::target::Target;
@@ -26,7 +27,7 @@ pub(super) enum SignalError {
 
 /// The request that offers `offer` for stream `number` of `target`.
 pub(super) fn post(target: &Target, number: u64, offer: &str) -> String {
-    let authorization = match target.credentials() {
+    let authorization = match &target.credentials[..] {
         "" => String::new(),
         token => format!("Authorization: Bearer {token}\r\n"),
     };
@@ -34,7 +35,7 @@ pub(super) fn post(target: &Target, number: u64, offer: &str) -> String {
         "POST /{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\nContent-Type: application/sdp\r\n\
          Accept: application/sdp\r\nConnection: close\r\n{authorization}Content-Length: {}\r\n\r\n{offer}",
         target.path(number),
-        target.authority(),
+        target.authority,
         offer.len()
     )
 }
@@ -44,90 +45,81 @@ pub(super) fn post(target: &Target, number: u64, offer: &str) -> String {
 pub(super) struct Asking {
     /// Its offer, until it is sent.
     words: Option<Vec<u8>>,
+    identity: ClientIdentity,
     local: Credentials,
-    reader: SignalReader,
+    reading: Reading,
 }
 
 impl Asking {
-    /// A member whose offer with `local` is in `words`.
-    pub(super) fn new(words: String, local: Credentials) -> Self {
+    /// A member whose offer, with this certificate and these credentials, is in `words`.
+    pub(super) fn new(words: String, identity: &ClientIdentity, local: Credentials) -> Self {
         Self {
             words: Some(words.into_bytes()),
+            identity: identity.clone(),
             local,
-            reader: SignalReader::default(),
+            reading: Reading::new(Keep::All(BODY_BYTES_MAX)),
         }
     }
 
-    /// Something happened at its socket, which is watched as `place`. Returns the answer once it is complete, and the
-    /// credentials of the offer.
-    pub(super) fn attend(
+    /// Something happened at its socket. Returns the answer once it is complete, and the connection that it leads to: its
+    /// socket, to the server's UDP port, replaces that to the HTTP port, which ends with its descriptor.
+    pub(super) fn attend<B>(
         &mut self,
-        socket: &OwnedFd,
-        epoll: &OwnedFd,
-        place: usize,
-        buffer: &mut [u8],
-    ) -> Result<Option<(Answer, Credentials)>, Reason> {
+        context: &mut Context<B>,
+        seat: &Seat,
+        socket: &mut OwnedFd,
+    ) -> Result<Option<(Answer, Connection)>, Reason> {
         if let Some(words) = self.words.take() {
-            socket::greet(socket, &words, epoll, place)?;
+            socket::greet(socket, &words, &context.epoll, seat.place)?;
             return Ok(None);
         }
-        let answer = self.reader.receive(socket, buffer)?;
-        Ok(answer.map(|answer| (answer, self.local.clone())))
+        let answer = match socket::receive(socket, &mut context.buffer) {
+            Ok(Some(length)) => push(&mut self.reading, &context.buffer[..length])?,
+            Ok(None) => None,
+            Err(_) => Some(finish(&mut self.reading)?),
+        };
+        let Some(answer) = answer else {
+            return Ok(None);
+        };
+        let own = (&answer, self.local.clone());
+        let (opened, connection) = Connection::open(context, seat, &self.identity, own)?;
+        *socket = opened;
+        Ok(Some((answer, connection)))
     }
 }
 
-/// Reads an answer that comes in pieces.
-#[derive(Debug)]
-struct SignalReader(Reading);
-
-impl Default for SignalReader {
-    fn default() -> Self {
-        Self(Reading::new(Keep::All(BODY_BYTES_MAX)))
+/// Takes a piece of an answer. Returns the answer once it is complete.
+fn push(reading: &mut Reading, bytes: &[u8]) -> Result<Option<Answer>, SignalError> {
+    let pushed = reading.push(bytes);
+    match reading.status() {
+        None | Some(200 | 201) => {}
+        Some(status) => return Err(SignalError::Status(status)),
+    }
+    pushed?;
+    match reading.is_complete() {
+        true => Ok(Some(read(reading)?)),
+        false => Ok(None),
     }
 }
 
-impl SignalReader {
-    /// Takes what has come to `socket`. Returns the answer once it is complete.
-    fn receive(
-        &mut self,
-        socket: &OwnedFd,
-        buffer: &mut [u8],
-    ) -> Result<Option<Answer>, SignalError> {
-        match socket::receive(socket, buffer) {
-            Ok(Some(length)) => self.push(&buffer[..length]),
-            Ok(None) => Ok(None),
-            Err(_) => self.finish().map(Some),
-        }
-    }
+/// The server closed the connection, which ends an answer of undeclared length.
+fn finish(reading: &mut Reading) -> Result<Answer, SignalError> {
+    reading.close()?;
+    read(reading)
+}
 
-    fn push(&mut self, bytes: &[u8]) -> Result<Option<Answer>, SignalError> {
-        let pushed = self.0.push(bytes);
-        match self.0.status() {
-            None | Some(200 | 201) => {}
-            Some(status) => return Err(SignalError::Status(status)),
-        }
-        pushed?;
-        match self.0.is_complete() {
-            true => self.read().map(Some),
-            false => Ok(None),
-        }
-    }
-
-    /// The server closed the connection, which ends an answer of undeclared length.
-    fn finish(&mut self) -> Result<Answer, SignalError> {
-        self.0.close()?;
-        self.read()
-    }
-
-    fn read(&self) -> Result<Answer, SignalError> {
-        let text = String::from_utf8_lossy(self.0.body());
-        Ok(Answer::parse(&text)?)
-    }
+fn read(reading: &Reading) -> Result<Answer, SignalError> {
+    let text = String::from_utf8_lossy(reading.body());
+    Ok(Answer::parse(&text)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn unread() -> Reading {
+        Reading::new(Keep::All(BODY_BYTES_MAX))
+    }
 
     const SDP: &str = "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n\
         a=fingerprint:sha-256 00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:\
@@ -145,10 +137,12 @@ mod tests {
     fn an_answer_is_read_however_it_is_cut() {
         let text = answered("201 Created", true);
         for cut in 0..text.len() {
-            let mut reader = SignalReader::default();
+            let mut reading = unread();
             let (one, other) = text.as_bytes().split_at(cut);
-            assert!(reader.push(one).expect("a beginning").is_none());
-            let answer = reader.push(other).expect("an answer").expect("all of it");
+            assert!(push(&mut reading, one).expect("a beginning").is_none());
+            let answer = push(&mut reading, other)
+                .expect("an answer")
+                .expect("all of it");
             assert_eq!(answer.ice.ufrag(), "abcd");
         }
     }
@@ -156,29 +150,29 @@ mod tests {
     #[test]
     fn an_answer_without_a_length_ends_with_the_connection() {
         let text = answered("201 Created", false);
-        let mut reader = SignalReader::default();
-        assert!(reader.push(text.as_bytes()).expect("an answer").is_none());
-        assert!(reader.finish().is_ok());
-        let mut reader = SignalReader::default();
-        let text = answered("201 Created", true);
+        let mut reading = unread();
         assert!(
-            reader
-                .push(&text.as_bytes()[..99])
-                .expect("a piece")
+            push(&mut reading, text.as_bytes())
+                .expect("an answer")
                 .is_none()
         );
-        let cut = reader.finish();
+        assert!(finish(&mut reading).is_ok());
+        let mut reading = unread();
+        let text = answered("201 Created", true);
+        let piece = push(&mut reading, &text.as_bytes()[..99]);
+        assert!(piece.expect("a piece").is_none());
+        let cut = finish(&mut reading);
         assert!(matches!(cut, Err(SignalError::Reading(ReadingError::Cut))));
     }
 
     #[test]
     fn a_no_is_the_reason() {
-        let mut reader = SignalReader::default();
-        let refused = reader.push(answered("409 Conflict", true).as_bytes());
+        let mut reading = unread();
+        let refused = push(&mut reading, answered("409 Conflict", true).as_bytes());
         assert_eq!(refused.expect_err("a no").to_string(), "status 409");
         let long = format!("HTTP/1.1 201 Created\r\n\r\n{}", "x".repeat(70_000));
-        let mut reader = SignalReader::default();
-        let refused = reader.push(long.as_bytes());
+        let mut reading = unread();
+        let refused = push(&mut reading, long.as_bytes());
         assert!(matches!(
             refused,
             Err(SignalError::Reading(ReadingError::TooLong))

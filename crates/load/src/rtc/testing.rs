@@ -20,7 +20,6 @@ use webrtc::sdp::{Answer, Candidate, MediaKind, Offer, Section};
 use webrtc::srtp::{RTP_OVERHEAD_MAX, Rollover, Sealer};
 
 use super::packets::Packets;
-use super::random;
 use super::receiver::{Moment, Receiver};
 use crate::clock;
 use crate::ledger::Findings;
@@ -244,7 +243,7 @@ impl PeerTable {
 
     fn agree(&mut self, offer: &str, watches: bool) -> String {
         let offer = Offer::parse(offer).expect("an offer");
-        let local = random::credentials().expect("randomness");
+        let local = super::credentials().expect("randomness");
         let sections: Vec<_> = offer
             .media
             .iter()
@@ -411,10 +410,7 @@ impl PeerTable {
     fn perform(&mut self) {
         let elapsed = self.began.elapsed();
         while Duration::from_nanos(self.performer.due()) <= elapsed {
-            let mut pieces = Vec::new();
-            self.performer
-                .perform(clock::wall(), &mut |piece| pieces.push(piece));
-            for piece in pieces {
+            for piece in self.performer.perform(clock::wall()) {
                 let Piece::Sample(sample) = piece else {
                     panic!("no sample: {piece:?}");
                 };

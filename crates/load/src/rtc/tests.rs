@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::testing::{Manners, Server};
-use super::{audience, publishers};
+use crate::args::Listening;
 use crate::clock;
-use crate::plan::{Listening, Plan, Source, Work};
+use crate::plan::{Plan, Source, Work};
 use crate::publish::synthetic::{Audio, Picture, Program, Sound};
 use crate::tally::Tally;
+use crate::worker::carry_out;
 
 const VIEWERS: u64 = 12;
 const CHECKED: u64 = 4;
@@ -16,7 +17,6 @@ fn plan(url: &str, members: u64, work: Work) -> Plan {
     Plan {
         target: url.parse().expect("an address"),
         via: None,
-        streams: 1,
         process: 0,
         processes: 1,
         begin_at: clock::wall(),
@@ -32,7 +32,7 @@ fn plan(url: &str, members: u64, work: Work) -> Plan {
 fn watch(server: &Server, path: &str, listening: &Listening) -> Tally {
     let url = format!("whep+http://{}/{path}", server.http);
     let plan = plan(&url, VIEWERS, Work::Listen(listening.clone()));
-    audience::run(&plan, listening, &mut |_| {}).expect("it runs")
+    carry_out(&plan, &mut |_| {}).expect("it runs")
 }
 
 fn listening() -> Listening {
@@ -153,7 +153,7 @@ fn a_server_that_says_no_or_goodbye_is_the_reason() {
 fn viewers_come_and_go() {
     let server = Server::start(Manners::default());
     let churning = Listening {
-        churn: 10.0,
+        churn: Some(10.0),
         ..Listening::default()
     };
     let tally = watch(&server, "show/whep", &churning);
@@ -182,8 +182,8 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
         picture: Some(Picture::new(1_000_000, Duration::from_secs(2)).expect("a rate")),
     };
     let source = Source::Synthetic(program);
-    let plan = plan(&url, 2, Work::Publish(source.clone()));
-    let tally = publishers::run(&plan, &source, &mut |_| {}).expect("it runs");
+    let plan = plan(&url, 2, Work::Publish(source));
+    let tally = carry_out(&plan, &mut |_| {}).expect("it runs");
     let seen = server.stop();
     assert_eq!(
         (tally.members.joined, tally.members.alive),

@@ -85,7 +85,7 @@ impl Player {
             Fetch::Listed(_) | Fetch::Hinted(_) => is_beginning(start, self.map.is_some()),
         };
         if !is_good {
-            record.enter_flaw(Flaw::BadStart);
+            record.violations.count(&Flaw::BadStart);
         }
         Some(match fetch {
             Fetch::Map(map) => {
@@ -144,7 +144,7 @@ impl Player {
         self.tries += 1;
         let is_refused = matches!(failure, Failure::Status(_)) && !failure.is_passing();
         if is_refused && self.tries == 1 {
-            record.enter_flaw(Flaw::Refused);
+            record.violations.count(&Flaw::Refused);
         }
         if self.tries < TRIES_MAX {
             return self.count_failure(1, failure);

@@ -214,7 +214,7 @@ impl Player {
                 self.answers.push_front((old.end(), heard));
             }
             if playlist.end() <= asked && !playlist.is_ended {
-                record.enter_flaw(Flaw::Unheld);
+                record.violations.count(&Flaw::Unheld);
             }
         }
         // A stream that was begun anew.
@@ -251,7 +251,7 @@ impl Player {
         }
         self.reload_at = now + RETRY_INTERVAL;
         if load.asked.is_some() && *failure == Failure::Status(400) {
-            record.enter_flaw(Flaw::Rejected);
+            record.violations.count(&Flaw::Rejected);
             self.is_modest = true;
         }
         self.count_failure(0, failure)
