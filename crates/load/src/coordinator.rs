@@ -108,10 +108,9 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
             overflows,
         },
         requested: plan.members,
-        seconds,
-        server: (!pids.is_empty()).then(|| first.until(&last, seconds, &before)),
     };
-    Ok(Report::new(frame, &tally))
+    let server = (!pids.is_empty()).then(|| first.until(&last, seconds, &before));
+    Ok(Report::new(frame, seconds, server, &tally))
 }
 
 /// The workers, and what they have reported.

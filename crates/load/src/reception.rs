@@ -1,7 +1,7 @@
 //! When one listener received media, and how much.
 
 /// What a listener has received so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reception {
     /// When it connected, time of the load.
     pub(crate) began: u64,
@@ -27,14 +27,8 @@ impl Reception {
     pub(crate) fn new(began: u64) -> Self {
         Self {
             began,
-            has_media: false,
             last: began,
-            longest: 0,
-            longest_before: 0,
-            picture: None,
-            longest_picture: 0,
-            bytes: 0,
-            base: None,
+            ..Self::default()
         }
     }
 

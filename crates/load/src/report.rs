@@ -22,14 +22,8 @@ const IDLE_LOW: f64 = 0.03;
 /// A load, in numbers. Times are in milliseconds, rates in bits per second, shares from 0 to 1.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// `listen` or `publish`.
-    pub(crate) command: &'static str,
-    /// Without secrets.
-    pub(crate) url: String,
-    /// Where it ran.
-    pub(crate) machine: Machine,
-    /// Listeners or publishers asked for.
-    pub(crate) requested: u64,
+    #[serde(flatten)]
+    pub(crate) frame: Frame,
     #[serde(flatten)]
     pub(crate) members: Members,
     /// Members that never joined, by reason.
@@ -152,32 +146,32 @@ pub(crate) struct Generator {
     pub(crate) bottlenecks: Vec<String>,
 }
 
-/// What only the parent knows.
-#[derive(Debug)]
+/// Which load it was, and where.
+#[derive(Debug, Serialize)]
 pub(crate) struct Frame {
+    /// `listen` or `publish`.
     pub(crate) command: &'static str,
+    /// Without secrets.
     pub(crate) url: String,
+    /// Where it ran.
     pub(crate) machine: Machine,
+    /// Listeners or publishers asked for.
     pub(crate) requested: u64,
-    pub(crate) seconds: f64,
-    pub(crate) server: Option<Usage>,
 }
 
 impl Report {
-    pub(crate) fn new(frame: Frame, tally: &Tally) -> Self {
+    /// Of a window that lasted `seconds`.
+    pub(crate) fn new(frame: Frame, seconds: f64, server: Option<Usage>, tally: &Tally) -> Self {
         let findings = &tally.findings;
         Self {
             generator: Generator::new(&frame.machine, tally),
-            command: frame.command,
-            url: frame.url,
-            machine: frame.machine,
-            requested: frame.requested,
+            frame,
             members: tally.members,
             failed: tally.failed.clone(),
             lost: tally.lost.clone(),
             bytes: tally.bytes,
             window: Window {
-                seconds: frame.seconds,
+                seconds,
                 bytes: tally.window_bytes,
             },
             rate: Rates {
@@ -201,7 +195,7 @@ impl Report {
             },
             packets: (tally.packets != Packets::default()).then(|| tally.packets.clone()),
             hls: (tally.hls != Record::default()).then(|| Hls::of(&tally.hls)),
-            server: frame.server,
+            server,
         }
     }
 
@@ -214,14 +208,15 @@ impl Report {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
+        let frame = &self.frame;
         let Machine {
             kernel,
             congestion_control,
             cpus,
             idle,
             overflows: _,
-        } = &self.machine;
-        writeln!(out, "{} {}", self.command, self.url)?;
+        } = &frame.machine;
+        writeln!(out, "{} {}", frame.command, frame.url)?;
         write!(out, "machine    {cpus} processors")?;
         if let Some(idle) = idle {
             write!(out, ", {:.0} % idle", idle * 100.0)?;
@@ -230,7 +225,7 @@ impl Report {
         write!(
             out,
             "members    {} requested, {} joined, {} alive",
-            self.requested, self.members.joined, self.members.alive
+            frame.requested, self.members.joined, self.members.alive
         )?;
         write_counts(
             out,
@@ -508,10 +503,8 @@ mod tests {
             url: "http://127.0.0.1/x".to_owned(),
             machine,
             requested: 3,
-            seconds: 10.0,
-            server: Some(Usage::default()),
         };
-        Report::new(frame, tally)
+        Report::new(frame, 10.0, Some(Usage::default()), tally)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::fragment::Tracks;
 use crate::ledger::{Findings, Ledger};
 
 /// Follows one player.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Judge {
     /// Of the map in force; none for media that is no fMP4, whose frames are not looked at.
     tracks: Option<Tracks>,
@@ -27,10 +27,8 @@ pub(super) struct Timing {
 impl Judge {
     pub(super) fn new(asked: u64) -> Self {
         Self {
-            tracks: None,
-            ledger: Ledger::default(),
             asked,
-            had: None,
+            ..Self::default()
         }
     }
 

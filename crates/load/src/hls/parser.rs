@@ -37,7 +37,10 @@ pub(super) fn parse(text: &str) -> Result<Document<Playlist>, PlaylistError> {
     if lines.next() != Some("#EXTM3U") || text.len() > PLAYLIST_BYTES_MAX {
         return Err(PlaylistError::NoPlaylist);
     }
-    let mut parser = Parser::new(text);
+    let mut parser = Parser {
+        text,
+        ..Parser::default()
+    };
     for line in lines.filter(|line| !line.is_empty()) {
         match line.strip_prefix('#') {
             None => parser.uri(line)?,
@@ -50,6 +53,7 @@ pub(super) fn parse(text: &str) -> Result<Document<Playlist>, PlaylistError> {
     parser.finish()
 }
 
+#[derive(Default)]
 struct Parser<'a> {
     text: &'a str,
     playlist: Playlist,
@@ -70,21 +74,6 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            playlist: Playlist::default(),
-            has_target: false,
-            segment: Segment::default(),
-            map: None,
-            date: None,
-            range: None,
-            last: None,
-            variant: None,
-            best: None,
-        }
-    }
-
     fn tag(&mut self, name: &str, value: &'a str) -> Result<(), PlaylistError> {
         let playlist = &mut self.playlist;
         match name {

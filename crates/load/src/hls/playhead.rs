@@ -7,7 +7,7 @@
 use super::record::Record;
 
 /// See the module's description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Playhead {
     state: State,
     /// Media loaded since the start position.
@@ -19,9 +19,10 @@ pub(super) struct Playhead {
     needed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// It has not moved yet.
+    #[default]
     Filling,
     Playing,
     Stalled,
@@ -34,11 +35,9 @@ impl Playhead {
     pub(super) fn new(distance: u64, hold_back: u64) -> Self {
         let lead = distance.saturating_sub(hold_back);
         Self {
-            state: State::Filling,
-            loaded: 0,
             at: lead,
-            since: 0,
             needed: lead + hold_back,
+            ..Self::default()
         }
     }
 

@@ -33,7 +33,7 @@ const FAILURES_MAX: u8 = 5;
 const ANSWERS_MAX: usize = 16;
 
 /// See the module's description.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Player {
     playing: Playing,
     is_checked: bool,
@@ -88,8 +88,9 @@ enum Fetch {
 }
 
 /// The last part that was requested before it was listed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Hint {
+    #[default]
     None,
     /// It has come, and is not fetched again.
     Fetched(Box<str>),
@@ -109,21 +110,7 @@ impl Player {
             is_checked,
             authority: Rc::clone(authority),
             path,
-            has_variant: false,
-            playlist: None,
-            is_low_latency: false,
-            position: Position::default(),
-            map: None,
-            loading: None,
-            fetching: None,
-            hint: Hint::None,
-            is_modest: false,
-            reload_at: 0,
-            fetch_at: 0,
-            tries: 0,
-            failures: [0; 2],
-            answers: VecDeque::new(),
-            playhead: Playhead::new(0, 0),
+            ..Self::default()
         }
     }
 
