@@ -96,15 +96,6 @@ pub enum Blame {
     Timeout,
 }
 
-/// The status a peer is sent before the connection closes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// The NetConnection code.
-    pub code: &'static str,
-    /// What went wrong, in words; holds nothing the peer sent but numbers.
-    pub description: String,
-}
-
 impl Error {
     /// Whose fault this is.
     pub fn blame(&self) -> Blame {
@@ -126,19 +117,14 @@ impl Error {
         }
     }
 
-    /// What the peer is told, if anything: nothing to one that never spoke RTMP, nor to one that
-    /// reads no replies.
-    pub fn reply(&self) -> Option<Reply> {
+    /// The NetConnection code of the status that the peer is sent, if it is told anything: nothing to one that never
+    /// spoke RTMP, nor to one that reads no replies. The error's words go with it; they hold nothing that the peer sent
+    /// but numbers.
+    pub(crate) fn reply(&self) -> Option<&'static str> {
         match self {
             Self::HandshakeVersion(_) | Self::HandshakeTimeout | Self::RepliesUnread => None,
-            Self::RequestTimeout => Some(Reply {
-                code: "NetConnection.Connect.IdleTimeOut",
-                description: self.to_string(),
-            }),
-            _ => Some(Reply {
-                code: "NetConnection.Connect.Rejected",
-                description: self.to_string(),
-            }),
+            Self::RequestTimeout => Some("NetConnection.Connect.IdleTimeOut"),
+            _ => Some("NetConnection.Connect.Rejected"),
         }
     }
 }

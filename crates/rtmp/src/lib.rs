@@ -52,9 +52,11 @@ pub mod chunk;
 pub mod client;
 mod command;
 mod error;
+mod flow;
 pub mod handshake;
 pub mod message;
 pub mod server;
 pub mod timestamp;
+mod words;
 
-pub use error::{Blame, Error, Reply};
+pub use error::{Blame, Error};

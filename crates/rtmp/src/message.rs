@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::{Error, server::Media};
+
 /// The type of a message (RTMP 1.0 §5.4, §7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -99,6 +101,24 @@ impl Message {
                 self.payload.slice(1..)
             }
             _ => self.payload.clone(),
+        }
+    }
+
+    /// The 4-byte value that a control message begins with.
+    pub(crate) fn control_value(&self) -> Result<u32, Error> {
+        let value = self.payload.first_chunk();
+        let value = value.ok_or(Error::ShortControlMessage {
+            kind: self.kind,
+            length: self.payload.len(),
+        })?;
+        Ok(u32::from_be_bytes(*value))
+    }
+
+    /// The message as a player or a publisher has it.
+    pub(crate) fn into_media(self) -> Media {
+        Media {
+            timestamp: self.timestamp,
+            payload: self.payload,
         }
     }
 }

@@ -83,13 +83,30 @@ pub struct Reader {
 struct ChunkStream {
     csid: u32,
     timestamp: u32,
+    fields: Fields,
+    message: Option<Partial>,
+}
+
+/// What a header says. One that leaves something out repeats the header before.
+#[derive(Clone, Copy, Debug)]
+struct Fields {
     /// The time field as sent, extended or not: absolute in format 0, else a difference.
-    field: u32,
+    time: u32,
     extended: bool,
     length: u32,
     kind: Kind,
     stream_id: u32,
-    message: Option<Partial>,
+}
+
+impl Fields {
+    /// Before the first header. What it leaves out in format 1 is zero: librtmp's pong arrives like that.
+    const NONE: Self = Self {
+        time: 0,
+        extended: false,
+        length: 0,
+        kind: Kind::Other(0),
+        stream_id: 0,
+    };
 }
 
 #[derive(Debug)]
@@ -124,11 +141,7 @@ struct ChunkHeader {
     index: usize,
     csid: u32,
     format: u8,
-    field: u32,
-    extended: bool,
-    length: u32,
-    kind: Kind,
-    stream_id: u32,
+    fields: Fields,
     used: usize,
 }
 
@@ -255,36 +268,24 @@ impl Reader {
         };
         let big_endian =
             |at: usize| u32::from_be_bytes([0, fields[at], fields[at + 1], fields[at + 2]]);
-        let mut header = ChunkHeader {
-            index,
-            csid,
-            format,
-            field: stream.map_or(0, |s| s.field),
-            extended: stream.is_some_and(|s| s.extended),
-            // Fields missing from a first header in format 1 are zero: librtmp's pong arrives like
-            // that.
-            length: stream.map_or(0, |s| s.length),
-            kind: stream.map_or(Kind::Other(0), |s| s.kind),
-            stream_id: stream.map_or(0, |s| s.stream_id),
-            used,
-        };
+        let mut said = stream.map_or(Fields::NONE, |stream| stream.fields);
         if format <= 2 {
-            header.field = big_endian(0);
-            header.extended = header.field == EXTENDED;
+            said.time = big_endian(0);
+            said.extended = said.time == EXTENDED;
         }
         if format <= 1 {
-            header.length = big_endian(3);
-            header.kind = Kind::from_wire(fields[6]);
+            said.length = big_endian(3);
+            said.kind = Kind::from_wire(fields[6]);
         }
         if format == 0 {
-            header.stream_id = u32::from_le_bytes([fields[7], fields[8], fields[9], fields[10]]);
+            said.stream_id = u32::from_le_bytes([fields[7], fields[8], fields[9], fields[10]]);
         }
-        if header.extended {
+        if said.extended {
             let tail = &data[used..];
             if format == 3 {
                 // Some senders repeat the extended time here, others do not: it is there if the
                 // bytes match it. A first difference decides before all four bytes are in.
-                let expected = header.field.to_be_bytes();
+                let expected = said.time.to_be_bytes();
                 let seen = tail.len().min(4);
                 if tail[..seen] == expected[..seen] {
                     if seen < 4 {
@@ -296,12 +297,17 @@ impl Reader {
                 let Some(&time) = tail.first_chunk() else {
                     return Ok(None);
                 };
-                header.field = u32::from_be_bytes(time);
+                said.time = u32::from_be_bytes(time);
                 used += 4;
             }
         }
-        header.used = used;
-        Ok(Some(header))
+        Ok(Some(ChunkHeader {
+            index,
+            csid,
+            format,
+            fields: said,
+            used,
+        }))
     }
 
     /// Index of a chunk stream, or the number of all when it is new.
@@ -322,11 +328,7 @@ impl Reader {
             self.streams.push(ChunkStream {
                 csid: header.csid,
                 timestamp: 0,
-                field: 0,
-                extended: false,
-                length: 0,
-                kind: header.kind,
-                stream_id: 0,
+                fields: Fields::NONE,
                 message: None,
             });
         }
@@ -335,19 +337,16 @@ impl Reader {
         if stream.message.is_none() {
             // Without a header of its own a message takes the last difference again; after a full
             // header that is its absolute time (RTMP 1.0 §5.3.1.2.4).
+            let fields = header.fields;
             stream.timestamp = match header.format {
-                0 => header.field,
-                _ => stream.timestamp.wrapping_add(header.field),
+                0 => fields.time,
+                _ => stream.timestamp.wrapping_add(fields.time),
             };
-            stream.field = header.field;
-            stream.extended = header.extended;
-            stream.length = header.length;
-            stream.kind = header.kind;
-            stream.stream_id = header.stream_id;
+            stream.fields = fields;
             stream.message = Some(Partial {
                 received: 0,
                 chunks: 0,
-                keep: keeps(header.kind, header.length, &self.limits)?,
+                keep: keeps(fields.kind, fields.length, &self.limits)?,
                 data: BytesMut::new(),
             });
             self.partial += 1;
@@ -362,7 +361,7 @@ impl Reader {
         if message.chunks > CHUNKS_PER_MESSAGE_MAX {
             return Err(Error::TooManyChunks { csid: stream.csid });
         }
-        let left = (stream.length - message.received).min(self.chunk_size);
+        let left = (stream.fields.length - message.received).min(self.chunk_size);
         if left == 0 {
             return Ok(self.finish());
         }
@@ -376,7 +375,7 @@ impl Reader {
             self.body = None;
             return Ok(Step::Used(0, None));
         };
-        let length = stream.length as usize;
+        let length = stream.fields.length as usize;
         let take = data.len().min(left as usize);
         let piece = &data[..take];
         message.received += take as u32;
@@ -403,7 +402,7 @@ impl Reader {
             }
             message.data.extend_from_slice(piece);
         }
-        let finished = message.received == stream.length;
+        let finished = message.received == stream.fields.length;
         self.body = (take < left as usize).then(|| left - take as u32);
         Ok(Step::Used(
             take,
@@ -418,9 +417,9 @@ impl Reader {
         self.partial -= 1;
         self.partial_bytes -= message.data.len();
         message.keep.then(|| Message {
-            kind: stream.kind,
+            kind: stream.fields.kind,
             timestamp: stream.timestamp,
-            stream_id: stream.stream_id,
+            stream_id: stream.fields.stream_id,
             payload: message.data.freeze(),
         })
     }
@@ -430,28 +429,18 @@ impl Reader {
         if !matches!(message.kind, Kind::SetChunkSize | Kind::Abort) {
             return Ok(Some(message));
         }
-        let Some(&value) = message.payload.first_chunk() else {
-            return Err(Error::ShortControlMessage {
-                kind: message.kind,
-                length: message.payload.len(),
-            });
-        };
-        let value = u32::from_be_bytes(value);
+        let value = message.control_value()?;
         if message.kind == Kind::SetChunkSize {
             // The top bit must be zero (RTMP 1.0 §5.4.1); some set it.
-            self.set_chunk_size(value & 0x7fff_ffff)?;
+            let size = value & 0x7fff_ffff;
+            if size == 0 {
+                return Err(Error::ChunkSizeZero);
+            }
+            self.chunk_size = size.min(CHUNK_SIZE_MAX);
         } else {
             self.abort(value);
         }
         Ok(None)
-    }
-
-    fn set_chunk_size(&mut self, size: u32) -> Result<(), Error> {
-        if size == 0 {
-            return Err(Error::ChunkSizeZero);
-        }
-        self.chunk_size = size.min(CHUNK_SIZE_MAX);
-        Ok(())
     }
 
     /// Forgets the unfinished message of a chunk stream (RTMP 1.0 §5.4.2).

@@ -53,14 +53,8 @@ pub(super) fn of(message: Message) -> Option<Event> {
         return None;
     }
     match message.kind {
-        Kind::Audio => Some(Event::Audio(Media {
-            timestamp,
-            payload: message.payload,
-        })),
-        Kind::Video => Some(Event::Video(Media {
-            timestamp,
-            payload: message.payload,
-        })),
+        Kind::Audio => Some(Event::Audio(message.into_media())),
+        Kind::Video => Some(Event::Video(message.into_media())),
         Kind::DataAmf0 | Kind::DataAmf3 => data(timestamp, message.amf0()),
         _ => None,
     }

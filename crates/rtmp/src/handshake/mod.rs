@@ -164,7 +164,8 @@ fn digest_around(packet: &Packet, at: usize, key: &[u8]) -> [u8; DIGEST_BYTES] {
     hmac(key, &[&packet[..at], &packet[at + DIGEST_BYTES..]])
 }
 
-fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
+/// HMAC-SHA256 over all parts.
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
     for part in parts {
         mac.update(part);

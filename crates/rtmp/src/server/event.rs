@@ -157,6 +157,25 @@ impl RequestId {
     }
 }
 
+/// What has become of the one request of its kind that a connection may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum RequestState {
+    #[default]
+    Idle,
+    /// The caller has not decided yet.
+    Pending(RequestId),
+    Accepted(RequestId),
+}
+
+impl RequestState {
+    pub(super) fn id(self) -> Option<RequestId> {
+        match self {
+            Self::Idle => None,
+            Self::Pending(id) | Self::Accepted(id) => Some(id),
+        }
+    }
+}
+
 /// The publishing type. Anything unknown is taken as live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::event::RequestId;
+use super::event::{RequestId, RequestState};
 
 /// What an accepted player wants at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +24,12 @@ const BUFFER_UNTOLD: u32 = 1_000;
 /// request: the selection belongs to the message stream, and is forgotten with it.
 #[derive(Debug, Default)]
 pub(super) struct PlaybackState {
-    state: State,
+    state: RequestState,
     is_recorded: bool,
     is_paused: bool,
     without: Without,
     /// Milliseconds of media that it wants in hand, if it has told.
     buffer: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Idle,
-    /// The caller has not decided yet.
-    Pending(RequestId),
-    Playing(RequestId),
 }
 
 /// The media that is not wanted.
@@ -57,15 +48,12 @@ pub(super) enum Part {
 
 impl PlaybackState {
     pub(super) fn id(&self) -> Option<RequestId> {
-        match self.state {
-            State::Idle => None,
-            State::Pending(id) | State::Playing(id) => Some(id),
-        }
+        self.state.id()
     }
 
     /// What is wanted, once the request was accepted.
     pub(super) fn playback(&self) -> Option<Playback> {
-        let State::Playing(id) = self.state else {
+        let RequestState::Accepted(id) = self.state else {
             return None;
         };
         Some(Playback {
@@ -78,17 +66,17 @@ impl PlaybackState {
 
     /// A new request replaces any other and is not paused.
     pub(super) fn request(&mut self, id: RequestId) {
-        self.state = State::Pending(id);
+        self.state = RequestState::Pending(id);
         self.is_recorded = false;
         self.is_paused = false;
     }
 
     /// Makes a pending request play.
     pub(super) fn accept(&mut self, id: RequestId) -> Option<Playback> {
-        if self.state != State::Pending(id) {
+        if self.state != RequestState::Pending(id) {
             return None;
         }
-        self.state = State::Playing(id);
+        self.state = RequestState::Accepted(id);
         self.playback()
     }
 
@@ -118,7 +106,7 @@ impl PlaybackState {
     /// Ends the playing or withdraws the request.
     pub(super) fn end(&mut self) -> Option<RequestId> {
         let id = self.id();
-        self.state = State::Idle;
+        self.state = RequestState::Idle;
         self.is_paused = false;
         id
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::event::{Event, Media, RequestId};
+use super::event::{Event, Media, RequestId, RequestState};
 use crate::{
     amf0::{Decoder, Value},
     message::{Aggregate, Kind, Message},
@@ -22,45 +22,33 @@ const LEADING_VALUES_MAX: usize = 4;
 /// Invariant: nothing is held and no aggregate is open while `state` is `Idle`.
 #[derive(Debug, Default)]
 pub(super) struct Publication {
-    state: State,
+    state: RequestState,
     held: VecDeque<Event>,
     held_bytes: usize,
     aggregate: Option<Aggregate>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Idle,
-    /// The caller has not decided yet.
-    Pending(RequestId),
-    Live(RequestId),
-}
-
 impl Publication {
     pub(super) fn id(&self) -> Option<RequestId> {
-        match self.state {
-            State::Idle => None,
-            State::Pending(id) | State::Live(id) => Some(id),
-        }
+        self.state.id()
     }
 
     pub(super) fn is_live(&self) -> bool {
-        matches!(self.state, State::Live(_))
+        matches!(self.state, RequestState::Accepted(_))
     }
 
     pub(super) fn request(&mut self, id: RequestId) {
         *self = Self {
-            state: State::Pending(id),
+            state: RequestState::Pending(id),
             ..Self::default()
         };
     }
 
     /// Makes a pending request live.
     pub(super) fn accept(&mut self, id: RequestId) -> bool {
-        let pending = self.state == State::Pending(id);
+        let pending = self.state == RequestState::Pending(id);
         if pending {
-            self.state = State::Live(id);
+            self.state = RequestState::Accepted(id);
         }
         pending
     }
@@ -90,13 +78,13 @@ impl Publication {
     /// Takes an audio, video, data or aggregate message.
     pub(super) fn message(&mut self, message: Message) -> Option<Event> {
         match self.state {
-            State::Idle => None,
-            State::Live(_) if message.kind == Kind::Aggregate => {
+            RequestState::Idle => None,
+            RequestState::Accepted(_) if message.kind == Kind::Aggregate => {
                 self.aggregate = Some(Aggregate::new(message));
                 self.next_event()
             }
-            State::Live(_) => event(message),
-            State::Pending(_) => {
+            RequestState::Accepted(_) => event(message),
+            RequestState::Pending(_) => {
                 if let Some(event) = event(message) {
                     self.hold(event);
                 }
@@ -126,14 +114,8 @@ fn event(message: Message) -> Option<Event> {
         // Some encoders send empty messages to keep the connection alive; a tag needs at least one
         // byte.
         _ if message.payload.is_empty() => None,
-        Kind::Audio => Some(Event::Audio(Media {
-            timestamp,
-            payload: message.payload,
-        })),
-        Kind::Video => Some(Event::Video(Media {
-            timestamp,
-            payload: message.payload,
-        })),
+        Kind::Audio => Some(Event::Audio(message.into_media())),
+        Kind::Video => Some(Event::Video(message.into_media())),
         Kind::DataAmf0 | Kind::DataAmf3 => data(timestamp, &message.amf0()),
         _ => None,
     }

@@ -8,6 +8,7 @@ use crate::{
     chunk::Limits,
     client::{Error, Event, words::transaction},
     command::Command,
+    words::{control, csid},
 };
 
 /// Characters of a status code that are kept.
@@ -53,7 +54,7 @@ impl Session {
             }),
             // A request whose answer measures the round trip; no other request is made to clients.
             "_onbwcheck" if command.transaction > 0.0 => {
-                self.words.command(0, "_result", command.transaction, |e| {
+                self.words.command("_result", command.transaction, |e| {
                     e.null().null();
                 });
                 Ok(None)
@@ -89,13 +90,13 @@ impl Session {
                 ("releaseStream", transaction::RELEASE_STREAM),
                 ("FCPublish", transaction::FC_PUBLISH),
             ] {
-                self.words.command(0, command, transaction, |e| {
+                self.words.command(command, transaction, |e| {
                     e.null().string(&name);
                 });
             }
         }
         self.words
-            .command(0, "createStream", transaction::CREATE_STREAM, |e| {
+            .command("createStream", transaction::CREATE_STREAM, |e| {
                 e.null();
             });
         self.await_answer(Phase::Creating, now);
@@ -106,15 +107,17 @@ impl Session {
         match self.purpose {
             Purpose::Publish => {
                 self.words
-                    .command(stream, "publish", transaction::START, |e| {
+                    .command_on((csid::STREAM, stream), "publish", transaction::START, |e| {
                         e.null().string(&name).string("live");
                     });
             }
             Purpose::Play => {
-                self.words.command(stream, "play", transaction::START, |e| {
-                    e.null().string(&name).number(START_LIVE);
-                });
-                self.words.set_buffer_length(stream, BUFFER_MILLIS);
+                self.words
+                    .command_on((csid::STREAM, stream), "play", transaction::START, |e| {
+                        e.null().string(&name).number(START_LIVE);
+                    });
+                let values = [stream, BUFFER_MILLIS];
+                self.words.user_control(control::SET_BUFFER_LENGTH, &values);
                 self.reader.set_limits(Limits::PUBLISHER);
             }
         }

@@ -6,21 +6,17 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
-use super::{
-    Address, Error, Event, event,
-    words::{Words, control, transaction},
-};
+use super::{Address, Error, Event, event, words::transaction};
 use crate::{
     chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_SIZE_SHARED, Limits, Reader},
     command::Command,
+    flow::Flow,
     handshake::ClientHandshake,
     message::{Aggregate, Kind, Message},
     server::OUTPUT_BYTES_MAX,
+    words::{Words, control},
 };
 
-/// The smallest window a server may ask us to acknowledge by: smaller ones would make us send more
-/// than we receive.
-const ACK_WINDOW_MIN: u32 = 32 << 10;
 /// The buffer length that we ask a server for, milliseconds. Live servers send what they have;
 /// others need a number.
 const BUFFER_MILLIS: u32 = 3_000;
@@ -96,18 +92,6 @@ enum Phase {
     Closed,
 }
 
-/// Acknowledgements, both ways.
-#[derive(Debug)]
-struct Flow {
-    /// Bytes of the chunk stream received, modulo 2^32.
-    received: u32,
-    acknowledged: u32,
-    /// We acknowledge twice per so many bytes.
-    window: u32,
-    /// The window we announced to the server.
-    announced: u32,
-}
-
 impl Session {
     /// A session for a connection just made; its output holds the first bytes to send. `seed` is 32
     /// random bytes, for the handshake and for the answer to a challenge.
@@ -118,9 +102,6 @@ impl Session {
         seed: [u8; 32],
         now: Instant,
     ) -> Self {
-        let window = config
-            .ack_window
-            .clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
         let mut words = Words::new();
         let opening = ClientHandshake::new(&seed, &mut words.output);
         let [a, b, c, d, ..] = seed;
@@ -132,12 +113,7 @@ impl Session {
             words,
             held: None,
             aggregate: None,
-            flow: Flow {
-                received: 0,
-                acknowledged: 0,
-                window,
-                announced: window,
-            },
+            flow: Flow::new(config.ack_window),
             nonce: [a, b, c, d],
             deadline: Some(now + config.handshake_timeout),
             config,
@@ -211,12 +187,12 @@ impl Session {
             if self.purpose == Purpose::Publish {
                 let name = self.address.stream();
                 self.words
-                    .command(0, "FCUnpublish", transaction::FC_UNPUBLISH, |e| {
+                    .command("FCUnpublish", transaction::FC_UNPUBLISH, |e| {
                         e.null().string(&name);
                     });
             }
             self.words
-                .command(0, "deleteStream", transaction::DELETE_STREAM, |e| {
+                .command("deleteStream", transaction::DELETE_STREAM, |e| {
                     e.null().number(stream.into());
                 });
         }
@@ -249,7 +225,10 @@ impl Session {
                 _ => {
                     let before = input.len();
                     let message = self.reader.read(input)?;
-                    self.count(before - input.len());
+                    let received = self.flow.count(before - input.len(), true);
+                    if let Some(received) = received {
+                        self.words.acknowledgement(received);
+                    }
                     let Some(message) = message else {
                         return Ok(None);
                     };
@@ -291,14 +270,11 @@ impl Session {
             }
             Kind::UserControl => Ok(self.user_control(&message.payload)),
             Kind::WindowAckSize => {
-                let size = control_value(&message)?;
-                self.flow.window = size.max(ACK_WINDOW_MIN);
+                self.flow.set_window(message.control_value()?);
                 Ok(None)
             }
             Kind::SetPeerBandwidth => {
-                let size = control_value(&message)?.clamp(1, i32::MAX.cast_unsigned());
-                if size != self.flow.announced {
-                    self.flow.announced = size;
+                if let Some(size) = self.flow.limit(message.control_value()?) {
                     self.words.window_ack_size(size);
                 }
                 Ok(None)
@@ -339,7 +315,7 @@ impl Session {
         let &[event_high, event_low, a, b, c, d] = body.first_chunk()?;
         let value = u32::from_be_bytes([a, b, c, d]);
         match u16::from_be_bytes([event_high, event_low]) {
-            control::PING_REQUEST => self.words.pong(value),
+            control::PING_REQUEST => self.words.user_control(control::PING_RESPONSE, &[value]),
             control::STREAM_EOF => match self.phase {
                 Phase::Running(stream) if stream == value && self.purpose == Purpose::Play => {
                     return Some(self.ended("StreamEOF".to_owned(), String::new()));
@@ -349,17 +325,6 @@ impl Session {
             _ => {}
         }
         None
-    }
-
-    /// Counts bytes received and acknowledges them when it is time.
-    fn count(&mut self, bytes: usize) {
-        let flow = &mut self.flow;
-        // Modulo 2^32, as the server counts.
-        flow.received = flow.received.wrapping_add(bytes as u32);
-        if flow.received.wrapping_sub(flow.acknowledged) >= flow.window / 2 {
-            flow.acknowledged = flow.received;
-            self.words.acknowledgement(flow.received);
-        }
     }
 
     fn await_answer(&mut self, phase: Phase, now: Instant) {
@@ -386,16 +351,4 @@ impl Session {
         self.held = None;
         self.aggregate = None;
     }
-}
-
-/// The 4-byte value that a control message begins with.
-fn control_value(message: &Message) -> Result<u32, crate::Error> {
-    let value = message
-        .payload
-        .first_chunk()
-        .ok_or(crate::Error::ShortControlMessage {
-            kind: message.kind,
-            length: message.payload.len(),
-        })?;
-    Ok(u32::from_be_bytes(*value))
 }

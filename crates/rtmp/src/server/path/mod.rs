@@ -6,6 +6,8 @@
 
 use std::{borrow::Cow, fmt};
 
+use percent_encoding::percent_decode_str;
+
 /// A stream's name and the credentials sent with it. `Debug` shows no credentials.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct StreamPath {
@@ -236,33 +238,7 @@ fn join(app: &str, name: &str) -> String {
 
 /// Decodes `%xx`; what is no escape stays, and what is not UTF-8 is replaced.
 fn percent_decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        match tail {
-            [high, low, after @ ..]
-                if byte == b'%' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                bytes.push(hex(*high) << 4 | hex(*low));
-                rest = after;
-            }
-            _ => {
-                bytes.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn hex(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        _ => (digit | 0x20) - b'a' + 10,
-    }
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 #[cfg(test)]

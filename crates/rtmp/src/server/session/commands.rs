@@ -11,7 +11,6 @@ use crate::{
         event::{Event, Mode, Passage, Rejection, Request, RequestId},
         path::StreamPath,
         playback::Part,
-        reply::Level,
     },
 };
 
@@ -55,24 +54,13 @@ impl Session {
             "FCUnpublish" => self.fc_unpublish(command, now),
             // FMLE and similar encoders publish only after the second answer, and some players of
             // content networks play only then.
-            "FCPublish" => {
-                let code = "NetStream.Publish.Start";
-                self.answer_twice(
-                    command.transaction,
-                    "onFCPublish",
-                    code,
-                    "Ready to publish.",
-                );
-                None
-            }
-            "FCSubscribe" => {
-                let code = "NetStream.Play.Start";
-                self.answer_twice(command.transaction, "onFCSubscribe", code, "Ready to play.");
-                None
-            }
-            "FCUnsubscribe" => {
-                let code = "NetStream.Play.Stop";
-                self.answer_twice(command.transaction, "onFCUnsubscribe", code, "Stopped.");
+            name @ ("FCPublish" | "FCSubscribe" | "FCUnsubscribe") => {
+                let (code, description) = match name {
+                    "FCPublish" => ("NetStream.Publish.Start", "Ready to publish."),
+                    "FCSubscribe" => ("NetStream.Play.Start", "Ready to play."),
+                    _ => ("NetStream.Play.Stop", "Stopped."),
+                };
+                self.answer_twice(command, code, description);
                 None
             }
             "getStreamLength" => {
@@ -128,15 +116,14 @@ impl Session {
                 (false, _) => {
                     let code = Rejection::BadName.code();
                     let why = "One stream per connection.";
-                    self.replies.status(stream, Level::Error, code, why);
+                    self.replies.error(stream, code, why);
                 }
             }
             return None;
         }
         if self.player.id().is_some() {
             let code = Rejection::Rejected.code();
-            self.replies
-                .status(stream, Level::Error, code, "This connection plays.");
+            self.replies.error(stream, code, "This connection plays.");
             return None;
         }
         let request = self.request(&command.text(0), stream);
@@ -171,26 +158,21 @@ impl Session {
     }
 
     fn fc_unpublish(&mut self, command: &Command<'_>, now: Instant) -> Option<Event> {
-        let code = "NetStream.Unpublish.Success";
-        self.answer_twice(
-            command.transaction,
-            "onFCUnpublish",
-            code,
-            "Stopped publishing.",
-        );
+        let (code, description) = ("NetStream.Unpublish.Success", "Stopped publishing.");
+        self.answer_twice(command, code, description);
         let stream = self.publication.id()?.stream;
         let event = self.end_stream(stream, now);
-        self.replies
-            .status(stream, Level::Status, code, "Stopped publishing.");
+        self.replies.status(stream, code, description);
         event
     }
 
     /// Answers a call with an empty result, and with a status call that says more.
-    fn answer_twice(&mut self, transaction: f64, name: &str, code: &str, description: &str) {
-        self.replies.command("_result", transaction, |e| {
+    fn answer_twice(&mut self, command: &Command<'_>, code: &str, description: &str) {
+        self.replies.command("_result", command.transaction, |e| {
             e.null().undefined();
         });
-        self.replies.command(name, 0.0, |e| {
+        let name = format!("on{}", command.name);
+        self.replies.command(&name, 0.0, |e| {
             command::information(e.null(), "status", code, description);
         });
     }

@@ -11,8 +11,8 @@ use crate::{
     server::{
         event::{Connect, CredentialRequest, Event, TurnedAway},
         path::{self, StreamPath},
-        reply,
     },
+    words,
 };
 
 /// Text of `connect` that is kept: the address is needed again for each stream.
@@ -21,6 +21,8 @@ const ADDRESS_BYTES_MAX: usize = 4 << 10;
 const FOUR_CCS_MAX: usize = 64;
 /// Characters kept of a codec's name, which has four bytes or is an asterisk.
 const FOUR_CC_BYTES_MAX: usize = 16;
+/// Our `capsEx` bits: reconnect requests 1, multitrack 2, ModEx 4, nanosecond offsets 8.
+const CAPABILITIES: f64 = 15.0;
 /// The `capsEx` bit of a peer that follows reconnect requests (Enhanced RTMP v2, CapsExMask).
 const CAN_RECONNECT: u32 = 1;
 /// The query parameter that carries a key; a client with a key is asked for no password.
@@ -144,7 +146,7 @@ impl Session {
             e.key("fmsVer").string("FMS/3,0,1,123");
             e.key("capabilities").number(31.0);
             if is_enhanced {
-                reply::enhanced(e);
+                words::enhanced(e, CAPABILITIES);
             }
             e.end();
             e.object();

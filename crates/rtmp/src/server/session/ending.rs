@@ -3,10 +3,7 @@
 use super::{Phase, Session};
 use crate::{
     Error, command,
-    server::{
-        event::{Rejection, RequestId, Withdrawn},
-        reply::Level,
-    },
+    server::event::{Rejection, RequestId, Withdrawn},
 };
 
 impl Session {
@@ -48,23 +45,23 @@ impl Session {
         let can = !self.is_closed() && self.connection.as_ref().is_some_and(|c| c.reconnects);
         if can {
             let code = "NetConnection.Connect.ReconnectRequest";
-            self.replies.status(0, Level::Status, code, description);
+            self.replies.status(0, code, description);
         }
         can
     }
 
     pub(super) fn fail(&mut self, error: &Error) {
         let in_handshake = matches!(self.phase, Phase::Handshake(_));
-        if let Some(reply) = error.reply().filter(|_| !in_handshake) {
+        if let Some(code) = error.reply().filter(|_| !in_handshake) {
+            let description = error.to_string();
             match self.connection {
                 Some(_) => {
                     let stream = self.current().map_or(0, |id| id.stream);
-                    self.replies
-                        .status(stream, Level::Error, reply.code, &reply.description);
+                    self.replies.error(stream, code, &description);
                 }
                 // The only answer a client waits for is the one to `connect`, transaction 1.
                 None => self.replies.command("_error", 1.0, |e| {
-                    command::information(e.null(), "error", reply.code, &reply.description);
+                    command::information(e.null(), "error", code, &description);
                 }),
             }
         }
@@ -90,6 +87,6 @@ impl Session {
             None => rejection.code(),
         };
         let stream = self.current().map_or(0, |id| id.stream);
-        self.replies.status(stream, Level::Error, code, description);
+        self.replies.error(stream, code, description);
     }
 }

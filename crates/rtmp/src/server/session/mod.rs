@@ -19,22 +19,20 @@ use super::{
     event::{Event, RequestId, Withdrawn},
     playback::PlaybackState,
     publication::Publication,
-    reply::{Level, Replies, control},
 };
 use crate::{
     Error,
     chunk::{CHUNK_SIZE_SHARED, Limits, Reader},
     command::Command,
+    flow::Flow,
     handshake::Handshake,
     message::{Kind, Message},
+    words::{Words, control},
 };
 
 /// Output the driver may leave unsent before the session gives up on the peer. All replies of a
 /// connection that publishes and plays are below 2 KiB; the handshake adds 3.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 10;
-/// The smallest window the peer may ask us to acknowledge by. Smaller ones would make us send more
-/// acknowledgements than it sends media.
-const ACK_WINDOW_MIN: u32 = 32 << 10;
 
 /// How a session behaves.
 #[derive(Debug, Clone)]
@@ -78,7 +76,7 @@ pub struct Session {
     nonce: [u8; 8],
     phase: Phase,
     reader: Reader,
-    replies: Replies,
+    replies: Words,
     connection: Option<Connection>,
     /// Message streams that `createStream` gave out.
     streams: Vec<u32>,
@@ -97,18 +95,6 @@ enum Phase {
     Closed,
 }
 
-/// Acknowledgements, both ways.
-#[derive(Debug)]
-struct Flow {
-    /// Bytes of the chunk stream received, modulo 2^32.
-    received: u32,
-    acknowledged: u32,
-    /// We acknowledge twice per so many bytes.
-    window: u32,
-    /// The window we announced to the peer.
-    announced: u32,
-}
-
 /// What happens when nothing arrives.
 #[derive(Debug)]
 struct Clock {
@@ -124,25 +110,17 @@ impl Session {
     pub fn new(config: Config, seed: [u8; 32], now: Instant) -> Self {
         // The handshake reveals only hashes of the seed, so this part of it is still secret.
         let [a, b, c, d, e, f, g, h, ..] = seed;
-        let window = config
-            .ack_window
-            .clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
         Self {
             nonce: [a, b, c, d, e, f, g, h],
             phase: Phase::Handshake(Handshake::new(seed)),
             reader: Reader::new(Limits::STRANGER),
-            replies: Replies::new(),
+            replies: Words::new(),
             connection: None,
             streams: Vec::new(),
             publication: Publication::default(),
             player: PlaybackState::default(),
             serial: 0,
-            flow: Flow {
-                received: 0,
-                acknowledged: 0,
-                window,
-                announced: window,
-            },
+            flow: Flow::new(config.ack_window),
             clock: Clock {
                 started: now,
                 heard: now,
@@ -172,12 +150,12 @@ impl Session {
 
     /// Bytes of messages that are not whole, and of what is to be sent.
     pub fn memory(&self) -> usize {
-        self.reader.partial_bytes() + self.replies.pending_bytes()
+        self.reader.partial_bytes() + self.replies.output.len()
     }
 
     /// What is to be sent; the driver takes it from the front.
     pub fn output(&mut self) -> &mut BytesMut {
-        self.replies.output()
+        &mut self.replies.output
     }
 
     /// Whether the session is over: send the output and close.
@@ -215,7 +193,7 @@ impl Session {
             let time = now
                 .saturating_duration_since(self.clock.started)
                 .as_millis() as u32;
-            self.replies.user_control(control::PING_REQUEST, time);
+            self.replies.user_control(control::PING_REQUEST, &[time]);
             self.clock.pinged = now;
         }
         Ok(())
@@ -231,15 +209,15 @@ impl Session {
             return Err(Withdrawn);
         }
         self.reader.set_limits(Limits::PUBLISHER);
-        self.replies.user_control(control::STREAM_BEGIN, id.stream);
+        self.replies
+            .user_control(control::STREAM_BEGIN, &[id.stream]);
         self.tell_publishing(id.stream);
         Ok(())
     }
 
     fn tell_publishing(&mut self, stream: u32) {
         let code = "NetStream.Publish.Start";
-        self.replies
-            .status(stream, Level::Status, code, "Publishing.");
+        self.replies.status(stream, code, "Publishing.");
     }
 
     /// Frees unused memory, before a long time with little traffic from the peer.
@@ -260,7 +238,7 @@ impl Session {
                     return Ok(None);
                 }
                 Phase::Handshake(handshake) => {
-                    if !handshake.read(input, self.replies.output())? {
+                    if !handshake.read(input, &mut self.replies.output)? {
                         return Ok(None);
                     }
                     self.phase = Phase::Chunks;
@@ -274,7 +252,7 @@ impl Session {
                         return Ok(None);
                     };
                     let event = self.message(message, now)?;
-                    if self.replies.pending_bytes() > OUTPUT_BYTES_MAX {
+                    if self.replies.output.len() > OUTPUT_BYTES_MAX {
                         return Err(Error::RepliesUnread);
                     }
                     if event.is_some() {
@@ -300,14 +278,14 @@ impl Session {
                 Ok(None)
             }
             Kind::WindowAckSize => {
-                let size = control_value(&message)?;
-                self.flow.window = size.max(ACK_WINDOW_MIN);
+                self.flow.set_window(message.control_value()?);
                 Ok(None)
             }
             Kind::SetPeerBandwidth => {
-                let size = control_value(&message)?.clamp(1, i32::MAX.cast_unsigned());
-                if self.connection.is_some() && size != self.flow.announced {
-                    self.flow.announced = size;
+                let size = message.control_value()?;
+                if self.connection.is_some()
+                    && let Some(size) = self.flow.limit(size)
+                {
                     self.replies.window_ack_size(size);
                 }
                 Ok(None)
@@ -326,7 +304,7 @@ impl Session {
         let event = body.first_chunk().map(|event| u16::from_be_bytes(*event));
         match (event, number(2), number(6)) {
             (Some(control::PING_REQUEST), Some(time), _) => {
-                self.replies.user_control(control::PING_RESPONSE, time);
+                self.replies.user_control(control::PING_RESPONSE, &[time]);
             }
             // A connection plays one stream, so it does not matter which one is named.
             (Some(control::SET_BUFFER_LENGTH), _, Some(millis)) => self.player.set_buffer(millis),
@@ -341,14 +319,9 @@ impl Session {
             return;
         }
         self.clock.heard = now;
-        let flow = &mut self.flow;
-        // Modulo 2^32, as the peer counts.
-        flow.received = flow.received.wrapping_add(bytes as u32);
-        let due = flow.received.wrapping_sub(flow.acknowledged) >= flow.window / 2;
         // Before `connect` was answered, clients are not ready for anything.
-        if due && self.connection.is_some() {
-            flow.acknowledged = flow.received;
-            self.replies.acknowledgement(flow.received);
+        if let Some(received) = self.flow.count(bytes, self.connection.is_some()) {
+            self.replies.acknowledgement(received);
         }
     }
 
@@ -361,16 +334,4 @@ impl Session {
     fn ping_due(&self) -> Instant {
         self.clock.heard.max(self.clock.pinged) + self.config.ping_after
     }
-}
-
-/// The 4-byte value that a control message begins with.
-fn control_value(message: &Message) -> Result<u32, Error> {
-    let value = message
-        .payload
-        .first_chunk()
-        .ok_or(Error::ShortControlMessage {
-            kind: message.kind,
-            length: message.payload.len(),
-        })?;
-    Ok(u32::from_be_bytes(*value))
 }

@@ -11,8 +11,8 @@ use crate::{
     server::{
         event::{Event, Passage, Request, RequestId, Withdrawn},
         playback::{Part, Playback},
-        reply::{Level, control},
     },
+    words::control,
 };
 
 /// The message stream that the first `createStream` of a connection returns. A player that makes
@@ -41,14 +41,13 @@ impl Session {
     /// Tells a player that its stream starts.
     pub(super) fn say_started(&mut self, playback: &Playback) {
         let stream = playback.id.stream;
-        self.replies.user_control(control::STREAM_BEGIN, stream);
+        self.replies.user_control(control::STREAM_BEGIN, &[stream]);
         let status = [
             ("NetStream.Play.Reset", "Resetting."),
             ("NetStream.Play.Start", "Playing."),
         ];
         for (code, description) in status {
-            self.replies
-                .status(stream, Level::Status, code, description);
+            self.replies.status(stream, code, description);
         }
         // Flash lets a page draw and analyse only media that it is given access to.
         self.replies.data(stream, |e| {
@@ -84,9 +83,8 @@ impl Session {
         self.player.end();
         self.clock.deadline = Some(now + self.config.request_timeout);
         let code = "NetStream.Play.UnpublishNotify";
-        self.replies
-            .status(id.stream, Level::Status, code, description);
-        self.replies.user_control(control::STREAM_EOF, id.stream);
+        self.replies.status(id.stream, code, description);
+        self.replies.user_control(control::STREAM_EOF, &[id.stream]);
         Ok(())
     }
 
@@ -105,7 +103,7 @@ impl Session {
         };
         if let Some(description) = refusal {
             let code = "NetStream.Play.Failed";
-            self.replies.status(stream, Level::Error, code, description);
+            self.replies.error(stream, code, description);
             return None;
         }
         let mut passage = passage(command);
@@ -169,8 +167,7 @@ impl Session {
                 ("NetStream.Play.Start", "Playing."),
             ];
             for (code, description) in status {
-                self.replies
-                    .status(id.stream, Level::Status, code, description);
+                self.replies.status(id.stream, code, description);
             }
         }
         is_new.then_some(Event::Select { id, audio, video })
@@ -193,8 +190,7 @@ impl Session {
                 control::STREAM_BEGIN,
             ),
         };
-        self.replies
-            .status(stream, Level::Status, code, description);
-        self.replies.user_control(event, stream);
+        self.replies.status(stream, code, description);
+        self.replies.user_control(event, &[stream]);
     }
 }

@@ -9,8 +9,8 @@ use crate::{
     server::{
         event::{Event, Passage, RequestId, Start, Withdrawn},
         playback::Playback,
-        reply::{Level, control},
     },
+    words::control,
 };
 
 /// What `play` says after the name: start and duration. The specification has them in seconds; on the wire they are
@@ -44,7 +44,7 @@ impl Session {
         }
         let playback = self.player.accept_recorded(id).ok_or(Withdrawn)?;
         self.replies
-            .user_control(control::STREAM_IS_RECORDED, id.stream);
+            .user_control(control::STREAM_IS_RECORDED, &[id.stream]);
         self.say_started(&playback);
         Ok(playback)
     }
@@ -64,20 +64,18 @@ impl Session {
         if !is_found {
             let code = "NetStream.Seek.InvalidTime";
             let description = "There is no such place.";
-            self.replies
-                .status(id.stream, Level::Error, code, description);
+            self.replies.error(id.stream, code, description);
             return Ok(());
         }
         let (code, description) = ("NetStream.Seek.Notify", "Seeking.");
-        self.replies.user_control(control::STREAM_EOF, id.stream);
+        self.replies.user_control(control::STREAM_EOF, &[id.stream]);
+        self.replies.status(id.stream, code, description);
         self.replies
-            .status(id.stream, Level::Status, code, description);
+            .user_control(control::STREAM_IS_RECORDED, &[id.stream]);
         self.replies
-            .user_control(control::STREAM_IS_RECORDED, id.stream);
-        self.replies.user_control(control::STREAM_BEGIN, id.stream);
+            .user_control(control::STREAM_BEGIN, &[id.stream]);
         let (code, description) = ("NetStream.Play.Start", "Playing.");
-        self.replies
-            .status(id.stream, Level::Status, code, description);
+        self.replies.status(id.stream, code, description);
         Ok(())
     }
 
@@ -94,9 +92,8 @@ impl Session {
             e.key("duration").number(length.as_secs_f64()).end();
         });
         let (code, description) = ("NetStream.Play.Stop", "That was all.");
-        self.replies
-            .status(id.stream, Level::Status, code, description);
-        self.replies.user_control(control::STREAM_EOF, id.stream);
+        self.replies.status(id.stream, code, description);
+        self.replies.user_control(control::STREAM_EOF, &[id.stream]);
         Ok(())
     }
 
@@ -115,8 +112,7 @@ impl Session {
         if self.player.recorded().is_none() {
             let code = "NetStream.Seek.Notify";
             let description = "The stream is live and goes on.";
-            self.replies
-                .status(id.stream, Level::Status, code, description);
+            self.replies.status(id.stream, code, description);
             return None;
         }
         let to = command.argument(0).and_then(Value::number).unwrap_or(0.0);
