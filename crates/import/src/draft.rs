@@ -1,9 +1,9 @@
 //! The file under construction: tables with keys, each with the directive that it comes from. No table has a key twice, so
 //! the text is TOML whatever the importers do.
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Words};
 use crate::source::Directive;
-use crate::units;
+use crate::units::{self, Value};
 
 /// Most entries of an array of tables: that of `config`.
 const ENTRIES_MAX: usize = 1_000;
@@ -38,6 +38,8 @@ const ORDER: [&str; 22] = [
 pub(crate) struct Import {
     pub(crate) draft: Draft,
     pub(crate) ledger: Ledger,
+    /// What the importer knows and has no setting for.
+    pub(crate) words: &'static Words,
 }
 
 /// The file.
@@ -69,6 +71,24 @@ struct Line {
 /// Names a table of the draft.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TableId(usize);
+
+/// Says which table is meant: a section by its name, any table by what names it.
+pub(crate) trait Which {
+    /// What names the table. A section that is not there yet is made.
+    fn id(self, import: &mut Import) -> TableId;
+}
+
+impl Which for TableId {
+    fn id(self, _: &mut Import) -> TableId {
+        self
+    }
+}
+
+impl Which for &'static str {
+    fn id(self, import: &mut Import) -> TableId {
+        import.section(self)
+    }
+}
 
 /// What a line of the text is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -107,64 +127,84 @@ impl Import {
         }))
     }
 
-    /// A new entry of an array of tables, unless there are too many of it; `from` is what it is for.
-    pub(crate) fn entry(&mut self, name: &'static str, from: &Directive) -> Option<TableId> {
+    /// A new entry of an array of tables, unless there are too many of it; `from` is what it is for, and has these keys set.
+    pub(crate) fn entry(
+        &mut self,
+        name: &'static str,
+        from: &Directive,
+        keys: &[(&'static str, &dyn Value)],
+    ) -> Option<TableId> {
         let tables = &mut self.draft.tables;
         if tables.iter().filter(|table| table.name == name).count() >= ENTRIES_MAX {
             let reason = format!("there may be {ENTRIES_MAX} [[{name}]] at most");
-            self.ledger.leave(from, reason);
+            self.leave(from, reason);
             return None;
         }
         tables.push(Table::new(name, true));
-        Some(TableId(tables.len() - 1))
+        let id = TableId(tables.len() - 1);
+        for &(key, value) in keys {
+            self.set(id, key, value, from);
+        }
+        Some(id)
     }
 
-    /// Sets a key, with its value as TOML.
+    /// A new entry for recordings: of which streams, and the path of a file of theirs, each with what says so.
+    pub(crate) fn record(
+        &mut self,
+        from: &Directive,
+        (pattern, matched): (&str, &Directive),
+        (file, placed): (&str, &Directive),
+    ) -> Option<TableId> {
+        let id = self.entry("record", from, &[])?;
+        self.remark(
+            id,
+            "Files are named by stream and time: docs/recordings.md.",
+        );
+        self.set(id, "match", pattern, matched);
+        self.set(id, "directory", units::directory(file), placed);
+        Some(id)
+    }
+
+    /// Sets a key.
     pub(crate) fn set(
         &mut self,
-        id: TableId,
+        table: impl Which,
         key: &'static str,
-        value: impl Into<String>,
+        value: impl Value,
         from: &Directive,
     ) {
-        self.set_from(id, key, value, &[from]);
+        self.set_from(table, key, value, &[from]);
     }
 
     /// The same, from several directives.
     pub(crate) fn set_from(
         &mut self,
-        TableId(at): TableId,
+        table: impl Which,
         key: &'static str,
-        value: impl Into<String>,
+        value: impl Value,
         from: &[&Directive],
     ) {
-        let value = value.into();
+        let TableId(at) = table.id(self);
         let table = &mut self.draft.tables[at];
-        if let Some(line) = table.lines.iter_mut().find(|line| line.key == key) {
-            let is_same = line.value == value;
-            if is_same {
-                line.from.extend(from.iter().map(|from| from.id));
+        let path = table.path(key);
+        let value = value.toml();
+        let ids = from.iter().map(|from| from.id);
+        let is_set = match table.lines.iter_mut().find(|line| line.key == key) {
+            Some(line) if line.value != value => false,
+            Some(line) => {
+                line.from.extend(ids);
+                true
             }
-            let key = table.path(key);
-            for from in from {
-                match is_same {
-                    true => self.ledger.carry(from, key.clone()),
-                    false => self
-                        .ledger
-                        .leave(from, format!("{key} is one for all, and is set already")),
-                }
+            None => {
+                table.lines.push(Line::new(key, value, ids.collect()));
+                true
             }
-            return;
-        }
-        table.lines.push(Line {
-            key,
-            value,
-            from: from.iter().map(|from| from.id).collect(),
-            refused: None,
-        });
-        let key = table.path(key);
+        };
         for from in from {
-            self.ledger.carry(from, key.clone());
+            match is_set {
+                true => self.carry(from, &*path),
+                false => self.leave(from, format!("{path} is one for all, and is set already")),
+            }
         }
     }
 
@@ -184,7 +224,7 @@ impl Import {
         text: &str,
         from: &Directive,
     ) {
-        let added = units::text(text);
+        let added = text.toml();
         let table = &mut self.draft.tables[at];
         match table.lines.iter_mut().find(|line| line.key == key) {
             Some(line) => {
@@ -194,64 +234,43 @@ impl Import {
                 }
                 line.from.push(from.id);
             }
-            None => table.lines.push(Line {
-                key,
-                value: format!("[{added}]"),
-                from: vec![from.id],
-                refused: None,
-            }),
+            None => {
+                let value = format!("[{added}]");
+                table.lines.push(Line::new(key, value, vec![from.id]));
+            }
         }
-        let key = table.path(key);
-        self.ledger.carry(from, key);
+        let path = table.path(key);
+        self.carry(from, path);
     }
 
-    /// Sets a key of a section.
-    pub(crate) fn put(
+    /// Sets a time, of which a number without a unit is of so many milliseconds.
+    pub(crate) fn set_time(
         &mut self,
-        section: &'static str,
-        key: &'static str,
-        value: impl Into<String>,
-        from: &Directive,
-    ) {
-        let id = self.section(section);
-        self.set(id, key, value, from);
-    }
-
-    /// Sets a time of a section, of which a number without a unit is of so many milliseconds.
-    pub(crate) fn put_time(
-        &mut self,
-        section: &'static str,
+        table: impl Which,
         key: &'static str,
         unit: f64,
         from: &Directive,
     ) {
-        let id = self.section(section);
-        self.set_time(id, key, unit, from);
-    }
-
-    /// The same of a table.
-    pub(crate) fn set_time(&mut self, id: TableId, key: &'static str, unit: f64, from: &Directive) {
+        let id = table.id(self);
         match units::millis(from.value(), unit) {
             Some(millis) => self.set(id, key, units::time(millis), from),
-            None => self
-                .ledger
-                .leave(from, "is no time that the import can read"),
+            None => self.leave(from, "is no time that the import can read"),
         }
     }
 
-    /// Sets a number of a table.
-    pub(crate) fn set_number(&mut self, id: TableId, key: &'static str, from: &Directive) {
+    /// Sets a number.
+    pub(crate) fn set_number(&mut self, table: impl Which, key: &'static str, from: &Directive) {
+        let id = table.id(self);
         match from.value().parse::<u32>() {
-            Ok(number) => self.set(id, key, number.to_string(), from),
-            Err(_) => self
-                .ledger
-                .leave(from, "is no number that the import can read"),
+            Ok(number) => self.set(id, key, u64::from(number), from),
+            Err(_) => self.leave(from, "is no number that the import can read"),
         }
     }
 
     /// Writes words above a table.
-    pub(crate) fn remark(&mut self, id: TableId, words: &str) {
-        let remarks = &mut self.draft.tables[id.0].remarks;
+    pub(crate) fn remark(&mut self, table: impl Which, words: &str) {
+        let TableId(at) = table.id(self);
+        let remarks = &mut self.draft.tables[at].remarks;
         if !remarks.iter().any(|known| known == words) {
             remarks.push(words.to_owned());
         }
@@ -279,6 +298,17 @@ impl Table {
     fn rank(&self) -> usize {
         let found = ORDER.iter().position(|name| *name == self.name);
         found.unwrap_or(ORDER.len())
+    }
+}
+
+impl Line {
+    const fn new(key: &'static str, value: String, from: Vec<usize>) -> Self {
+        Self {
+            key,
+            value,
+            from,
+            refused: None,
+        }
     }
 }
 
@@ -345,13 +375,6 @@ impl Draft {
         if table.name == GUARD {
             return None;
         }
-        let all = |table: &Table| {
-            table
-                .lines
-                .iter()
-                .flat_map(|line| line.from.clone())
-                .collect()
-        };
         match number {
             Some(number) if !table.is_entry || !NEEDED.contains(&table.lines[number].key) => {
                 let line = &mut table.lines[number];
@@ -364,7 +387,8 @@ impl Draft {
             _ if table.refused.is_some() => None,
             _ => {
                 table.refused = Some(message.to_owned());
-                Some(all(table))
+                let lines = table.lines.iter();
+                Some(lines.flat_map(|line| line.from.clone()).collect())
             }
         }
     }

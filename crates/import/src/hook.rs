@@ -2,12 +2,12 @@
 
 use crate::draft::{Import, TableId};
 use crate::source::Directive;
-use crate::units;
 
 /// An address and the directive that names it.
 pub(crate) type Address<'a> = (&'a Directive, String);
 
 /// The addresses of one server.
+#[derive(Default)]
 pub(crate) struct Hook<'a> {
     /// Whose requests they take.
     pub(crate) dialect: &'static str,
@@ -38,7 +38,7 @@ impl Hook<'_> {
             let told = told.chain(&self.ends).chain(&self.mounts);
             let told = told.map(|(directive, _)| *directive);
             for directive in told.chain(self.update_every) {
-                import.ledger.leave(
+                import.leave(
                     directive,
                     "only the hook that permits is told of more, and there is none; a [[webhook]] is told of streams",
                 );
@@ -46,36 +46,34 @@ impl Hook<'_> {
             return None;
         };
         let id = import.section("auth.hook");
-        import.set(id, "url", units::text(&first.1), first.0);
-        import.set(id, "dialect", units::text(self.dialect), first.0);
-        import.set(id, "asks", units::text(asks), first.0);
+        import.set(id, "url", &first.1, first.0);
+        import.set(id, "dialect", self.dialect, first.0);
+        import.set(id, "asks", asks, first.0);
         if let Some((play, address)) = &self.play {
             match *address == first.1 {
-                true => import.ledger.carry(play, "auth.hook.url".to_owned()),
-                false => import.set(id, "play_url", units::text(address), play),
+                true => import.carry(play, "auth.hook.url"),
+                false => import.set(id, "play_url", address, play),
             }
         }
         for (key, told) in [("connect_url", &self.connect), ("update_url", &self.update)] {
             if let Some((directive, address)) = told {
-                import.set(id, key, units::text(address), directive);
+                import.set(id, key, address, directive);
             }
         }
         if let Some(directive) = self.update_every {
             match &self.update {
                 Some(_) => import.set_time(id, "update_every", 1.0, directive),
-                None => import
-                    .ledger
-                    .needless(directive, "nobody is told of what goes on"),
+                None => import.needless(directive, "nobody is told of what goes on"),
             }
         }
         for (key, all) in [("end_url", &self.ends), ("mount_url", &self.mounts)] {
             let first = all.first().map(|(_, address)| address);
             for (directive, address) in all {
                 match Some(address) == first {
-                    true => import.set(id, key, units::text(address), directive),
-                    false => import
-                        .ledger
-                        .leave(directive, format!("auth.hook.{key} is one for all of them")),
+                    true => import.set(id, key, address, directive),
+                    false => {
+                        import.leave(directive, format!("auth.hook.{key} is one for all of them"));
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What became of each directive. A directive that no importer has accounted for is noted as unknown, so that none is
 //! dropped in silence.
 
+use crate::draft::Import;
 use crate::source::Directive;
 
 /// What became of a directive.
@@ -27,6 +28,19 @@ pub struct Account {
     pub outcome: Outcome,
 }
 
+/// Directives that need no setting here, or have none.
+#[derive(Debug)]
+pub(crate) struct Words {
+    /// Those that could not be carried over.
+    pub(crate) left: &'static [Reason],
+    /// Those that need no setting.
+    pub(crate) needless: &'static [Reason],
+}
+
+/// Names of directives, and what becomes of them. A name may have that of the directive around it and a dot in front, and a `*`
+/// at its end stands for whatever else names have.
+pub(crate) type Reason = (&'static [&'static str], &'static str);
+
 /// The accounts of all directives, by their numbers.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -41,15 +55,18 @@ struct Entry {
     outcome: Option<Outcome>,
 }
 
+/// Why a directive is left that no importer knows.
+const UNKNOWN: &str = "the import does not know it";
+
 /// Longest name of a directive that is repeated.
 const NAME_CHARACTERS_MAX: usize = 80;
 
 impl Ledger {
-    pub(crate) fn new(directives: &[Directive]) -> Self {
+    pub(crate) fn new(root: &Directive) -> Self {
         let mut ledger = Self {
             accounts: Vec::new(),
         };
-        ledger.open(directives, "");
+        ledger.open(&root.children, "");
         ledger
     }
 
@@ -69,32 +86,6 @@ impl Ledger {
             // Two names say where it is; more would only be long.
             self.open(&directive.children, &name);
         }
-    }
-
-    /// It is set by a key. The first key counts.
-    pub(crate) fn carry(&mut self, directive: &Directive, key: String) {
-        self.note(directive, Outcome::Carried(key));
-    }
-
-    /// It has no setting: whether it could not be carried over, and why, if an importer knows it.
-    pub(crate) fn explain(&mut self, directive: &Directive, found: Option<(bool, &str)>) {
-        match found {
-            Some((true, reason)) => self.leave(directive, reason),
-            Some((false, reason)) => self.needless(directive, reason),
-            None => self.leave(directive, "the import does not know it"),
-        }
-    }
-
-    /// It needs no setting, with all that is within it.
-    pub(crate) fn needless(&mut self, directive: &Directive, reason: &str) {
-        self.note(directive, Outcome::Needless(reason.to_owned()));
-        self.cover(directive);
-    }
-
-    /// It could not be carried over, with all that is within it.
-    pub(crate) fn leave(&mut self, directive: &Directive, reason: impl Into<String>) {
-        self.note(directive, Outcome::Left(reason.into()));
-        self.cover(directive);
     }
 
     /// What was carried over is refused after all.
@@ -128,7 +119,7 @@ impl Ledger {
         let account = |entry: Entry| {
             let unknown = || match entry.has_children {
                 true => Outcome::Within,
-                false => Outcome::Left("the import does not know it".to_owned()),
+                false => Outcome::Left(UNKNOWN.to_owned()),
             };
             Account {
                 line: entry.line,
@@ -137,5 +128,54 @@ impl Ledger {
             }
         };
         self.accounts.into_iter().map(account).collect()
+    }
+}
+
+/// What importers say of directives.
+impl Import {
+    /// It is set by a key. The first key counts.
+    pub(crate) fn carry(&mut self, directive: &Directive, key: impl Into<String>) {
+        let outcome = Outcome::Carried(key.into());
+        self.ledger.note(directive, outcome);
+    }
+
+    /// It needs no setting, with all that is within it.
+    pub(crate) fn needless(&mut self, directive: &Directive, reason: &str) {
+        let outcome = Outcome::Needless(reason.to_owned());
+        self.ledger.note(directive, outcome);
+        self.ledger.cover(directive);
+    }
+
+    /// It could not be carried over, with all that is within it.
+    pub(crate) fn leave(&mut self, directive: &Directive, reason: impl Into<String>) {
+        self.ledger.note(directive, Outcome::Left(reason.into()));
+        self.ledger.cover(directive);
+    }
+
+    /// It has no setting, with all that is within it, for the reason among the importer's words.
+    pub(crate) fn explain(&mut self, directive: &Directive) {
+        let (_, path) = self.ledger.place(directive.id).unwrap_or_default();
+        let is_named = |name: &&str| {
+            let own = if name.contains('.') {
+                path
+            } else {
+                &directive.name
+            };
+            match name.strip_suffix('*') {
+                Some(front) => own.starts_with(front),
+                None => own == *name,
+            }
+        };
+        let find = |reasons: &'static [Reason]| {
+            let mut reasons = reasons.iter();
+            let found = reasons.find(|(names, _)| names.iter().any(is_named));
+            found.map(|(_, reason)| *reason)
+        };
+        let Words { left, needless } = self.words;
+        match (find(left), find(needless)) {
+            (Some(reason), _) => self.leave(directive, reason),
+            (None, Some(reason)) => self.needless(directive, reason),
+            (None, None) => self.leave(directive, UNKNOWN),
+        }
     }
 }

@@ -28,11 +28,18 @@ mod units;
 
 use draft::{Draft, Import};
 use ledger::Ledger;
+use source::Directive;
 
 pub use kind::Kind;
 pub use ledger::{Account, Outcome};
 pub use settle::{Imported, Refusal};
 pub use source::{SOURCE_BYTES_MAX, SourceError};
+
+/// Reads the text of a file.
+type Parse = fn(&str) -> Result<Directive, SourceError>;
+
+/// Imports all that a file has.
+type Read = fn(&Directive, &mut Import);
 
 /// Imports the configuration `source` of a server of that kind. `name` is what the file is called in comments, and
 /// `check` says what this server would refuse of a text of TOML.
@@ -45,24 +52,21 @@ pub fn import(
     source: &str,
     check: impl Fn(&str) -> Vec<Refusal>,
 ) -> Result<Imported, SourceError> {
-    let parse = match kind {
-        Kind::Icecast => source::xml::parse,
-        Kind::Nginx | Kind::Srs => source::block::parse,
-        Kind::Mediamtx => source::yaml::parse,
+    let (parse, read, words): (Parse, Read, _) = match kind {
+        Kind::Icecast => (source::xml::parse, icecast::import, &icecast::WORDS),
+        Kind::Nginx => (source::block::parse, nginx::import, &nginx::WORDS),
+        Kind::Srs => (source::block::parse, srs::import, &srs::WORDS),
+        Kind::Mediamtx => (source::yaml::parse, mediamtx::import, &mediamtx::WORDS),
     };
     if source.len() > SOURCE_BYTES_MAX {
         return Err(SourceError::TooLarge);
     }
-    let directives = parse(source)?;
+    let root = parse(source)?;
     let mut import = Import {
         draft: Draft::default(),
-        ledger: Ledger::new(&directives),
+        ledger: Ledger::new(&root),
+        words,
     };
-    match kind {
-        Kind::Icecast => icecast::import(&directives, &mut import),
-        Kind::Nginx => nginx::import(&directives, &mut import),
-        Kind::Srs => srs::import(&directives, &mut import),
-        Kind::Mediamtx => mediamtx::import(&directives, &mut import),
-    }
+    read(&root, &mut import);
     Ok(settle::settle(import, kind, name, check))
 }

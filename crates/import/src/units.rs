@@ -1,25 +1,58 @@
 //! Values of this server's configuration, as TOML.
 
-/// A string. Control characters are escaped, as TOML demands.
-pub(crate) fn text(value: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in value.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            _ if character.is_control() => {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(character)))
-            }
-            _ => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
+/// What a key is set to.
+pub(crate) trait Value {
+    /// The value as TOML.
+    fn toml(&self) -> String;
 }
 
-/// An array of strings.
-pub(crate) fn list<T: AsRef<str>>(values: &[T]) -> String {
-    let quoted: Vec<_> = values.iter().map(|value| text(value.as_ref())).collect();
-    format!("[{}]", quoted.join(", "))
+/// Control characters are escaped, as TOML demands.
+impl Value for str {
+    fn toml(&self) -> String {
+        let mut quoted = String::from("\"");
+        for character in self.chars() {
+            match character {
+                '"' | '\\' => quoted.extend(['\\', character]),
+                _ if character.is_control() => {
+                    quoted.push_str(&format!("\\u{:04X}", u32::from(character)))
+                }
+                _ => quoted.push(character),
+            }
+        }
+        quoted.push('"');
+        quoted
+    }
+}
+
+impl Value for String {
+    fn toml(&self) -> String {
+        self.as_str().toml()
+    }
+}
+
+impl Value for bool {
+    fn toml(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for u64 {
+    fn toml(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl<T: Value> Value for [T] {
+    fn toml(&self) -> String {
+        let values: Vec<_> = self.iter().map(Value::toml).collect();
+        format!("[{}]", values.join(", "))
+    }
+}
+
+impl<T: Value + ?Sized> Value for &T {
+    fn toml(&self) -> String {
+        (**self).toml()
+    }
 }
 
 /// What may stand in a comment: one line without control characters.
@@ -38,12 +71,12 @@ pub(crate) fn comment(words: &str) -> String {
 pub(crate) fn time(millis: u64) -> String {
     for (unit, length) in [("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
         if millis != 0 && millis.is_multiple_of(length) {
-            return text(&format!("{}{unit}", millis / length));
+            return format!("{}{unit}", millis / length);
         }
     }
     match millis {
-        0 => text("0s"),
-        _ => text(&format!("{millis}ms")),
+        0 => "0s".to_owned(),
+        _ => format!("{millis}ms"),
     }
 }
 
@@ -96,6 +129,11 @@ pub(crate) fn address(value: &str) -> String {
     }
 }
 
+/// Whether a text is the address of a host.
+pub(crate) fn is_ip(value: &str) -> bool {
+    value.parse::<std::net::IpAddr>().is_ok()
+}
+
 /// The directory before the first part of a path that is made when a file is: one with `%`, `[`, `{` or `$`.
 pub(crate) fn directory(path: &str) -> String {
     let cut = path.find(['%', '[', '{', '$']).unwrap_or(path.len());
@@ -112,8 +150,8 @@ mod tests {
 
     #[test]
     fn values_are_written_as_toml_has_them() {
-        assert_eq!(text("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
-        assert_eq!(list(&["a", "b"]), "[\"a\", \"b\"]");
+        assert_eq!("a\"b\\c\n".toml(), "\"a\\\"b\\\\c\\u000A\"");
+        assert_eq!(["a", "b"].toml(), "[\"a\", \"b\"]");
         assert_eq!(comment("a\nb\u{7f}"), "a b ");
         for (millis, shown) in [
             (0, "0s"),
@@ -122,7 +160,7 @@ mod tests {
             (5_400_000, "90m"),
             (86_400_000, "24h"),
         ] {
-            assert_eq!(time(millis), text(shown));
+            assert_eq!(time(millis), shown);
         }
     }
 

@@ -6,15 +6,15 @@ mod mount;
 mod relay;
 mod words;
 
+pub(crate) use self::words::WORDS;
 use crate::draft::{Import, TableId};
 use crate::source::Directive;
-use crate::units;
 
 /// What several parts of the file need.
 #[derive(Debug, Default)]
 struct Station<'a> {
-    hostname: &'a str,
-    port: &'a str,
+    /// What clients call this server, with its port.
+    host: String,
     webroot: &'a str,
     logdir: &'a str,
     /// Names of mounts.
@@ -22,16 +22,13 @@ struct Station<'a> {
 }
 
 /// Imports a document.
-pub(crate) fn import(root: &[Directive], import: &mut Import) {
-    let Some(icecast) = root.iter().find(|element| element.name == "icecast") else {
+pub(crate) fn import(root: &Directive, import: &mut Import) {
+    let Some(icecast) = root.child("icecast") else {
         return;
     };
     let station = Station::of(icecast);
     sockets(icecast, import);
-    let mounts = icecast
-        .children
-        .iter()
-        .filter(|child| child.name == "mount");
+    let mounts = icecast.all("mount");
     let asking = mounts.filter_map(|mount| mount.child("authentication"));
     let asking: Vec<_> = asking
         .filter(|element| element.attribute("type") == Some("url"))
@@ -50,11 +47,11 @@ pub(crate) fn import(root: &[Directive], import: &mut Import) {
             "relay" => relay::relay(element, import),
             "directory" | "yp-directory" => directory(element, &station, import),
             "shoutcast-mount" => shoutcast_stream(element, import),
-            "location" => import.put("http", "location", units::text(element.value()), element),
-            "admin" => import.put("http", "contact", units::text(element.value()), element),
+            "location" => import.set("http", "location", element.value(), element),
+            "admin" => import.set("http", "contact", element.value(), element),
             "fileserve" => fileserve(element, &station, import),
             "http-headers" => http_headers(element, import),
-            _ => words::explain(element, "", import),
+            _ => import.explain(element),
         }
     }
     // What holds for all streams stands last: the first match wins.
@@ -65,28 +62,17 @@ pub(crate) fn import(root: &[Directive], import: &mut Import) {
 
 impl<'a> Station<'a> {
     fn of(icecast: &'a Directive) -> Self {
-        let in_paths = |name| {
-            icecast
-                .child("paths")
-                .and_then(|paths| paths.value_of(name))
-                .unwrap_or("")
-        };
-        let sockets = || {
-            icecast
-                .children
-                .iter()
-                .filter(|element| element.name == "listen-socket")
-        };
-        let port = sockets().find_map(|socket| socket.value_of("port"));
-        let mounts = icecast
-            .children
-            .iter()
-            .filter(|element| element.name == "mount");
+        let paths = icecast.child("paths");
+        let in_paths = |name| paths.and_then(|paths| paths.value_of(name));
+        let mut sockets = icecast.all("listen-socket");
+        let port = sockets.find_map(|socket| socket.value_of("port"));
+        let port = port.or_else(|| icecast.value_of("port")).unwrap_or("8000");
+        let hostname = icecast.value_of("hostname").unwrap_or("localhost");
+        let mounts = icecast.all("mount");
         Self {
-            hostname: icecast.value_of("hostname").unwrap_or("localhost"),
-            port: port.or_else(|| icecast.value_of("port")).unwrap_or("8000"),
-            webroot: in_paths("webroot"),
-            logdir: in_paths("logdir"),
+            host: format!("{hostname}:{port}"),
+            webroot: in_paths("webroot").unwrap_or_default(),
+            logdir: in_paths("logdir").unwrap_or_default(),
             mounts: mounts
                 .filter_map(|mount| mount.value_of("mount-name"))
                 .collect(),
@@ -147,10 +133,10 @@ impl Tls {
     /// is missed by those that went the other is remarked.
     fn carry_over(self, element: &Directive, http: TableId, import: &mut Import) {
         let upgrade = |import: &mut Import, is_on: bool| {
-            import.set(http, "tls_upgrade", is_on.to_string(), element);
+            import.set(http, "tls_upgrade", is_on, element);
         };
         match self {
-            Self::Off => import.ledger.needless(element, "is off"),
+            Self::Off => import.needless(element, "is off"),
             Self::Disabled => upgrade(import, false),
             Self::Auto => {
                 upgrade(import, true);
@@ -170,13 +156,9 @@ fn sockets(icecast: &Directive, import: &mut Import) {
     let (mut plain, mut secure) = (Vec::new(), Vec::new());
     let (mut plain_from, mut secure_from) = (Vec::new(), Vec::new());
     let mut modes = Vec::new();
-    for socket in icecast
-        .children
-        .iter()
-        .filter(|element| element.name == "listen-socket")
-    {
+    for socket in icecast.all("listen-socket") {
         let Some(port) = socket.child("port") else {
-            import.ledger.leave(socket, "has no port");
+            import.leave(socket, "has no port");
             continue;
         };
         let bind = socket.child("bind-address");
@@ -194,11 +176,9 @@ fn sockets(icecast: &Directive, import: &mut Import) {
         let parts: Vec<_> = [Some(port), bind].into_iter().flatten().collect();
         if shoutcast.is_some_and(Directive::is_on) {
             let from: Vec<_> = parts.into_iter().chain(shoutcast).collect();
-            let id = import.section("shoutcast");
-            import.set_from(id, "listen", units::list(&[at]), &from);
+            import.set_from("shoutcast", "listen", &[at][..], &from);
             if let Some(tls) = tls.filter(|_| mode != Tls::Off) {
-                let reason = "sources of SHOUTcast are heard in clear";
-                import.ledger.leave(tls, reason);
+                import.leave(tls, "sources of SHOUTcast are heard in clear");
             }
         } else if mode.is_secure() {
             secure.push(at);
@@ -215,28 +195,16 @@ fn sockets(icecast: &Directive, import: &mut Import) {
             match &*element.name {
                 "port" | "bind-address" => {}
                 "shoutcast-mount" => {
-                    let next = port
-                        .value()
-                        .parse::<u16>()
-                        .ok()
-                        .and_then(|port| port.checked_add(1));
-                    if let Some(next) = next {
-                        let id = import.section("shoutcast");
-                        import.set(
-                            id,
-                            "listen",
-                            units::list(&[format!("{host}:{next}")]),
-                            element,
-                        );
+                    let port = port.value().parse::<u16>().ok();
+                    if let Some(next) = port.and_then(|port| port.checked_add(1)) {
+                        let at = [format!("{host}:{next}")];
+                        import.set("shoutcast", "listen", &at[..], element);
                     }
                     shoutcast_stream(element, import);
                 }
-                "ssl" | "tls" => {}
-                "shoutcast-compat" if !element.is_on() => {
-                    import.ledger.needless(element, "is off");
-                }
-                "shoutcast-compat" => {}
-                _ => words::explain(element, "listen-socket", import),
+                "shoutcast-compat" if !element.is_on() => import.needless(element, "is off"),
+                "shoutcast-compat" | "ssl" | "tls" => {}
+                _ => import.explain(element),
             }
         }
     }
@@ -246,10 +214,10 @@ fn sockets(icecast: &Directive, import: &mut Import) {
     }
     let http = import.section("http");
     if !plain.is_empty() || !secure.is_empty() {
-        import.set_from(http, "listen", units::list(&plain), &plain_from);
+        import.set_from(http, "listen", &plain[..], &plain_from);
     }
     if !secure.is_empty() {
-        import.set_from(http, "tls_listen", units::list(&secure), &secure_from);
+        import.set_from(http, "tls_listen", &secure[..], &secure_from);
     }
     for (mode, element) in modes {
         mode.carry_over(element, http, import);
@@ -262,73 +230,53 @@ fn directory(element: &Directive, station: &Station<'_>, import: &mut Import) {
     let of_attribute = || element.attribute("url");
     let url = address.map(Directive::value).or_else(of_attribute);
     let Some(url) = url.filter(|url| !url.is_empty()) else {
-        import.ledger.leave(element, "has no address");
+        import.leave(element, "has no address");
         return;
     };
-    let Some(id) = import.entry("directory", element) else {
+    let Some(id) = import.entry("directory", element, &[]) else {
         return;
     };
-    import.set(id, "url", units::text(url), address.unwrap_or(element));
-    let base = format!("http://{}:{}", station.hostname, station.port);
-    import.set(id, "base_url", units::text(&base), element);
+    import.set(id, "url", url, address.unwrap_or(element));
+    import.set(id, "base_url", format!("http://{}", station.host), element);
     for child in &element.children {
         match &*child.name {
             "yp-url" => {}
-            "yp-url-timeout" => import.ledger.needless(child, "is 15 s"),
-            _ => words::explain(child, "directory", import),
+            "yp-url-timeout" => import.needless(child, "is 15 s"),
+            _ => import.explain(child),
         }
     }
 }
 
 fn shoutcast_stream(element: &Directive, import: &mut Import) {
-    import.put(
-        "shoutcast",
-        "stream",
-        units::text(&stream(element.value())),
-        element,
-    );
+    import.set("shoutcast", "stream", stream(element.value()), element);
 }
 
 fn limits(limits: &Directive, import: &mut Import) {
     // -1 is no limit of its own.
     let is_limit = |element: &Directive| element.value().parse::<u32>().is_ok();
     let has_own = limits.child("max-listeners").is_some_and(is_limit);
-    let is_burst_off = limits
-        .child("burst-on-connect")
-        .is_some_and(|burst| !burst.is_on());
+    let burst = limits.child("burst-on-connect");
+    let is_burst_off = burst.is_some_and(|burst| !burst.is_on());
     for element in &limits.children {
         match &*element.name {
             "max-listeners" if element.value() == "-1" => {
-                import.ledger.needless(element, "there is no limit");
+                import.needless(element, "there is no limit");
             }
             "clients" if has_own => {
-                import
-                    .ledger
-                    .leave(element, "limits.listeners is that of max-listeners");
+                import.leave(element, "limits.listeners is that of max-listeners");
             }
-            "clients" | "max-listeners" => {
-                let id = import.section("limits");
-                import.set_number(id, "listeners", element);
-            }
-            "sources" => {
-                let id = import.section("limits");
-                import.set_number(id, "publishers", element);
-            }
+            "clients" | "max-listeners" => import.set_number("limits", "listeners", element),
+            "sources" => import.set_number("limits", "publishers", element),
             "max-bandwidth" => bandwidth(element, import),
-            "header-timeout" => import.put_time("http", "head_timeout", 1e3, element),
-            "source-timeout" => import.put_time("ingest", "source_timeout", 1e3, element),
+            "header-timeout" => import.set_time("http", "head_timeout", 1e3, element),
+            "source-timeout" => import.set_time("ingest", "source_timeout", 1e3, element),
             "burst-on-connect" if is_burst_off => {
-                import.put("fanout.audio", "burst", units::text("0ms"), element)
+                import.set("fanout.audio", "burst", "0ms", element)
             }
-            "burst-on-connect" => import.ledger.needless(element, "is always on"),
-            "burst-size" if is_burst_off => {
-                import.ledger.needless(element, "burst-on-connect is off")
-            }
-            "burst-size" => {
-                let id = import.section("fanout.audio");
-                mount::burst(id, element, import);
-            }
-            _ => words::explain(element, "limits", import),
+            "burst-on-connect" => import.needless(element, "is always on"),
+            "burst-size" if is_burst_off => import.needless(element, "burst-on-connect is off"),
+            "burst-size" => mount::burst(import.section("fanout.audio"), element, import),
+            _ => import.explain(element),
         }
     }
 }
@@ -338,41 +286,30 @@ fn bandwidth(element: &Directive, import: &mut Import) {
     let value = element.value().to_ascii_lowercase();
     let value = value.trim_end_matches("bps").trim_end_matches("bit").trim();
     let number = value.trim_end_matches(['k', 'm', 'g']);
-    let megabits = number
-        .parse::<f64>()
-        .ok()
-        .map(|number| match value.chars().last() {
-            Some('g') => number * 1e3,
-            Some('m') => number,
-            Some('k') => number / 1e3,
-            _ => number / 1e6,
-        });
-    match megabits {
-        Some(megabits) if megabits >= 1.0 => {
-            import.put("limits", "egress_mbps", format!("{megabits:.0}"), element);
+    let unit = match value.chars().last() {
+        Some('g') => 1e3,
+        Some('m') => 1.0,
+        Some('k') => 1e-3,
+        _ => 1e-6,
+    };
+    match number.parse::<f64>().map(|number| number * unit) {
+        Ok(megabits) if megabits >= 1.0 => {
+            let megabits = megabits.round_ties_even() as u64;
+            import.set("limits", "egress_mbps", megabits, element);
         }
-        _ => import
-            .ledger
-            .leave(element, "limits.egress_mbps is at least 1"),
+        _ => import.leave(element, "limits.egress_mbps is at least 1"),
     }
 }
 
 fn passwords(authentication: &Directive, import: &mut Import) {
     for element in &authentication.children {
         match &*element.name {
-            "source-password" => {
-                import.put("auth", "publish_key", units::text(element.value()), element)
+            "source-password" => import.set("auth", "publish_key", element.value(), element),
+            "admin-password" => import.set("auth", "admin_password", element.value(), element),
+            "admin-user" => {
+                import.needless(element, "any user name will do with the right password")
             }
-            "admin-password" => import.put(
-                "auth",
-                "admin_password",
-                units::text(element.value()),
-                element,
-            ),
-            "admin-user" => import
-                .ledger
-                .needless(element, "any user name will do with the right password"),
-            _ => words::explain(element, "authentication", import),
+            _ => import.explain(element),
         }
     }
 }
@@ -383,27 +320,23 @@ fn paths(paths: &Directive, station: &Station<'_>, import: &mut Import) {
         match &*element.name {
             "alias" => alias(element, import),
             "ssl-certificate" | "tls-certificate" => {
-                let path = units::text(element.value());
-                import.put("http", "certificate", path.clone(), element);
-                let has_own = ["ssl-private-key", "tls-private-key"]
-                    .iter()
-                    .any(|key| paths.child(key).is_some());
-                if !has_own {
-                    let id = import.section("http");
-                    import.set(id, "private_key", path, element);
+                import.set("http", "certificate", element.value(), element);
+                let mut keys = ["ssl-private-key", "tls-private-key"].into_iter();
+                if !keys.any(|key| paths.child(key).is_some()) {
+                    import.set("http", "private_key", element.value(), element);
                 }
             }
             "ssl-private-key" | "tls-private-key" => {
-                import.put("http", "private_key", units::text(element.value()), element);
+                import.set("http", "private_key", element.value(), element);
             }
             "x-forwarded-for" => proxies(paths, import),
             "allow-ip" | "deny-ip" | "deny-agents" if element.value().is_empty() => {
-                import.ledger.needless(element, "is empty");
+                import.needless(element, "is empty");
             }
             // All of them are one entry.
             "allow-ip" | "deny-ip" | "deny-agents" => {}
-            "webroot" if station.webroot.is_empty() => import.ledger.needless(element, "is empty"),
-            _ => words::explain(element, "paths", import),
+            "webroot" if station.webroot.is_empty() => import.needless(element, "is empty"),
+            _ => import.explain(element),
         }
     }
 }
@@ -421,50 +354,37 @@ fn access(paths: &Directive, import: &mut Import) {
     let Some((first, _)) = named.first() else {
         return;
     };
-    let Some(id) = import.entry("access", first) else {
+    let Some(id) = import.entry("access", first, &[]) else {
         return;
     };
     for (file, key) in named {
-        import.set(id, key, units::text(file.value()), file);
+        import.set(id, key, file.value(), file);
     }
 }
 
 /// Of icecast-kh: the proxies whose X-Forwarded-For is believed.
 fn proxies(paths: &Directive, import: &mut Import) {
-    let all: Vec<_> = paths
-        .children
-        .iter()
-        .filter(|element| element.name == "x-forwarded-for")
-        .collect();
-    let addresses: Vec<_> = all
-        .iter()
-        .flat_map(|element| element.value().split([',', ' ']))
-        .collect();
-    let addresses: Vec<_> = addresses
-        .into_iter()
-        .filter(|address| !address.is_empty())
-        .collect();
-    let id = import.section("http");
-    import.set_from(id, "trusted_proxies", units::list(&addresses), &all);
+    let all: Vec<_> = paths.all("x-forwarded-for").collect();
+    let texts = all.iter().map(|element| element.value());
+    let addresses = texts.flat_map(|text| text.split([',', ' ']));
+    let addresses: Vec<_> = addresses.filter(|address| !address.is_empty()).collect();
+    import.set_from("http", "trusted_proxies", &addresses[..], &all);
 }
 
 fn alias(element: &Directive, import: &mut Import) {
-    let destination = element
-        .attribute("destination")
-        .or_else(|| element.attribute("dest"));
+    let [destination, dest] = ["destination", "dest"].map(|name| element.attribute(name));
+    let destination = destination.or(dest);
     let (Some(source), Some(destination)) = (element.attribute("source"), destination) else {
-        import
-            .ledger
-            .leave(element, "has no source or no destination");
+        import.leave(element, "has no source or no destination");
         return;
     };
     if destination.ends_with(".xsl") || destination.contains('?') {
-        import
-            .ledger
-            .leave(element, "[[alias]] leads to streams, not to pages");
-    } else if let Some(id) = import.entry("alias", element) {
-        import.set(id, "path", units::text(source), element);
-        import.set(id, "stream", units::text(&stream(destination)), element);
+        import.leave(element, "[[alias]] leads to streams, not to pages");
+    } else if let Some(id) = import.entry(
+        "alias",
+        element,
+        &[("path", &source), ("stream", &stream(destination))],
+    ) {
         if element.attribute("port").is_some() || element.attribute("bind-address").is_some() {
             import.remark(
                 id,
@@ -478,23 +398,21 @@ fn logging(logging: &Directive, station: &Station<'_>, import: &mut Import) {
     for element in &logging.children {
         match (&*element.name, element.value()) {
             ("accesslog", "") if element.children.is_empty() => {
-                import.ledger.needless(
+                import.needless(
                     element,
                     "no access log is written unless log.access names one",
                 );
             }
             ("accesslog", name) => {
-                let name = if name.is_empty() {
-                    element.value_of("name").unwrap_or("access.log")
-                } else {
-                    name
+                let own = Some(name).filter(|name| !name.is_empty());
+                let own = own.or_else(|| element.value_of("name"));
+                let name = own.unwrap_or("access.log");
+                let is_whole = name == "-" || name.starts_with('/') || station.logdir.is_empty();
+                let path = match is_whole {
+                    true => name.to_owned(),
+                    false => format!("{}/{name}", station.logdir.trim_end_matches('/')),
                 };
-                let path = match name {
-                    "-" => name.to_owned(),
-                    _ if name.starts_with('/') || station.logdir.is_empty() => name.to_owned(),
-                    _ => format!("{}/{name}", station.logdir.trim_end_matches('/')),
-                };
-                import.put("log", "access", units::text(&path), element);
+                import.set("log", "access", path, element);
             }
             ("loglevel", level) => {
                 let word = match level {
@@ -503,26 +421,24 @@ fn logging(logging: &Directive, station: &Station<'_>, import: &mut Import) {
                     "2" | "warn" | "warning" => "warn",
                     "1" | "error" => "error",
                     _ => {
-                        import.ledger.leave(element, "is no level from 1 to 4");
+                        import.leave(element, "is no level from 1 to 4");
                         continue;
                     }
                 };
-                import.put("log", "level", units::text(word), element);
+                import.set("log", "level", word, element);
             }
-            _ => words::explain(element, "logging", import),
+            _ => import.explain(element),
         }
     }
 }
 
 fn fileserve(element: &Directive, station: &Station<'_>, import: &mut Import) {
     match element.is_on() && !station.webroot.is_empty() {
-        true => import.ledger.leave(
+        true => import.leave(
             element,
             "files of `webroot` are not at `/`; a [[files]] serves them below a path of its own",
         ),
-        false => import
-            .ledger
-            .needless(element, "no files are served without a [[files]]"),
+        false => import.needless(element, "no files are served without a [[files]]"),
     }
 }
 
@@ -531,10 +447,8 @@ fn http_headers(headers: &Directive, import: &mut Import) {
         let name = header.attribute("name").unwrap_or_default();
         let is_cors = name.to_ascii_lowercase().starts_with("access-control-");
         match is_cors && header.attribute("value") == Some("*") {
-            true => import.ledger.needless(header, "is always sent"),
-            false => import
-                .ledger
-                .leave(header, "headers are not configurable; a proxy can add them"),
+            true => import.needless(header, "is always sent"),
+            false => import.leave(header, "headers are not configurable; a proxy can add them"),
         }
     }
 }

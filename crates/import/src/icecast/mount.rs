@@ -1,6 +1,6 @@
 //! `<mount>`, with the hook of its `<authentication>`.
 
-use super::{Station, stream, words};
+use super::{Station, stream};
 use crate::draft::{Import, TableId};
 use crate::hook::Hook;
 use crate::source::Directive;
@@ -17,50 +17,45 @@ const BURST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// `<mount>`, which becomes a `[[stream]]`.
 pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Import) {
-    let Some(id) = import.entry("stream", mount) else {
+    let Some(id) = import.entry("stream", mount, &[]) else {
         return;
     };
-    let pattern = match mount.child("mount-name") {
-        Some(name) => {
-            import.set(id, "match", units::text(&stream(name.value())), name);
-            stream(name.value())
-        }
-        None => {
-            import.set(id, "match", units::text("**"), mount);
-            "**".to_owned()
-        }
-    };
+    let named = mount.child("mount-name");
+    let pattern = named.map_or("**".to_owned(), |name| stream(name.value()));
+    import.set(id, "match", &pattern, named.unwrap_or(mount));
     let has_fallback = mount.child("fallback-mount").is_some();
     for element in &mount.children {
         match &*element.name {
             "mount-name" => {}
-            "password" => import.set(id, "publish_key", units::text(element.value()), element),
-            "max-listeners" if element.value() == "-1" => import.ledger.needless(element, "there is no limit"),
+            "password" => import.set(id, "publish_key", element.value(), element),
+            "max-listeners" if element.value() == "-1" => import.needless(element, "there is no limit"),
             "max-listeners" => import.set_number(id, "listeners_max", element),
             "max-listener-duration" => import.set_time(id, "listen_duration_max", 1e3, element),
             "wait-time" | "linger-for" => import.set_time(id, "linger", 1e3, element),
             "burst-size" => burst(id, element, import),
             "fallback-mount" => fallback(id, element, station, import),
-            "fallback-override" if !has_fallback => import.ledger.needless(element, "there is no fallback"),
-            "fallback-override" if element.is_on() => import.set(id, "fallback_override", "true", element),
-            "fallback-override" => import.ledger.leave(
+            "fallback-override" if !has_fallback => import.needless(element, "there is no fallback"),
+            "fallback-override" if element.is_on() => import.set(id, "fallback_override", true, element),
+            "fallback-override" => import.leave(
                 element,
                 "listeners always return to their source; `fallback_override = false` would refuse it instead",
             ),
-            "fallback-when-full" if element.is_on() => import.set(id, "fallback_when_full", "true", element),
-            "fallback-when-full" => import.ledger.needless(element, "is off"),
-            "intro" => import.set(id, "intro", units::text(&station.file(element.value())), element),
-            "charset" => import.set(id, "charset", units::text(&element.value().to_ascii_lowercase()), element),
-            "hidden" if element.is_on() => import.set(id, "public", "false", element),
-            "hidden" => import.ledger.needless(element, "is off"),
-            "public" if element.value() == "-1" => import.ledger.needless(element, "the source says it"),
-            "public" => import.ledger.leave(
+            "fallback-when-full" if element.is_on() => import.set(id, "fallback_when_full", true, element),
+            "fallback-when-full" => import.needless(element, "is off"),
+            "intro" => import.set(id, "intro", station.file(element.value()), element),
+            "charset" => import.set(id, "charset", element.value().to_ascii_lowercase(), element),
+            "hidden" if element.is_on() => import.set(id, "public", false, element),
+            "hidden" => import.needless(element, "is off"),
+            "public" if element.value() == "-1" => import.needless(element, "the source says it"),
+            "public" => import.leave(
                 element,
                 "sources say themselves whether they are to be in directories; `match` of a [[directory]] leaves streams out",
             ),
-            "dump-file" => dump(&pattern, element, import),
+            "dump-file" => {
+                import.record(element, (&pattern, element), (element.value(), element));
+            }
             "authentication" => authentication(element, (id, &pattern), import),
-            _ => words::explain(element, "mount", import),
+            _ => import.explain(element),
         }
     }
 }
@@ -75,7 +70,7 @@ pub(super) fn burst(id: TableId, element: &Directive, import: &mut Import) {
         return import.set(id, "burst", units::time(0), element);
     }
     let bytes = bytes.min(BURST_BYTES_MAX);
-    import.set(id, "burst_bytes", bytes.to_string(), element);
+    import.set(id, "burst_bytes", bytes, element);
     let millis = bytes * 8_000 / BURST_BITS_PER_SECOND;
     if millis < BURST_MILLIS {
         import.remark(
@@ -92,16 +87,10 @@ pub(super) fn burst(id: TableId, element: &Directive, import: &mut Import) {
 fn fallback(id: TableId, element: &Directive, station: &Station<'_>, import: &mut Import) {
     let name = element.value();
     // Icecast moves listeners whatever the rate.
-    import.set(id, "fallback_any_format", "true", element);
+    import.set(id, "fallback_any_format", true, element);
     let is_mount = station.mounts.contains(&name);
     if !is_mount && name.contains('[') {
-        import.set(
-            id,
-            "fallback_file",
-            units::text(&station.file(name)),
-            element,
-        );
-        return;
+        return import.set(id, "fallback_file", station.file(name), element);
     }
     if !is_mount {
         import.remark(
@@ -109,30 +98,14 @@ fn fallback(id: TableId, element: &Directive, station: &Station<'_>, import: &mu
             "If the fallback is a file of `webroot`, write `fallback_file = \"PATH\"` instead.",
         );
     }
-    import.set(id, "fallback", units::text(&stream(name)), element);
-}
-
-fn dump(pattern: &str, element: &Directive, import: &mut Import) {
-    if let Some(id) = import.entry("record", element) {
-        import.remark(
-            id,
-            "Files are named by stream and time: docs/recordings.md.",
-        );
-        import.set(id, "match", units::text(pattern), element);
-        import.set(
-            id,
-            "directory",
-            units::text(&units::directory(element.value())),
-            element,
-        );
-    }
+    import.set(id, "fallback", stream(name), element);
 }
 
 fn authentication(element: &Directive, (id, pattern): (TableId, &str), import: &mut Import) {
     match element.attribute("type") {
         Some("url") => asks_hook(element, pattern, import),
         Some("htpasswd") => users(element, (id, pattern), import),
-        _ => import.ledger.leave(
+        _ => import.leave(
             element,
             "there are no roles and no commands: who knows the name may listen, unless a hook (auth.hook) refuses it",
         ),
@@ -141,40 +114,33 @@ fn authentication(element: &Directive, (id, pattern): (TableId, &str), import: &
 
 /// Listeners of the mount have to be in a file of users.
 fn users(element: &Directive, (stream, pattern): (TableId, &str), import: &mut Import) {
-    import.set(stream, "play", units::text("key"), element);
+    import.set(stream, "play", "key", element);
     let Some(file) = named(element, "filename") else {
-        import.ledger.leave(element, "it names no file of users");
+        import.leave(element, "it names no file of users");
         return;
     };
-    let Some(id) = import.entry("auth.htpasswd", element) else {
+    let Some(id) = import.entry("auth.htpasswd", element, &[]) else {
         return;
     };
     import.remark(
         id,
         "Nobody else may have a right to the file: chmod o= on it.",
     );
-    import.set(id, "file", units::text(url(Some(file))), file);
-    import.set(id, "match", units::text(pattern), element);
+    import.set(id, "file", value(file), file);
+    import.set(id, "match", pattern, element);
     if let Some(option) = named(element, "allow_duplicate_users") {
-        import
-            .ledger
-            .leave(option, "a user may listen more than once");
+        import.leave(option, "a user may listen more than once");
     }
 }
 
 fn named<'a>(element: &'a Directive, name: &str) -> Option<&'a Directive> {
-    let mut all = element
-        .children
-        .iter()
-        .filter(|option| option.name == "option");
-    all.find(|option| option.attribute("name") == Some(name))
+    let mut options = element.all("option");
+    options.find(|option| option.attribute("name") == Some(name))
 }
 
 /// The value of an option, such as an address.
-fn url(option: Option<&Directive>) -> &str {
-    option
-        .and_then(|option| option.attribute("value"))
-        .unwrap_or_default()
+fn value(option: &Directive) -> &str {
+    option.attribute("value").unwrap_or_default()
 }
 
 /// Sets the one hook, by the elements of all mounts that name one: the first address of each kind counts.
@@ -186,8 +152,8 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
     let all = |names: &[&str]| {
         let asked = mounts.iter().filter(|element| is_asked_about(element));
         let named = asked.flat_map(|element| {
-            let of = names.iter().map(|name| self::address(element, name));
-            of.flatten().collect::<Vec<_>>()
+            let names = names.iter();
+            names.filter_map(move |name| self::address(element, name))
         });
         named.collect()
     };
@@ -195,11 +161,9 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
         dialect: "icecast",
         publish: address("stream_auth"),
         play: address("listener_add"),
-        connect: None,
-        update: None,
-        update_every: None,
         ends: all(&["listener_remove"]),
         mounts: all(&["mount_add", "mount_remove"]),
+        ..Hook::default()
     };
     let is_for_both = hook.publish.is_some() && hook.play.is_some();
     let Some(id) = hook.set(import) else {
@@ -208,9 +172,8 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
     if is_for_both {
         import.remark(id, "It is asked about publishers and listeners of all streams that `match`; icecast.xml may say so of some only.");
     }
-    let host = format!("{}:{}", station.hostname, station.port);
     if let Some(first) = mounts.first() {
-        import.set(id, "host", units::text(&host), first);
+        import.set(id, "host", &station.host, first);
     }
 }
 
@@ -246,14 +209,13 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
                     "stream_auth" => "url",
                     _ => play,
                 };
-                let address = with_credentials(url(Some(option)), credentials(element));
                 if let Some(id) = hook {
-                    import.set(id, key, units::text(&address), option);
+                    import.set(id, key, with_credentials(option, element), option);
                 }
                 continue;
             }
             "username" | "password" if hook.is_some() => {
-                import.ledger.carry(option, "auth.hook.url".to_owned());
+                import.carry(option, "auth.hook.url");
                 continue;
             }
             "headers" | "header_prefix" if let Some(id) = hook => {
@@ -262,22 +224,22 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
             }
             "username" | "password" | "headers" | "header_prefix" => NOT_ASKED,
             "auth_header" if is_usual(option) => {
-                import.ledger.needless(option, "is what the dialect says");
+                import.needless(option, "is what the dialect says");
                 continue;
             }
             "auth_header" => "a hook permits by `icecast-auth-user: 1`",
             "timelimit_header" => "is always `icecast-auth-timelimit`",
             _ => "the hook is asked as Icecast 2.4 does by default",
         };
-        import.ledger.leave(option, reason);
+        import.leave(option, reason);
     }
 }
 
 /// Headers of listeners that the hook is told, and what stands before their names.
 fn passes(option: &Directive, id: TableId, import: &mut Import) {
-    let text = url(Some(option));
+    let text = value(option);
     if option.attribute("name") == Some("header_prefix") {
-        return import.set(id, "header_prefix", units::text(text), option);
+        return import.set(id, "header_prefix", text, option);
     }
     for name in text
         .split(',')
@@ -288,29 +250,22 @@ fn passes(option: &Directive, id: TableId, import: &mut Import) {
     }
 }
 
-fn credentials(element: &Directive) -> [Option<&Directive>; 2] {
-    ["username", "password"].map(|name| named(element, name))
-}
-
 /// The address of that name, and the option that has it.
 fn address<'a>(element: &'a Directive, name: &str) -> Option<(&'a Directive, String)> {
     let option = named(element, name)?;
-    let address = with_credentials(url(Some(option)), credentials(element));
-    Some((option, address))
+    Some((option, with_credentials(option, element)))
 }
 
 fn is_usual(option: &Directive) -> bool {
-    let value = option
-        .attribute("value")
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let value = value(option).to_ascii_lowercase();
     value.replace(' ', "").trim_end() == "icecast-auth-user:1"
 }
 
-/// An address with a user and a password, from options, before its host.
-fn with_credentials(url: &str, options: [Option<&Directive>; 2]) -> String {
-    let values = options.map(|option| option.and_then(|option| option.attribute("value")));
-    with_credentials_of(url, values)
+/// The address of an option, with the user and the password of other options before its host.
+fn with_credentials(option: &Directive, element: &Directive) -> String {
+    let credentials = ["username", "password"];
+    let credentials = credentials.map(|name| named(element, name)?.attribute("value"));
+    with_credentials_of(value(option), credentials)
 }
 
 /// An address with a user and a password before its host.

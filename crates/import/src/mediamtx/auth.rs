@@ -2,53 +2,52 @@
 
 use crate::draft::Import;
 use crate::source::Directive;
-use crate::units;
 
 /// Imports all of it.
-pub(super) fn auth(root: &[Directive], import: &mut Import) {
-    let find = |name: &str| root.iter().find(|key| key.name == name);
-    let method = find("authMethod").or_else(|| find("authMethods"));
-    let url = find("authHTTPAddress").or_else(|| find("externalAuthenticationURL"));
-    let jwks = find("authJWTJWKS").filter(|key| !key.value().is_empty());
+pub(super) fn auth(root: &Directive, import: &mut Import) {
+    let find = |names: [&str; 2]| names.into_iter().find_map(|name| root.child(name));
+    let method = find(["authMethod", "authMethods"]);
+    let url = find(["authHTTPAddress", "externalAuthenticationURL"]);
+    let has_jwks = root
+        .value_of("authJWTJWKS")
+        .is_some_and(|url| !url.is_empty());
     let says = method.map_or("internal", Directive::value);
     match (says, method) {
-        ("internal", Some(method)) => import.ledger.carry(method, "[[auth.key]]".to_owned()),
+        ("internal", Some(method)) => import.carry(method, "[[auth.key]]"),
         ("http", Some(method)) if url.is_some_and(|url| !url.value().is_empty()) => {
-            import.put("auth.hook", "dialect", units::text("mediamtx"), method);
+            import.set("auth.hook", "dialect", "mediamtx", method);
         }
-        ("jwt", Some(method)) if jwks.is_some() => {
+        ("jwt", Some(method)) if has_jwks => {
             // As there, listeners need a token unless they are excluded.
-            let is_free = find("authJWTExclude").is_some_and(frees_listening);
+            let mut excluded = root.child("authJWTExclude").into_iter();
+            let is_free = excluded.any(|key| key.children.iter().any(is_all_listening));
             let play = if is_free { "open" } else { "key" };
-            import.put("auth", "play", units::text(play), method);
+            import.set("auth", "play", play, method);
         }
-        (_, Some(method)) => import.ledger.leave(
+        (_, Some(method)) => import.leave(
             method,
             "names nobody who could be asked: listening is free, and publishers need a key",
         ),
         (_, None) => {}
     }
-    for key in root {
+    for key in &root.children {
         match &*key.name {
             "authInternalUsers" if says == "internal" => users(key, import),
-            "authInternalUsers" => import.ledger.needless(key, "another authMethod is used"),
+            "authInternalUsers" => import.needless(key, "another authMethod is used"),
             "authHTTPAddress" | "externalAuthenticationURL" if key.value().is_empty() => {
-                import.ledger.needless(key, "is empty");
+                import.needless(key, "is empty");
             }
-            "authHTTPAddress" if says != "http" => {
-                import.ledger.needless(key, "another authMethod is used")
+            "authHTTPAddress" | "authHTTPExclude" if says != "http" => {
+                import.needless(key, "another authMethod is used")
             }
             "authHTTPAddress" | "externalAuthenticationURL" => {
-                import.put("auth.hook", "url", units::text(key.value()), key);
+                import.set("auth.hook", "url", key.value(), key);
                 if method.is_none() {
-                    import.put("auth.hook", "dialect", units::text("mediamtx"), key);
+                    import.set("auth.hook", "dialect", "mediamtx", key);
                 }
             }
-            "authHTTPExclude" if says != "http" => {
-                import.ledger.needless(key, "another authMethod is used")
-            }
             "authHTTPExclude" => exclude(key, import),
-            name if name.starts_with("authHTTP") => import.ledger.leave(
+            name if name.starts_with("authHTTP") => import.leave(
                 key,
                 "the hook is asked over HTTP or HTTPS with the system's certificates",
             ),
@@ -62,37 +61,31 @@ pub(super) fn auth(root: &[Directive], import: &mut Import) {
 /// What tokens are checked with.
 fn token(key: &Directive, is_used: bool, import: &mut Import) {
     let put = match &*key.name {
-        _ if !is_used => return import.ledger.needless(key, "another authMethod is used"),
-        _ if key.value().is_empty() => return import.ledger.needless(key, "is empty"),
+        _ if !is_used => return import.needless(key, "another authMethod is used"),
+        _ if key.value().is_empty() => return import.needless(key, "is empty"),
         "authJWTJWKS" => "jwks_url",
         "authJWTIssuer" => "issuer",
         "authJWTAudience" => "audience",
         "authJWTClaimKey" if key.value() == "mediamtx_permissions" => {
-            return import
-                .ledger
-                .needless(key, "tokens are read under this name");
+            return import.needless(key, "tokens are read under this name");
         }
         "authJWTClaimKey" => {
             let why = "permissions are in the claim mediamtx_permissions (docs/permissions.md)";
-            return import.ledger.leave(key, why);
+            return import.leave(key, why);
         }
         "authJWTInHTTPQuery" => {
             let why = "a token may be in the address, as a password or as Bearer";
-            return import.ledger.needless(key, why);
+            return import.needless(key, why);
         }
         _ => {
             let why = "keys are fetched over HTTP or HTTPS with the system's certificates";
-            return import.ledger.leave(key, why);
+            return import.leave(key, why);
         }
     };
-    import.put("auth.jwt", put, units::text(key.value()), key);
+    import.set("auth.jwt", put, key.value(), key);
 }
 
-/// Whether everybody may listen to everything.
-fn frees_listening(exclude: &Directive) -> bool {
-    exclude.children.iter().any(is_all_listening)
-}
-
+/// Whether what is excluded is that everybody may listen to everything.
 fn is_all_listening(item: &Directive) -> bool {
     item.value_of("action") == Some("read") && item.value_of("path").unwrap_or("").is_empty()
 }
@@ -107,9 +100,9 @@ fn excluded_from_tokens(key: &Directive, import: &mut Import) {
         };
         for field in &item.children {
             match needless {
-                Some(why) => import.ledger.needless(field, why),
-                None if is_all_listening(item) => import.ledger.carry(field, "auth.play".to_owned()),
-                None => import.ledger.leave(
+                Some(why) => import.needless(field, why),
+                None if is_all_listening(item) => import.carry(field, "auth.play"),
+                None => import.leave(
                     field,
                     "publishing needs a token, and so does listening to some paths alone: for these [[stream]] has play = \"open\"",
                 ),
@@ -126,12 +119,12 @@ fn exclude(key: &Directive, import: &mut Import) {
         };
         match action.value() {
             "read" | "playback" if item.value_of("path").unwrap_or("").is_empty() => {
-                import.put("auth.hook", "asks", units::text("publish"), action);
+                import.set("auth.hook", "asks", "publish", action);
             }
-            "api" | "metrics" | "pprof" => import
-                .ledger
-                .needless(action, "the hook is not asked about the operator's port"),
-            _ => import.ledger.leave(
+            "api" | "metrics" | "pprof" => {
+                import.needless(action, "the hook is not asked about the operator's port")
+            }
+            _ => import.leave(
                 action,
                 "publishing, and listening to some paths alone, cannot be excluded from the hook",
             ),
@@ -155,45 +148,44 @@ fn users(users: &Directive, import: &mut Import) {
             };
             let path = permission.child("path");
             match action.value() {
-                "publish" if word == "any" || secret.is_empty() => import.ledger.leave(
+                "publish" if word == "any" || secret.is_empty() => import.leave(
                     permission,
                     "publishing always needs a key: auth.publish_key, which is generated at each start if it is empty",
                 ),
                 "publish" if is_hashed => {
-                    import.ledger.leave(permission, "this kind of hash is not read: give this publisher a new key, as [[auth.key]]");
+                    import.leave(permission, "this kind of hash is not read: give this publisher a new key, as [[auth.key]]");
                 }
                 "publish" => publisher([name, pass, path], action, import),
-                "read" | "playback" if word == "any" => import.ledger.needless(permission, "listening is free"),
-                "read" | "playback" => import.ledger.leave(
+                "read" | "playback" if word == "any" => import.needless(permission, "listening is free"),
+                "read" | "playback" => import.leave(
                     permission,
                     "listening is free: give listeners an [[auth.key]] with scopes = [\"play\"], and set auth.play = \"key\"",
                 ),
                 "api" | "metrics" | "pprof" if secret.is_empty() || is_hashed => {
-                    import.ledger.leave(permission, "the operator's port has auth.admin_password");
+                    import.leave(permission, "the operator's port has auth.admin_password");
                 }
                 "api" | "metrics" | "pprof" => {
-                    let id = import.section("auth");
-                    import.set(id, "admin_password", units::text(secret), action);
-                    import.ledger.carry(permission, "auth.admin_password".to_owned());
+                    import.set("auth", "admin_password", secret, action);
+                    import.carry(permission, "auth.admin_password");
                 }
-                _ => import.ledger.leave(permission, "there is no such action"),
+                _ => import.leave(permission, "there is no such action"),
             }
         }
         for key in &user.children {
             match &*key.name {
                 "permissions" => {}
-                "ips" if key.values.is_empty() => import.ledger.needless(key, "any address may"),
-                "ips" => import.ledger.leave(
+                "ips" if key.values.is_empty() => import.needless(key, "any address may"),
+                "ips" => import.leave(
                     key,
                     "addresses are those of streams, not of users: [[access]] with `allow` says who may connect to which",
                 ),
                 "user" | "pass" => {
-                    import.ledger.needless(
+                    import.needless(
                         key,
                         "is used where it permits something that has a key here",
                     );
                 }
-                _ => import.ledger.leave(key, "the import does not know it"),
+                _ => import.leave(key, "the import does not know it"),
             }
         }
     }
@@ -201,18 +193,13 @@ fn users(users: &Directive, import: &mut Import) {
 
 /// One who may publish has a key of their own.
 fn publisher([name, pass, path]: [Option<&Directive>; 3], action: &Directive, import: &mut Import) {
-    let Some(id) = import.entry("auth.key", action) else {
+    let Some(id) = import.entry("auth.key", action, &[]) else {
         return;
     };
-    let value = |of: Option<&Directive>| of.map_or(String::new(), |of| of.value().to_owned());
-    let pattern = super::paths::pattern(&value(path)).unwrap_or_else(|| value(path));
-    import.set(
-        id,
-        "name",
-        units::text(&value(name)),
-        name.unwrap_or(action),
-    );
-    import.set(id, "key", units::text(&value(pass)), pass.unwrap_or(action));
-    import.set(id, "match", units::text(&pattern), path.unwrap_or(action));
-    import.ledger.carry(action, "[[auth.key]]".to_owned());
+    let [named, secret, streams] = [name, pass, path].map(|of| of.map_or("", Directive::value));
+    let pattern = super::paths::pattern(streams).unwrap_or_else(|| streams.to_owned());
+    import.set(id, "name", named, name.unwrap_or(action));
+    import.set(id, "key", secret, pass.unwrap_or(action));
+    import.set(id, "match", pattern, path.unwrap_or(action));
+    import.carry(action, "[[auth.key]]");
 }

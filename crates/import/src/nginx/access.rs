@@ -7,7 +7,6 @@
 use super::Scope;
 use crate::draft::Import;
 use crate::source::Directive;
-use crate::units;
 
 /// All addresses.
 const ALL: [&str; 2] = ["0.0.0.0/0", "::/0"];
@@ -108,28 +107,28 @@ fn put(
     let Some(lists) = lists else {
         for rule in from {
             let why = "the order cannot be said by lists: in [[access]] `deny` goes before `allow`";
-            import.ledger.leave(rule, why);
+            import.leave(rule, why);
         }
         return;
     };
     if lists == Lists::default() {
         for rule in from {
-            import.ledger.needless(rule, "every address is let in");
+            import.needless(rule, "every address is let in");
         }
         return;
     }
-    let Some(id) = import.entry("access", first.directive) else {
+    let Some(id) = import.entry("access", first.directive, &[]) else {
         return;
     };
-    import.set_from(id, "match", units::text(pattern), &from);
+    import.set_from(id, "match", pattern, &from);
     if let Some(action) = action {
-        import.set_from(id, "actions", units::list(&[action]), &from);
+        import.set_from(id, "actions", &[action][..], &from);
     }
     if let Some(allow) = lists.allow {
-        import.set_from(id, "allow", units::list(&allow), &from);
+        import.set_from(id, "allow", &allow[..], &from);
     }
     if !lists.deny.is_empty() {
-        import.set_from(id, "deny", units::list(&lists.deny), &from);
+        import.set_from(id, "deny", &lists.deny[..], &from);
     }
 }
 

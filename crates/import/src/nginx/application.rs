@@ -1,10 +1,9 @@
 //! `application`: its streams are `NAME/*`.
 
-use super::{Scope, access, words};
+use super::{Scope, access};
 use crate::draft::Import;
 use crate::hook::Hook;
 use crate::source::Directive;
-use crate::units;
 
 /// What an application looks up in the blocks around it.
 pub(super) const LOOKED_UP: [&str; 13] = [
@@ -27,9 +26,9 @@ pub(super) const LOOKED_UP: [&str; 13] = [
 pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Import) {
     let name = block.value();
     let pattern = format!("{name}/*");
-    import.ledger.carry(block, format!("streams {pattern}"));
+    import.carry(block, format!("streams {pattern}"));
     hooks(scope, import);
-    records(&pattern, scope, block, import);
+    record(&pattern, block, scope, import);
     if let Some(keys) = scope.one("hls_keys") {
         encryption(&pattern, keys, import);
     }
@@ -39,8 +38,8 @@ pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Impo
     access::lists(&pattern, scope, import);
     if let Some(live) = scope.one("live") {
         match live.is_on() {
-            true => import.ledger.needless(live, "every stream is live"),
-            false => import.ledger.leave(
+            true => import.needless(live, "every stream is live"),
+            false => import.leave(
                 live,
                 "streams of a name cannot be refused; [[files]] plays files",
             ),
@@ -60,22 +59,18 @@ pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Impo
 /// What means the same in every block.
 pub(super) fn general(directive: &Directive, import: &mut Import) {
     match &*directive.name {
-        "drop_idle_publisher" => import.put_time("ingest", "source_timeout", 1e3, directive),
-        "idle_streams" if !directive.is_on() => {
-            import.put("rtmp", "play_wait", units::text("0s"), directive)
+        "drop_idle_publisher" => import.set_time("ingest", "source_timeout", 1e3, directive),
+        "idle_streams" if !directive.is_on() => import.set("rtmp", "play_wait", "0s", directive),
+        "idle_streams" => import.needless(directive, "players wait for rtmp.play_wait"),
+        "hls" if directive.is_on() => {
+            import.needless(directive, "every stream is at /APP/NAME/index.m3u8")
         }
-        "idle_streams" => import
-            .ledger
-            .needless(directive, "players wait for rtmp.play_wait"),
-        "hls" if directive.is_on() => import
-            .ledger
-            .needless(directive, "every stream is at /APP/NAME/index.m3u8"),
-        "hls" => import.ledger.leave(
+        "hls" => import.leave(
             directive,
             "HLS cannot be turned off; it is made while it is watched",
         ),
-        "hls_fragment" => import.put_time("hls", "segment", 1e3, directive),
-        _ => words::explain(directive, import),
+        "hls_fragment" => import.set_time("hls", "segment", 1e3, directive),
+        _ => import.explain(directive),
     }
 }
 
@@ -94,7 +89,7 @@ fn hooks(scope: Scope<'_>, import: &mut Import) {
         update: address("on_update"),
         update_every: scope.one("notify_update_timeout"),
         ends: ends.into_iter().flatten().collect(),
-        mounts: Vec::new(),
+        ..Hook::default()
     };
     if let Some(id) = hook.set(import) {
         import.remark(
@@ -104,56 +99,36 @@ fn hooks(scope: Scope<'_>, import: &mut Import) {
     }
 }
 
-fn records(pattern: &str, scope: Scope<'_>, block: &Directive, import: &mut Import) {
-    let Some(record) = scope.one("record") else {
-        return;
-    };
-    let path = scope.one("record_path");
-    let interval = scope.one("record_interval");
-    self::record(pattern, record, [path, interval], block, import);
-}
-
 /// `recorder NAME {}` is one more of an application.
 fn recorder(pattern: &str, block: &Directive, scope: Scope<'_>, import: &mut Import) {
-    let own = |name| block.child(name).or_else(|| scope.one(name));
-    if let Some(record) = block.child("record") {
-        self::record(
-            pattern,
-            record,
-            [own("record_path"), own("record_interval")],
-            block,
-            import,
-        );
+    if block.child("record").is_some() {
+        let blocks = [&[block], scope.blocks].concat();
+        record(pattern, block, Scope { blocks: &blocks }, import);
     }
     for directive in &block.children {
         if !LOOKED_UP.contains(&&*directive.name) {
-            words::explain(directive, import);
+            import.explain(directive);
         }
     }
 }
 
-fn record(
-    pattern: &str,
-    record: &Directive,
-    [path, interval]: [Option<&Directive>; 2],
-    block: &Directive,
-    import: &mut Import,
-) {
+fn record(pattern: &str, block: &Directive, scope: Scope<'_>, import: &mut Import) {
+    let Some(record) = scope.one("record") else {
+        return;
+    };
     let says = |word: &str| record.values.iter().any(|value| value == word);
     if says("off") {
-        import
-            .ledger
-            .needless(record, "nothing is recorded without a [[record]]");
+        import.needless(record, "nothing is recorded without a [[record]]");
         return;
     }
     if says("manual") {
-        import.ledger.leave(
+        import.leave(
             record,
             "recordings begin by a [[record]], or by the API of [admin]",
         );
         return;
     }
-    let Some(id) = import.entry("record", block) else {
+    let Some(id) = import.entry("record", block, &[]) else {
         return;
     };
     import.remark(id, "Files are named by stream and time: docs/recordings.md. nginx writes FLV; \"mp4\" plays in browsers.");
@@ -161,19 +136,15 @@ fn record(
     if !is_whole {
         import.remark(id, "Sound and pictures are recorded together.");
     }
-    import.set(id, "match", units::text(pattern), record);
-    if let Some(path) = path {
-        import.set(id, "directory", units::text(path.value()), path);
-    } else {
-        // nginx's default.
-        import.set(id, "directory", units::text("/tmp"), record);
-    }
-    import.set(id, "container", units::text("flv"), record);
-    if let Some(interval) = interval {
+    import.set(id, "match", pattern, record);
+    let path = scope.one("record_path");
+    // The other is nginx's default.
+    let directory = path.map_or("/tmp", Directive::value);
+    import.set(id, "directory", directory, path.unwrap_or(record));
+    import.set(id, "container", "flv", record);
+    if let Some(interval) = scope.one("record_interval") {
         match interval.value() {
-            "off" => import
-                .ledger
-                .needless(interval, "is off; `split` is an hour"),
+            "off" => import.needless(interval, "is off; `split` is an hour"),
             _ => import.set_time(id, "split", 1e3, interval),
         }
     }
@@ -181,10 +152,13 @@ fn record(
 
 fn encryption(pattern: &str, keys: &Directive, import: &mut Import) {
     if !keys.is_on() {
-        import.ledger.needless(keys, "is off");
-    } else if let Some(id) = import.entry("stream", keys) {
-        import.set(id, "match", units::text(pattern), keys);
-        import.set(id, "encryption", "true", keys);
+        import.needless(keys, "is off");
+    } else {
+        import.entry(
+            "stream",
+            keys,
+            &[("match", &pattern), ("encryption", &true)],
+        );
     }
 }
 
@@ -231,9 +205,6 @@ fn option<'a>(directive: &'a Directive, names: &[&str]) -> Option<&'a str> {
 }
 
 fn push(app: &str, push: &Directive, import: &mut Import) {
-    let Some(id) = import.entry("push", push) else {
-        return;
-    };
     let stream = option(push, &["playPath", "playpath"]).unwrap_or("{name}");
     let url = completed(
         &with_scheme(push.value()),
@@ -244,22 +215,13 @@ fn push(app: &str, push: &Directive, import: &mut Import) {
         Some(name) => format!("{app}/{name}"),
         None => format!("{app}/*"),
     };
-    import.set(id, "match", units::text(&pattern), push);
-    import.set(id, "url", units::text(&url), push);
+    import.entry("push", push, &[("match", &pattern), ("url", &url)]);
 }
 
 fn pull(app: &str, pull: &Directive, import: &mut Import) {
-    let Some(id) = import.entry("pull", pull) else {
-        return;
-    };
     let url = with_scheme(pull.value());
-    let last = url
-        .split('?')
-        .next()
-        .unwrap_or_default()
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
+    let path = url.split('?').next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
     let own = option(pull, &["name"]).or_else(|| (segments(&url) > 1).then_some(last));
     let remote = option(pull, &["playPath", "playpath"])
         .or(own)
@@ -267,28 +229,22 @@ fn pull(app: &str, pull: &Directive, import: &mut Import) {
     let remote_app = option(pull, &["app"]).unwrap_or(app);
     let is_static = pull.values.iter().any(|value| value == "static");
     let stream = format!("{app}/{}", own.unwrap_or("*"));
-    import.set(id, "stream", units::text(&stream), pull);
-    import.set(
-        id,
-        "url",
-        units::text(&completed(&url, remote_app, remote)),
-        pull,
-    );
-    if !is_static {
-        import.set(id, "on_demand", "true", pull);
+    let url = completed(&url, remote_app, remote);
+    let id = import.entry("pull", pull, &[("stream", &stream), ("url", &url)]);
+    if let Some(id) = id.filter(|_| !is_static) {
+        import.set(id, "on_demand", true, pull);
     }
 }
 
 fn files(app: &str, play: &Directive, import: &mut Import) {
     for place in &play.values {
         if place.contains("://") {
-            import.ledger.leave(
+            import.leave(
                 play,
                 "files of other servers are not played; [[files]] has folders of this host",
             );
-        } else if let Some(id) = import.entry("files", play) {
-            import.set(id, "path", units::text(app), play);
-            import.set(id, "directory", units::text(place), play);
+        } else {
+            import.entry("files", play, &[("path", &app), ("directory", place)]);
         }
     }
 }

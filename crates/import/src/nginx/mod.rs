@@ -6,6 +6,7 @@ mod access;
 mod application;
 mod words;
 
+pub(crate) use self::words::WORDS;
 use crate::draft::Import;
 use crate::source::Directive;
 use crate::units;
@@ -18,34 +19,24 @@ struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// All directives of that name of the innermost block that has one.
-    fn all(&self, name: &str) -> Vec<&'a Directive> {
-        let of = |block: &'a Directive| -> Vec<_> {
-            block
-                .children
-                .iter()
-                .filter(|directive| directive.name == name)
-                .collect()
-        };
-        let found = self
-            .blocks
-            .iter()
-            .map(|block| of(block))
-            .find(|found| !found.is_empty());
-        found.unwrap_or_default()
+    fn all(&self, name: &str) -> impl Iterator<Item = &'a Directive> {
+        let mut blocks = self.blocks.iter();
+        let block = blocks.find(|block| block.child(name).is_some());
+        block.into_iter().flat_map(move |block| block.all(name))
     }
 
     /// The first of them.
     fn one(&self, name: &str) -> Option<&'a Directive> {
-        self.all(name).first().copied()
+        self.all(name).next()
     }
 }
 
 /// Imports a file.
-pub(crate) fn import(root: &[Directive], import: &mut Import) {
-    for directive in root {
+pub(crate) fn import(root: &Directive, import: &mut Import) {
+    for directive in &root.children {
         match &*directive.name {
             "rtmp" => rtmp(directive, import),
-            _ => words::explain(directive, import),
+            _ => import.explain(directive),
         }
     }
 }
@@ -72,40 +63,29 @@ fn rtmp(rtmp: &Directive, import: &mut Import) {
         }
     }
     if applications > 0 {
-        let id = import.section("auth");
-        import.remark(id, "nginx lets anybody publish where no hook and no `deny publish` says otherwise. Here publishers need a key,");
-        import.remark(id, "or the permission of auth.hook. Without publish_key a key is generated at each start and printed.");
+        import.remark("auth", "nginx lets anybody publish where no hook and no `deny publish` says otherwise. Here publishers need a key,");
+        import.remark("auth", "or the permission of auth.hook. Without publish_key a key is generated at each start and printed.");
     }
 }
 
 fn listens(rtmp: &Directive, import: &mut Import) {
-    let servers = rtmp
-        .children
-        .iter()
-        .filter(|directive| directive.name == "server");
-    let listens = servers.flat_map(|server| {
-        server
-            .children
-            .iter()
-            .filter(|inner| inner.name == "listen")
-    });
+    let servers = rtmp.all("server");
+    let listens = servers.flat_map(|server| server.all("listen"));
     let (sockets, listens): (Vec<_>, Vec<_>) =
         listens.partition(|listen| listen.value().starts_with("unix:"));
     for socket in sockets {
-        import.ledger.leave(socket, "there are no sockets of files");
+        import.leave(socket, "there are no sockets of files");
     }
-    let addresses: Vec<_> = listens
-        .iter()
-        .map(|listen| units::address(listen.value()))
-        .collect();
+    let addresses = listens.iter().map(|listen| units::address(listen.value()));
+    let addresses: Vec<_> = addresses.collect();
     let id = import.section("rtmp");
     if !listens.is_empty() {
-        import.set_from(id, "listen", units::list(&addresses), &listens);
+        import.set_from(id, "listen", &addresses[..], &listens);
     }
     let is_proxied =
         |listen: &&&Directive| listen.values.iter().any(|word| word == "proxy_protocol");
     if let Some(listen) = listens.iter().find(is_proxied) {
-        import.set(id, "proxy_protocol", "true", listen);
+        import.set(id, "proxy_protocol", true, listen);
         import.remark(
             id,
             "nginx believes every client's PROXY header. Here the proxies are named in http.trusted_proxies.",
@@ -116,15 +96,12 @@ fn listens(rtmp: &Directive, import: &mut Import) {
 /// What is said for all applications. What an application looks up by its scope is accounted for there.
 fn shared(directive: &Directive, import: &mut Import) {
     match &*directive.name {
-        "max_connections" => {
-            let id = import.section("limits");
-            import.set_number(id, "listeners", directive);
-        }
-        "access_log" if directive.value() == "off" => import.ledger.needless(
+        "max_connections" => import.set_number("limits", "listeners", directive),
+        "access_log" if directive.value() == "off" => import.needless(
             directive,
             "no access log is written unless log.access names one",
         ),
-        "access_log" => import.put("log", "access", units::text(directive.value()), directive),
+        "access_log" => import.set("log", "access", directive.value(), directive),
         name if application::LOOKED_UP.contains(&name) => {}
         _ => application::general(directive, import),
     }

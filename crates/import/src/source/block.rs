@@ -7,7 +7,7 @@ use std::str::Chars;
 use super::{Directive, SourceError, Tree};
 
 /// Reads a file.
-pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
+pub(crate) fn parse(source: &str) -> Result<Directive, SourceError> {
     let mut scanner = Scanner {
         rest: source.chars().peekable(),
         line: 1,
@@ -17,10 +17,7 @@ pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
     let mut first_line = 1;
     while let Some(token) = scanner.next()? {
         let line = scanner.line;
-        let wrong = |message: &str| SourceError::Syntax {
-            line,
-            message: message.to_owned(),
-        };
+        let wrong = |message| SourceError::syntax(line, message);
         match token {
             Token::Word(word) => {
                 if words.is_empty() {
@@ -46,11 +43,11 @@ pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
     }
     let line = scanner.line;
     let message = match (tree.has_open(), words.is_empty()) {
-        (false, true) => return Ok(tree.into_directives()),
+        (false, true) => return Ok(tree.into_root()),
         (_, false) => "`;` is missing at the end".to_owned(),
         (true, true) => format!("the block `{}` is not closed", tree.present().name),
     };
-    Err(SourceError::Syntax { line, message })
+    Err(SourceError::syntax(line, message))
 }
 
 fn begin(tree: &mut Tree, words: &mut Vec<String>, line: usize) -> Result<(), SourceError> {
@@ -118,10 +115,7 @@ impl Scanner<'_> {
                 _ => word.push(next),
             }
         }
-        Err(SourceError::Syntax {
-            line,
-            message: "a quote is not closed".to_owned(),
-        })
+        Err(SourceError::syntax(line, "a quote is not closed"))
     }
 
     /// A word without quotes. `${name}` is part of it.
@@ -161,7 +155,7 @@ mod tests {
     fn statements_and_blocks_have_lines_and_arguments() {
         let source =
             "# one\nrtmp {\n  push \"rtmp://a/b c\" name='x'; # two\n  exec ls\n    ${a};\n}\n";
-        let [rtmp] = &parse(source).unwrap()[..] else {
+        let [rtmp] = &parse(source).unwrap().children[..] else {
             panic!()
         };
         let [push, exec] = &rtmp.children[..] else {

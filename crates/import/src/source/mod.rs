@@ -49,6 +49,13 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    fn syntax(line: usize, message: impl ToString) -> Self {
+        let message = message.to_string();
+        Self::Syntax { line, message }
+    }
+}
+
 impl Directive {
     /// Its first value, or nothing.
     pub(crate) fn value(&self) -> &str {
@@ -57,7 +64,12 @@ impl Directive {
 
     /// The first directive of that name within it.
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
-        self.children.iter().find(|child| child.name == name)
+        self.all(name).next()
+    }
+
+    /// All of that name within it.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &Self> {
+        self.children.iter().filter(move |child| child.name == name)
     }
 
     /// The value of that directive within it.
@@ -129,8 +141,9 @@ impl Tree {
         self.open.len() > 1
     }
 
-    fn into_directives(mut self) -> Vec<Directive> {
+    /// What has all directives within it.
+    fn into_root(mut self) -> Directive {
         while self.end() {}
-        std::mem::take(&mut self.present().children)
+        std::mem::take(self.present())
     }
 }

@@ -16,18 +16,20 @@ enum Around {
 }
 
 /// Reads the first document.
-pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
+pub(crate) fn parse(source: &str) -> Result<Directive, SourceError> {
     let mut tree = Tree::new();
     let mut around: Vec<Around> = Vec::new();
     let lines = Lines::of(source);
     let mut documents = 0;
     for event in Parser::new_from_str(source) {
-        let (event, span) = event.map_err(|error| wrong(&error, &lines))?;
+        let wrong = |error: ScanError| {
+            SourceError::syntax(lines.shown(error.marker().line()), error.info())
+        };
+        let (event, span) = event.map_err(wrong)?;
         let line = lines.shown(span.start.line());
         match event {
             Event::DocumentStart(_) if documents == 1 => {
-                let message = "a second document begins".to_owned();
-                return Err(SourceError::Syntax { line, message });
+                return Err(SourceError::syntax(line, "a second document begins"));
             }
             Event::DocumentStart(_) => documents += 1,
             Event::Scalar(text, ..) => match around.last_mut() {
@@ -63,7 +65,7 @@ pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Nothing => {}
         }
     }
-    Ok(tree.into_directives())
+    Ok(tree.into_root())
 }
 
 /// Begins a mapping or a sequence. The parser keeps what is open on the heap; the importers recurse.
@@ -72,10 +74,7 @@ fn nest(tree: &mut Tree, around: &[Around], line: usize) -> Result<(), SourceErr
         return Err(SourceError::TooDeep { line });
     }
     match around.last() {
-        Some(Around::Key) => Err(SourceError::Syntax {
-            line,
-            message: "a key is not a word".to_owned(),
-        }),
+        Some(Around::Key) => Err(SourceError::syntax(line, "a key is not a word")),
         Some(Around::Items) => tree.begin("-".to_owned(), line).map(|_| ()),
         Some(Around::Value) | None => Ok(()),
     }
@@ -96,13 +95,6 @@ fn value(tree: &mut Tree, around: &mut [Around], text: String) {
 fn ended(around: &mut [Around]) {
     if let Some(value @ Around::Value) = around.last_mut() {
         *value = Around::Key;
-    }
-}
-
-fn wrong(error: &ScanError, lines: &Lines) -> SourceError {
-    SourceError::Syntax {
-        line: lines.shown(error.marker().line()),
-        message: error.info().to_owned(),
     }
 }
 
@@ -139,7 +131,7 @@ mod tests {
     fn mappings_scalars_and_sequences_are_directives() {
         let source = "# one\nlogLevel: info\nempty:\nlist: [a, 'b c']\nusers:\n- user: any\n  permissions:\n  - action: read\n\
             paths:\n  live/a:\n    source: \"rtmp://h/a\"\n  all_others:\n";
-        let root = parse(source).unwrap();
+        let root = parse(source).unwrap().children;
         let names: Vec<_> = root.iter().map(|d| (&*d.name, d.line)).collect();
         assert_eq!(
             names,
@@ -167,7 +159,7 @@ mod tests {
 
     #[test]
     fn lines_are_those_that_editors_show() {
-        let root = parse("a: 1\r\nb: 2\rc: 3\r\r\nd: 4\n").unwrap();
+        let root = parse("a: 1\r\nb: 2\rc: 3\r\r\nd: 4\n").unwrap().children;
         let names: Vec<_> = root.iter().map(|d| (&*d.name, d.line)).collect();
         assert_eq!(names, [("a", 1), ("b", 2), ("c", 2), ("d", 3)]);
     }
