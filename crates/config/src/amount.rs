@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::setting::{Fault, Setting};
+use crate::setting::{Fault, Setting, unreadable};
 
 /// An amount of bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,17 +16,10 @@ pub(crate) struct Age(pub(crate) Duration);
 const DAYS_MAX: u64 = 36_500;
 
 /// A number and its unit.
-fn split(text: &str) -> Option<(u64, &str)> {
+pub(crate) fn split(text: &str) -> Option<(u64, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     Some((number.parse().ok()?, unit.trim_start()))
-}
-
-fn unreadable<T: Setting>(text: &str) -> Fault {
-    Fault {
-        message: format!("cannot read `{text}`"),
-        help: Some(format!("write {}", T::EXPECTED)),
-    }
 }
 
 impl Setting for ByteSize {
@@ -66,10 +59,10 @@ impl Setting for Age {
         };
         let age = Duration::from_secs(number.saturating_mul(seconds));
         if age > Duration::from_secs(DAYS_MAX * 24 * 3_600) {
-            return Err(Fault {
-                message: format!("`{text}` is too long"),
-                help: Some(format!("the longest is {DAYS_MAX}d")),
-            });
+            return Err(Fault::helped(
+                format!("`{text}` is too long"),
+                format!("the longest is {DAYS_MAX}d"),
+            ));
         }
         Ok(Self(age))
     }

@@ -43,6 +43,8 @@ pub(super) struct Section<'w, 's> {
     table: Option<&'w DeTable<'w>>,
     key: Key,
     known: Vec<&'static str>,
+    /// Keys that must be there and are not, with what to write.
+    missing: Vec<(&'static str, &'static str)>,
 }
 
 impl<'s> Walk<'s> {
@@ -71,13 +73,25 @@ impl<'s> Walk<'s> {
 
     /// Notes a problem of a key, where the key was set.
     pub(super) fn problem(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
-        let at = self.places.get(key).cloned().unwrap_or(Location::Nowhere);
-        let (key, message) = (key.to_owned(), message.into());
+        let at = self.place(key);
+        let fault = Fault {
+            message: message.into(),
+            help: help.map(str::to_owned),
+        };
+        self.note(at, key.to_owned(), fault);
+    }
+
+    /// Where a key was set.
+    fn place(&self, key: &str) -> Location {
+        self.places.get(key).cloned().unwrap_or(Location::Nowhere)
+    }
+
+    fn note(&mut self, at: Location, key: String, Fault { message, help }: Fault) {
         self.problems.push(Problem {
             at,
             key,
             message,
-            help: help.map(str::to_owned),
+            help,
         });
     }
 
@@ -98,31 +112,17 @@ impl<'s> Walk<'s> {
 
     fn in_file(&mut self, key: &Key, span: Range<usize>, fault: Fault) {
         let at = Location::in_file(self.source, span);
-        let Fault { message, help } = fault;
-        self.problems.push(Problem {
-            at,
-            key: key.path(),
-            message,
-            help,
-        });
+        self.note(at, key.path(), fault);
     }
 
     fn report_unknown_keys(&mut self) {
         for (key, span) in std::mem::take(&mut self.unknown) {
-            let help = match foreign::instead(key.name()) {
-                Some(words) => Some(words.to_owned()),
-                None => self
-                    .suggestion(&key)
-                    .map(|known| format!("did you mean `{known}`?")),
-            };
-            self.in_file(
-                &key,
-                span,
-                Fault {
-                    message: "no such key".to_owned(),
-                    help,
-                },
-            );
+            let instead = foreign::instead(key.name()).map(str::to_owned);
+            let known = || self.suggestion(&key);
+            let meant = || Some(format!("did you mean `{}`?", known()?));
+            let help = instead.or_else(meant);
+            let message = "no such key".to_owned();
+            self.in_file(&key, span, Fault { message, help });
         }
     }
 
@@ -147,12 +147,7 @@ impl<'s> Walk<'s> {
             let help = nearest.map(|known| format!("did you mean `{known}`?"));
             let message = "no such setting".to_owned();
             let at = Location::Environment(name);
-            self.problems.push(Problem {
-                at,
-                key: String::new(),
-                message,
-                help,
-            });
+            self.note(at, String::new(), Fault { message, help });
         }
     }
 }
@@ -169,8 +164,10 @@ impl Section<'_, '_> {
             table,
             key,
             known: Vec::new(),
+            missing: Vec::new(),
         };
         visit(&mut section);
+        section.note_missing();
         section.note_unknown();
     }
 
@@ -181,11 +178,17 @@ impl Section<'_, '_> {
         }
     }
 
-    /// Reads a key that has no default.
-    pub(super) fn set_some<T: Setting>(&mut self, name: &'static str, field: &mut Option<T>) {
-        if let Some(value) = self.read(name) {
-            *field = Some(value);
+    /// Reads a key that must be there; `help` says what to write.
+    pub(super) fn needed<T: Setting>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+    ) -> Option<T> {
+        let value = self.read(name);
+        if value.is_none() {
+            self.missing(name, help);
         }
+        value
     }
 
     /// Notes a problem of a key unless what must hold does.
@@ -196,29 +199,9 @@ impl Section<'_, '_> {
         }
     }
 
-    /// Notes that a key is missing, unless it is there but wrong, or an unknown one beside it is
-    /// probably meant for it.
-    pub(super) fn missing(&mut self, name: &'static str, help: &str) {
-        let explained = self.table.is_some_and(|table| {
-            let is_unknown = |name: &str| !self.known.contains(&name);
-            table.contains_key(name) || table.keys().any(|key| is_unknown(key.get_ref()))
-        });
-        let key = self.key.child(name).path();
-        if !explained {
-            let at = self
-                .walk
-                .places
-                .get(&self.key.path())
-                .cloned()
-                .unwrap_or(Location::Nowhere);
-            let (message, help) = ("is missing".to_owned(), Some(help.to_owned()));
-            self.walk.problems.push(Problem {
-                at,
-                key,
-                message,
-                help,
-            });
-        }
+    /// A key is missing; `help` says what to write.
+    pub(super) fn missing(&mut self, name: &'static str, help: &'static str) {
+        self.missing.push((name, help));
     }
 
     /// The key of this table.
@@ -275,7 +258,7 @@ impl Section<'_, '_> {
     }
 
     /// The value of a key: the environment's, else the file's. Both are checked.
-    fn read<T: Setting>(&mut self, name: &'static str) -> Option<T> {
+    pub(super) fn read<T: Setting>(&mut self, name: &'static str) -> Option<T> {
         let key = self.claim(name);
         self.walk.known.push(key.clone());
         let value = self.table.and_then(|table| table.get(name));
@@ -287,6 +270,22 @@ impl Section<'_, '_> {
     fn claim(&mut self, name: &'static str) -> Key {
         self.known.push(name);
         self.key.child(name)
+    }
+
+    /// Notes the keys that are missing, unless they are there but wrong, or an unknown one beside them is probably meant.
+    fn note_missing(&mut self) {
+        let at = self.walk.place(&self.key.path());
+        for (name, help) in std::mem::take(&mut self.missing) {
+            let explained = self.table.is_some_and(|table| {
+                let is_unknown = |name: &str| !self.known.contains(&name);
+                table.contains_key(name) || table.keys().any(|key| is_unknown(key.get_ref()))
+            });
+            if !explained {
+                let fault = Fault::helped("is missing", help);
+                let key = self.key.child(name).path();
+                self.walk.note(at.clone(), key, fault);
+            }
+        }
     }
 
     /// Notes what the table holds beyond what was asked of it.
@@ -343,13 +342,8 @@ impl Walk<'_> {
                 self.places.insert(key.path(), at);
                 Some(value)
             }
-            Err(Fault { message, help }) => {
-                self.problems.push(Problem {
-                    at,
-                    key: key.path(),
-                    message,
-                    help,
-                });
+            Err(fault) => {
+                self.note(at, key.path(), fault);
                 None
             }
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::{covered, no_directory, repeated, reserved};
 use crate::read::Walk;
 use crate::{Config, FilesRule};
 
@@ -27,11 +28,8 @@ pub(super) fn hls(config: &Config, walk: &mut Walk<'_>) {
             let help = "set hls.dvr_directory to a directory that the server may write to";
             walk.problem(&key, "has no hls.dvr_directory to keep it in", Some(help));
         }
-        (Some(path), _) if path.exists() && !path.is_dir() => {
-            let message = format!("{} is not a directory", path.display());
-            walk.problem("hls.dvr_directory", message, None);
-        }
-        _ => {}
+        (Some(path), _) => no_directory("hls.dvr_directory", path, walk),
+        (None, None) => {}
     }
 }
 
@@ -68,10 +66,7 @@ pub(super) fn recordings(config: &Config, walk: &mut Walk<'_>) {
         if seen.contains(&path) {
             continue;
         }
-        if path.exists() && !path.is_dir() {
-            let message = format!("{} is not a directory", path.display());
-            walk.problem(&key, message, None);
-        }
+        no_directory(&key, path, walk);
         let contains = |other: &&&PathBuf| path.starts_with(other) || other.starts_with(path);
         if let Some(other) = seen.iter().find(contains) {
             let message = format!(
@@ -85,14 +80,8 @@ pub(super) fn recordings(config: &Config, walk: &mut Walk<'_>) {
         seen.push(path);
     }
     for (index, rule) in config.records.iter().enumerate() {
-        let earlier = config.records[..index]
-            .iter()
-            .find(|earlier| earlier.pattern == rule.pattern || earlier.pattern.as_str() == "**");
-        if let Some(earlier) = earlier {
-            let message = format!("never applies: `{}` stands before it", earlier.pattern);
-            let key = format!("{}.match", rule.key);
-            walk.problem(&key, message, Some("the first match wins"));
-        }
+        let earlier = config.records[..index].iter().map(|rule| &rule.pattern);
+        covered(&rule.key, &rule.pattern, earlier, walk);
     }
 }
 
@@ -104,45 +93,35 @@ pub(super) fn uploads(config: &Config, walk: &mut Walk<'_>) {
     }
     if recording.directory.is_none() && config.records.is_empty() {
         let help = "set recording.directory, or add a [[record]]";
-        walk.problem(
-            "recording.upload.bucket",
-            "gets nothing: there is no place for recordings",
-            Some(help),
-        );
+        let message = "gets nothing: there is no place for recordings";
+        walk.problem("recording.upload.bucket", message, Some(help));
     } else if recording.journal().is_none() {
         let help =
             "name a journal that the server may write, such as \"/var/lib/carillon/uploads.redb\"";
-        walk.problem(
-            "recording.upload.bucket",
-            "is set without recording.upload.journal, and recording.directory is empty",
-            Some(help),
-        );
+        let message = "is set without recording.upload.journal, and recording.directory is empty";
+        walk.problem("recording.upload.bucket", message, Some(help));
     }
 }
 
 /// Folders that are not there, and paths that hide something.
 pub(super) fn files(config: &Config, walk: &mut Walk<'_>) {
-    for (index, rule) in config.files.iter().enumerate() {
-        let FilesRule {
-            path,
-            directory,
-            key,
-        } = rule;
-        let path_key = format!("{key}.path");
-        if path.is_reserved() {
-            let message = format!("`{path}` begins as the server's own pages do");
-            let help = "choose a path that hides none of them";
-            walk.problem(&path_key, message, Some(help));
-        }
-        let mut earlier = config.files[..index].iter();
-        if earlier.any(|earlier| earlier.path == *path) {
-            let message = format!("`{path}` is the path of another folder");
-            walk.problem(&path_key, message, Some("a path has one folder"));
-        }
+    for FilesRule {
+        path,
+        directory,
+        key,
+    } in &config.files
+    {
+        let help = "choose a path that hides none of them";
+        reserved(&format!("{key}.path"), path, Some(help), walk);
         if !directory.is_dir() {
             let message = format!("there is no directory {}", directory.display());
             let help = "name one that this server may read";
             walk.problem(&format!("{key}.directory"), message, Some(help));
         }
+    }
+    for FilesRule { path, key, .. } in repeated(&config.files, |rule| &rule.path) {
+        let message = format!("`{path}` is the path of another folder");
+        let help = "a path has one folder";
+        walk.problem(&format!("{key}.path"), message, Some(help));
     }
 }

@@ -2,23 +2,17 @@
 
 use media::StreamName;
 
+use super::{NAME_HELP, repeated, reserved};
 use crate::read::Walk;
-use crate::{Config, PullRule, PullUrl, Pulled, PushRule};
+use crate::{Config, PullRule, PullUrl, Pulled};
 use media::Glob;
 
 /// Links that would get into each other's way, or the server's.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
-    for (index, rule) in config.pushes.iter().enumerate() {
-        let is_same =
-            |earlier: &&PushRule| earlier.pattern == rule.pattern && earlier.url == rule.url;
-        if config.pushes[..index]
-            .iter()
-            .any(|earlier| is_same(&earlier))
-        {
-            let key = format!("{}.match", rule.key);
-            let help = "the other server would refuse the second, or replace the first by it";
-            walk.problem(&key, "is pushed to the same address twice", Some(help));
-        }
+    for rule in repeated(&config.pushes, |rule| (&rule.pattern, &rule.url)) {
+        let key = format!("{}.match", rule.key);
+        let help = "the other server would refuse the second, or replace the first by it";
+        walk.problem(&key, "is pushed to the same address twice", Some(help));
     }
     for (index, rule) in config.pulls.iter().enumerate() {
         let earlier = &config.pulls[..index];
@@ -40,10 +34,7 @@ fn blamed(rule: &PullRule, is_so: impl Fn(&PullUrl) -> bool) -> Option<String> {
 
 fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk: &mut Walk<'_>) {
     let key = format!("{}.stream", rule.key);
-    if stream.is_reserved() {
-        let message = format!("`{stream}` begins as the server's own pages do");
-        walk.problem(&key, message, Some("choose a name that hides none of them"));
-    }
+    reserved(&key, stream, Some(NAME_HELP), walk);
     if earlier.iter().any(|earlier| earlier.stream == rule.stream) {
         let message = format!("`{stream}` is pulled from elsewhere already");
         walk.problem(&key, message, Some("a stream has one publisher"));

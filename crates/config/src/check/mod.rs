@@ -7,7 +7,10 @@ mod mounts;
 mod streams;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
+
+use media::{Glob, StreamName};
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
@@ -35,6 +38,57 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     streams::rules(config, walk);
     mounts::check(config, walk);
     mounts::aliases(config, walk);
+}
+
+/// The entries of a list of which an earlier one has the same.
+fn repeated<'a, T, K: PartialEq>(
+    all: &'a [T],
+    what: impl Fn(&'a T) -> K,
+) -> impl Iterator<Item = &'a T> {
+    let has_earlier = move |(at, one): &(usize, &'a T)| {
+        let mut earlier = all[..*at].iter();
+        earlier.any(|earlier| what(earlier) == what(one))
+    };
+    all.iter()
+        .enumerate()
+        .filter(has_earlier)
+        .map(|(_, one)| one)
+}
+
+/// What to do about a name that begins so.
+const NAME_HELP: &str = "choose a name that hides none of them";
+
+/// A name that begins as the server's own pages do.
+fn reserved(key: &str, name: &StreamName, help: Option<&str>, walk: &mut Walk<'_>) {
+    if name.is_reserved() {
+        let message = format!("`{name}` begins as the server's own pages do");
+        walk.problem(key, message, help);
+    }
+}
+
+/// A place for files that is another thing.
+fn no_directory(key: &str, path: &Path, walk: &mut Walk<'_>) {
+    if path.exists() && !path.is_dir() {
+        let message = format!("{} is not a directory", path.display());
+        walk.problem(key, message, None);
+    }
+}
+
+/// A rule that never applies: an earlier one has its pattern, or that of all.
+fn covered<'a>(
+    key: &str,
+    pattern: &Glob,
+    mut earlier: impl Iterator<Item = &'a Glob>,
+    walk: &mut Walk<'_>,
+) {
+    if let Some(all) = earlier.find(|earlier| *earlier == pattern || earlier.as_str() == "**") {
+        let message = format!("never applies: `{all}` stands before it");
+        walk.problem(
+            &format!("{key}.match"),
+            message,
+            Some("the first match wins"),
+        );
+    }
 }
 
 /// Two listeners on one address, of which the second could not be opened.
@@ -91,18 +145,12 @@ fn tls(config: &Config, walk: &mut Walk<'_>) {
     ];
     match (&http.certificate, &http.private_key) {
         (Some(_), None) => {
-            walk.problem(
-                "http.certificate",
-                "has no http.private_key beside it",
-                None,
-            );
+            let message = "has no http.private_key beside it";
+            walk.problem("http.certificate", message, None);
         }
         (None, Some(_)) => {
-            walk.problem(
-                "http.private_key",
-                "has no http.certificate beside it",
-                None,
-            );
+            let message = "has no http.certificate beside it";
+            walk.problem("http.private_key", message, None);
         }
         (None, None) => {
             let help = Some("give http.certificate and http.private_key, both PEM files");
@@ -145,28 +193,20 @@ fn proxies(config: &Config, walk: &mut Walk<'_>) {
 
 /// Receivers that are told twice, and a directory that is none.
 fn webhooks(config: &Config, walk: &mut Walk<'_>) {
-    let directory = config.webhooks.directory.as_deref();
-    if let Some(path) = directory.filter(|path| path.exists() && !path.is_dir()) {
-        let message = format!("{} is not a directory", path.display());
-        walk.problem("webhooks.directory", message, None);
+    if let Some(path) = &config.webhooks.directory {
+        no_directory("webhooks.directory", path, walk);
     }
-    for (index, rule) in config.hooks.iter().enumerate() {
-        let mut earlier = config.hooks[..index].iter();
-        if earlier.any(|earlier| earlier.url == rule.url) {
-            let help = "list all events of a receiver in one [[webhook]]";
-            let key = format!("{}.url", rule.key);
-            walk.problem(&key, "is the address of another webhook", Some(help));
-        }
+    for rule in repeated(&config.hooks, |rule| &rule.url) {
+        let help = "list all events of a receiver in one [[webhook]]";
+        let key = format!("{}.url", rule.key);
+        walk.problem(&key, "is the address of another webhook", Some(help));
     }
 }
 
 fn directories(config: &Config, walk: &mut Walk<'_>) {
-    for (index, rule) in config.directories.iter().enumerate() {
+    for rule in repeated(&config.directories, |rule| &rule.url) {
         let key = format!("{}.url", rule.key);
-        let mut earlier = config.directories[..index].iter();
-        if earlier.any(|earlier| earlier.url == rule.url) {
-            walk.problem(&key, "is the address of another directory", None);
-        }
+        walk.problem(&key, "is the address of another directory", None);
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use media::StreamName;
 
+use super::{repeated, reserved};
 use crate::read::Walk;
 use crate::{Config, Fallback, StreamRule};
 use auth::{Permissions as _, PlayAccess};
@@ -51,12 +52,11 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
 
 /// Paths that stand for two things.
 pub(super) fn aliases(config: &Config, walk: &mut Walk<'_>) {
-    for (index, rule) in config.aliases.iter().enumerate() {
-        let mut earlier = config.aliases[..index].iter();
-        if earlier.any(|earlier| earlier.path == rule.path) {
-            let key = format!("{}.path", rule.key);
-            walk.problem(&key, "is the path of another alias", None);
-        }
+    for rule in repeated(&config.aliases, |rule| &rule.path) {
+        let key = format!("{}.path", rule.key);
+        walk.problem(&key, "is the path of another alias", None);
+    }
+    for rule in &config.aliases {
         let is_alias =
             |name: &StreamName| config.aliases.iter().any(|rule| rule.path == name.as_str());
         if is_alias(&rule.stream) {
@@ -100,10 +100,7 @@ fn fallback(
     walk: &mut Walk<'_>,
 ) {
     let key = format!("{}.fallback", rule.key);
-    if first.is_reserved() {
-        let message = format!("`{first}` begins as the server's own pages do");
-        walk.problem(&key, message, None);
-    }
+    reserved(&key, first, None, walk);
     if rule.pattern.as_str() == first.as_str() {
         let help = "name another stream";
         walk.problem(&key, "is the stream itself", Some(help));

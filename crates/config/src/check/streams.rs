@@ -2,25 +2,21 @@
 
 use fanout::{Class, Policy};
 
+use super::{NAME_HELP, covered, repeated, reserved};
 use crate::read::Walk;
 use crate::{Config, PolicyOverrides, PullRule, Pulled, StationRule, VariantGroup};
 
 /// Stations that would get into the way of others, or lose their listeners.
 pub(super) fn stations(config: &Config, walk: &mut Walk<'_>) {
-    for (index, rule) in config.stations.iter().enumerate() {
+    for StationRule { stream, key, .. } in repeated(&config.stations, |rule| &rule.stream) {
+        let message = format!("`{stream}` is the stream of another station");
+        let help = "a playlist may name the files of several folders";
+        walk.problem(&format!("{key}.stream"), message, Some(help));
+    }
+    for rule in &config.stations {
         let StationRule { stream, key, .. } = rule;
         let (name, linger) = (format!("{key}.stream"), format!("{key}.linger"));
-        if stream.is_reserved() {
-            let message = format!("`{stream}` begins as the server's own pages do");
-            let help = "choose a name that hides none of them";
-            walk.problem(&name, message, Some(help));
-        }
-        let earlier = &config.stations[..index];
-        if earlier.iter().any(|earlier| earlier.stream == *stream) {
-            let message = format!("`{stream}` is the stream of another station");
-            let help = "a playlist may name the files of several folders";
-            walk.problem(&name, message, Some(help));
-        }
+        reserved(&name, stream, Some(NAME_HELP), walk);
         let is_pulled = |rule: &&PullRule| {
             !rule.on_demand && matches!(&rule.stream, Pulled::One(one) if one == stream)
         };
@@ -46,20 +42,14 @@ pub(super) fn stations(config: &Config, walk: &mut Walk<'_>) {
 /// Groups whose name stands for something else, and streams that are named twice.
 pub(super) fn variants(config: &Config, walk: &mut Walk<'_>) {
     let groups = &config.variants;
-    for (index, group) in groups.iter().enumerate() {
-        let VariantGroup { name, streams, key } = group;
+    for VariantGroup { name, key, .. } in repeated(groups, |group| &group.name) {
+        let message = format!("`{name}` is the name of another group");
+        let help = "list all of its streams in one [[variants]]";
+        walk.problem(&format!("{key}.name"), message, Some(help));
+    }
+    for VariantGroup { name, streams, key } in groups {
         let name_key = format!("{key}.name");
-        if name.is_reserved() {
-            let message = format!("`{name}` begins as the server's own pages do");
-            let help = "choose a name that hides none of them";
-            walk.problem(&name_key, message, Some(help));
-        }
-        let earlier = &groups[..index];
-        if earlier.iter().any(|earlier| earlier.name == *name) {
-            let message = format!("`{name}` is the name of another group");
-            let help = "list all of its streams in one [[variants]]";
-            walk.problem(&name_key, message, Some(help));
-        }
+        reserved(&name_key, name, Some(NAME_HELP), walk);
         let is_pulled = |rule: &PullRule| matches!(&rule.stream, Pulled::One(one) if one == name);
         let is_stream = groups.iter().any(|group| group.streams.contains(name))
             || config.pulls.iter().any(is_pulled);
@@ -68,14 +58,10 @@ pub(super) fn variants(config: &Config, walk: &mut Walk<'_>) {
             let help = "a group has a name of its own, such as the streams' without the size";
             walk.problem(&name_key, message, Some(help));
         }
-        let mut seen = streams.iter().enumerate();
-        if let Some((_, stream)) = seen.find(|(at, stream)| streams[..*at].contains(stream)) {
+        if let Some(stream) = repeated(streams, |stream| stream).next() {
             let message = format!("holds `{stream}` twice");
-            walk.problem(
-                &format!("{key}.streams"),
-                message,
-                Some("name each stream once"),
-            );
+            let help = "name each stream once";
+            walk.problem(&format!("{key}.streams"), message, Some(help));
         }
     }
 }
@@ -92,22 +78,15 @@ pub(super) fn policy(section: &str, policy: &Policy, walk: &mut Walk<'_>) {
 
 /// Rules that can never apply, and rules that contradict what they build on.
 pub(super) fn rules(config: &Config, walk: &mut Walk<'_>) {
+    let numbered = repeated(&config.streams, |rule| rule.sid);
+    for rule in numbered.filter(|rule| rule.sid.is_some()) {
+        let help = "programs of SHOUTcast know a stream by it alone";
+        let key = format!("{}.sid", rule.key);
+        walk.problem(&key, "is the number of another rule", Some(help));
+    }
     for (index, rule) in config.streams.iter().enumerate() {
-        let key = format!("{}.match", rule.key);
-        let earlier = config.streams[..index]
-            .iter()
-            .find(|earlier| earlier.pattern == rule.pattern || earlier.pattern.as_str() == "**");
-        if let Some(earlier) = earlier {
-            let message = format!("never applies: `{}` stands before it", earlier.pattern);
-            walk.problem(&key, message, Some("the first match wins"));
-        }
-        let mut earlier = config.streams[..index].iter();
-        let is_numbered = rule.sid.is_some();
-        if is_numbered && earlier.any(|earlier| earlier.sid == rule.sid) {
-            let help = "programs of SHOUTcast know a stream by it alone";
-            let key = format!("{}.sid", rule.key);
-            walk.problem(&key, "is the number of another rule", Some(help));
-        }
+        let earlier = config.streams[..index].iter().map(|rule| &rule.pattern);
+        covered(&rule.key, &rule.pattern, earlier, walk);
         if rule.publish_key.is_some() && rule.publish_key == config.auth.admin_password {
             let key = format!("{}.publish_key", rule.key);
             walk.problem(&key, "is the administrator's password", None);

@@ -22,19 +22,10 @@ pub struct AliasRule {
 impl AliasRule {
     /// Reads one; `None` when it does not say what is found where.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut path = None::<String>;
-        let mut stream = None;
-        s.set_some("path", &mut path);
-        s.set_some("stream", &mut stream);
-        if path.is_none() {
-            s.missing("path", "say where it is found, such as path = \"/old\"");
-        }
-        if stream.is_none() {
-            s.missing(
-                "stream",
-                "say what is found there, such as stream = \"new.mp3\"",
-            );
-        }
+        let help = "say where it is found, such as path = \"/old\"";
+        let path = s.needed::<String>("path", help);
+        let help = "say what is found there, such as stream = \"new.mp3\"";
+        let stream = s.needed("stream", help);
         let path = path?;
         let is_text =
             |path: &&str| path.len() <= PATH_BYTES_MAX && !path.contains(char::is_control);
@@ -45,11 +36,10 @@ impl AliasRule {
             path.is_some(),
             "is no path that could be another one of a stream, such as \"/old\"",
         );
-        let key = s.path();
         Some(Self {
             path: path?.to_owned(),
             stream: stream?,
-            key,
+            key: s.path(),
         })
     }
 }

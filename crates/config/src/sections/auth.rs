@@ -32,10 +32,8 @@ pub(super) fn read(auth: &mut Auth, s: &mut Section<'_, '_>) {
 }
 
 fn read_link(auth: &mut Auth, s: &mut Section<'_, '_>) {
-    let mut first = None;
-    let mut others = Vec::<Option<Secret>>::new();
-    s.set("secret", &mut first);
-    s.set("secrets", &mut others);
+    let first = s.read::<Option<Secret>>("secret").flatten();
+    let others = s.read::<Vec<Option<Secret>>>("secrets").unwrap_or_default();
     let is_long = |secret: &Secret| secret.reveal().chars().count() >= LINK_SECRET_CHARS_MIN;
     let message = "is shorter than 32 characters; make one with `openssl rand -hex 32`";
     s.require("secret", first.as_ref().is_none_or(is_long), message);
@@ -51,23 +49,13 @@ fn read_link(auth: &mut Auth, s: &mut Section<'_, '_>) {
 
 /// Reads one; `None` when it does not say what it is called, or what for.
 pub(crate) fn read_key(s: &mut Section<'_, '_>) -> Option<KeyRule> {
-    let mut name = None;
-    let mut secret = None;
-    let mut pattern = None::<Glob>;
-    let mut scopes = None::<Vec<Scope>>;
-    let mut expires = None;
-    s.set_some("name", &mut name);
-    s.set("key", &mut secret);
-    s.set_some("match", &mut pattern);
-    s.set_some("scopes", &mut scopes);
-    s.set_some("expires", &mut expires);
-    if name.is_none() {
-        s.missing("name", "say what it is called, such as name = \"studio\"");
-    }
-    if pattern.is_none() {
-        let help = "say which streams it is for, such as match = \"live/*\"";
-        s.missing("match", help);
-    }
+    let help = "say what it is called, such as name = \"studio\"";
+    let name = s.needed("name", help);
+    let secret = s.read("key").flatten();
+    let help = "say which streams it is for, such as match = \"live/*\"";
+    let pattern = s.needed::<Glob>("match", help);
+    let scopes = s.read::<Vec<Scope>>("scopes");
+    let expires = s.read("expires");
     let scopes = scopes.map_or(Scopes::OF_PUBLISHERS, |scopes| {
         scopes.into_iter().fold(Scopes::NONE, Scopes::with)
     });
@@ -76,21 +64,19 @@ pub(crate) fn read_key(s: &mut Section<'_, '_>) -> Option<KeyRule> {
         scopes != Scopes::NONE,
         "is empty, so the key permits nothing",
     );
-    let is_for_all = pattern
-        .as_ref()
-        .is_none_or(|pattern| pattern.as_str() == "**");
+    let pattern_text = pattern.as_ref().map_or("**", Glob::as_str);
+    let is_for_all = pattern_text == "**";
     s.require(
         "scopes",
         is_for_all || !scopes.contains(Scope::Admin),
         "has \"admin\", which is for all streams: write match = \"**\", or leave it out",
     );
-    let key = s.path();
     Some(KeyRule {
         name: name?,
         secret,
         pattern: pattern?,
         scopes,
         expires,
-        key,
+        key: s.path(),
     })
 }

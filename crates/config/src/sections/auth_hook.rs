@@ -1,5 +1,6 @@
 //! `[auth.hook]`: who is asked for permission, over HTTP.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use auth::{AuthHook, Dialect, HookFeature};
@@ -8,10 +9,10 @@ use crate::read::Section;
 
 /// Shortest and longest time for an answer: below it no answer comes over a network, and the gate itself waits no
 /// longer than ten seconds.
-const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(9));
+const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(9);
 
 /// Most and least often that the hook is told of what goes on.
-const UPDATES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
+const UPDATES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3_600);
 
 /// Most headers of a listener that are told, and the longest name of one: what a form needs, and no more than a request may hold.
 const HEADERS_MAX: usize = 16;
@@ -27,76 +28,34 @@ pub(super) fn read(hook: &mut AuthHook, s: &mut Section<'_, '_>) {
     s.set("end_url", &mut hook.end_url);
     s.set("update_url", &mut hook.update_url);
     s.set("update_every", &mut hook.update_every);
-    let (most, least) = UPDATES;
-    s.require(
-        "update_every",
-        (most..=least).contains(&hook.update_every),
-        "is not between 1s and 1h",
-    );
+    let is_fit = UPDATES.contains(&hook.update_every);
+    s.require("update_every", is_fit, "is not between 1s and 1h");
     s.set("mount_url", &mut hook.mount_url);
-    let has_hook = hook.url.is_some();
-    for (key, is_set) in [
-        ("play_url", hook.play_url.is_some()),
-        ("connect_url", hook.connect_url.is_some()),
-        ("end_url", hook.end_url.is_some()),
-        ("update_url", hook.update_url.is_some()),
-        ("mount_url", hook.mount_url.is_some()),
+    for (key, url) in [
+        ("play_url", &hook.play_url),
+        ("connect_url", &hook.connect_url),
+        ("end_url", &hook.end_url),
+        ("update_url", &hook.update_url),
+        ("mount_url", &hook.mount_url),
     ] {
-        s.require(
-            key,
-            has_hook || !is_set,
-            "needs `url`, the hook that is asked",
-        );
+        let is_fit = hook.url.is_some() || url.is_none();
+        s.require(key, is_fit, "needs `url`, the hook that is asked");
     }
     s.set("dialect", &mut hook.dialect);
     s.set("secret", &mut hook.secret);
-    let dialect = hook.dialect;
-    let with = move |is_set: bool| is_set.then_some(dialect);
-    require_feature(
-        s,
-        ("secret", with(hook.secret.is_some())),
-        HookFeature::Signatures,
-        "; others take user:password@ in the url",
-    );
+    s.set("headers", &mut hook.headers);
+    s.set("header_prefix", &mut hook.header_prefix);
     s.require(
         "end_url",
         hook.end_url.is_none() || hook.dialect.has(HookFeature::Ends),
         "is for other dialects: MediaMTX tells its hook of no ends",
     );
-    require_feature(
-        s,
-        ("connect_url", with(hook.connect_url.is_some())),
-        HookFeature::Connections,
-        ": others are not asked before it is known what a client wants",
-    );
-    require_feature(
-        s,
-        ("update_url", with(hook.update_url.is_some())),
-        HookFeature::Updates,
-        ": others are not told of what goes on",
-    );
-    require_feature(
-        s,
-        ("mount_url", with(hook.mount_url.is_some())),
-        HookFeature::Mounts,
-        ": others are not told of publishers that they have not permitted",
-    );
-    s.set("headers", &mut hook.headers);
-    s.set("header_prefix", &mut hook.header_prefix);
-    require_feature(
-        s,
-        ("headers", with(!hook.headers.is_empty())),
-        HookFeature::Headers,
-        ": others have fields of their own",
-    );
+    require_features(s, hook);
     let is_name = |text: &String| text.bytes().all(is_token) && text.len() <= HEADER_BYTES_MAX;
+    let mut headers = hook.headers.iter();
     s.require(
         "headers",
-        hook.headers.len() <= HEADERS_MAX
-            && hook
-                .headers
-                .iter()
-                .all(|name| is_name(name) && !name.is_empty()),
+        headers.len() <= HEADERS_MAX && headers.all(|name| is_name(name) && !name.is_empty()),
         "holds what is no header's name, or more than 16 of them",
     );
     s.require(
@@ -119,12 +78,8 @@ pub(super) fn read(hook: &mut AuthHook, s: &mut Section<'_, '_>) {
         "is no host's name, such as \"radio.example.com\" or \"radio.example.com:8000\"",
     );
     s.set("timeout", &mut hook.timeout);
-    let (shortest, longest) = TIMEOUTS;
-    s.require(
-        "timeout",
-        (shortest..=longest).contains(&hook.timeout),
-        "is not between 100ms and 9s",
-    );
+    let is_fit = TIMEOUTS.contains(&hook.timeout);
+    s.require("timeout", is_fit, "is not between 100ms and 9s");
     s.set("cache", &mut hook.cache);
     s.require("cache", hook.cache <= CACHE_MAX, "is more than 1h");
     s.set("unanswered", &mut hook.unanswered);
@@ -135,18 +90,32 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// Notes that a key is for other dialects than the one that it is set with, if that does not have the feature.
-fn require_feature(
-    s: &mut Section<'_, '_>,
-    (key, set_with): (&'static str, Option<Dialect>),
-    feature: HookFeature,
-    others: &str,
-) {
-    let those = Dialect::all().filter(|dialect| dialect.has(feature));
-    let those: Vec<_> = those.map(|one| format!("\"{}\"", one.name())).collect();
-    s.require(
-        key,
-        set_with.is_none_or(|dialect| dialect.has(feature)),
-        &format!("is for dialect = {}{others}", those.join(" and ")),
-    );
+/// Notes which keys are for other dialects than that of the hook.
+fn require_features(s: &mut Section<'_, '_>, hook: &AuthHook) {
+    use HookFeature::{Connections, Headers, Mounts, Signatures, Updates};
+    let of_secret = "; others take user:password@ in the url";
+    let of_connections = ": others are not asked before it is known what a client wants";
+    let of_updates = ": others are not told of what goes on";
+    let of_mounts = ": others are not told of publishers that they have not permitted";
+    let of_headers = ": others have fields of their own";
+    for (key, is_set, feature, others) in [
+        ("secret", hook.secret.is_some(), Signatures, of_secret),
+        (
+            "connect_url",
+            hook.connect_url.is_some(),
+            Connections,
+            of_connections,
+        ),
+        ("update_url", hook.update_url.is_some(), Updates, of_updates),
+        ("mount_url", hook.mount_url.is_some(), Mounts, of_mounts),
+        ("headers", !hook.headers.is_empty(), Headers, of_headers),
+    ] {
+        let those = Dialect::all().filter(|dialect| dialect.has(feature));
+        let those: Vec<_> = those.map(|one| format!("\"{}\"", one.name())).collect();
+        s.require(
+            key,
+            !is_set || hook.dialect.has(feature),
+            &format!("is for dialect = {}{others}", those.join(" and ")),
+        );
+    }
 }

@@ -20,19 +20,14 @@ pub(super) fn read(jwt: &mut AuthJwt, s: &mut Section<'_, '_>) {
     );
     s.set("jwks_file", &mut jwt.jwks_file);
     s.set("jwks_url", &mut jwt.jwks_url);
-    let (mut issuer, mut audience) = (String::new(), String::new());
-    s.set("issuer", &mut issuer);
-    s.set("audience", &mut audience);
-    for (key, value) in [("issuer", &issuer), ("audience", &audience)] {
+    let [issuer, audience] = ["issuer", "audience"].map(|key| {
+        let told = s.read::<String>(key).filter(|text| !text.is_empty());
         s.require(
             key,
-            value.is_empty() || jwt.is_used(),
+            told.is_none() || jwt.is_used(),
             "is of no use without `secret`, `jwks_file` or `jwks_url`: no token is taken",
         );
-    }
-    let told = |text: String| Some(text).filter(|text| !text.is_empty());
-    jwt.rules = Rules {
-        issuer: told(issuer),
-        audience: told(audience),
-    };
+        told
+    });
+    jwt.rules = Rules { issuer, audience };
 }

@@ -4,29 +4,19 @@ use std::path::PathBuf;
 
 use auth::{Scope, Scopes, UsersRule};
 
+use super::all;
 use crate::read::Section;
-use media::Glob;
 
 /// Most files: each is looked at every two seconds.
 pub(crate) const USER_FILES_MAX: usize = 32;
 
 /// Reads one; `None` when it has no file.
 pub(super) fn read(s: &mut Section<'_, '_>) -> Option<UsersRule> {
-    let mut file = None::<Option<PathBuf>>;
-    let mut pattern = None::<Glob>;
-    let mut scopes = None::<Vec<Scope>>;
-    let mut asks_hook = false;
-    s.set_some("file", &mut file);
-    s.set_some("match", &mut pattern);
-    s.set_some("scopes", &mut scopes);
-    s.set("ask_hook", &mut asks_hook);
-    if file.is_none() {
-        s.missing(
-            "file",
-            "say where it is, such as file = \"/etc/carillon/users\"",
-        );
-    }
-    let scopes = scopes.unwrap_or_else(|| vec![Scope::Play]);
+    let help = "say where it is, such as file = \"/etc/carillon/users\"";
+    let file = s.needed::<Option<PathBuf>>("file", help);
+    let pattern = s.read("match").or_else(all);
+    let scopes = s.read("scopes").unwrap_or_else(|| vec![Scope::Play]);
+    let asks_hook = s.read("ask_hook").unwrap_or_default();
     s.require(
         "scopes",
         !scopes.is_empty(),
@@ -39,7 +29,7 @@ pub(super) fn read(s: &mut Section<'_, '_>) -> Option<UsersRule> {
     );
     Some(UsersRule {
         file: file??,
-        pattern: pattern.or_else(|| Glob::parse("**").ok())?,
+        pattern: pattern?,
         scopes: scopes.into_iter().fold(Scopes::NONE, Scopes::with),
         asks_hook,
         key: s.path(),

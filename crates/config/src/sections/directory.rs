@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use net::url::Url;
 
-use super::require_some_time;
+use super::{all, require_some_time};
 use crate::BaseUrl;
 use crate::read::Section;
 use media::Glob;
@@ -29,33 +29,22 @@ pub struct DirectoryRule {
 impl DirectoryRule {
     /// Reads one; `None` when it does not say which directory, or where listeners are sent.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut url = None;
-        let mut pattern = Glob::parse("**").ok();
-        let mut base_url = None;
-        let mut after = Duration::from_secs(60);
-        let mut interval = Duration::from_secs(600);
-        s.set_some("url", &mut url);
-        s.set_some("match", &mut pattern);
-        s.set_some("base_url", &mut base_url);
-        s.set("after", &mut after);
-        s.set("interval", &mut interval);
+        let help = "say which one, such as url = \"http://dir.xiph.org/cgi-bin/yp-cgi\"";
+        let url = s.needed("url", help);
+        let pattern = s.read("match").or_else(all);
+        let help =
+            "say where listeners are sent, such as base_url = \"http://radio.example.com:8000\"";
+        let base_url = s.needed("base_url", help);
+        let after = s.read("after").unwrap_or(Duration::from_secs(60));
+        let interval = s.read("interval").unwrap_or(Duration::from_secs(600));
         require_some_time(s, "interval", interval);
-        if url.is_none() {
-            let help = "say which one, such as url = \"http://dir.xiph.org/cgi-bin/yp-cgi\"";
-            s.missing("url", help);
-        }
-        if base_url.is_none() {
-            let help = "say where listeners are sent, such as base_url = \"http://radio.example.com:8000\"";
-            s.missing("base_url", help);
-        }
-        let key = s.path();
         Some(Self {
             url: url?,
             pattern: pattern?,
             base_url: base_url?,
             after,
             interval,
-            key,
+            key: s.path(),
         })
     }
 }

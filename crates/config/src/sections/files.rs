@@ -20,18 +20,10 @@ pub struct FilesRule {
 impl FilesRule {
     /// Reads one; `None` when it does not say which folder has which path.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut path = None;
-        let mut directory = None::<Option<PathBuf>>;
-        s.set_some("path", &mut path);
-        s.set_some("directory", &mut directory);
-        if path.is_none() {
-            let help = "say what the files' addresses begin with, such as path = \"vod\"";
-            s.missing("path", help);
-        }
-        if directory.is_none() {
-            let help = "say where the files are, such as directory = \"/srv/films\"";
-            s.missing("directory", help);
-        }
+        let help = "say what the files' addresses begin with, such as path = \"vod\"";
+        let path = s.needed("path", help);
+        let help = "say where the files are, such as directory = \"/srv/films\"";
+        let directory = s.needed("directory", help);
         s.require("directory", directory != Some(None), "is empty");
         let key = s.path();
         Some(Self {

@@ -1,5 +1,6 @@
 //! Section `[hls]`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use crate::read::Section;
 use auth::Secret;
 
 /// Shorter parts cost a request each and hold few pictures; longer ones are no low latency.
-const PARTS: [Span; 2] = [Span::from_millis(200), Span::from_millis(2_000)];
+const PARTS: RangeInclusive<Span> = Span::from_millis(200)..=Span::from_millis(2_000);
 
 /// Shorter segments hold no usual picture group; of longer ones a playlist lists more than a minute.
-const SEGMENTS: [Span; 2] = [Span::from_millis(1_000), Span::from_millis(10_000)];
+const SEGMENTS: RangeInclusive<Span> = Span::from_millis(1_000)..=Span::from_millis(10_000);
 
 /// A playlist of a longer window is larger than players read with pleasure.
 const DVR_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -22,7 +23,8 @@ const DVR_MAX: Duration = Duration::from_secs(24 * 3_600);
 const KEY_PERIOD: Duration = Duration::from_secs(600);
 
 /// The shortest is one key for each segment. Within the longest, one key opens what any viewer has kept of a day.
-const KEY_PERIODS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3_600)];
+const KEY_PERIODS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(24 * 3_600);
 
 /// Section `[hls]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -69,20 +71,17 @@ impl Hls {
 
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("part", &mut self.part);
-        let [shortest, longest] = PARTS;
-        let is_fit = (shortest..=longest).contains(&self.part);
+        let is_fit = PARTS.contains(&self.part);
         s.require("part", is_fit, "is not from 200ms to 2s");
         s.set("segment", &mut self.segment);
-        let [shortest, longest] = SEGMENTS;
-        let is_fit = (shortest..=longest).contains(&self.segment);
+        let is_fit = SEGMENTS.contains(&self.segment);
         s.require("segment", is_fit, "is not from 1s to 10s");
         s.set("dvr", &mut self.dvr);
         require_window(s, self.dvr);
         s.set("dvr_directory", &mut self.dvr_directory);
         s.set("encryption", &mut self.encryption);
         s.set("key_period", &mut self.key_period);
-        let [shortest, longest] = KEY_PERIODS;
-        let is_fit = (shortest..=longest).contains(&self.key_period);
+        let is_fit = KEY_PERIODS.contains(&self.key_period);
         s.require("key_period", is_fit, "is not from 1s to 24h");
         s.set("encryption_secret", &mut self.encryption_secret);
     }

@@ -21,27 +21,14 @@ pub struct PushRule {
 impl PushRule {
     /// Reads one; `None` when it does not say what to push where.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut pattern = None::<Glob>;
-        let mut url = None;
-        s.set_some("match", &mut pattern);
-        s.set_some("url", &mut url);
-        if pattern.is_none() {
-            s.missing(
-                "match",
-                "say which streams are sent on, such as match = \"live/*\"",
-            );
-        }
-        if url.is_none() {
-            s.missing(
-                "url",
-                "say where to, such as url = \"rtmp://host/{stream}\"",
-            );
-        }
-        let key = s.path();
+        let help = "say which streams are sent on, such as match = \"live/*\"";
+        let pattern = s.needed("match", help);
+        let help = "say where to, such as url = \"rtmp://host/{stream}\"";
+        let url = s.needed("url", help);
         Some(Self {
             pattern: pattern?,
             url: url?,
-            key,
+            key: s.path(),
         })
     }
 }
@@ -49,38 +36,20 @@ impl PushRule {
 impl PullRule {
     /// Reads one; `None` when it does not say what to pull from where.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut stream = None;
-        let mut url = None;
-        let mut alternates = Vec::new();
-        let mut on_demand = false;
-        s.set_some("stream", &mut stream);
-        s.set_some("url", &mut url);
-        s.set("alternates", &mut alternates);
-        s.require(
-            "alternates",
-            alternates.len() <= ALTERNATES_MAX,
-            "are more than eight",
-        );
-        s.set("on_demand", &mut on_demand);
-        if stream.is_none() {
-            s.missing(
-                "stream",
-                "say what it is called here, such as stream = \"live/show\"",
-            );
-        }
-        if url.is_none() {
-            s.missing(
-                "url",
-                "say where from, such as url = \"rtmp://host/live/show\"",
-            );
-        }
-        let key = s.path();
+        let help = "say what it is called here, such as stream = \"live/show\"";
+        let stream = s.needed("stream", help);
+        let help = "say where from, such as url = \"rtmp://host/live/show\"";
+        let url = s.needed("url", help);
+        let alternates: Vec<_> = s.read("alternates").unwrap_or_default();
+        let is_bounded = alternates.len() <= ALTERNATES_MAX;
+        s.require("alternates", is_bounded, "are more than eight");
+        let on_demand = s.read("on_demand").unwrap_or_default();
         Some(Self {
             stream: stream?,
             url: url?,
             alternates,
             on_demand,
-            key,
+            key: s.path(),
         })
     }
 }

@@ -38,6 +38,8 @@ mod webrtc;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use media::Glob;
+
 pub use self::admin::Admin;
 pub use self::alias::AliasRule;
 pub(crate) use self::auth_users::USER_FILES_MAX;
@@ -266,6 +268,11 @@ impl Config {
 /// A port at all IPv4 addresses.
 fn any(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))
+}
+
+/// The pattern that fits everything.
+fn all() -> Option<Glob> {
+    Glob::parse("**").ok()
 }
 
 fn require_some_time(s: &mut Section<'_, '_>, name: &'static str, time: Duration) {

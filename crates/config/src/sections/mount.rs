@@ -67,9 +67,8 @@ impl MountRule {
     /// Reads them.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Self {
         let mut rule = Self::default();
-        let (mut stream, mut files) = (None, None);
-        s.set_some("fallback", &mut stream);
-        s.set("fallback_file", &mut files);
+        let stream = s.read("fallback");
+        let files = s.read::<Option<PathBuf>>("fallback_file").flatten();
         s.set("fallback_after", &mut rule.fallback_after);
         s.set("fallback_any_format", &mut rule.fallback_any_format);
         s.set("fallback_override", &mut rule.fallback_override);

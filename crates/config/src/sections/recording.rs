@@ -1,5 +1,6 @@
 //! `[recording]` and `[[record]]`: which streams are recorded, how, and for how long that is kept.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::read::Section;
 use media::Glob;
 
 /// Shorter files are better made by HLS; of longer ones the index takes minutes and hundreds of megabytes.
-const SPLITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(6 * 3_600)];
+const SPLITS: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(6 * 3_600);
 
 /// A recording is visited once a second.
 const SNAPSHOT_MIN: Duration = Duration::from_secs(1);
@@ -78,12 +79,9 @@ impl Recording {
         s.set("container", &mut self.container);
         s.set("snapshot", &mut self.snapshot);
         require_snapshot(s, Some(self.snapshot));
-        let mut over = Overrides::default();
-        over.read(s);
-        self.keep = over.applied_to(self.keep);
-        let mut min_free = None::<ByteSize>;
-        s.set_some("min_free", &mut min_free);
-        self.min_free = min_free.map_or(self.min_free, |size| size.0);
+        self.keep = Kept::read(s, self.keep);
+        let min_free = s.read("min_free");
+        self.min_free = min_free.map_or(self.min_free, |ByteSize(bytes)| bytes);
         s.section("upload", |s| self.upload.read(s));
     }
 }
@@ -107,29 +105,14 @@ pub struct RecordRule {
     pub(crate) key: String,
 }
 
-/// What a rule says of what is kept.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Overrides {
-    max_age: Option<Duration>,
-    max_bytes: Option<u64>,
-    max_count: Option<u32>,
-}
-
-impl Overrides {
-    fn read(&mut self, s: &mut Section<'_, '_>) {
-        let (mut age, mut bytes) = (None::<Age>, None::<ByteSize>);
-        s.set_some("max_age", &mut age);
-        s.set_some("max_bytes", &mut bytes);
-        s.set_some("max_count", &mut self.max_count);
-        self.max_age = age.map(|age| age.0);
-        self.max_bytes = bytes.map(|size| size.0);
-    }
-
-    fn applied_to(self, base: Kept) -> Kept {
-        Kept {
-            max_age: self.max_age.unwrap_or(base.max_age),
-            max_bytes: self.max_bytes.unwrap_or(base.max_bytes),
-            max_count: self.max_count.unwrap_or(base.max_count),
+impl Kept {
+    /// Reads what a section says, and has the rest of `base`.
+    fn read(s: &mut Section<'_, '_>, base: Self) -> Self {
+        let (age, bytes) = (s.read("max_age"), s.read("max_bytes"));
+        Self {
+            max_age: age.map_or(base.max_age, |Age(age)| age),
+            max_bytes: bytes.map_or(base.max_bytes, |ByteSize(bytes)| bytes),
+            max_count: s.read("max_count").unwrap_or(base.max_count),
         }
     }
 }
@@ -137,55 +120,41 @@ impl Overrides {
 impl RecordRule {
     /// Reads one; `None` when it does not say which streams it is for, or where they are recorded.
     pub(super) fn read(s: &mut Section<'_, '_>, section: &Recording) -> Option<Self> {
-        let mut pattern = None::<Glob>;
-        let mut own = None::<Option<PathBuf>>;
-        let (mut split, mut container, mut snapshot) = (None, None, None);
-        let mut over = Overrides::default();
-        s.set_some("match", &mut pattern);
-        s.set_some("directory", &mut own);
-        let has_none = own == Some(None) && section.directory.is_none();
-        s.require(
-            "directory",
-            !has_none,
-            "is empty, as recording.directory is",
-        );
-        let is_missing = own.is_none() && section.directory.is_none();
+        let help = "say which streams are recorded, such as match = \"live/*\"";
+        let pattern = s.needed("match", help);
+        let own = s.read::<Option<PathBuf>>("directory");
+        match (&own, &section.directory) {
+            (None, None) => {
+                let help = "say where to, here or in recording.directory; the server must be able to write there";
+                s.missing("directory", help);
+            }
+            (Some(None), None) => {
+                s.require("directory", false, "is empty, as recording.directory is");
+            }
+            _ => {}
+        }
         let directory = own.flatten();
-        s.set_some("split", &mut split);
+        let split = s.read("split");
         require_split(s, split);
-        s.set_some("container", &mut container);
-        s.set_some("snapshot", &mut snapshot);
+        let container = s.read("container");
+        let snapshot = s.read("snapshot");
         require_snapshot(s, snapshot);
-        over.read(s);
-        if pattern.is_none() {
-            s.missing(
-                "match",
-                "say which streams are recorded, such as match = \"live/*\"",
-            );
-        }
-        if is_missing {
-            s.missing(
-                "directory",
-                "say where to, here or in recording.directory; the server must be able to write there",
-            );
-        }
+        let keep = Kept::read(s, section.keep);
         let directory = directory.or_else(|| section.directory.clone())?;
-        let key = s.path();
         Some(Self {
             pattern: pattern?,
             directory,
             split: split.unwrap_or(section.split),
             container: container.unwrap_or(section.container),
             snapshot: snapshot.unwrap_or(section.snapshot),
-            keep: over.applied_to(section.keep),
-            key,
+            keep,
+            key: s.path(),
         })
     }
 }
 
 fn require_split(s: &mut Section<'_, '_>, split: Option<Duration>) {
-    let [shortest, longest] = SPLITS;
-    let is_fit = split.is_none_or(|split| (shortest..=longest).contains(&split));
+    let is_fit = split.is_none_or(|split| SPLITS.contains(&split));
     s.require("split", is_fit, "is not from 10s to 6h");
 }
 

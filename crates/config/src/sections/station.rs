@@ -71,21 +71,18 @@ const SHARE_MAX: u32 = 100;
 impl StationRule {
     /// Reads one; `None` when it does not say what is played as what.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut stream = None;
-        let mut is_looped = true;
-        let mut no_repeat = Duration::ZERO;
-        let mut request_after = Duration::from_secs(15 * 60);
-        let mut linger = Duration::from_secs(5);
-        s.set_some("stream", &mut stream);
-        s.set("loop", &mut is_looped);
-        s.set("no_repeat", &mut no_repeat);
-        s.set("request_after", &mut request_after);
-        s.set("linger", &mut linger);
+        let help = "say what it is called, such as stream = \"radio.mp3\"";
+        let stream = s.needed("stream", help);
+        let is_looped = s.read("loop").unwrap_or(true);
+        let no_repeat = s.read("no_repeat").unwrap_or_default();
+        let request_after = s
+            .read("request_after")
+            .unwrap_or(Duration::from_secs(15 * 60));
+        let linger = s.read("linger").unwrap_or(Duration::from_secs(5));
         let mut more = Vec::new();
         s.sections("list", |s| {
-            let (mut every, mut hours) = (0, Vec::new());
-            s.set("every", &mut every);
-            s.set("hours", &mut hours);
+            let every = s.read("every").unwrap_or_default();
+            let hours: Vec<_> = s.read("hours").unwrap_or_default();
             s.require("every", every <= SHARE_MAX, "is more than 100");
             more.extend(StationList::read(s).map(|list| StationList {
                 every,
@@ -99,13 +96,6 @@ impl StationRule {
             "has more than 16 entries: a playlist may name the files of several folders",
         );
         let own = StationList::read(s);
-        if stream.is_none() {
-            s.missing(
-                "stream",
-                "say what it is called, such as stream = \"radio.mp3\"",
-            );
-        }
-        let key = s.path();
         let lists = std::iter::once(own?).chain(more).collect();
         Some(Self {
             stream: stream?,
@@ -114,7 +104,7 @@ impl StationRule {
             no_repeat,
             request_after,
             linger,
-            key,
+            key: s.path(),
         })
     }
 }
@@ -122,34 +112,24 @@ impl StationRule {
 impl StationList {
     /// Reads one; `None` when it does not say what is played.
     fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut folder = None;
-        let mut playlist = None;
-        let mut absolute_paths = false;
-        let mut order = StationOrder::Sequential;
-        let mut weight = 1;
-        s.set("folder", &mut folder);
-        s.set("playlist", &mut playlist);
-        s.set("absolute_paths", &mut absolute_paths);
-        s.set("order", &mut order);
-        s.set("weight", &mut weight);
+        let folder = s.read("folder").flatten();
+        let playlist = s.read("playlist").flatten();
+        let absolute_paths = s.read("absolute_paths").unwrap_or_default();
+        let order = s.read("order").unwrap_or(StationOrder::Sequential);
+        let weight = s.read("weight").unwrap_or(1);
         let is_weight = (1..=SHARE_MAX).contains(&weight);
         s.require("weight", is_weight, "is not from 1 to 100");
         let place = match (folder, playlist) {
             (Some(folder), None) => Some(StationPlace::Folder(folder)),
             (None, Some(playlist)) => Some(StationPlace::Playlist(playlist)),
             (Some(_), Some(_)) => {
-                s.require(
-                    "playlist",
-                    false,
-                    "is set beside a folder: a station has one of both",
-                );
+                let message = "is set beside a folder: a station has one of both";
+                s.require("playlist", false, message);
                 None
             }
             (None, None) => {
-                s.missing(
-                    "folder",
-                    "say what is played, such as folder = \"/srv/music\" or playlist = \"/srv/music/day.m3u8\"",
-                );
+                let help = "say what is played, such as folder = \"/srv/music\" or playlist = \"/srv/music/day.m3u8\"";
+                s.missing("folder", help);
                 None
             }
         };

@@ -67,36 +67,20 @@ pub struct PolicyOverrides {
 impl StreamRule {
     /// Reads one; `None` when it does not say which streams it is for.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut pattern = None::<Glob>;
-        let mut publish_key = None;
-        let mut play = None;
-        let mut public = true;
-        let mut sid = None;
-        let mut linger = None;
-        let mut takeover = None;
-        let mut dvr = None;
-        let mut encryption = None;
-        let mut policy = PolicyOverrides::default();
-        s.set_some("match", &mut pattern);
-        s.set("publish_key", &mut publish_key);
-        s.set_some("play", &mut play);
-        s.set("public", &mut public);
-        s.set("sid", &mut sid);
-        s.set_some("linger", &mut linger);
-        s.set_some("takeover", &mut takeover);
-        s.set_some("dvr", &mut dvr);
+        let help = "say which streams are meant, such as match = \"live/*\"";
+        let pattern = s.needed("match", help);
+        let publish_key = s.read("publish_key").flatten();
+        let play = s.read("play");
+        let public = s.read("public").unwrap_or(true);
+        let sid = s.read("sid").flatten();
+        let linger = s.read("linger");
+        let takeover = s.read("takeover");
+        let dvr = s.read("dvr");
         require_window(s, dvr.unwrap_or_default());
-        s.set_some("encryption", &mut encryption);
+        let encryption = s.read("encryption");
         let mount = MountRule::read(s);
         let sound = SoundRule::read(s);
-        policy.read(s);
-        if pattern.is_none() {
-            s.missing(
-                "match",
-                "say which streams are meant, such as match = \"live/*\"",
-            );
-        }
-        let key = s.path();
+        let policy = PolicyOverrides::read(s);
         Some(Self {
             pattern: pattern?,
             publish_key,
@@ -110,7 +94,7 @@ impl StreamRule {
             mount,
             sound,
             policy,
-            key,
+            key: s.path(),
         })
     }
 }
@@ -130,14 +114,17 @@ impl PolicyOverrides {
         }
     }
 
-    fn read(&mut self, s: &mut Section<'_, '_>) {
-        s.set_some("max_samples", &mut self.max_samples);
-        s.set_some("min_wait", &mut self.min_wait);
-        s.set_some("max_wait", &mut self.max_wait);
-        s.set_some("burst", &mut self.burst);
-        s.set_some("burst_bytes", &mut self.burst_bytes);
-        require_burst_bytes(s, self.burst_bytes.unwrap_or_default());
-        s.set_some("skip_after", &mut self.skip_after);
-        s.set_some("drop_after", &mut self.drop_after);
+    fn read(s: &mut Section<'_, '_>) -> Self {
+        let own = Self {
+            max_samples: s.read("max_samples"),
+            min_wait: s.read("min_wait"),
+            max_wait: s.read("max_wait"),
+            burst: s.read("burst"),
+            burst_bytes: s.read("burst_bytes"),
+            skip_after: s.read("skip_after"),
+            drop_after: s.read("drop_after"),
+        };
+        require_burst_bytes(s, own.burst_bytes.unwrap_or_default());
+        own
     }
 }

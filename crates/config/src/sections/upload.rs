@@ -84,9 +84,8 @@ impl Upload {
             "is not made of segments of letters, digits and - _ . joined by slashes, with none at its ends",
         );
         s.set("credentials", &mut self.credentials);
-        let mut keep_local = None::<Age>;
-        s.set_some("keep_local", &mut keep_local);
-        self.keep_local = keep_local.map_or(self.keep_local, |age| age.0);
+        let keep_local = s.read("keep_local");
+        self.keep_local = keep_local.map_or(self.keep_local, |Age(age)| age);
         s.set("mbps", &mut self.mbps);
         s.set("journal", &mut self.journal);
     }

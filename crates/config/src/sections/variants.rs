@@ -21,30 +21,18 @@ pub struct VariantGroup {
 impl VariantGroup {
     /// Reads one; `None` when it does not say which streams have which name.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut name = None;
-        let mut streams = None::<Vec<StreamName>>;
-        s.set_some("name", &mut name);
-        s.set_some("streams", &mut streams);
-        if name.is_none() {
-            let help = "say what they are called together, such as name = \"live/show\"";
-            s.missing("name", help);
-        }
-        match &streams {
-            None => s.missing(
-                "streams",
-                "say which streams are meant, such as streams = [\"live/show_720\", \"live/show_360\"]",
-            ),
-            Some(streams) => {
-                s.require("streams", !streams.is_empty(), "is empty: name one at least");
-                let is_bounded = streams.len() <= STREAMS_MAX;
-                s.require("streams", is_bounded, "has more than 16 entries");
-            }
-        }
-        let key = s.path();
+        let help = "say what they are called together, such as name = \"live/show\"";
+        let name = s.needed("name", help);
+        let help =
+            "say which streams are meant, such as streams = [\"live/show_720\", \"live/show_360\"]";
+        let streams: Option<Vec<_>> = s.needed("streams", help);
+        let count = streams.as_ref().map_or(1, Vec::len);
+        s.require("streams", count > 0, "is empty: name one at least");
+        s.require("streams", count <= STREAMS_MAX, "has more than 16 entries");
         Some(Self {
             name: name?,
             streams: streams?,
-            key,
+            key: s.path(),
         })
     }
 }

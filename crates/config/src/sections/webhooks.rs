@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use net::url::Url;
 use webhooks::SigningKey;
 
+use super::all;
 use crate::read::Section;
 use media::Glob;
 
@@ -84,23 +85,14 @@ impl WebhookRule {
 
     /// Reads one; `None` when it does not say who is told, or what the receiver knows the server by.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let mut url = None;
-        let mut keys = None::<SigningKeys>;
-        let mut file = None::<PathBuf>;
-        let mut events: Vec<_> = EVENTS
-            .iter()
-            .filter_map(|it| Glob::parse(it).ok())
-            .collect();
-        let mut streams = all();
-        s.set_some("url", &mut url);
-        s.set_some("secret", &mut keys);
-        s.set("secret_file", &mut file);
-        s.set("events", &mut events);
-        s.set_some("streams", &mut streams);
-        if url.is_none() {
-            let help = "say who is told, such as url = \"https://example.com/hook\"";
-            s.missing("url", help);
-        }
+        let help = "say who is told, such as url = \"https://example.com/hook\"";
+        let url = s.needed("url", help);
+        let keys = s.read::<SigningKeys>("secret");
+        let file = s.read::<Option<PathBuf>>("secret_file").flatten();
+        let events = s.read::<Vec<Glob>>("events");
+        let usual = || EVENTS.iter().filter_map(|it| Glob::parse(it).ok());
+        let events = events.unwrap_or_else(|| usual().collect());
+        let streams = s.read("streams").or_else(all);
         let SigningKeys(mut keys) = match (keys, &file) {
             (None, None) => {
                 s.missing("secret", KEY_HELP);
@@ -129,20 +121,14 @@ impl WebhookRule {
             );
             s.require("events", false, &message);
         }
-        let key = s.path();
         Some(Self {
             url: url?,
             keys,
             events,
             streams: streams?,
-            key,
+            key: s.path(),
         })
     }
-}
-
-/// The pattern that fits everything.
-fn all() -> Option<Glob> {
-    Glob::parse("**").ok()
 }
 
 /// The keys of a file, one a line. Errors repeat nothing of it.

@@ -24,6 +24,8 @@ use toml::Spanned;
 use toml::de::DeValue;
 use webhooks::{NotAKey, SigningKey};
 
+use crate::amount::split;
+
 /// What is wrong with a value, and what to write instead.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -39,7 +41,7 @@ impl Fault {
         }
     }
 
-    fn helped(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn helped(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             help: Some(help.into()),
@@ -85,7 +87,7 @@ fn wrong_type<T: Setting>(found: &DeValue<'_>) -> Fault {
     Fault::helped(format!("found {found}"), format!("write {}", T::EXPECTED))
 }
 
-fn unreadable<T: Setting>(text: &str) -> Fault {
+pub(crate) fn unreadable<T: Setting>(text: &str) -> Fault {
     Fault::helped(
         format!("cannot read `{text}`"),
         format!("write {}", T::EXPECTED),
@@ -172,10 +174,8 @@ impl Setting for Duration {
     const EXPECTED: &str = "a duration with its unit, such as \"400ms\", \"15s\", \"2m\" or \"1h\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, unit) = text.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| unreadable::<Self>(text))?;
-        let millis = match unit.trim_start() {
+        let (number, unit) = split(text).ok_or_else(|| unreadable::<Self>(text))?;
+        let millis = match unit {
             "ms" => 1,
             "s" => 1_000,
             "m" | "min" => 60_000,
