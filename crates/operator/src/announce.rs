@@ -17,7 +17,7 @@ use auth::Administer;
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,8 +28,9 @@ use media::{Caption, Cue, EventContent, Span, StreamName};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{Api, not_found, refuse};
+use super::api::{not_found, refuse, require_json};
 use super::recordings;
+use crate::Console;
 
 /// What follows a stream's name in the path.
 const SUFFIX: &str = "/events";
@@ -85,23 +86,21 @@ enum Announcement {
 
 /// `POST /api/v1/streams/{name}/events`.
 pub(super) async fn announce(
-    State(api): State<Api>,
+    State(console): State<Arc<Console>>,
     Extension(Operator(operator)): Extension<Operator>,
     Path(path): Path<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     if let Some(name) = path.strip_suffix(recordings::SUFFIX) {
-        return recordings::command(&api, name, &headers, body).await;
+        return recordings::command(&console, name, &headers, body).await;
     }
     let name = path.strip_suffix(SUFFIX).map(StreamName::parse);
     let Some(Ok(name)) = name else {
         return not_found("this takes /api/v1/streams/{name}/events, and /recording");
     };
-    if !is_json(&headers) {
-        // A page of another site can send other types without being asked.
-        let text = "the content type must be application/json";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+    if let Err(refused) = require_json(&headers) {
+        return refused;
     }
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else {
         let text = format!("an event has {BODY_BYTES_MAX} bytes at most");
@@ -111,14 +110,14 @@ pub(super) async fn announce(
         Ok(content) => content,
         Err(words) => return refuse(StatusCode::BAD_REQUEST, &words),
     };
-    let Some(stream) = api.registry.stream(&name) else {
+    let Some(stream) = console.front.registry.stream(&name) else {
         return not_found("there is no such stream");
     };
     let id = match &content {
         EventContent::Cue(cue) => Some(cue.id.clone()),
         _ => None,
     };
-    let permission = api.gate.announce(&operator, &name);
+    let permission = console.front.gate.announce(&operator, &name);
     match stream.announce(&permission, content, Instant::now()) {
         Some(at) => {
             let seconds = at.ticks() as f64 / media::TICKS_PER_SECOND as f64;
@@ -126,13 +125,6 @@ pub(super) async fn announce(
         }
         None => refuse(StatusCode::CONFLICT, "the stream has no publisher now"),
     }
-}
-
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(header::CONTENT_TYPE);
-    let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let essence = value.split(';').next().unwrap_or("").trim();
-    essence.eq_ignore_ascii_case("application/json")
 }
 
 /// What a request announces, or what is wrong with it.

@@ -3,46 +3,36 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use archive::Archive;
-use auth::AuthorityGate;
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base::date;
-use derived_audio::DerivedAudio;
-use fallback::Fallbacks;
-use fanout::{ListenerId, ListenerRecord, ListenerReport, Registry};
-use links::{Links, Row};
+use fanout::{ListenerId, ListenerRecord, ListenerReport};
+use links::Row;
 use media::StreamName;
 use net::link::LinkReport;
 use reports::view::StreamView;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use station::Stations;
 use web::listeners;
 
-/// What the API shows and changes.
-#[derive(Clone)]
-pub(super) struct Api {
-    pub(super) registry: Arc<Registry>,
-    pub(super) gate: Arc<AuthorityGate>,
-    pub(super) audio: DerivedAudio,
-    pub(super) links: Links,
-    /// What records streams, if there is a place for recordings.
-    pub(super) archive: Option<Arc<Archive>>,
-    pub(super) stations: Stations,
-    pub(super) fallbacks: Fallbacks,
-}
+use crate::Console;
 
 /// `GET /api/v1/streams`.
-pub(super) async fn streams(State(api): State<Api>) -> Json<Value> {
-    let infos: Vec<_> = api.registry.list().iter().map(|one| one.info()).collect();
+pub(super) async fn streams(State(console): State<Arc<Console>>) -> Json<Value> {
+    let infos: Vec<_> = console
+        .front
+        .registry
+        .list()
+        .iter()
+        .map(|one| one.info())
+        .collect();
     let all: Vec<_> = infos
         .iter()
-        .map(|info| StreamView::of(info).with_opus(api.audio.has_room(info)))
+        .map(|info| StreamView::of(info).with_opus(console.audio.has_room(info)))
         .collect();
-    let blocks = api.registry.blocks(Instant::now());
+    let blocks = console.front.registry.blocks(Instant::now());
     let blocked: Vec<_> = blocks
         .iter()
         .map(|(name, time)| json!({ "name": name.as_str(), "seconds": time.as_secs().max(1) }))
@@ -59,7 +49,7 @@ pub(super) struct For {
 
 /// `DELETE /api/v1/streams/{name}?for=`.
 pub(super) async fn end_stream(
-    State(api): State<Api>,
+    State(console): State<Arc<Console>>,
     Path(name): Path<String>,
     Query(For { time }): Query<For>,
 ) -> Response {
@@ -70,7 +60,7 @@ pub(super) async fn end_stream(
         Ok(block) => block,
         Err(words) => return refuse(StatusCode::BAD_REQUEST, &format!("for: {words}")),
     };
-    match api.registry.end(&name, block, Instant::now()) {
+    match console.front.registry.end(&name, block, Instant::now()) {
         Ok(true) => {
             let blocked = block.map(|time| time.as_secs());
             tracing::info!(stream = %name, ?blocked, "a stream is ended by the operator");
@@ -88,8 +78,11 @@ pub(super) struct Which {
 }
 
 /// `GET /api/v1/listeners?stream=`.
-pub(super) async fn listeners(State(api): State<Api>, Query(which): Query<Which>) -> Response {
-    let Ok(all) = listeners::reported(api.registry.fanout()).await else {
+pub(super) async fn listeners(
+    State(console): State<Arc<Console>>,
+    Query(which): Query<Which>,
+) -> Response {
+    let Ok(all) = listeners::reported(console.front.registry.fanout()).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let wanted = |record: &ListenerRecord| {
@@ -124,8 +117,8 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
 }
 
 /// `DELETE /api/v1/listeners/{id}`.
-pub(super) async fn kick(State(api): State<Api>, Path(id): Path<u64>) -> Response {
-    match listeners::kick(api.registry.fanout(), ListenerId(id), None).await {
+pub(super) async fn kick(State(console): State<Arc<Console>>, Path(id): Path<u64>) -> Response {
+    match listeners::kick(console.front.registry.fanout(), ListenerId(id), None).await {
         Ok(true) => StatusCode::NO_CONTENT.into_response(),
         Ok(false) => not_found("there is no such listener"),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -133,15 +126,15 @@ pub(super) async fn kick(State(api): State<Api>, Path(id): Path<u64>) -> Respons
 }
 
 /// `GET /api/v1/push`.
-pub(super) async fn pushes(State(api): State<Api>) -> Json<Value> {
-    let all = api.links.pushes.list();
+pub(super) async fn pushes(State(console): State<Arc<Console>>) -> Json<Value> {
+    let all = console.links.pushes.list();
     let all: Vec<_> = all.iter().map(|(row, report)| link(row, report)).collect();
     Json(json!({ "push": all }))
 }
 
 /// `GET /api/v1/pull`.
-pub(super) async fn pulls(State(api): State<Api>) -> Json<Value> {
-    let all = api.links.pulls.list();
+pub(super) async fn pulls(State(console): State<Arc<Console>>) -> Json<Value> {
+    let all = console.links.pulls.list();
     let all: Vec<_> = all.iter().map(|(row, report)| link(row, report)).collect();
     Json(json!({ "pull": all }))
 }
@@ -157,6 +150,18 @@ fn link(row: &Row, report: &LinkReport) -> Value {
         "last_error": report.error,
         "bytes": report.bytes,
     })
+}
+
+/// Requires a request to say that it is JSON: a page of another site can send other types without being asked.
+pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Response> {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = value.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let text = "the content type must be application/json";
+    Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
 }
 
 pub(super) fn not_found(text: &str) -> Response {

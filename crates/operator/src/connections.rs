@@ -5,7 +5,7 @@
 //! own bound.
 
 use std::net::IpAddr;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::Lock;
@@ -45,7 +45,7 @@ impl Connections {
     /// Admits a connection from this address, and returns what tells when it must end.
     pub(super) fn enter(&self, address: IpAddr) -> (Lease, Expiry) {
         let (tell, evicted) = oneshot::channel();
-        let (ticket, to_evict) = shares(&self.0).take(address, Standing::Stranger, tell);
+        let (ticket, to_evict) = self.0.lock().take(address, Standing::Stranger, tell);
         if let Some((to_evict, _)) = to_evict {
             // Fails if that connection has just ended by itself.
             to_evict.send(()).ok();
@@ -75,8 +75,7 @@ impl Lease {
     /// the number of such connections.
     pub(super) fn outlast(&self) {
         self.went_on();
-        let permit = &self.0.permit;
-        permit.lock().take();
+        self.0.permit.lock().take();
     }
 
     /// The client is ready for more of the answer.
@@ -125,12 +124,8 @@ struct AdminPermit {
 
 impl Drop for AdminPermit {
     fn drop(&mut self) {
-        shares(&self.permits).give_back(self.ticket);
+        self.permits.lock().give_back(self.ticket);
     }
-}
-
-fn shares(permits: &Permits) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-    permits.lock()
 }
 
 #[cfg(test)]

@@ -52,8 +52,4 @@ pub struct Console {
     pub encoders: Vec<Encoder>,
 }
 
-impl fmt::Debug for Console {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Console").finish_non_exhaustive()
-    }
-}
+base::debug!(Console {});

@@ -1,15 +1,17 @@
 //! `GET /api/v1/fallbacks`: streams with a fallback, and whether that is heard.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use fallback::State as Doing;
 use serde_json::{Value, json};
 
-use super::api::Api;
+use crate::Console;
 
 /// `GET /api/v1/fallbacks`.
-pub(super) async fn list(State(api): State<Api>) -> Json<Value> {
-    let all = api.fallbacks.board.list();
+pub(super) async fn list(State(console): State<Arc<Console>>) -> Json<Value> {
+    let all = console.fallbacks.board.list();
     let all = all.iter().map(|(stream, shown)| {
         let reason = match &shown.state {
             Doing::Refused(reason) => Some(reason),

@@ -14,16 +14,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use recordings::{RecordingId, Shelf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use uploads::Uploader;
-use vod::{Found, Past, PastAddress, PastRequest};
-use web::FrontDoor;
+use vod::{Found, PastAddress, PastRequest};
 use web::copies;
-use web::drain::Drain;
 
 use super::api::{not_found, refuse};
 use super::connections::Lease;
+use super::recordings::found;
+use crate::Console;
 
 /// Files that are sent at a time: those of a few people, whose players have some connections each.
 const FILES_MAX: usize = 32;
@@ -31,20 +29,14 @@ const FILES_MAX: usize = 32;
 /// What files are sent from.
 #[derive(Clone)]
 pub(super) struct Files {
-    shelf: Arc<Shelf>,
-    past: Past,
-    uploads: Option<Arc<Uploader>>,
-    drain: Arc<Drain>,
+    console: Arc<Console>,
     permits: Arc<Semaphore>,
 }
 
 impl Files {
-    pub(super) fn of(front: &FrontDoor) -> Self {
+    pub(super) fn of(console: &Arc<Console>) -> Self {
         Self {
-            shelf: Arc::clone(&front.shelf),
-            past: front.past.clone(),
-            uploads: front.uploads.clone(),
-            drain: Arc::clone(&front.drain),
+            console: Arc::clone(console),
             permits: Arc::new(Semaphore::new(FILES_MAX)),
         }
     }
@@ -52,13 +44,13 @@ impl Files {
 
 /// Answers a request for a file.
 pub(super) async fn file(
-    State(files): State<Files>,
+    State(Files { console, permits }): State<Files>,
     Extension(lease): Extension<Lease>,
     Path(id): Path<String>,
     request: Request,
 ) -> Response {
-    let id = id.parse::<RecordingId>().ok();
-    let found = id.and_then(|id| files.shelf.get(id));
+    let front = &console.front;
+    let found = found(&console, &id);
     let address = found.as_ref().and_then(|it| {
         let file = PastAddress::file(it.id, it.container);
         PastAddress::of(&format!("/{}/{file}", it.stream))
@@ -66,11 +58,9 @@ pub(super) async fn file(
     let (Some(recording), Some(address)) = (found, address) else {
         return not_found("there is no such recording");
     };
-    let Ok(permit) = Arc::clone(&files.permits).try_acquire_owned() else {
-        return refuse(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many recordings are being sent",
-        );
+    let Ok(permit) = permits.try_acquire_owned() else {
+        let text = "too many recordings are being sent";
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, text);
     };
     let mut headers = request.headers().clone();
     if recording.state == recordings::State::Open {
@@ -85,10 +75,10 @@ pub(super) async fn file(
         is_private: true,
         now: SystemTime::now(),
     };
-    let answer = match files.past.answer(wanted).await {
+    let answer = match front.past.answer(wanted).await {
         Found::Here(answer) => answer,
         Found::Elsewhere(copied) => {
-            let (uploads, retry_after) = (files.uploads.as_deref(), files.drain.retry_after());
+            let (uploads, retry_after) = (front.uploads.as_deref(), front.drain.retry_after());
             let lead = copies::lead(uploads, &copied, false, retry_after).await;
             return crate::response(lead);
         }

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use web::drain::Drain;
 
-use crate::overload::Overload;
+use crate::Console;
 
 /// For each step of the request; container platforms allow a few seconds for all of it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -17,24 +16,17 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// No more of an answer than this is read.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024;
 
-/// What decides whether the server should be given work.
-#[derive(Clone)]
-pub(super) struct Readiness {
-    pub(super) drain: Arc<Drain>,
-    pub(super) overload: Arc<Overload>,
-}
-
 /// Answering at all is the answer: the control plane turns.
 pub(super) async fn livez() -> &'static str {
     "ok\n"
 }
 
 /// Ready means: every port is open, the threads behind them turn, and the server is not draining.
-pub(super) async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {
+pub(super) async fn readyz(State(console): State<Arc<Console>>) -> (StatusCode, String) {
     let unready = |why| (StatusCode::SERVICE_UNAVAILABLE, why);
-    if readiness.drain.has_begun() {
+    if console.front.drain.has_begun() {
         unready("draining\n".to_owned())
-    } else if let Some(what) = readiness.overload.stopped() {
+    } else if let Some(what) = console.overload.stopped() {
         unready(format!("stopped: {what}\n"))
     } else {
         (StatusCode::OK, "ok\n".to_owned())

@@ -45,11 +45,8 @@ pub use self::metrics::METRICS;
 pub use self::routes::ENDPOINTS;
 
 use self::announce::Operator;
-use self::api::Api;
 use self::connections::Connections;
 use self::events::EventStreams;
-use self::health::Readiness;
-use auth::AuthorityGate;
 use net::accept::AcceptWarning;
 use web::pages::assets::{self, Asset};
 use web::pages::operator;
@@ -102,63 +99,41 @@ pub async fn serve(listener: TcpListener, console: Arc<Console>) {
 struct Peer(SocketAddr);
 
 fn router(console: &Arc<Console>) -> Router {
-    let front = &console.front;
     let metrics = metrics::page(Arc::clone(console));
-    let streams = EventStreams::new(front.registry.fanout().events());
-    let readiness = Readiness {
-        drain: Arc::clone(&front.drain),
-        overload: Arc::clone(&console.overload),
-    };
-    let api = Api {
-        registry: Arc::clone(&front.registry),
-        gate: Arc::clone(&front.gate),
-        audio: console.audio.clone(),
-        links: console.links.clone(),
-        archive: console.archive.clone(),
-        stations: console.stations.clone(),
-        fallbacks: console.fallbacks.clone(),
-    };
-    let remover = recordings::Remover {
-        archive: console.archive.clone(),
-        uploads: console.front.uploads.clone(),
-    };
-    let catalogue = recordings::Catalogue {
-        shelf: Arc::clone(&front.shelf),
-        uploads: front.uploads.clone(),
-    };
-    let files = file::Files::of(front);
-    let mut open: Router = Router::new();
-    let mut guarded: Router = Router::new();
+    let streams = EventStreams::new(console.front.registry.fanout().events());
+    let files = file::Files::of(console);
+    let mut open: Router<Arc<Console>> = Router::new();
+    let mut guarded: Router<Arc<Console>> = Router::new();
     for endpoint in ENDPOINTS {
         let method = Method::from_bytes(endpoint.method.as_bytes());
         let filter = method.ok().and_then(|method| method.try_into().ok());
         let filter: MethodFilter = filter.expect("the table holds common methods");
         let route = match (endpoint.method, endpoint.path) {
             (_, "/livez") => on(filter, health::livez),
-            (_, "/readyz") => on(filter, health::readyz).with_state(readiness.clone()),
+            (_, "/readyz") => on(filter, health::readyz),
             (_, "/metrics") => {
                 let metrics = Arc::clone(&metrics);
                 on(filter, move || metrics::scrape(metrics))
             }
-            (_, "/api/v1/streams") => on(filter, api::streams).with_state(api.clone()),
+            (_, "/api/v1/streams") => on(filter, api::streams),
             ("DELETE", "/api/v1/streams/{*name}") => {
-                on(filter, api::end_stream).with_state(api.clone())
+                on(filter, api::end_stream)
             }
             ("GET", "/api/v1/streams/{*name}") => {
-                on(filter, snapshot::newest).with_state(api.clone())
+                on(filter, snapshot::newest)
             }
             ("POST", "/api/v1/streams/{*name}") => {
-                on(filter, announce::announce).with_state(api.clone())
+                on(filter, announce::announce)
             }
-            (_, "/api/v1/listeners") => on(filter, api::listeners).with_state(api.clone()),
-            (_, "/api/v1/listeners/{id}") => on(filter, api::kick).with_state(api.clone()),
+            (_, "/api/v1/listeners") => on(filter, api::listeners),
+            (_, "/api/v1/listeners/{id}") => on(filter, api::kick),
             (_, "/api/v1/events") => {
                 let streams = streams.clone();
                 on(filter, move |ask: events::Ask| streams.answer(ask))
             }
-            (_, "/api/v1/recordings") => on(filter, recordings::list).with_state(catalogue.clone()),
+            (_, "/api/v1/recordings") => on(filter, recordings::list),
             ("GET", "/api/v1/recordings/{id}") => {
-                on(filter, recordings::one).with_state(catalogue.clone())
+                on(filter, recordings::one)
             }
             (_, "/api/v1/recordings/{id}/file") => on(filter, file::file).with_state(files.clone()),
             (_, "/recordings") => on(filter, || async { response(operator::recordings()) }),
@@ -166,20 +141,20 @@ fn router(console: &Arc<Console>) -> Router {
             (_, "/_/style.css") => on_asset(filter, &assets::STYLE),
             (_, "/_/icon.svg") => on_asset(filter, &assets::ICON),
             (_, "/api/v1/recordings/{id}/link") => {
-                on(filter, recordings::link).with_state(catalogue.clone())
+                on(filter, recordings::link)
             }
             ("PATCH", "/api/v1/recordings/{id}") => {
-                on(filter, recordings::pin).with_state(console.archive.clone())
+                on(filter, recordings::pin)
             }
             ("DELETE", "/api/v1/recordings/{id}") => {
-                on(filter, recordings::remove).with_state(remover.clone())
+                on(filter, recordings::remove)
             }
-            (_, "/api/v1/push") => on(filter, api::pushes).with_state(api.clone()),
-            (_, "/api/v1/pull") => on(filter, api::pulls).with_state(api.clone()),
-            (_, "/api/v1/fallbacks") => on(filter, fallbacks::list).with_state(api.clone()),
-            (_, "/api/v1/stations") => on(filter, stations::list).with_state(api.clone()),
+            (_, "/api/v1/push") => on(filter, api::pushes),
+            (_, "/api/v1/pull") => on(filter, api::pulls),
+            (_, "/api/v1/fallbacks") => on(filter, fallbacks::list),
+            (_, "/api/v1/stations") => on(filter, stations::list),
             (_, "/api/v1/stations/{*name}") => {
-                on(filter, stations::command).with_state(api.clone())
+                on(filter, stations::command)
             }
             _ => unreachable!("{endpoint:?} has an answer"),
         };
@@ -188,36 +163,24 @@ fn router(console: &Arc<Console>) -> Router {
             _ => guarded = guarded.route(endpoint.path, route),
         }
     }
-    let operators = Operators {
-        gate: Arc::clone(&front.gate),
-        password_demanded: console.password_demanded,
-    };
-    let guard = middleware::from_fn_with_state(operators, guard);
-    open.merge(guarded.route_layer(guard))
-}
-
-/// What decides who is an operator.
-#[derive(Clone)]
-struct Operators {
-    gate: Arc<AuthorityGate>,
-    password_demanded: bool,
+    let guard = middleware::from_fn_with_state(Arc::clone(console), guard);
+    let all = open.merge(guarded.route_layer(guard));
+    all.with_state(Arc::clone(console))
 }
 
 /// Passes on the requests of operators only.
 async fn guard(
-    State(operators): State<Operators>,
+    State(console): State<Arc<Console>>,
     Extension(Peer(peer)): Extension<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let password = operators::password(request.headers());
-    let permitted = if operators.password_demanded {
-        operators
-            .gate
-            .administer(peer.ip(), password.as_deref())
-            .await
+    let gate = &console.front.gate;
+    let permitted = if console.password_demanded {
+        gate.administer(peer.ip(), password.as_deref()).await
     } else if names_this_host(request.headers()) {
-        Ok(operators.gate.administer_unasked())
+        Ok(gate.administer_unasked())
     } else {
         let text = "without a password this port answers to loopback names only\n";
         return (StatusCode::FORBIDDEN, text).into_response();
@@ -237,7 +200,7 @@ fn response(reply: Reply) -> Response {
     http::Response::from(reply).into_response()
 }
 
-fn on_asset(filter: MethodFilter, asset: &'static Asset) -> MethodRouter {
+fn on_asset(filter: MethodFilter, asset: &'static Asset) -> MethodRouter<Arc<Console>> {
     on(filter, move |headers: HeaderMap| async move {
         response(asset.answer(&headers))
     })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use archive::{Archive, Refused};
+use archive::Refused;
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, State};
@@ -13,14 +13,13 @@ use base::date;
 use media::StreamName;
 use recordings::{LIST_MAX, Recording, RecordingId, Shelf, Upload};
 use reports::stamp;
-use reports::view;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
-use uploads::{Link, Uploader};
+use uploads::Link;
 
-use super::announce::is_json;
-use super::api::{Api, not_found, refuse};
+use super::api::{not_found, refuse, require_json};
+use crate::Console;
 
 /// What follows a stream's name in the path.
 pub(super) const SUFFIX: &str = "/recording";
@@ -33,21 +32,6 @@ const PAGE: usize = 100;
 
 /// How long a link to a copy is valid: long enough to begin a download, and of little use to those it is passed on to.
 const LINK_VALID: Duration = Duration::from_secs(3_600);
-
-/// What is known of recordings.
-#[derive(Clone)]
-pub(super) struct Catalogue {
-    pub(super) shelf: Arc<Shelf>,
-    /// Where copies are.
-    pub(super) uploads: Option<Arc<Uploader>>,
-}
-
-/// What recordings are removed from.
-#[derive(Clone)]
-pub(super) struct Remover {
-    pub(super) archive: Option<Arc<Archive>>,
-    pub(super) uploads: Option<Arc<Uploader>>,
-}
 
 /// Which recordings.
 #[derive(Debug, Default, Deserialize)]
@@ -144,36 +128,34 @@ impl Filter {
 
 /// `GET /api/v1/recordings?stream=&from=&to=&state=&order=&cursor=`.
 pub(super) async fn list(
-    State(catalogue): State<Catalogue>,
+    State(console): State<Arc<Console>>,
     Query(which): Query<Which>,
 ) -> Response {
     let page = match Filter::parse(which) {
-        Ok(filter) => filter.page(&catalogue.shelf),
+        Ok(filter) => filter.page(&console.front.shelf),
         Err(wrong) => return refuse(StatusCode::BAD_REQUEST, wrong),
     };
     let next = page.last().filter(|_| page.len() == PAGE);
     let next = next.map(|last| last.id.to_string());
-    let all: Vec<_> = page.iter().map(|one| catalogue.view(one)).collect();
+    let all: Vec<_> = page.iter().map(|one| view(&console, one)).collect();
     Json(json!({ "recordings": all, "cursor": next })).into_response()
 }
 
 /// `GET /api/v1/recordings/{id}`.
-pub(super) async fn one(State(catalogue): State<Catalogue>, Path(id): Path<String>) -> Response {
-    let id = id.parse::<RecordingId>().ok();
-    match id.and_then(|id| catalogue.shelf.get(id)) {
-        Some(recording) => Json(catalogue.view(&recording)).into_response(),
+pub(super) async fn one(State(console): State<Arc<Console>>, Path(id): Path<String>) -> Response {
+    match found(&console, &id) {
+        Some(recording) => Json(view(&console, &recording)).into_response(),
         None => not_found("there is no such recording"),
     }
 }
 
 /// `GET /api/v1/recordings/{id}/link`.
-pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<String>) -> Response {
-    let id = id.parse::<RecordingId>().ok();
-    let Some(recording) = id.and_then(|id| catalogue.shelf.get(id)) else {
+pub(super) async fn link(State(console): State<Arc<Console>>, Path(id): Path<String>) -> Response {
+    let Some(recording) = found(&console, &id) else {
         return not_found("there is no such recording");
     };
-    let (Some(uploads), Upload::Stored { key, .. }) = (&catalogue.uploads, &recording.upload)
-    else {
+    let uploads = console.front.uploads.as_ref();
+    let (Some(uploads), Upload::Stored { key, .. }) = (uploads, &recording.upload) else {
         return not_found("there is no copy of the recording in object storage");
     };
     let expires = SystemTime::now() + LINK_VALID;
@@ -189,12 +171,15 @@ pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<Stri
 }
 
 /// `DELETE /api/v1/recordings/{id}`. What is answered with 204 does not come back, whatever happens to the server.
-pub(super) async fn remove(State(remover): State<Remover>, Path(id): Path<String>) -> Response {
+pub(super) async fn remove(
+    State(console): State<Arc<Console>>,
+    Path(id): Path<String>,
+) -> Response {
     let Ok(id) = id.parse::<RecordingId>() else {
         return not_found("there is no such recording");
     };
     // The disk may be slow. A thread that fails has failed for its sake.
-    let done = spawn_blocking(move || remover.remove(id)).await;
+    let done = spawn_blocking(move || removed(&console, id)).await;
     match done.unwrap_or(Err(Refused::Disk)) {
         Ok(()) => {
             tracing::info!(%id, "a recording is removed by the operator");
@@ -204,35 +189,36 @@ pub(super) async fn remove(State(remover): State<Remover>, Path(id): Path<String
     }
 }
 
-impl Remover {
-    fn remove(&self, id: RecordingId) -> Result<(), Refused> {
-        let archive = self.archive.as_deref().ok_or(Refused::Unknown)?;
-        let recording = archive.shelf().get(id).ok_or(Refused::Unknown)?;
-        if recording.state == recordings::State::Open {
-            return Err(Refused::Open);
-        }
-        if let Some(uploads) = &self.uploads
-            && let Err(failure) = uploads.remove(&recording)
-        {
-            tracing::error!(%id, %failure, "a recording is not removed");
-            return Err(Refused::Disk);
-        }
-        archive.remove(id)
+fn removed(console: &Console, id: RecordingId) -> Result<(), Refused> {
+    let archive = console.archive.as_deref().ok_or(Refused::Unknown)?;
+    let recording = archive.shelf().get(id).ok_or(Refused::Unknown)?;
+    if recording.state == recordings::State::Open {
+        return Err(Refused::Open);
     }
+    if let Some(uploads) = &console.front.uploads
+        && let Err(failure) = uploads.remove(&recording)
+    {
+        tracing::error!(%id, %failure, "a recording is not removed");
+        return Err(Refused::Disk);
+    }
+    archive.remove(id)
 }
 
-impl Catalogue {
-    fn view(&self, recording: &Recording) -> Value {
-        let key = match &recording.upload {
-            Upload::Stored { key, .. } => Some(key),
-            Upload::Never | Upload::Pending | Upload::Taken => None,
-        };
-        let uploads = self.uploads.as_deref();
-        let location = uploads.zip(key).map(|(uploads, key)| uploads.location(key));
-        let mut view = view::recording(recording);
-        view["location"] = location.into();
-        view
-    }
+/// The recording of an identifier.
+pub(super) fn found(console: &Console, id: &str) -> Option<Arc<Recording>> {
+    console.front.shelf.get(id.parse().ok()?)
+}
+
+fn view(console: &Console, recording: &Recording) -> Value {
+    let key = match &recording.upload {
+        Upload::Stored { key, .. } => Some(key),
+        Upload::Never | Upload::Pending | Upload::Taken => None,
+    };
+    let uploads = console.front.uploads.as_deref();
+    let location = uploads.zip(key).map(|(uploads, key)| uploads.location(key));
+    let mut view = reports::view::recording(recording);
+    view["location"] = location.into();
+    view
 }
 
 #[derive(Debug, Deserialize)]
@@ -243,18 +229,16 @@ struct Change {
 
 /// `PATCH /api/v1/recordings/{id}` with `{"pinned": true}` or `false`.
 pub(super) async fn pin(
-    State(archive): State<Option<Arc<Archive>>>,
+    State(console): State<Arc<Console>>,
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let (Some(archive), Ok(id)) = (archive, id.parse::<RecordingId>()) else {
+    let (Some(archive), Ok(id)) = (console.archive.clone(), id.parse::<RecordingId>()) else {
         return not_found("there is no such recording");
     };
-    if !is_json(&headers) {
-        // A page of another site can send other types without being asked.
-        let text = "the content type must be application/json";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+    if let Err(refused) = require_json(&headers) {
+        return refused;
     }
     let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();
     let Ok(Change { pinned }) = serde_json::from_slice(&body) else {
@@ -288,24 +272,27 @@ struct Command {
 }
 
 /// `POST /api/v1/streams/{name}/recording`.
-pub(super) async fn command(api: &Api, name: &str, headers: &HeaderMap, body: Body) -> Response {
+pub(super) async fn command(
+    console: &Console,
+    name: &str,
+    headers: &HeaderMap,
+    body: Body,
+) -> Response {
     let Ok(name) = StreamName::parse(name) else {
         return not_found("no stream can have this name");
     };
-    if !is_json(headers) {
-        // A page of another site can send other types without being asked.
-        let text = "the content type must be application/json";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+    if let Err(refused) = require_json(headers) {
+        return refused;
     }
     let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();
     let Ok(Command { action }) = serde_json::from_slice(&body) else {
         let text = r#"write {"action": "start"}, "stop" or "split""#;
         return refuse(StatusCode::BAD_REQUEST, text);
     };
-    let Some(archive) = &api.archive else {
+    let Some(archive) = &console.archive else {
         return answer(Refused::NoRule);
     };
-    let Some(stream) = api.registry.stream(&name) else {
+    let Some(stream) = console.front.registry.stream(&name) else {
         return not_found("there is no such stream");
     };
     let done = match action {

@@ -2,27 +2,33 @@
 //!
 //! It is made for each request, which an operator makes; what viewers are shown is the still of the pages.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use container::fmp4;
 use media::StreamName;
 
-use super::api::{Api, not_found, refuse};
+use super::api::{not_found, refuse};
+use crate::Console;
 
 /// What follows a stream's name in the path.
 const SUFFIX: &str = "/snapshot";
 
 /// See the module's description.
-pub(super) async fn newest(State(api): State<Api>, Path(path): Path<String>) -> Response {
+pub(super) async fn newest(
+    State(console): State<Arc<Console>>,
+    Path(path): Path<String>,
+) -> Response {
     let name = path.strip_suffix(SUFFIX).map(StreamName::parse);
     let Some(Ok(name)) = name else {
         return not_found("this takes /api/v1/streams/{name}/snapshot");
     };
-    let Some(stream) = api.registry.stream(&name) else {
+    let Some(stream) = console.front.registry.stream(&name) else {
         return not_found("there is no such stream");
     };
-    let permission = api.gate.play_unasked(&name);
+    let permission = console.front.gate.play_unasked(&name);
     let Some((track, picture)) = stream.keyframe(&permission) else {
         // A browser that publishes sends one only if it is asked.
         stream.request_keyframe();

@@ -3,6 +3,8 @@
 //! The request is `{"action":"skip"}`, `{"action":"reload"}`, or `{"action":"queue","file":"…"}`. The first two are answered
 //! before they are done: the present track of a station that is reloaded is played to its end.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
@@ -13,8 +15,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use station::{Command, Handle, Played, RequestRefused};
 
-use super::announce::is_json;
-use super::api::{Api, not_found, refuse};
+use super::api::{not_found, refuse, require_json};
+use crate::Console;
 
 /// The longest request: one short word in braces, and the longest path that Linux knows, with every byte escaped.
 const BODY_BYTES_MAX: usize = 32 * 1_024;
@@ -29,8 +31,8 @@ enum Action {
 }
 
 /// `GET /api/v1/stations`.
-pub(super) async fn list(State(api): State<Api>) -> Json<Value> {
-    let all: Vec<_> = api.stations.handles.iter().map(station).collect();
+pub(super) async fn list(State(console): State<Arc<Console>>) -> Json<Value> {
+    let all: Vec<_> = console.stations.handles.iter().map(station).collect();
     Json(json!({ "stations": all }))
 }
 
@@ -65,19 +67,17 @@ fn played(played: &Played) -> Value {
 
 /// `POST /api/v1/stations/{name}`.
 pub(super) async fn command(
-    State(api): State<Api>,
+    State(console): State<Arc<Console>>,
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let mut stations = api.stations.handles.iter();
+    let mut stations = console.stations.handles.iter();
     let Some(station) = stations.find(|station| station.stream().as_str() == name) else {
         return not_found("there is no station of this name");
     };
-    if !is_json(&headers) {
-        // A page of another site can send other types without being asked.
-        let text = "the content type must be application/json";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+    if let Err(refused) = require_json(&headers) {
+        return refused;
     }
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else {
         let text = format!("a request has {BODY_BYTES_MAX} bytes at most");
