@@ -11,13 +11,15 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use base::{Bounded, Lock};
-use fanout::gate::{Action, Credential, Denied, Request, Terms, Witness};
+use fanout::ListenerId;
+use fanout::gate::{Action, Credential, Denied, Ongoing, Request, Terms, Witness};
 use hmac::{Hmac, KeyInit, Mac};
 use limits::Allowances;
 use media::StreamName;
@@ -34,12 +36,11 @@ const ALLOWANCE: u32 = 20;
 /// for each kind, of 2¹⁴⁴.
 const REFILL: Duration = Duration::from_secs(2);
 
-/// Successes remembered, some 64 KiB of them. Only a right credential makes one, so an attacker cannot flush
-/// them; beyond it the one whose last repetition is oldest is forgotten.
+/// Successes remembered, some 64 KiB of them. Only a right credential makes one, so an attacker cannot flush them.
 const SUCCESSES_MAX: usize = 1_024;
 
-/// An authority's permission.
-#[derive(Clone, Debug)]
+/// An authority's permission. By default it is without a credential, an end or an identity.
+#[derive(Clone, Debug, Default)]
 pub struct Grant {
     /// The credential that was shown; `None` if none was needed. A publisher's decides on takeover: equal
     /// credentials are the same publisher come back.
@@ -62,13 +63,7 @@ impl Grant {
 
     /// Without a credential, an end or an identity.
     pub fn to_all() -> Self {
-        Self {
-            credential: None,
-            presented: None,
-            terms: Terms::default(),
-            stream: None,
-            witness: None,
-        }
+        Self::default()
     }
 }
 
@@ -144,11 +139,7 @@ fn credential(digest: [u8; 32]) -> Credential {
     Credential(id.max(Credential::YIELDS.0 + 1))
 }
 
-impl fmt::Debug for Fingerprints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fingerprints")
-    }
-}
+base::debug!(Fingerprints {});
 
 /// The name and the password that a request presents: where its protocol has them, or in the address, for players over RTMP
 /// name no user unless they are asked in a way that takes the password itself.
@@ -198,17 +189,17 @@ impl Tried<'_> {
 pub(crate) struct Guesses {
     /// Of the networks that presented a wrong credential lately.
     wrong: Allowances<(IpAddr, Scope)>,
-    right: Successes,
+    right: Remembered<Success>,
     /// Those of listeners, apart from the others, which are few: an audience would have them forgotten.
-    of_listeners: Successes,
+    of_listeners: Remembered<Success>,
 }
 
 impl Default for Guesses {
     fn default() -> Self {
         Self {
             wrong: Allowances::new(ALLOWANCE, REFILL),
-            right: Successes::default(),
-            of_listeners: Successes::default(),
+            right: Remembered::new(SUCCESSES_MAX),
+            of_listeners: Remembered::new(SUCCESSES_MAX),
         }
     }
 }
@@ -222,7 +213,8 @@ impl Guesses {
 
     /// Returns whether what an address presents is to be looked at: it has a guess left, or this was right before.
     pub(crate) fn may_try(&self, peer: IpAddr, scope: Scope, presented: Credential) -> bool {
-        !self.are_used_up(peer, scope) || self.successes(scope).has(peer, scope, presented)
+        let success = (network(peer), scope, presented.0);
+        !self.are_used_up(peer, scope) || self.successes(scope).has(&success)
     }
 
     /// Counts a guess, and refuses even a right one after too many wrong ones. The allowance is looked at when the answer is
@@ -247,15 +239,16 @@ impl Guesses {
         };
         if let Some(presented) = grant.presented.or(grant.credential) {
             let successes = self.successes(scope);
-            if is_limited && !successes.has(peer, scope, presented) {
+            let success = (network(peer), scope, presented.0);
+            if is_limited && !successes.has(&success) {
                 return Err(Denied::TooManyAttempts);
             }
-            successes.note(peer, scope, presented);
+            successes.note(success);
         }
         Ok(grant)
     }
 
-    const fn successes(&self, scope: Scope) -> &Successes {
+    const fn successes(&self, scope: Scope) -> &Remembered<Success> {
         match scope {
             Scope::Play => &self.of_listeners,
             _ => &self.right,
@@ -263,26 +256,45 @@ impl Guesses {
     }
 }
 
-/// The most recent right credentials, with their networks. They do not age: an encoder's connection may last for weeks
-/// before it has to reconnect.
-#[derive(Debug)]
-struct Successes(Lock<Bounded<(IpAddr, Scope, u64), ()>>);
+/// A right credential, with its network. It does not age: an encoder's connection may last for weeks before it has to
+/// reconnect.
+type Success = (IpAddr, Scope, u64);
 
-impl Default for Successes {
-    fn default() -> Self {
-        Self(Lock::new(Bounded::new(SUCCESSES_MAX)))
+/// The most recent of what was right. Of too many, the one whose last repetition is oldest is forgotten.
+#[derive(Debug)]
+pub(crate) struct Remembered<K>(Lock<Bounded<K, ()>>);
+
+impl<K: Clone + Eq + Hash> Remembered<K> {
+    pub(crate) fn new(max: usize) -> Self {
+        Self(Lock::new(Bounded::new(max)))
+    }
+
+    pub(crate) fn has(&self, known: &K) -> bool {
+        self.0.lock().get(known).is_some()
+    }
+
+    pub(crate) fn note(&self, known: K) {
+        self.0.lock().insert(known, ());
     }
 }
 
-impl Successes {
-    fn has(&self, peer: IpAddr, scope: Scope, credential: Credential) -> bool {
-        let success = (network(peer), scope, credential.0);
-        self.0.lock().get(&success).is_some()
+/// Ends what was permitted.
+#[derive(Clone)]
+pub(crate) struct Ender(Arc<dyn Fn(ListenerId) + Send + Sync>);
+
+base::debug!(Ender {});
+
+impl Ender {
+    /// Ends the permissions of listeners by `listener`.
+    pub(crate) fn new(listener: impl Fn(ListenerId) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
     }
 
-    fn note(&self, peer: IpAddr, scope: Scope, credential: Credential) {
-        let success = (network(peer), scope, credential.0);
-        self.0.lock().insert(success, ());
+    pub(crate) fn end(&self, ongoing: Ongoing) {
+        match ongoing {
+            Ongoing::Listener(listener) => (self.0)(listener),
+            Ongoing::Publication(revocation) | Ongoing::Beside(revocation) => revocation.revoke(),
+        }
     }
 }
 
@@ -334,20 +346,24 @@ mod tests {
 
     #[test]
     fn the_last_successes_are_remembered() {
-        let successes = Successes::default();
+        let successes = Guesses::default().right;
         let peer = |number: u32| IpAddr::from(number.to_be_bytes());
-        let key = Credential(7);
-        successes.note(peer(0), Scope::Publish, key);
-        assert!(successes.has(peer(0), Scope::Publish, key));
-        assert!(!successes.has(peer(0), Scope::Admin, key));
-        assert!(!successes.has(peer(0), Scope::Publish, Credential(8)));
-        assert!(!successes.has(peer(1), Scope::Publish, key));
-        for number in 1..SUCCESSES_MAX as u32 {
-            successes.note(peer(number), Scope::Publish, key);
+        let note = |number| successes.note((peer(number), Scope::Publish, 7));
+        note(0);
+        for (success, is_known) in [
+            ((peer(0), Scope::Publish, 7), true),
+            ((peer(0), Scope::Admin, 7), false),
+            ((peer(0), Scope::Publish, 8), false),
+            ((peer(1), Scope::Publish, 7), false),
+        ] {
+            assert_eq!(successes.has(&success), is_known, "{success:?}");
         }
-        successes.note(peer(0), Scope::Publish, key);
-        successes.note(peer(9_999), Scope::Publish, key);
-        let has = |number| successes.has(peer(number), Scope::Publish, key);
+        for number in 1..SUCCESSES_MAX as u32 {
+            note(number);
+        }
+        note(0);
+        note(9_999);
+        let has = |number| successes.has(&(peer(number), Scope::Publish, 7));
         assert!(has(0), "it was repeated");
         assert!(!has(1));
         assert_eq!(successes.0.lock().len(), SUCCESSES_MAX);

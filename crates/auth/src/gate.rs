@@ -36,7 +36,7 @@ use net::link::Connector;
 use tokio::time::timeout;
 
 use crate::access::Access;
-use crate::authority::{Authority, Fingerprints, Grant, Guesses};
+use crate::authority::{Authority, Ender, Fingerprints, Grant, Guesses};
 use crate::hook::{Asker, Hooked};
 use crate::keys::{Keys, SignatureCounts};
 use crate::proof::Scope;
@@ -85,16 +85,16 @@ impl AuthorityGate {
         let guesses = Arc::new(Guesses::default());
         // What is permitted keeps the table, and is kept by the fan-out.
         let listeners = Arc::downgrade(fanout);
-        let end = move |listener| {
+        let ender = Ender::new(move |listener| {
             if let Some(fanout) = listeners.upgrade() {
                 fanout.directory().end_permission(listener, Instant::now());
             }
-        };
+        });
         let keys = Arc::new(Keys::new(
             Arc::clone(&permissions),
             fingerprints.clone(),
             Arc::clone(&guesses),
-            end,
+            &ender,
             connector,
         ));
         let asker = Asker::new(&permissions.auth().hook, connector, holdings);
@@ -107,7 +107,7 @@ impl AuthorityGate {
                 asker: Arc::new(asker),
                 guesses: Arc::clone(&guesses),
                 fingerprints: fingerprints.clone(),
-                fanout: Arc::downgrade(fanout),
+                ender,
             }),
         };
         Ok(Self {

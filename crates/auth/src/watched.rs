@@ -4,7 +4,7 @@
 //! Decisions take what holds at the moment; they never wait for the disk.
 
 use std::fmt;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -33,15 +33,12 @@ impl Stamp {
         let metadata = fs::metadata(path).ok()?;
         let nanos =
             |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-        let read = |metadata: &Metadata| {
-            [
-                i128::from(metadata.ino()),
-                i128::from(metadata.len()),
-                nanos(metadata.mtime(), metadata.mtime_nsec()),
-                nanos(metadata.ctime(), metadata.ctime_nsec()),
-            ]
-        };
-        Some(Self(read(&metadata)))
+        Some(Self([
+            i128::from(metadata.ino()),
+            i128::from(metadata.len()),
+            nanos(metadata.mtime(), metadata.mtime_nsec()),
+            nanos(metadata.ctime(), metadata.ctime_nsec()),
+        ]))
     }
 }
 

@@ -1,6 +1,5 @@
 //! What shows the fallbacks of streams, and has listeners wait for them.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -25,11 +24,7 @@ pub struct Fallbacks {
     pub orders: Arc<Orders>,
 }
 
-impl fmt::Debug for Fallbacks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fallbacks").finish_non_exhaustive()
-    }
-}
+base::debug!(Fallbacks {});
 
 impl Fallbacks {
     /// Fallbacks of which nothing runs yet. `named` are the streams that have one by their very name; a chain has
@@ -107,11 +102,7 @@ impl FallbackOrigin {
     }
 }
 
-impl fmt::Debug for FallbackOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FallbackOrigin").finish_non_exhaustive()
-    }
-}
+base::debug!(FallbackOrigin {});
 
 impl Origin for FallbackOrigin {
     fn expects(&self, name: &StreamName) -> Expected {

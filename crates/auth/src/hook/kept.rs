@@ -1,6 +1,5 @@
 //! What is kept of a request, to tell the hook later of what it has permitted.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -106,16 +105,12 @@ fn kept_query(query: &str) -> &str {
     }
 }
 
-/// Shows no secret.
-impl fmt::Debug for KeptRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptRequest")
-            .field("action", &self.action)
-            .field("stream", &self.stream)
-            .field("peer", &self.peer)
-            .finish_non_exhaustive()
-    }
-}
+// Shows no secret.
+base::debug!(KeptRequest {
+    action,
+    stream,
+    peer
+});
 
 #[cfg(test)]
 mod tests {

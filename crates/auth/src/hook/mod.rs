@@ -30,18 +30,19 @@ mod tests;
 mod told;
 mod updates;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use fanout::Fanout;
 use fanout::gate::{Action, Denied, Request};
 use http::{StatusCode, response};
 use media::StreamName;
 
 use self::asker::Unanswered;
 pub use self::asker::{Asker, IN_FLIGHT_MAX};
-use crate::authority::{Authority, Fingerprints, Grant, Guesses, Verdict, name_and_password};
+use crate::authority::{
+    Authority, Ender, Fingerprints, Grant, Guesses, Verdict, name_and_password,
+};
 use crate::settings::{AuthHook, HookUnanswered, Permissions};
 
 /// Moment of what a client does at which a hook is told of it.
@@ -231,8 +232,8 @@ pub(crate) struct Hooked {
     pub(crate) asker: Arc<Asker>,
     pub(crate) guesses: Arc<Guesses>,
     pub(crate) fingerprints: Fingerprints,
-    /// Whose permissions may end before their time.
-    pub(crate) fanout: Weak<Fanout>,
+    /// Ends permissions before their time.
+    pub(crate) ender: Ender,
 }
 
 impl Authority for Hooked {
@@ -287,7 +288,7 @@ impl Hooked {
                 Ok(Grant {
                     credential: known_by.map(|secret| self.fingerprints.of(secret)),
                     presented,
-                    witness: self.asker.witness(&on, &self.fanout),
+                    witness: self.asker.witness(&on, &self.ender),
                     ..grant
                 })
             }

@@ -7,8 +7,8 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use fanout::Permit;
 use fanout::gate::{Action, Ongoing, Request, Witness};
-use fanout::{Fanout, Permit};
 use net::url::Url;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, Receiver, Sender};
@@ -18,6 +18,7 @@ use super::asker::{Asker, Failure};
 use super::kept::KeptRequest;
 use super::updates::Updated;
 use super::{Body, HookFeature, Moment, Mount, Occasion};
+use crate::authority::Ender;
 
 /// Ends that wait: all listeners of a large stream, at some hundred bytes each.
 const QUEUED_MAX: usize = 16 * 1024;
@@ -50,22 +51,15 @@ struct HookWitness {
     kept: Arc<KeptRequest>,
     /// `None` where ends are not told.
     ends: Option<Sender<End>>,
-    fanout: Weak<Fanout>,
+    ender: Ender,
 }
 
 impl Witness for HookWitness {
     fn begin(&self, ongoing: Ongoing) -> Permit {
         // The hook counts listeners: of what is no listener it is told while it goes on, and of no end.
         let has_end = !matches!(ongoing, Ongoing::Beside(_));
-        let fanout = Weak::clone(&self.fanout);
-        let end = move || match ongoing {
-            Ongoing::Listener(listener) => {
-                if let Some(fanout) = fanout.upgrade() {
-                    fanout.directory().end_permission(listener, Instant::now());
-                }
-            }
-            Ongoing::Publication(revocation) | Ongoing::Beside(revocation) => revocation.revoke(),
-        };
+        let ender = self.ender.clone();
+        let end = move || ender.end(ongoing);
         Permit::new(Told {
             kept: Arc::clone(&self.kept),
             ends: self.ends.clone().filter(|_| has_end),
@@ -107,7 +101,7 @@ impl Asker {
     pub(super) fn witness(
         self: &Arc<Self>,
         on: &Occasion<'_>,
-        fanout: &Weak<Fanout>,
+        ender: &Ender,
     ) -> Option<Arc<dyn Witness>> {
         let dialect = self.settings.dialect;
         // Titles have no end.
@@ -123,7 +117,7 @@ impl Asker {
             asker: Arc::clone(self),
             kept: Arc::new(KeptRequest::of(on, &self.holdings)),
             ends: tells_of_ends.then(|| self.ends().clone()),
-            fanout: Weak::clone(fanout),
+            ender: ender.clone(),
         }))
     }
 

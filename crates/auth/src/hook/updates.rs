@@ -4,7 +4,6 @@
 //! at a time; a hook that is slow is asked less often. Only an answer ends something: a hook that fails, fails for new clients.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -50,13 +49,7 @@ struct Ongoing {
     end: Option<End>,
 }
 
-impl fmt::Debug for Ongoing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ongoing")
-            .field("kept", &self.kept)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Ongoing { kept });
 
 /// Something that the hook is told of at intervals, until this is dropped.
 #[derive(Debug)]

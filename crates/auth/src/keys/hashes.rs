@@ -8,13 +8,12 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-use base::Lock;
 use fanout::gate::Denied;
 use net::shares::Bounds;
 use net::turns::Turns;
 
-use crate::authority::{Fingerprints, Tried};
-use crate::proof::{KeyHash, Verified};
+use crate::authority::{Fingerprints, Remembered, Tried};
+use crate::proof::KeyHash;
 
 /// Clients whose secrets are compared at the same time, at most: 256 MiB at the largest memory that a hash may name. On smaller
 /// machines they take half of the cores, so that they do not delay the workers of all.
@@ -28,11 +27,15 @@ const WAITING: Bounds = Bounds {
     reserve: 0,
 };
 
+/// Verified pairs that are remembered: one for each key in use, with room for keys that were changed. Each takes some hundred bytes.
+const VERIFIED_MAX: usize = 1_024;
+
 /// Compares secrets with hashes, and remembers which fit.
 #[derive(Debug)]
 pub(super) struct Hashes {
     fingerprints: Fingerprints,
-    verified: Lock<Verified>,
+    /// Digests of pairs of a hash and the secret that fits it. One that is forgotten costs one verification.
+    verified: Remembered<[u8; 32]>,
     turns: Turns,
 }
 
@@ -42,7 +45,7 @@ impl Hashes {
         let at_once = (cores / 2).clamp(1, AT_ONCE_MAX);
         Self {
             fingerprints,
-            verified: Lock::default(),
+            verified: Remembered::new(VERIFIED_MAX),
             turns: Turns::new(at_once, WAITING),
         }
     }
@@ -79,15 +82,14 @@ impl Hashes {
         });
         let found = comparing.await.map_err(|_| Denied::Unavailable)?;
         if let Some(at) = found {
-            self.verified.lock().note(pairs[at]);
+            self.verified.note(pairs[at]);
         }
         Ok(found)
     }
 
     /// The number of the pair that is known to fit.
     fn known(&self, pairs: &[[u8; 32]]) -> Option<usize> {
-        let verified = self.verified.lock();
-        pairs.iter().position(|pair| verified.has(pair))
+        pairs.iter().position(|pair| self.verified.has(pair))
     }
 }
 
@@ -126,6 +128,24 @@ mod tests {
                 .expect_err("wrong");
         }
         guesses
+    }
+
+    #[test]
+    fn the_last_verified_pairs_are_remembered() {
+        let pair = |number: usize| {
+            let mut pair = [0; 32];
+            pair[..8].copy_from_slice(&number.to_le_bytes());
+            pair
+        };
+        let hashes = Hashes::new(Fingerprints::new().expect("randomness"));
+        for number in 0..=VERIFIED_MAX {
+            hashes.verified.note(pair(number));
+            hashes.verified.note(pair(number));
+        }
+        let known = |number| hashes.known(&[pair(number)]);
+        let all: Vec<_> = (0..=VERIFIED_MAX).map(known).collect();
+        assert_eq!(all[0], None);
+        assert!(all[1..].iter().all(|known| *known == Some(0)));
     }
 
     #[tokio::test]

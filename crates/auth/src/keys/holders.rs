@@ -5,32 +5,29 @@
 //! listeners of other credentials have no entries.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use base::Lock;
+use fanout::Permit;
 use fanout::gate::{Action, Ongoing, Request, Witness};
-use fanout::{ListenerId, Permit};
 use media::StreamName;
 
 use super::keys_file;
-use crate::authority::Fingerprints;
+use crate::authority::{Ender, Fingerprints};
 use crate::proof::Scope;
 use crate::settings::{KeyRule, KeySecretRef, Permissions};
 use crate::watched::Watched;
-
-/// Ends the permission of a listener.
-type End = Box<dyn Fn(ListenerId) + Send + Sync>;
 
 /// Stands for the secret of a key.
 pub(super) type KeyId = [u8; 32];
 
 /// File of further keys, with what goes on by each of them.
+#[derive(Debug)]
 pub(super) struct Holders {
     file: Watched<Vec<KeyRule>>,
     fingerprints: Fingerprints,
-    end: End,
+    ender: Ender,
     table: Lock<Table>,
 }
 
@@ -88,11 +85,11 @@ impl Listed {
 }
 
 impl Holders {
-    /// Reads the file for the first time. Permissions of listeners are ended by `end`.
+    /// Reads the file for the first time. Permissions of listeners are ended by `ender`.
     pub(super) fn new(
         permissions: &Arc<dyn Permissions>,
         fingerprints: Fingerprints,
-        end: End,
+        ender: Ender,
     ) -> Self {
         let file = keys_file::watch(permissions);
         let table = Table {
@@ -103,7 +100,7 @@ impl Holders {
         Self {
             file,
             fingerprints,
-            end,
+            ender,
             table: Lock::new(table),
         }
     }
@@ -186,21 +183,8 @@ impl Holders {
         }
         // Without the lock: what ends takes it.
         for ongoing in revoked {
-            self.end(ongoing);
+            self.ender.end(ongoing);
         }
-    }
-
-    fn end(&self, ongoing: Ongoing) {
-        match ongoing {
-            Ongoing::Listener(listener) => (self.end)(listener),
-            Ongoing::Publication(revocation) | Ongoing::Beside(revocation) => revocation.revoke(),
-        }
-    }
-}
-
-impl fmt::Debug for Holders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Holders").field(&self.file).finish()
     }
 }
 
@@ -237,7 +221,7 @@ impl Witness for Holder {
         // The file may have been read since the key was looked at, when there was no entry yet.
         let is_same = Arc::ptr_eq(&listed.keys, &self.granted_by.keys);
         if !is_same && !listed.permit(&self.held, SystemTime::now()) {
-            holders.end(ongoing);
+            holders.ender.end(ongoing);
         }
         Permit::new(GoingOn {
             holders: Arc::clone(holders),
@@ -275,6 +259,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::mpsc::{Receiver, sync_channel};
 
+    use fanout::ListenerId;
     use fanout::gate::Revocation;
 
     use super::*;
@@ -293,10 +278,10 @@ mod tests {
             write(&Self::path(&folder), keys);
             let decided = Decided::with_keys(&Self::path(&folder));
             let (end, ended) = sync_channel(64);
-            let end = Box::new(move |listener| end.send(listener).expect("the test listens"));
+            let ender = Ender::new(move |listener| end.send(listener).expect("the test listens"));
             let fingerprints = Fingerprints::new().expect("randomness");
             Self {
-                holders: Arc::new(Holders::new(&decided, fingerprints, end)),
+                holders: Arc::new(Holders::new(&decided, fingerprints, ender)),
                 folder,
                 ended,
             }

@@ -61,10 +61,7 @@ impl Links {
     ) -> Result<Grant, Denied> {
         let (stream, peer) = (request.stream, request.peer);
         let wanted = Wanted {
-            action: match action {
-                Action::Publish | Action::UpdateMetadata => link::Action::Publish,
-                Action::Play => link::Action::Play,
-            },
+            action: action.into(),
             stream,
             address: peer.ip(),
         };

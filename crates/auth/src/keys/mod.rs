@@ -15,7 +15,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use fanout::ListenerId;
 use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
 use media::StreamName;
 use net::link::Connector;
@@ -28,7 +27,7 @@ pub use self::signatures::SignatureCounts;
 use self::tokens::Tokens;
 use self::users::UserFiles;
 use crate::authority::{
-    Authority, Fingerprints, Grant, Guesses, Tried, Verdict, moment, name_and_password,
+    Authority, Ender, Fingerprints, Grant, Guesses, Tried, Verdict, moment, name_and_password,
 };
 use crate::proof::{KeyHash, Scope};
 use crate::secret::Secret;
@@ -52,17 +51,17 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// With the secrets of a configuration. Permissions of listeners are ended by `end`.
+    /// With the secrets of a configuration. Permissions of listeners are ended by `ender`.
     pub(crate) fn new(
         permissions: Arc<dyn Permissions>,
         fingerprints: Fingerprints,
         guesses: Arc<Guesses>,
-        end: impl Fn(ListenerId) + Clone + Send + Sync + 'static,
+        ender: &Ender,
         connector: &Connector,
     ) -> Self {
         let auth = permissions.auth();
-        let players = Arc::new(Players::new(Box::new(end.clone())));
-        let holders = Holders::new(&permissions, fingerprints.clone(), Box::new(end));
+        let players = Arc::new(Players::new(ender.clone()));
+        let holders = Holders::new(&permissions, fingerprints.clone(), ender.clone());
         let links = Links::new(
             &auth.link_secrets,
             fingerprints.clone(),
@@ -84,19 +83,19 @@ impl Keys {
     /// Reads its files again that have changed. It may wait for a disk.
     pub(crate) fn look(&self) {
         self.holders.look();
-        self.tokens.file().look();
+        self.tokens.file.look();
         self.users.files().for_each(Watched::look);
     }
 
     /// Reads its files again, and says what has become of each. It may wait for a disk.
     pub(crate) fn read_again(&self) -> impl Iterator<Item = String> {
-        let keys = [self.holders.read_again(), self.tokens.file().read_again()];
+        let keys = [self.holders.read_again(), self.tokens.file.read_again()];
         let users = self.users.files().map(Watched::read_again);
         keys.into_iter().chain(users).flatten()
     }
 
     pub(crate) const fn signature_counts(&self) -> &SignatureCounts {
-        self.tokens.counts()
+        &self.tokens.signatures.counts
     }
 
     /// Whether a secret is that of a key for administrators.
@@ -146,16 +145,8 @@ impl Keys {
             return Err(Denied::Missing);
         }
         let of_users = user.map_or_else(Vec::new, |(user, password)| {
-            let candidates = self.users.candidates(&user, action.into(), request.stream);
-            let compared = candidates.into_iter().map(|one| Hashed {
-                hash: one.hash,
-                secret: (*password).to_owned(),
-                owner: match one.is_decoy {
-                    true => Owner::Nobody,
-                    false => Owner::User((*user).to_owned()),
-                },
-            });
-            compared.collect()
+            let users = &self.users;
+            users.candidates(&user, &password, action.into(), request.stream)
         });
         let (grant, key) = self.choose(evidence, keys, of_users, by).await?;
         let witness = key.and_then(|key| self.holders.witness(key, action, request));

@@ -9,7 +9,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
-use std::fmt;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -19,6 +18,8 @@ use std::time::{Duration, Instant};
 use base::Lock;
 use fanout::gate::{Credential, Denied, Ongoing, Request, Witness};
 use fanout::{ListenerId, Permit};
+
+use crate::authority::Ender;
 
 /// How long a player that had to go is refused: longer than players try again by themselves.
 const REFUSED_FOR: Duration = Duration::from_secs(60);
@@ -37,12 +38,10 @@ pub(super) struct Shared {
     pub(super) players_max: NonZeroU32,
 }
 
-/// Ends the permission of a listener.
-type End = Box<dyn Fn(ListenerId) + Send + Sync>;
-
 /// Players that use links and tokens now, by credential.
+#[derive(Debug)]
 pub(super) struct Players {
-    end: End,
+    ender: Ender,
     /// Random, so that no client can choose names of programs that collide.
     hashes: RandomState,
     table: Lock<HashMap<u64, Uses>>,
@@ -72,10 +71,10 @@ impl Uses {
 }
 
 impl Players {
-    /// Ends permissions by `end`.
-    pub(super) fn new(end: End) -> Self {
+    /// Ends permissions by `ender`.
+    pub(super) fn new(ender: Ender) -> Self {
         Self {
-            end,
+            ender,
             hashes: RandomState::new(),
             table: Lock::default(),
         }
@@ -132,7 +131,7 @@ impl Players {
         }
         // Without the lock: a listener that ends takes it.
         for listener in over {
-            (self.end)(listener);
+            self.ender.end(Ongoing::Listener(listener));
         }
     }
 
@@ -154,18 +153,12 @@ impl Players {
     }
 }
 
-impl fmt::Debug for Players {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Players")
-    }
-}
-
 fn max(shared: Shared) -> usize {
     usize::try_from(shared.players_max.get()).unwrap_or(usize::MAX)
 }
 
 /// A player that may listen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Admitted {
     players: Arc<Players>,
     shared: Shared,
@@ -180,26 +173,22 @@ impl Witness for Admitted {
         };
         let now = Instant::now();
         self.players.enter(self.shared, self.player, listener, now);
-        Permit::new(Listening {
-            players: Arc::clone(&self.players),
-            shared: self.shared,
-            player: self.player,
-            listener,
-        })
+        Permit::new(Listening(self.clone(), listener))
     }
 }
 
 /// A listener of a player.
-struct Listening {
-    players: Arc<Players>,
-    shared: Shared,
-    player: Player,
-    listener: ListenerId,
-}
+struct Listening(Admitted, ListenerId);
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.players.leave(self.shared, self.player, self.listener);
+        let Self(admitted, listener) = self;
+        let Admitted {
+            players,
+            shared,
+            player,
+        } = admitted;
+        players.leave(*shared, *player, *listener);
     }
 }
 
@@ -224,7 +213,7 @@ mod tests {
             let (end, ended) = sync_channel(1_024);
             let end = move |listener| end.send(listener).expect("the test listens");
             Self {
-                players: Arc::new(Players::new(Box::new(end))),
+                players: Arc::new(Players::new(Ender::new(end))),
                 ended,
                 begun: Instant::now(),
             }

@@ -72,7 +72,7 @@ pub(super) struct Signatures {
     fingerprints: Fingerprints,
     known: Lock<Known>,
     turns: Turns,
-    counts: SignatureCounts,
+    pub(super) counts: SignatureCounts,
 }
 
 impl Signatures {
@@ -87,10 +87,6 @@ impl Signatures {
             turns: Turns::new(at_once, WAITING),
             counts: SignatureCounts::default(),
         }
-    }
-
-    pub(super) const fn counts(&self) -> &SignatureCounts {
-        &self.counts
     }
 
     /// What a token claims that one of the sets has signed and that is in force.

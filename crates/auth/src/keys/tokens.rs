@@ -9,7 +9,7 @@ use net::link::Connector;
 
 use super::jwks::{Current, Jwks};
 use super::players::{Players, Shared};
-use super::signatures::{SignatureCounts, Signatures, Unverified};
+use super::signatures::{Signatures, Unverified};
 use crate::authority::{Fingerprints, Grant, Tried, moment};
 use crate::files::read_token_keys;
 use crate::jwt::{self, Claims, KeySet, Refused, Streams};
@@ -24,9 +24,9 @@ const PARAMETER: &str = "jwt";
 #[derive(Debug)]
 pub(super) struct Tokens {
     secret: Option<Arc<KeySet>>,
-    file: Watched<KeySet>,
+    pub(super) file: Watched<KeySet>,
     published: Option<Jwks>,
-    signatures: Signatures,
+    pub(super) signatures: Signatures,
     fingerprints: Fingerprints,
     players: Arc<Players>,
     is_used: bool,
@@ -52,15 +52,6 @@ impl Tokens {
             players,
             is_used: jwt.is_used(),
         }
-    }
-
-    pub(super) const fn counts(&self) -> &SignatureCounts {
-        self.signatures.counts()
-    }
-
-    /// The file of keys.
-    pub(super) const fn file(&self) -> &Watched<KeySet> {
-        &self.file
     }
 
     /// The verdict on the token that a request presents; `None` if it presents none, or if none are taken here.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use media::StreamName;
 
+use super::{Hashed, Owner};
 use crate::files::read_users;
-use crate::proof::{KeyHash, Scope, Users};
+use crate::proof::{Scope, Users};
 use crate::settings::{Auth, UsersRule};
 use crate::watched::Watched;
 
@@ -30,31 +31,25 @@ impl UserFiles {
 
     /// What a user's password is compared with: one hash for each file that is for the stream. Where a file does not have the
     /// user, it is the dearest of the file's, so that the time does not tell which names there are.
-    pub(super) fn candidates(
+    pub(super) fn candidates<'a>(
         &self,
         user: &str,
+        password: &str,
         scope: Scope,
         stream: &StreamName,
-    ) -> Vec<Candidate> {
+    ) -> Vec<Hashed<'a>> {
         let files = self.0.iter().filter(|(rule, _)| rule.is_for(scope, stream));
         let contents = files.map(|(_, file)| file.content());
         let of = |users: Arc<Users>| {
             let own = users.find(user);
-            Some(Candidate {
+            Some(Hashed {
                 hash: own.or_else(|| users.dearest())?.clone(),
-                is_decoy: own.is_none(),
+                secret: password.to_owned(),
+                owner: own.map_or(Owner::Nobody, |_| Owner::User(user.to_owned())),
             })
         };
         contents.filter_map(of).collect()
     }
-}
-
-/// A hash that a password is compared with.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) hash: KeyHash,
-    /// It is another user's, and permits nothing.
-    pub(super) is_decoy: bool,
 }
 
 #[cfg(test)]
@@ -87,14 +82,15 @@ mod tests {
             ..Auth::default()
         });
         let stream = StreamName::parse("live/a").expect("a name");
-        let of = |user| files.candidates(user, Scope::Play, &stream);
+        let of = |user| files.candidates(user, "guess", Scope::Play, &stream);
         for (user, is_decoy) in [("ann", false), ("bob", true)] {
             let candidates = of(user);
             assert_eq!(candidates.len(), 1, "{user}");
-            assert_eq!(candidates[0].is_decoy, is_decoy, "{user}");
+            let is_other = matches!(candidates[0].owner, Owner::Nobody);
+            assert_eq!(is_other, is_decoy, "{user}");
             assert_eq!(candidates[0].hash.reveal(), HASH);
         }
-        let none = files.candidates("ann", Scope::Publish, &stream);
+        let none = files.candidates("ann", "guess", Scope::Publish, &stream);
         assert!(none.is_empty(), "it is for listeners");
     }
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params};
-use base::Bounded;
 
 use crate::proof::legacy;
 
@@ -190,34 +189,6 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-/// Verified pairs that are remembered: one for each key in use, with room for keys that were changed. Each takes some hundred bytes.
-const VERIFIED_MAX: usize = 1_024;
-
-/// Digests of pairs of a hash and the secret that fits it. Beyond [`VERIFIED_MAX`] the oldest is forgotten, which costs one
-/// verification.
-#[derive(Debug)]
-pub(crate) struct Verified(Bounded<[u8; 32], ()>);
-
-impl Default for Verified {
-    fn default() -> Self {
-        Self(Bounded::new(VERIFIED_MAX))
-    }
-}
-
-impl Verified {
-    /// Whether a pair is known to fit.
-    pub(crate) fn has(&self, pair: &[u8; 32]) -> bool {
-        self.0.get(pair).is_some()
-    }
-
-    /// Remembers a pair that fits.
-    pub(crate) fn note(&mut self, pair: [u8; 32]) {
-        if !self.has(&pair) {
-            self.0.insert(pair, ());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,22 +230,5 @@ mod tests {
         let (no_output, _) = HASH.trim().rsplit_once('$').expect("fields");
         assert_eq!(KeyHash::parse(no_output).err(), Some(HashRejected::Syntax));
         assert_eq!(KeyHash::parse("").err(), Some(HashRejected::Syntax));
-    }
-
-    #[test]
-    fn the_last_verified_pairs_are_remembered() {
-        let pair = |number: usize| {
-            let mut pair = [0; 32];
-            pair[..8].copy_from_slice(&number.to_le_bytes());
-            pair
-        };
-        let mut verified = Verified::default();
-        for number in 0..=VERIFIED_MAX {
-            verified.note(pair(number));
-            verified.note(pair(number));
-        }
-        assert!(!verified.has(&pair(0)));
-        assert!(verified.has(&pair(1)) && verified.has(&pair(VERIFIED_MAX)));
-        assert_eq!(verified.0.len(), VERIFIED_MAX);
     }
 }

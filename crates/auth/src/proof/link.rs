@@ -16,10 +16,12 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use fanout::gate;
 use hmac::{Hmac, KeyInit, Mac};
 use media::StreamName;
 use sha2::Sha256;
@@ -43,13 +45,22 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Latest expiry, seconds since 1970: the year 9999.
 const EXPIRY_MAX: u64 = 253_402_300_799;
 
-/// What a link is for.
+/// What a client does with a stream, such as by a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Action {
-    /// To publish, and to set the titles of what is published.
+    /// It publishes it, or sets its titles.
     Publish,
-    /// To listen.
+    /// It listens to it, or to what was recorded of it.
     Play,
+}
+
+impl From<gate::Action> for Action {
+    fn from(action: gate::Action) -> Self {
+        match action {
+            gate::Action::Publish | gate::Action::UpdateMetadata => Self::Publish,
+            gate::Action::Play => Self::Play,
+        }
+    }
 }
 
 impl Action {
@@ -237,40 +248,23 @@ impl<'t> Parsed<'t> {
         let mut fields = signed.split('.').peekable();
         let action = Action::of(fields.next()?)?;
         let expires = seconds(fields.next()?)?;
-        let pattern = fields.next_if(|field| field.starts_with('o'));
-        let address = fields.next_if(|field| field.starts_with('a'));
-        let players = fields.next_if(|field| field.starts_with('n'));
-        let name = fields.next_if(|field| field.starts_with('i'));
-        if fields.next().is_some() {
-            return None;
-        }
-        let text = |field: &str| String::from_utf8(BASE64.decode(&field[1..]).ok()?).ok();
-        let pattern = match pattern {
-            Some(field) => Some(text(field)?),
-            None => None,
+        let mut marked = |mark| {
+            let field = fields.next_if(|field| field.starts_with(mark));
+            field.map(|field| &field[1..])
         };
-        let players_max = match players {
-            Some(field) => Some(number(&field[1..])?),
-            None => None,
-        };
-        let name = match name {
-            Some(field) => Some(text(field).filter(|name| name.len() <= NAME_BYTES_MAX)?),
-            None => None,
-        };
-        let address = match address {
-            Some(field) => Some(ip(&BASE64.decode(&field[1..]).ok()?)?),
-            None => None,
-        };
-        Some(Self {
+        let text = |field: &str| String::from_utf8(BASE64.decode(field).ok()?).ok();
+        let fits = |name: &String| name.len() <= NAME_BYTES_MAX;
+        let parsed = Self {
             signed,
             action,
             expires,
-            pattern,
-            address,
-            players_max,
-            name,
+            pattern: read(marked('o'), text)?,
+            address: read(marked('a'), |field| ip(&BASE64.decode(field).ok()?))?,
+            players_max: read(marked('n'), plain)?,
+            name: read(marked('i'), |field| text(field).filter(fits))?,
             mac: BASE64.decode(mac).ok()?.try_into().ok()?,
-        })
+        };
+        fields.next().is_none().then_some(parsed)
     }
 
     /// Which streams it was made for, if it was made with one of the secrets.
@@ -309,14 +303,19 @@ fn mac(secret: &str, signed: &str, stream: Option<&StreamName>) -> [u8; MAC_BYTE
     std::array::from_fn(|at| whole[at])
 }
 
-fn number(text: &str) -> Option<NonZeroU32> {
+/// What a field says that need not be there; `None` if it cannot be read.
+fn read<T>(field: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
+    field.map_or(Some(None), |field| read(field).map(Some))
+}
+
+/// A number in digits alone.
+fn plain<T: FromStr>(text: &str) -> Option<T> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?
 }
 
 fn seconds(text: &str) -> Option<SystemTime> {
-    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let seconds = is_plain.then(|| text.parse::<u64>().ok())??;
+    let seconds = plain::<u64>(text)?;
     let since = Duration::from_secs(seconds);
     (seconds <= EXPIRY_MAX).then(|| SystemTime::UNIX_EPOCH.checked_add(since))?
 }

@@ -20,7 +20,6 @@ pub mod link;
 mod scope;
 mod users;
 
-pub(crate) use hash::Verified;
 pub use hash::{HashRejected, KeyHash};
 pub use scope::{Scope, Scopes};
 pub use users::{Users, UsersRejected};

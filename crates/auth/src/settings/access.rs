@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use fanout::gate::{Action, Country};
+use fanout::gate::Country;
 use media::{Glob, StreamName};
 use net::Network;
 
+pub use crate::link::Action as AccessAction;
 use crate::wildcard::Wildcard;
 
 /// One `[[access]]`: which clients the streams that fit let in. Every condition has to hold.
@@ -37,24 +38,6 @@ pub struct AccessRule {
     pub deny_countries: Vec<Country>,
     /// `access.0`, `access.1`, …, for problems with it.
     pub key: String,
-}
-
-/// What a client does with a stream.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum AccessAction {
-    /// It sends it, or its titles.
-    Publish,
-    /// It receives it, or what was recorded of it.
-    Play,
-}
-
-impl From<Action> for AccessAction {
-    fn from(action: Action) -> Self {
-        match action {
-            Action::Publish | Action::UpdateMetadata => Self::Publish,
-            Action::Play => Self::Play,
-        }
-    }
 }
 
 impl AccessRule {

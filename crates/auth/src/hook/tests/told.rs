@@ -1,6 +1,6 @@
 //! What a hook is told of what it has permitted, and of publishers.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fanout::gate::{Action, Ongoing, Revocation};
@@ -10,7 +10,13 @@ use super::{
     LONG, SHORT, STREAM, YES, answered, asked, asker_of, dialect, hook, is_permitted, request,
     settings,
 };
+use crate::authority::Ender;
 use crate::hook::{AuthHook, Mount};
+
+/// Of listeners, of which there are none.
+fn ender() -> Ender {
+    Ender::new(|_| {})
+}
 
 #[tokio::test]
 async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
@@ -25,7 +31,7 @@ async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
     let told = answered(&asker, &listener, YES).await;
     assert!(is_permitted(told));
     let request = request(&STREAM);
-    let witness = asker.witness(&asker.begin(Action::Play, &request), &Weak::new());
+    let witness = asker.witness(&asker.begin(Action::Play, &request), &ender());
     let witness = witness.expect("ends are told");
     drop(witness.begin(Ongoing::Publication(Revocation::default())));
     for answer in ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", YES] {
@@ -60,7 +66,7 @@ async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
     let is_told = |action| {
         let request = request(&STREAM);
         let on = asker.begin(action, &request);
-        asker.witness(&on, &Weak::new()).is_some()
+        asker.witness(&on, &ender()).is_some()
     };
     assert!(!is_told(Action::Publish) && is_told(Action::Play));
     assert!(!is_told(Action::UpdateMetadata), "it has no end");
@@ -94,7 +100,7 @@ async fn what_goes_on_is_told_until_it_is_not_permitted_any_more() {
     };
     let asker = Arc::new(asker_of(&settings));
     let request = request(&STREAM);
-    let witness = asker.witness(&asker.begin(Action::Play, &request), &Weak::new());
+    let witness = asker.witness(&asker.begin(Action::Play, &request), &ender());
     let ended = Revocation::default();
     let _permit = witness
         .expect("updates are told")

@@ -39,15 +39,8 @@ pub(super) struct Key {
     decoding: DecodingKey,
 }
 
-/// Shows no secret.
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Key")
-            .field("id", &self.id)
-            .field("algorithms", &self.algorithms)
-            .finish_non_exhaustive()
-    }
-}
+// Shows no secret.
+base::debug!(Key { id, algorithms });
 
 #[derive(serde::Deserialize)]
 struct Document {
