@@ -132,8 +132,7 @@ fn unknown_in(name: &str, kind: Kind, source: &str) -> Vec<String> {
         let directive = directive.to_lowercase();
         let is_it = |account: &&carillon_import::Account| {
             let path = account.directive.to_lowercase();
-            account.line == line
-                && (path == directive || path.ends_with(&format!(".{directive}")))
+            account.line == line && (path == directive || path.ends_with(&format!(".{directive}")))
         };
         let account = accounts.iter().find(is_it);
         let account = account.unwrap_or_else(|| panic!("{name}: {line}: {directive} is lost"));

@@ -152,16 +152,16 @@ fn link(row: &Row, report: &LinkReport) -> Value {
     })
 }
 
-/// Requires a request to say that it is JSON: a page of another site can send other types without being asked.
-pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Response> {
+/// Why a request is refused that does not say that it is JSON: a page of another site can send other types without being asked.
+pub(super) fn is_not_json(headers: &HeaderMap) -> Option<Response> {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = value.split(';').next().unwrap_or("").trim();
     if essence.eq_ignore_ascii_case("application/json") {
-        return Ok(());
+        return None;
     }
     let text = "the content type must be application/json";
-    Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
+    Some(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
 }
 
 pub(super) fn not_found(text: &str) -> Response {

@@ -116,15 +116,9 @@ fn router(console: &Arc<Console>) -> Router {
                 on(filter, move || metrics::scrape(metrics))
             }
             (_, "/api/v1/streams") => on(filter, api::streams),
-            ("DELETE", "/api/v1/streams/{*name}") => {
-                on(filter, api::end_stream)
-            }
-            ("GET", "/api/v1/streams/{*name}") => {
-                on(filter, snapshot::newest)
-            }
-            ("POST", "/api/v1/streams/{*name}") => {
-                on(filter, announce::announce)
-            }
+            ("DELETE", "/api/v1/streams/{*name}") => on(filter, api::end_stream),
+            ("GET", "/api/v1/streams/{*name}") => on(filter, snapshot::newest),
+            ("POST", "/api/v1/streams/{*name}") => on(filter, announce::announce),
             (_, "/api/v1/listeners") => on(filter, api::listeners),
             (_, "/api/v1/listeners/{id}") => on(filter, api::kick),
             (_, "/api/v1/events") => {
@@ -132,30 +126,20 @@ fn router(console: &Arc<Console>) -> Router {
                 on(filter, move |ask: events::Ask| streams.answer(ask))
             }
             (_, "/api/v1/recordings") => on(filter, recordings::list),
-            ("GET", "/api/v1/recordings/{id}") => {
-                on(filter, recordings::one)
-            }
+            ("GET", "/api/v1/recordings/{id}") => on(filter, recordings::one),
             (_, "/api/v1/recordings/{id}/file") => on(filter, file::file).with_state(files.clone()),
             (_, "/recordings") => on(filter, || async { response(operator::recordings()) }),
             (_, "/_/operator.js") => on_asset(filter, &assets::OPERATOR),
             (_, "/_/style.css") => on_asset(filter, &assets::STYLE),
             (_, "/_/icon.svg") => on_asset(filter, &assets::ICON),
-            (_, "/api/v1/recordings/{id}/link") => {
-                on(filter, recordings::link)
-            }
-            ("PATCH", "/api/v1/recordings/{id}") => {
-                on(filter, recordings::pin)
-            }
-            ("DELETE", "/api/v1/recordings/{id}") => {
-                on(filter, recordings::remove)
-            }
+            (_, "/api/v1/recordings/{id}/link") => on(filter, recordings::link),
+            ("PATCH", "/api/v1/recordings/{id}") => on(filter, recordings::pin),
+            ("DELETE", "/api/v1/recordings/{id}") => on(filter, recordings::remove),
             (_, "/api/v1/push") => on(filter, api::pushes),
             (_, "/api/v1/pull") => on(filter, api::pulls),
             (_, "/api/v1/fallbacks") => on(filter, fallbacks::list),
             (_, "/api/v1/stations") => on(filter, stations::list),
-            (_, "/api/v1/stations/{*name}") => {
-                on(filter, stations::command)
-            }
+            (_, "/api/v1/stations/{*name}") => on(filter, stations::command),
             _ => unreachable!("{endpoint:?} has an answer"),
         };
         match endpoint.demand {

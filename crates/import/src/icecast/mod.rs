@@ -384,13 +384,13 @@ fn alias(element: &Directive, import: &mut Import) {
         "alias",
         element,
         &[("path", &source), ("stream", &stream(destination))],
-    ) {
-        if element.attribute("port").is_some() || element.attribute("bind-address").is_some() {
-            import.remark(
-                id,
-                "Icecast had this at one address of its own only; here it is at all.",
-            );
-        }
+    ) && (element.attribute("port").is_some()
+        || element.attribute("bind-address").is_some())
+    {
+        import.remark(
+            id,
+            "Icecast had this at one address of its own only; here it is at all.",
+        );
     }
 }
 

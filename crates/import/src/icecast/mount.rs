@@ -21,7 +21,7 @@ pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Impor
         return;
     };
     let named = mount.child("mount-name");
-    let pattern = named.map_or("**".to_owned(), |name| stream(name.value()));
+    let pattern = named.map_or_else(|| "**".to_owned(), |name| stream(name.value()));
     import.set(id, "match", &pattern, named.unwrap_or(mount));
     let has_fallback = mount.child("fallback-mount").is_some();
     for element in &mount.children {
