@@ -23,7 +23,7 @@ use crate::counts::Counts;
 use crate::drain::Drain;
 use crate::listen;
 use crate::pages::kept::Kept;
-use crate::signalling::Rtc;
+use crate::signalling::rtc::Rtc;
 
 /// Everything that requests are answered from. See the module's description.
 pub struct FrontDoor {

@@ -10,10 +10,12 @@
 
 pub mod address;
 pub mod admission;
+mod base_url;
 pub mod connection;
 pub mod copies;
 pub mod counts;
 pub mod drain;
+mod endpoint;
 mod front_door;
 pub mod head;
 pub mod listen;
@@ -27,6 +29,7 @@ mod request;
 pub mod route;
 pub mod routes;
 pub mod secure;
+mod sendable;
 pub mod signalling;
 pub mod sse;
 pub mod status;

@@ -109,6 +109,13 @@ impl Page {
         }
     }
 
+    /// Whether the answer is text in memory that is made for its client alone. What lasts is read as it is sent, an embedded
+    /// file is there for all, and HLS charges its own.
+    pub(super) fn is_made_for_one(&self) -> bool {
+        let is_asset = matches!(self, Self::Row(row, _) if row.is_asset());
+        !(self.lasts() || is_asset || matches!(self, Self::Hls(..)))
+    }
+
     /// Whether the answer may be a playlist with the request's query behind each address. HLS of live streams judges it
     /// without its directives.
     pub(super) fn repeats_query(&self) -> bool {

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Body as HttpBody;
 use serde_json::Value;
 
-use crate::pages::Sendable;
+use crate::sendable::Sendable;
 
 /// The bytes of an answer.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;

@@ -14,9 +14,9 @@ use http1::{Head, Query};
 use limits::Handover;
 use media::StreamName;
 
+use crate::base_url::base;
 use crate::front_door::FrontDoor;
 use crate::operators;
-use crate::pages;
 use crate::visitor::Visitor;
 
 /// See the module's description.
@@ -73,7 +73,7 @@ impl<'a> Request<'a> {
     /// The address under which its client reaches this server.
     pub(crate) fn base(&self) -> BaseUrl {
         let configured = self.front.config.http.base_url.as_ref();
-        pages::base(configured, self.visitor, &self.headers)
+        base(configured, self.visitor, &self.headers)
     }
 
     /// What it shows of its client.

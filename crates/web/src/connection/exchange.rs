@@ -12,8 +12,8 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::pages::Sendable;
 use crate::reply::Reply;
+use crate::sendable::Sendable;
 
 /// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
 /// goes on.

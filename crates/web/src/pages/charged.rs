@@ -10,17 +10,14 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use limits::Rejected;
 use net::holdings::{Held, Kind};
 
-use crate::page::Page;
 use crate::refusal;
 use crate::reply::{Body, Reply};
 use crate::request::Request;
 
 /// Charges an answer whose text is in memory for its client alone, or refuses it if its address has its share.
-pub(super) fn charge(request: &Request<'_>, page: &Page, reply: Reply) -> Reply {
-    // What lasts is read as it is sent, a script is there for all, and HLS charges its own.
-    let is_asset = matches!(page, Page::Row(row, _) if row.is_asset());
+pub(super) fn charge(request: &Request<'_>, reply: Reply) -> Reply {
     let bytes = reply.length().unwrap_or_default();
-    if page.lasts() || is_asset || matches!(page, Page::Hls(..)) || bytes == 0 {
+    if bytes == 0 {
         return reply;
     }
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -15,12 +15,13 @@ use hyper::body::{Frame, SizeHint};
 use limits::Handover;
 use limits::Rejected;
 use net::holdings::{Held, Kind};
-use vod::{Address, Answer, Count, Transfer};
+use vod::{Address, Answer};
 
 use super::lasting::Lasting;
 use super::playbacks::{Pass, Refused, Subject, Wanted};
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::sendable::{Sendable, ended};
 
 /// Answers a request for a file.
 pub(super) async fn answer(request: &Request<'_>, address: &Address) -> Reply {
@@ -85,35 +86,6 @@ pub(super) fn send(wanted: &Wanted<'_>, pass: Pass, answer: Answer) -> Reply {
         file: sending.map(|(guest, transfer)| Sendable::new(transfer, guest)),
         ..Reply::of(status, body)
     }
-}
-
-/// A body that the kernel can send to a plain socket, for a listener.
-#[derive(Clone, Debug)]
-pub struct Sendable {
-    /// The file, and where in it.
-    pub transfer: Transfer,
-    guest: Arc<Guest>,
-}
-
-impl Sendable {
-    fn new(transfer: Transfer, guest: Arc<Guest>) -> Self {
-        let counts = Arc::clone(&guest);
-        let count = Count::new(move |bytes| counts.sent(bytes, 1));
-        Self {
-            transfer: transfer.counted(count),
-            guest,
-        }
-    }
-
-    /// Waits until its listener may hear no more.
-    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        ended(&self.guest)
-    }
-}
-
-fn ended(guest: &Arc<Guest>) -> impl Future<Output = ()> + Send + use<> {
-    let ended = guest.ended().clone();
-    async move { ended.revoked().await }
 }
 
 /// An answer that is being sent to a listener.

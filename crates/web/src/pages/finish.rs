@@ -6,15 +6,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::charged;
 use crate::front_door::FrontDoor;
-use crate::page::Page;
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Completes an answer.
-pub(super) fn finish(request: &Request<'_>, page: &Page, reply: Reply) -> Reply {
-    let mut reply = match request.is_head() {
-        true => without_body(reply),
-        false => charged::charge(request, page, reply),
+/// Completes an answer, which is made for its client alone if it `is_charged`.
+pub(super) fn finish(request: &Request<'_>, is_charged: bool, reply: Reply) -> Reply {
+    let mut reply = match (request.is_head(), is_charged) {
+        (true, _) => without_body(reply),
+        (false, true) => charged::charge(request, reply),
+        (false, false) => reply,
     };
     complete(request.front, &mut reply);
     reply

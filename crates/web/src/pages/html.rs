@@ -6,7 +6,7 @@ use std::fmt::Write;
 use http::{StatusCode, header};
 use serde_json::Value;
 
-use super::base::way_up;
+use crate::base_url::way_up;
 use crate::reply::Reply;
 
 /// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use super::icecast::Watchers;
+use super::icecast::watchers::Watchers;
 use super::lists::Lists;
 use super::playbacks::Playbacks;
 use super::rendered::Rendered;
-use super::shoutcast::Audience;
+use super::shoutcast::audience::Audience;
 use super::stills::Stills;
 use super::title_clients::TitleClients;
 

@@ -6,7 +6,6 @@
 //! only this server's scripts, which their Content-Security-Policy enforces.
 
 pub mod assets;
-mod base;
 mod charged;
 mod files;
 mod finish;
@@ -48,8 +47,6 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::signalling;
 
-pub use base::base;
-pub use files::Sendable;
 pub use finish::add_common;
 pub(crate) use hls::answer_directly;
 pub use icecast::watch;
@@ -146,7 +143,7 @@ pub(crate) async fn respond(request: &Request<'_>, page: &Page) -> Reply {
         }
         None => made.await,
     };
-    finish::finish(request, page, reply)
+    finish::finish(request, page.is_made_for_one(), reply)
 }
 
 async fn make(request: &Request<'_>, page: &Page) -> Reply {

@@ -9,9 +9,9 @@ use media::StreamName;
 use super::assets::Asset;
 use super::icecast::{self, Subject};
 use super::shoutcast::{self, Figures};
+use crate::endpoint::{Demand, Endpoint};
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::routes::{Demand, Endpoint};
 
 /// Stands for a stream's name in an address.
 const STREAM: &str = "{stream}";

@@ -19,9 +19,10 @@ use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section
 use super::address::{Address, Id, Resource, Way};
 use super::refused::{ACCEPT_PATCH, ACCEPT_POST, Refused};
 use super::request;
+use super::rtc::Rtc;
 use super::service::{self, Opening};
 use super::table::Entry;
-use super::{Rtc, SDP, SDP_FRAGMENT};
+use super::{SDP, SDP_FRAGMENT};
 use crate::reply::Reply;
 use crate::request::Request;
 

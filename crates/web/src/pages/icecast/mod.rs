@@ -11,7 +11,7 @@ mod page;
 mod stats;
 mod told;
 mod watch;
-mod watchers;
+pub(super) mod watchers;
 
 use std::sync::Arc;
 
@@ -25,14 +25,13 @@ use media::StreamName;
 use self::page::Place;
 use self::told::{Outcome, Told};
 use super::html::{self, escape};
+use crate::endpoint::{Demand, Endpoint};
 use crate::front_door::FrontDoor;
 use crate::refusal;
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::routes::{Demand, Endpoint};
 
 pub use self::watch::watch;
-pub(crate) use self::watchers::Watchers;
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -19,7 +19,7 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// The last look.
 #[derive(Debug, Default)]
-pub struct Audience(Mutex<Option<(Instant, Arc<Census>)>>);
+pub(crate) struct Audience(Mutex<Option<(Instant, Arc<Census>)>>);
 
 impl Audience {
     /// The listeners now, or a moment ago; none when the server ends.

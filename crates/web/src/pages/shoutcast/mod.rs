@@ -4,7 +4,7 @@
 //! names, from 1; without `sid=` the first is meant. One that is not there is a stream without a source. What
 //! `/admin.cgi` tells demands the operator's password; the rest is about public streams only, and for everyone.
 
-mod audience;
+pub(super) mod audience;
 mod facts;
 
 use std::sync::Arc;
@@ -13,8 +13,6 @@ use fanout::{Info, Stream};
 use http::StatusCode;
 use http1::Query;
 use serde_json::{Value, json};
-
-pub use self::audience::Audience;
 
 use self::audience::{Census, Crowd};
 use self::facts::{Facts, House, Standing, listener, object, song, summary, title, write};

@@ -10,7 +10,7 @@ use http::{HeaderMap, header};
 use crate::visitor::Visitor;
 
 /// The address of `/`.
-pub fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &HeaderMap) -> BaseUrl {
+pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &HeaderMap) -> BaseUrl {
     if let Some(base) = configured {
         return base.clone();
     }
@@ -52,7 +52,7 @@ fn host(headers: &HeaderMap) -> String {
 }
 
 /// The relative path from a page to `/`: `./`, `../`, `../../`.
-pub(super) fn way_up(path: &str) -> String {
+pub(crate) fn way_up(path: &str) -> String {
     let folders = path.matches('/').count().saturating_sub(1);
     if folders == 0 {
         "./".to_owned()
