@@ -17,9 +17,10 @@ const AWAITED_PATIENTLY: Span = Span::from_millis(15_000);
 const VIDEO_SILENT_MAX: Span = Span::from_millis(10_000);
 
 /// The state of an epoch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Joins {
-    awaited: Span,
+    /// Players keep to the tracks that they have begun with.
+    is_patient: bool,
     announces_pictures: bool,
     announces_sound: bool,
     expects_no_sound: bool,
@@ -29,33 +30,27 @@ pub(crate) struct Joins {
     last_picture: Option<Timestamp>,
 }
 
-impl Default for Joins {
-    fn default() -> Self {
-        Self::waiting(AWAITED)
-    }
-}
-
 impl Joins {
     /// For players that keep to the tracks that they have begun with.
     pub(crate) fn patient() -> Self {
-        Self::waiting(AWAITED_PATIENTLY)
+        Self {
+            is_patient: true,
+            ..Self::default()
+        }
     }
 
     /// The same for another epoch.
     pub(crate) fn anew(&self) -> Self {
-        Self::waiting(self.awaited)
+        Self {
+            is_patient: self.is_patient,
+            ..Self::default()
+        }
     }
 
-    fn waiting(awaited: Span) -> Self {
-        Self {
-            awaited,
-            announces_pictures: false,
-            announces_sound: false,
-            expects_no_sound: false,
-            expects_no_pictures: false,
-            first_sample: None,
-            first_picture: None,
-            last_picture: None,
+    fn awaited(&self) -> Span {
+        match self.is_patient {
+            true => AWAITED_PATIENTLY,
+            false => AWAITED,
         }
     }
 
@@ -96,7 +91,7 @@ impl Joins {
     pub(crate) fn awaits_sound(&self, now: Timestamp, has_sound_track: bool) -> bool {
         let first = self.first_picture.unwrap_or(now);
         let may_come = self.announces_sound && !self.expects_no_sound;
-        (has_sound_track || may_come) && now - first < self.awaited
+        (has_sound_track || may_come) && now - first < self.awaited()
     }
 
     /// Whether a listener may start at sound that has come.
@@ -107,6 +102,6 @@ impl Joins {
         }
         let first = *self.first_sample.get_or_insert(now);
         let may_come = self.announces_pictures && !self.expects_no_pictures;
-        !may_come || now - first >= self.awaited
+        !may_come || now - first >= self.awaited()
     }
 }

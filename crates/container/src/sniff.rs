@@ -95,7 +95,7 @@ impl Sniffer {
         if let Some(found) = self.find(bytes, out) {
             return Ok(Some(found));
         }
-        let is_clear = begins_with(&self.front, &OPENINGS) == Some(false);
+        let is_clear = !may_be_known(&self.front);
         if self.is_foreign && (is_clear || self.candidates.is_empty() || !beyond.is_empty()) {
             let announced = self.announced.clone();
             return Ok(Some(self.relayed(beyond, &announced, out)));
@@ -189,13 +189,10 @@ fn is_latm(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether `bytes` begin with one of `openings`; `None` while too few have arrived.
-fn begins_with(bytes: &[u8], openings: &[&[u8]]) -> Option<bool> {
-    if openings.iter().any(|opening| bytes.starts_with(opening)) {
-        return Some(true);
-    }
-    let is_possible = openings.iter().any(|opening| opening.starts_with(bytes));
-    (!is_possible).then_some(false)
+/// Whether `bytes` begin with one of [`OPENINGS`], or may, because too few have arrived.
+fn may_be_known(bytes: &[u8]) -> bool {
+    let mut openings = OPENINGS.iter();
+    openings.any(|opening| bytes.starts_with(opening) || opening.starts_with(bytes))
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Tags that files carry around their frames, and that sources send along when they play files.
 
+use bytes::Buf;
+
+use crate::id3;
+
 /// The longest tag that is accepted. Cover art makes large ones; a greater length is taken for an accident,
 /// because accepting it would silence the stream for minutes.
 const TAG_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -56,19 +60,13 @@ fn of_format(
 /// ID3v2 §3.1: seven bits of length to a byte, header and footer not counted.
 fn id3v2_bytes(head: &[u8]) -> Option<usize> {
     let has_footer = head[5] & 0x10 != 0;
-    let size = head[6..10].iter().try_fold(0, |size: usize, byte| {
-        (byte & 0x80 == 0).then_some(size << 7 | usize::from(*byte))
-    })?;
+    let size = id3::read_size(&head[6..10])?;
     Some(ID3V2_HEADER_BYTES * if has_footer { 2 } else { 1 } + size)
 }
 
 /// APEv2: the length counts the items and the footer. Nothing follows a footer.
 fn ape_bytes(head: &[u8]) -> Option<usize> {
-    let field = |at: usize| {
-        head.get(at..)?
-            .first_chunk()
-            .map(|bytes| u32::from_le_bytes(*bytes))
-    };
+    let field = |at: usize| head.get(at..)?.try_get_u32_le().ok();
     let is_header = field(20)? >> 29 & 1 == 1;
     let length = if is_header { field(12)? as usize } else { 0 };
     Some(APE_HEADER_BYTES + length)

@@ -2,8 +2,7 @@
 //!
 //! Sources: "ID3 tag version 2.4.0", 2.3.0 and 2.2.0. Of version 1 the fields that all editions share.
 
-/// Bytes before the frames.
-const HEADER_BYTES: usize = 10;
+use super::{HEADER_BYTES, read_size};
 
 /// The longest text that is taken of a frame, in bytes.
 const TEXT_BYTES_MAX: usize = 2_048;
@@ -27,12 +26,7 @@ pub struct FileTag<'a> {
 impl<'a> FileTag<'a> {
     /// The tag that the bytes begin with; `None` if they begin with something else.
     pub fn at_front(bytes: &'a [u8]) -> Option<Self> {
-        let (&[b'I', b'D', b'3', version, _, flags, a, b, c, d], rest) =
-            bytes.split_first_chunk::<HEADER_BYTES>()?
-        else {
-            return None;
-        };
-        let size = syncsafe([a, b, c, d]).filter(|_| (2..=4).contains(&version))?;
+        let (version, flags, size, rest) = super::header(bytes)?;
         let footer = if flags & HAS_FOOTER != 0 {
             HEADER_BYTES
         } else {
@@ -66,7 +60,7 @@ impl<'a> FileTag<'a> {
             let size = rest.first_chunk()?;
             let bytes = match self.version {
                 3 => u32::from_be_bytes(*size) as usize + 4,
-                _ => syncsafe(*size)?,
+                _ => read_size(size)?,
             };
             rest = rest.get(bytes..)?;
         }
@@ -102,7 +96,7 @@ impl<'a> FileTag<'a> {
         let size = match self.version {
             2 => u32::from_be_bytes([0, header[3], header[4], header[5]]) as usize,
             3 => u32::from_be_bytes(*header[4..].first_chunk()?) as usize,
-            _ => syncsafe(*header[4..].first_chunk()?)?,
+            _ => read_size(header.get(4..8)?)?,
         };
         let (content, after) = rest.split_at_checked(size)?;
         Some((&header[..name], content, after))
@@ -129,13 +123,6 @@ pub fn joined(artist: Option<String>, title: Option<String>) -> Option<String> {
         (Some(artist), Some(title)) => Some(format!("{artist} - {title}")),
         (one, other) => one.or(other),
     }
-}
-
-/// A size in four bytes of seven bits (§6.2).
-fn syncsafe(bytes: [u8; 4]) -> Option<usize> {
-    bytes.iter().try_fold(0, |size: usize, byte| {
-        (*byte < 0x80).then_some(size << 7 | usize::from(*byte))
-    })
 }
 
 /// Without the zeros that keep a tag from looking like a frame (§6.1).

@@ -46,16 +46,25 @@ const CAPTION: &str = "caption";
 
 /// Whether `bytes` are one ID3v2 tag, whole and without anything behind it.
 pub fn is_tag(bytes: &[u8]) -> bool {
-    let Some((&[b'I', b'D', b'3', version, _, _, a, b, c, d], frames)) =
-        bytes.split_first_chunk::<HEADER_BYTES>()
+    header(bytes).is_some_and(|(_, _, size, frames)| size > 0 && size == frames.len())
+}
+
+/// The version, the flags and the size of the tag that some bytes begin with, and what follows its header.
+fn header(bytes: &[u8]) -> Option<(u8, u8, usize, &[u8])> {
+    let (&[b'I', b'D', b'3', version, _, flags, a, b, c, d], rest) =
+        bytes.split_first_chunk::<HEADER_BYTES>()?
     else {
-        return false;
+        return None;
     };
-    let is_syncsafe = [a, b, c, d].iter().all(|byte| *byte < 0x80);
-    let size = [a, b, c, d]
-        .iter()
-        .fold(0, |size, byte| size << 7 | usize::from(*byte));
-    VERSIONS.contains(&version) && is_syncsafe && size > 0 && size == frames.len()
+    let size = read_size(&[a, b, c, d]).filter(|_| VERSIONS.contains(&version))?;
+    Some((version, flags, size, rest))
+}
+
+/// A size in bytes of seven bits (§6.2).
+pub(crate) fn read_size(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().try_fold(0, |size: usize, byte| {
+        (*byte < 0x80).then_some(size << 7 | usize::from(*byte))
+    })
 }
 
 /// The tag that tells an event: its own, or the text of a caption as `TXXX`. A cue has none, and its section is

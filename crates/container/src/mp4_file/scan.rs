@@ -15,7 +15,7 @@ const MDAT_HEADER_BYTES: u64 = 16;
 const PASSED: [&[u8; 4]; 6] = [b"free", b"skip", b"styp", b"sidx", b"emsg", b"prft"];
 
 /// See the module's description. The caller reads the bytes that it [`wants`](Self::wants), until there are none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Scan {
     file_bytes: u64,
     /// Where the next box begins; all before is whole.
@@ -63,13 +63,8 @@ impl Scan {
     pub fn new(file_bytes: u64) -> Self {
         Self {
             file_bytes,
-            at: 0,
             need: PROBE_BYTES,
-            placeholder: None,
-            sees_through: false,
-            is_bounded: false,
-            init: None,
-            outcome: None,
+            ..Self::default()
         }
     }
 

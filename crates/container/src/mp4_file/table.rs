@@ -3,7 +3,7 @@
 use super::Run;
 
 /// See the module's description.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     /// Units of its clock in one second; never zero.
     pub(super) timescale: u32,
@@ -26,14 +26,7 @@ impl Table {
     pub(super) fn new(timescale: u32) -> Self {
         Self {
             timescale: timescale.max(1),
-            at: 0,
-            end: 0,
-            sizes: Vec::new(),
-            durations: RunLengths::default(),
-            compositions: RunLengths::default(),
-            syncs: Vec::new(),
-            chunks: Vec::new(),
-            chunk_samples: RunLengths::default(),
+            ..Self::default()
         }
     }
 
@@ -83,14 +76,8 @@ impl Table {
 }
 
 /// Values, most of which are like those before them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RunLengths<T>(pub(super) Vec<(u32, T)>);
-
-impl<T> Default for RunLengths<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
 
 impl<T: Copy + Eq> RunLengths<T> {
     pub(super) fn push(&mut self, value: T) {

@@ -18,7 +18,7 @@ const POINTS_MAX: usize = 200_000;
 const SEGMENT: Duration = Duration::from_secs(6);
 
 /// See the module's description. The caller reads the bytes that it [`wants`](Self::wants), until there are none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Timeline {
     scan: Scan,
     init: Option<Init>,
@@ -75,9 +75,7 @@ impl Timeline {
     pub fn new(bytes: u64) -> Self {
         Self {
             scan: Scan::through(bytes),
-            init: None,
-            segment: Vec::new(),
-            points: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Chain {
     has_begun: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Logical {
     serial: u32,
     mapping: Mapping,
@@ -221,14 +221,8 @@ impl Logical {
         timeline.catch_up(now);
         Self {
             serial,
-            mapping: Mapping::Unknown,
-            id: None,
-            packet: Vec::new(),
-            packets: 0,
-            is_complete: false,
-            title: None,
             timeline,
-            has_data: false,
+            ..Self::default()
         }
     }
 

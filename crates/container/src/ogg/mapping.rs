@@ -4,7 +4,7 @@ use bytes::Buf;
 use media::{Codec, FourCc, Kind, Span, TICKS_PER_SECOND};
 
 /// A codec, known by the first packet of its logical stream.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Mapping {
     /// Vorbis I specification, annex A.
     Vorbis { rate: u32, channels: u8 },
@@ -29,6 +29,7 @@ pub(super) enum Mapping {
         shift: u32,
     },
     /// Anything else: pages at position zero count as headers.
+    #[default]
     Unknown,
 }
 

@@ -34,7 +34,7 @@ const HEAD_BYTES_MAX: usize = 21 + 255;
 const VENDOR: &[u8] = b"Carillon";
 
 /// Writes one logical stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OpusMuxer {
     serial: u32,
     head: Bytes,
@@ -69,9 +69,7 @@ impl OpusMuxer {
             head,
             pre_skip,
             sequence: 2,
-            next: None,
-            pending: Pending::default(),
-            page: Vec::new(),
+            ..Self::default()
         }
     }
 

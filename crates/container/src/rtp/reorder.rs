@@ -111,7 +111,7 @@ impl Missing {
 
 impl<T> Reorder<T> {
     /// An empty buffer.
-    pub const fn new(patience: Patience) -> Self {
+    pub fn new(patience: Patience) -> Self {
         Self {
             patience,
             next: 0,
@@ -120,13 +120,7 @@ impl<T> Reorder<T> {
             missing: 0,
             has_gap: false,
             restart: None,
-            counts: Counts {
-                received: 0,
-                recovered: 0,
-                superfluous: 0,
-                astray: 0,
-                lost: 0,
-            },
+            counts: Counts::default(),
         }
     }
 

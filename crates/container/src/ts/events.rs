@@ -7,7 +7,7 @@
 use media::EventContent;
 
 use super::packet::Pid;
-use super::tables::MapEntry;
+use super::tables::Entry;
 
 /// Below the PIDs of tracks, and no table's.
 const ID3_PID: Pid = Pid(0x40);
@@ -51,15 +51,15 @@ impl Carriage {
         }
     }
 
-    fn entry<'a>(self) -> MapEntry<'a> {
+    fn entry(self) -> Entry {
         let (stream_type, descriptors): (u8, &[u8]) = match self {
             Self::Id3 => (TYPE_METADATA, METADATA),
             Self::Splice => (TYPE_SPLICE, &[]),
         };
-        MapEntry {
+        Entry {
             stream_type,
             pid: self.pid(),
-            descriptors,
+            descriptors: descriptors.to_vec(),
         }
     }
 
@@ -86,7 +86,7 @@ impl EventStreams {
     }
 
     /// Their lines in the map.
-    pub(super) fn entries(&self) -> impl Iterator<Item = MapEntry<'_>> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
         self.0.iter().map(|carriage| carriage.entry())
     }
 

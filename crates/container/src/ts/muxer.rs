@@ -74,7 +74,7 @@ impl Muxer {
 
     /// The next unit begins with the tables, so that a player may start there. Continuity counters go on.
     pub fn begin_segment(&mut self) {
-        self.program.want_tables();
+        self.program.tables.want();
     }
 
     /// Appends the units of `item`.
@@ -120,7 +120,7 @@ impl Muxer {
         self.flush(sink);
         self.tracks.clear();
         self.joins = Joins::default();
-        self.program.break_off();
+        self.program.clock.break_off();
         self.renew();
     }
 
@@ -132,11 +132,13 @@ impl Muxer {
     /// The next tables declare the streams as they are.
     fn declare(&mut self) {
         let clock = self.picture_track().or_else(|| self.tracks.first());
-        let clock_pid = clock.map(|carried| carried.stream.pid);
-        let streams = self.tracks.iter().map(|carried| carried.stream.entry());
+        let clock_pid = clock.map(|carried| carried.stream.entry.pid);
+        let streams = self.tracks.iter();
+        let streams = streams.map(|carried| carried.stream.entry.clone());
         let streams = streams.chain(self.events.entries());
         let descriptors = self.events.descriptors();
-        self.program.renew(clock_pid, &descriptors, streams);
+        let tables = &mut self.program.tables;
+        tables.renew(clock_pid, &descriptors, streams);
     }
 
     fn event(&mut self, event: &TimedEvent, sink: &mut impl Sink) {
@@ -219,7 +221,7 @@ impl Muxer {
         let Some(began) = held.began() else { return };
         let at = self.at.max(began);
         let may_join = self.joins.at_sound(at, has_pictures);
-        let is_join = may_join && (self.program.wants_tables(at) || !self.has_begun);
+        let is_join = may_join && (self.program.tables.are_due(at) || !self.has_begun);
         if is_join || self.has_begun {
             let unit = Unit {
                 at,

@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::packet::{Counters, Field, Payload, Pid, write_field, write_section};
 use super::pes::{self, Header};
 use super::stream::Stream;
-use super::tables::{MapEntry, Tables};
+use super::tables::Tables;
 
 /// A PES packet that is to be written.
 #[derive(Clone, Copy, Debug)]
@@ -28,36 +28,11 @@ pub(super) struct Unit {
 #[derive(Debug, Default)]
 pub(super) struct Program {
     counters: Counters,
-    tables: Tables,
-    clock: Clock,
+    pub(super) tables: Tables,
+    pub(super) clock: Clock,
 }
 
 impl Program {
-    /// The program has other streams, of which `clock_pid` carries the clock, and `descriptors` of its own.
-    pub(super) fn renew<'a>(
-        &mut self,
-        clock_pid: Option<Pid>,
-        descriptors: &[u8],
-        streams: impl Iterator<Item = MapEntry<'a>>,
-    ) {
-        self.tables.renew(clock_pid, descriptors, streams);
-    }
-
-    /// What follows is another publisher's.
-    pub(super) fn break_off(&mut self) {
-        self.clock.break_off();
-    }
-
-    /// The next unit begins with the tables.
-    pub(super) fn want_tables(&mut self) {
-        self.tables.want();
-    }
-
-    /// Whether a unit of the time `at` is to begin with the tables.
-    pub(super) fn wants_tables(&self, at: Timestamp) -> bool {
-        self.tables.are_due(at)
-    }
-
     /// Writes an ID3 tag that takes effect at `pts`, in a unit of the time `at`.
     pub(super) fn write_tag<S: Sink>(
         &mut self,
@@ -123,7 +98,7 @@ impl Program {
             };
             write_field(&alone, clock_pid, counters, sink);
         };
-        if stream.pid == clock_pid {
+        if stream.entry.pid == clock_pid {
             clock.between(dts).for_each(&mut tell);
             field.reference = Some(clock.set(dts));
         } else if let Some(reference) = clock.pass(dts, at, unit.is_join) {
@@ -132,7 +107,7 @@ impl Program {
         let header = Header::new(stream.coding.stream_id(), dts, pts, unit.bytes);
         let header = header.as_slice();
         let bytes = header.len() + unit.bytes;
-        let mut payload = Payload::new(sink, counters, stream.pid, field, bytes);
+        let mut payload = Payload::new(sink, counters, stream.entry.pid, field, bytes);
         payload.put(header);
         fill(&mut payload);
         debug_assert!(payload.is_complete(), "the payload is as long as was said");

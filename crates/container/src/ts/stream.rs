@@ -7,7 +7,7 @@ use media::{Codec, Framing, Kind, Track, TrackId};
 use thiserror::Error;
 
 use super::packet::Pid;
-use super::tables::MapEntry;
+use super::tables::Entry;
 use super::{opus, pes};
 use crate::adts;
 
@@ -128,20 +128,11 @@ impl Coding {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) coding: Coding,
-    pub(super) pid: Pid,
-    pub(super) descriptors: Vec<u8>,
+    /// Its line in the program map.
+    pub(super) entry: Entry,
 }
 
 impl Stream {
-    /// Its line in the program map.
-    pub(super) fn entry(&self) -> MapEntry<'_> {
-        MapEntry {
-            stream_type: self.coding.stream_type(),
-            pid: self.pid,
-            descriptors: &self.descriptors,
-        }
-    }
-
     /// The stream of `track`, if it can be carried.
     pub(super) fn new(track: &Track) -> Result<Self, Unsupported> {
         let coding = Coding::of(track)?;
@@ -164,8 +155,11 @@ impl Stream {
         }
         Ok(Self {
             coding,
-            pid: coding.pid(track.id),
-            descriptors,
+            entry: Entry {
+                stream_type: coding.stream_type(),
+                pid: coding.pid(track.id),
+                descriptors,
+            },
         })
     }
 }

@@ -22,14 +22,6 @@ const PROGRAM: u16 = 1;
 /// Versions count in five bits.
 const VERSION_MASK: u8 = 0x1F;
 
-/// One line of the program map.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MapEntry<'a> {
-    pub(super) stream_type: u8,
-    pub(super) pid: Pid,
-    pub(super) descriptors: &'a [u8],
-}
-
 /// Both tables as sections, and when they are due.
 #[derive(Debug)]
 pub(super) struct Tables {
@@ -61,11 +53,11 @@ impl Default for Tables {
 impl Tables {
     /// The streams have changed, or come from another publisher. The map's version rises, unless no reader
     /// has seen it. `descriptors` are the program's.
-    pub(super) fn renew<'a>(
+    pub(super) fn renew(
         &mut self,
         clock_pid: Option<Pid>,
         descriptors: &[u8],
-        mut streams: impl Iterator<Item = MapEntry<'a>>,
+        mut streams: impl Iterator<Item = Entry>,
     ) {
         if self.written_at.take().is_some() {
             self.version = (self.version + 1) & VERSION_MASK;
@@ -100,11 +92,7 @@ impl Tables {
     }
 
     /// §2.4.4.8: the clock's PID, the descriptors of the program, and the streams.
-    fn map_of(
-        &self,
-        descriptors: &[u8],
-        streams: &mut dyn Iterator<Item = MapEntry<'_>>,
-    ) -> Vec<u8> {
+    fn map_of(&self, descriptors: &[u8], streams: &mut dyn Iterator<Item = Entry>) -> Vec<u8> {
         let mut body = thirteen_bits(self.clock_pid.0).to_vec();
         body.extend_from_slice(&twelve_bits(descriptors.len() as u16));
         body.extend_from_slice(descriptors);
@@ -112,7 +100,7 @@ impl Tables {
             body.push(stream.stream_type);
             body.extend_from_slice(&thirteen_bits(stream.pid.0));
             body.extend_from_slice(&twelve_bits(stream.descriptors.len() as u16));
-            body.extend_from_slice(stream.descriptors);
+            body.extend_from_slice(&stream.descriptors);
         }
         section(TABLE_MAP, PROGRAM, self.version, &body)
     }
@@ -156,7 +144,7 @@ pub(super) const SECTION_BYTES_MAX: usize = 1_024;
 const SECTION_HEAD_BYTES: usize = 8;
 const CHECKSUM_BYTES: usize = 4;
 
-/// A line of a map that was read.
+/// One line of the program map.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Entry {
     pub(super) stream_type: u8,

@@ -2,7 +2,7 @@
 //! the sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
 
 use super::bits::Bits;
-use super::nal::without_emulation_prevention;
+use super::nal::{take_prefixed, without_emulation_prevention};
 
 /// NAL unit types (ISO/IEC 14496-10 table 7-1) that a relay tells apart.
 pub mod unit {
@@ -61,9 +61,9 @@ impl<'a> AvcConfig<'a> {
             return None;
         }
         let mut rest = &record[head.len()..];
-        let sps = read_units(&mut rest, usize::from(head[5]) & PARAMETER_SETS_MAX)?;
+        let sps = read_units(&mut rest, head[5])?;
         let (count, mut rest) = rest.split_first()?;
-        let pps = read_units(&mut rest, usize::from(*count) & PARAMETER_SETS_MAX)?;
+        let pps = read_units(&mut rest, *count)?;
         Some(Self {
             profile: head[1],
             compatibility: head[2],
@@ -164,16 +164,10 @@ pub fn pps_id(nal: &[u8]) -> Option<u32> {
     Bits::new(&payload).golomb()
 }
 
-/// Takes `count` units, each behind a 16-bit length, off the front of `rest`.
-fn read_units<'a>(rest: &mut &'a [u8], count: usize) -> Option<Vec<&'a [u8]>> {
-    let mut units = Vec::with_capacity(count.min(PARAMETER_SETS_MAX));
-    for _ in 0..count {
-        let (length, after) = rest.split_first_chunk()?;
-        let (unit, after) = after.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-        units.push(unit);
-        *rest = after;
-    }
-    Some(units)
+/// Takes as many units as the lower bits of `count` say, each behind a 16-bit length, off the front of `rest`.
+fn read_units<'a>(rest: &mut &'a [u8], count: u8) -> Option<Vec<&'a [u8]>> {
+    let count = usize::from(count) & PARAMETER_SETS_MAX;
+    (0..count).map(|_| take_prefixed(rest, 2)).collect()
 }
 
 /// Width and height from a sequence parameter set NAL unit.

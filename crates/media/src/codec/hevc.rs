@@ -2,7 +2,7 @@
 //! NAL units and of the sequence parameter set (ITU-T H.265 §7.3.1.2, §7.3.2.2).
 
 use super::bits::Bits;
-use super::nal::without_emulation_prevention;
+use super::nal::{take_prefixed, without_emulation_prevention};
 use crate::Description;
 
 /// Parameter sets of one kind that are read from a record: there are 16 numbers of video and
@@ -77,7 +77,7 @@ impl UnitHeader {
 }
 
 /// A decoder's configuration, borrowed from the record.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HevcConfig<'a> {
     /// Bytes in the length before each NAL unit of a sample: 1, 2 or 4.
     pub length_bytes: usize,
@@ -103,20 +103,14 @@ impl<'a> HevcConfig<'a> {
         let mut config = Self {
             length_bytes,
             temporal_layers: head[21] >> 3 & 7,
-            vps: Vec::new(),
-            sps: Vec::new(),
-            pps: Vec::new(),
+            ..Self::default()
         };
         let mut rest = &record[RECORD_HEAD_BYTES..];
         for _ in 0..head[22] {
             let ([kind, high, low], after) = rest.split_first_chunk()?;
             rest = after;
             for _ in 0..u16::from_be_bytes([*high, *low]) {
-                let (length, after) = rest.split_first_chunk()?;
-                let length = usize::from(u16::from_be_bytes(*length));
-                let (unit, after) = after.split_at_checked(length)?;
-                rest = after;
-                config.keep(kind & 0x3F, unit);
+                config.keep(kind & 0x3F, take_prefixed(&mut rest, 2)?);
             }
         }
         Some(config)

@@ -51,7 +51,8 @@ impl<'a> Iterator for Units<'a> {
                     let (unit, rest) = cut_at_start_code(self.rest);
                     self.rest = rest;
                     // A NAL unit never ends in a zero; those belong to the next start code.
-                    unit.trim_suffix_zeros()
+                    let end = unit.iter().rposition(|byte| *byte != 0);
+                    &unit[..end.map_or(0, |last| last + 1)]
                 }
             };
             if !unit.is_empty() {
@@ -61,7 +62,8 @@ impl<'a> Iterator for Units<'a> {
     }
 }
 
-fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
+/// Takes what stands behind its length, big-endian, in this many bytes: 1 to 4. `None` if it is cut.
+pub fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
     if !(1..=4).contains(&length_bytes) {
         return None;
     }
@@ -78,17 +80,6 @@ fn cut_at_start_code(data: &[u8]) -> (&[u8], &[u8]) {
     match found {
         Some(at) => (&data[..at], &data[at + 3..]),
         None => (data, &[]),
-    }
-}
-
-trait TrimZeros {
-    fn trim_suffix_zeros(&self) -> &Self;
-}
-
-impl TrimZeros for [u8] {
-    fn trim_suffix_zeros(&self) -> &Self {
-        let end = self.iter().rposition(|byte| *byte != 0);
-        &self[..end.map_or(0, |last| last + 1)]
     }
 }
 

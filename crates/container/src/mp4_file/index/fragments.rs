@@ -11,7 +11,7 @@ use crate::fmp4::boxes::Boxes;
 use crate::fmp4::parts::put_brands;
 
 /// One fragment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Fragment {
     begin: u64,
     /// Its `mdat`'s end; zero while there is none.
@@ -54,10 +54,7 @@ impl Fragments {
     pub(super) fn push(&mut self, begin: u64, moof: &[u8]) {
         let mut fragment = Fragment {
             begin,
-            end: 0,
-            at: None,
-            duration: 0,
-            is_independent: false,
+            ..Fragment::default()
         };
         let mut is_first = true;
         let of_track = |id| (id == self.id).then_some(self.defaults);

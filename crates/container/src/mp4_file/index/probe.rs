@@ -11,7 +11,7 @@ use super::{Error, LOOK_BYTES, time};
 const BOXES_MAX: usize = 64;
 
 /// Looks for the duration of a file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Probe {
     length: u64,
     at: u64,
@@ -23,8 +23,7 @@ impl Probe {
     pub fn new(length: u64) -> Self {
         Self {
             length,
-            at: 0,
-            boxes: 0,
+            ..Self::default()
         }
     }
 

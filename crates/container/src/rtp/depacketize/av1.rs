@@ -8,9 +8,9 @@ use super::buffer::{Buffer, FRAME_BYTES_MAX};
 use super::{Assembly, Frame, Malformed};
 
 /// `Z`: the first unit goes on from the packet before.
-const CONTINUES: u8 = 0x80;
+pub(in crate::rtp) const CONTINUES: u8 = 0x80;
 /// `Y`: the last unit goes on in the next packet.
-const WILL_CONTINUE: u8 = 0x40;
+pub(in crate::rtp) const WILL_CONTINUE: u8 = 0x40;
 
 /// The longest sequence header that is kept for the configuration; real ones have a dozen bytes.
 const SEQUENCE_HEADER_BYTES_MAX: usize = 1_024;

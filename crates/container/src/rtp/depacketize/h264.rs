@@ -6,13 +6,13 @@ use super::nal::{Class, Payload, Syntax};
 use super::parameter_sets::ParameterSets;
 
 /// Unit types that only packets have.
-const STAP_A: u8 = 24;
-const FU_A: u8 = 28;
+pub(in crate::rtp) const STAP_A: u8 = 24;
+pub(in crate::rtp) const FU_A: u8 = 28;
 
 /// The payload type of the SEI message that marks where decoders may start (§D.1.8).
 const RECOVERY_POINT: u8 = 6;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct H264;
 
 impl Syntax for H264 {

@@ -6,10 +6,10 @@ use super::nal::{Class, Payload, Syntax};
 use super::parameter_sets::ParameterSets;
 
 /// Unit types that only packets have.
-const AGGREGATION: u8 = 48;
-const FRAGMENTATION: u8 = 49;
+pub(in crate::rtp) const AGGREGATION: u8 = 48;
+pub(in crate::rtp) const FRAGMENTATION: u8 = 49;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Hevc;
 
 impl Syntax for Hevc {

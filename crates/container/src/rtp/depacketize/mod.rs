@@ -1,15 +1,15 @@
 //! Payloads to samples.
 
-mod av1;
+pub(super) mod av1;
 mod buffer;
-mod h264;
-mod hevc;
-mod nal;
+pub(super) mod h264;
+pub(super) mod hevc;
+pub(super) mod nal;
 mod opus;
 mod order;
 mod parameter_sets;
-mod vp8;
-mod vp9;
+pub(super) mod vp8;
+pub(super) mod vp9;
 
 #[cfg(test)]
 mod tests;
@@ -135,8 +135,8 @@ impl Depacketizer {
     /// description: 1 for mono, else 2; irrelevant to pictures.
     pub fn new(format: PayloadFormat, id: TrackId, channels: u8) -> Self {
         let assembly: Box<dyn Assembly> = match format {
-            PayloadFormat::H264 => Box::new(nal::Units::<h264::H264>::new()),
-            PayloadFormat::Hevc => Box::new(nal::Units::<hevc::Hevc>::new()),
+            PayloadFormat::H264 => Box::<nal::Units<h264::H264>>::default(),
+            PayloadFormat::Hevc => Box::<nal::Units<hevc::Hevc>>::default(),
             PayloadFormat::Av1 => Box::<av1::Units>::default(),
             PayloadFormat::Vp8 => Box::<vp8::Pieces>::default(),
             PayloadFormat::Vp9 => Box::<vp9::Pieces>::default(),

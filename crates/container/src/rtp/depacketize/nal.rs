@@ -10,12 +10,16 @@ use super::buffer::Buffer;
 use super::parameter_sets::ParameterSets;
 use super::{Assembly, Frame, Malformed};
 use media::Span;
+use media::codec::nal::take_prefixed;
 
 const LENGTH_BYTES: usize = 4;
 
+/// Bytes before each unit of a shared packet: its length.
+pub(in crate::rtp) const SHARED_LENGTH_BYTES: usize = 2;
+
 /// Flags of a fragment header, which both codecs share.
-const FRAGMENT_START: u8 = 0x80;
-const FRAGMENT_END: u8 = 0x40;
+pub(in crate::rtp) const FRAGMENT_START: u8 = 0x80;
+pub(in crate::rtp) const FRAGMENT_END: u8 = 0x40;
 
 /// What a payload holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -61,7 +65,7 @@ pub(super) trait Syntax: Debug + Send {
 }
 
 /// The units of the present sample.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Units<S> {
     buffer: Buffer,
     /// Where the length of the fragmented unit stands.
@@ -72,16 +76,6 @@ pub(super) struct Units<S> {
 }
 
 impl<S: Syntax> Units<S> {
-    pub(super) fn new() -> Self {
-        Self {
-            buffer: Buffer::default(),
-            fragmented: None,
-            keyframe: false,
-            sets: ParameterSets::default(),
-            syntax: PhantomData,
-        }
-    }
-
     fn whole(&mut self, unit: &[u8]) -> Result<(), Malformed> {
         if unit.len() < S::HEAD_BYTES {
             return Err(Malformed);
@@ -148,7 +142,7 @@ impl<S: Syntax> Assembly for Units<S> {
             Payload::Single => self.whole(payload),
             Payload::Shared(mut units) => {
                 while !units.is_empty() {
-                    self.whole(take_shared(&mut units).ok_or(Malformed)?)?;
+                    self.whole(take_prefixed(&mut units, SHARED_LENGTH_BYTES).ok_or(Malformed)?)?;
                 }
                 Ok(())
             }
@@ -165,7 +159,9 @@ impl<S: Syntax> Assembly for Units<S> {
         };
         match S::payload(payload) {
             Some(Payload::Single) => begins(payload),
-            Some(Payload::Shared(mut units)) => take_shared(&mut units).is_some_and(begins),
+            Some(Payload::Shared(mut units)) => {
+                take_prefixed(&mut units, SHARED_LENGTH_BYTES).is_some_and(begins)
+            }
             Some(Payload::Fragment { head, flags, piece }) => {
                 flags & FRAGMENT_START != 0 && S::begins_sample(head, piece)
             }
@@ -207,11 +203,4 @@ impl<S: Syntax> Assembly for Units<S> {
             self.sets.put(kind, id, unit);
         }
     }
-}
-
-fn take_shared<'a>(units: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, after) = units.split_first_chunk()?;
-    let (unit, after) = after.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-    *units = after;
-    Some(unit)
 }

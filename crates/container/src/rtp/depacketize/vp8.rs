@@ -7,10 +7,10 @@ use media::codec::vp8::{FrameHeader, RECORD};
 use super::buffer::Buffer;
 use super::{Assembly, Frame, Malformed};
 
-const EXTENDED: u8 = 0x80;
-const START_OF_PARTITION: u8 = 0x10;
+pub(in crate::rtp) const EXTENDED: u8 = 0x80;
+pub(in crate::rtp) const START_OF_PARTITION: u8 = 0x10;
 const PARTITION: u8 = 0x07;
-const HAS_PICTURE_ID: u8 = 0x80;
+pub(in crate::rtp) const HAS_PICTURE_ID: u8 = 0x80;
 const HAS_TL0: u8 = 0x40;
 const HAS_TID: u8 = 0x20;
 const HAS_KEY: u8 = 0x10;
@@ -33,8 +33,7 @@ fn piece(payload: &[u8]) -> Option<(bool, &[u8])> {
         let (flags, after) = rest.split_first()?;
         rest = after;
         if flags & HAS_PICTURE_ID != 0 {
-            let bytes = if rest.first()? & 0x80 != 0 { 2 } else { 1 };
-            rest = rest.get(bytes..)?;
+            rest = behind_picture_id(rest)?;
         }
         if flags & HAS_TL0 != 0 {
             rest = rest.get(1..)?;
@@ -44,6 +43,12 @@ fn piece(payload: &[u8]) -> Option<(bool, &[u8])> {
         }
     }
     Some((begins, rest))
+}
+
+/// What follows the number of a picture, which has 7 or 15 bits.
+pub(super) fn behind_picture_id(bytes: &[u8]) -> Option<&[u8]> {
+    let is_long = bytes.first()? & 0x80 != 0;
+    bytes.get(1 + usize::from(is_long)..)
 }
 
 impl Assembly for Pieces {

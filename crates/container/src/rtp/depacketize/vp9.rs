@@ -5,16 +5,16 @@ use media::Span;
 use media::codec::vp9::{FrameHeader, KeyHeader};
 
 use super::buffer::Buffer;
-use super::vp8::FULL_BOX;
+use super::vp8::{FULL_BOX, behind_picture_id};
 use super::{Assembly, Frame, Malformed};
 
-const HAS_PICTURE_ID: u8 = 0x80;
-const PREDICTED: u8 = 0x40;
+pub(in crate::rtp) const HAS_PICTURE_ID: u8 = 0x80;
+pub(in crate::rtp) const PREDICTED: u8 = 0x40;
 const HAS_LAYERS: u8 = 0x20;
 const FLEXIBLE: u8 = 0x10;
-const START: u8 = 0x08;
-const END: u8 = 0x04;
-const HAS_STRUCTURE: u8 = 0x02;
+pub(in crate::rtp) const START: u8 = 0x08;
+pub(in crate::rtp) const END: u8 = 0x04;
+pub(in crate::rtp) const HAS_STRUCTURE: u8 = 0x02;
 
 /// References that a picture of the flexible mode names at the most (§4.2).
 const REFERENCES_MAX: usize = 3;
@@ -47,8 +47,7 @@ impl<'a> Piece<'a> {
         let (flags, mut rest) = payload.split_first()?;
         let flags = *flags;
         if flags & HAS_PICTURE_ID != 0 {
-            let bytes = if rest.first()? & 0x80 != 0 { 2 } else { 1 };
-            rest = rest.get(bytes..)?;
+            rest = behind_picture_id(rest)?;
         }
         let mut layer = 0;
         if flags & HAS_LAYERS != 0 {

@@ -10,13 +10,10 @@
 
 use media::codec::av1::{self, Obu, leb128_bytes, obu, write_leb128};
 
+use super::super::depacketize::av1::{CONTINUES, WILL_CONTINUE};
 use super::super::payloads::Payloads;
 use super::{Frame, Picture};
 
-/// `Z`: the first unit goes on from the packet before.
-const CONTINUES: u8 = 0x80;
-/// `Y`: the last unit goes on in the next packet.
-const WILL_CONTINUE: u8 = 0x40;
 const COUNT_SHIFT: u32 = 4;
 /// `N`: the first packet of a coded video sequence.
 const NEW_SEQUENCE: u8 = 0x08;

@@ -3,11 +3,8 @@
 use bytes::Bytes;
 use media::codec::h264::{AvcConfig, reference_idc, unit, unit_type};
 
+use super::super::depacketize::h264::{FU_A, STAP_A};
 use super::nal::{Class, SET_KINDS, Syntax, class_of_sei};
-
-/// Unit types that only packets have.
-const STAP_A: u8 = 24;
-const FU_A: u8 = 28;
 
 const FORBIDDEN: u8 = 0x80;
 const REFERENCE: u8 = 0x60;

@@ -3,11 +3,8 @@
 use bytes::Bytes;
 use media::codec::hevc::{HevcConfig, UnitHeader, unit};
 
+use super::super::depacketize::hevc::{AGGREGATION, FRAGMENTATION};
 use super::nal::{Class, SET_KINDS, Syntax, class_of_sei};
-
-/// Unit types that only packets have.
-const AGGREGATION: u8 = 48;
-const FRAGMENTATION: u8 = 49;
 
 #[derive(Debug)]
 pub(super) struct Hevc;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use media::codec::nal::{self, Packing, without_emulation_prevention};
 use media::codec::sei;
 
+use super::super::depacketize::nal::{FRAGMENT_END, FRAGMENT_START, SHARED_LENGTH_BYTES};
 use super::super::payloads::Payloads;
 use super::{Frame, Picture, equal_pieces};
 
@@ -19,13 +20,6 @@ const AGGREGATED_MAX: usize = 16;
 
 /// Kinds of parameter set: video, sequence and picture.
 pub(super) const SET_KINDS: usize = 3;
-
-/// Bytes before each unit of a shared packet: its length.
-const LENGTH_BYTES: usize = 2;
-
-/// Flags of a fragment header, which both codecs share.
-const FRAGMENT_START: u8 = 0x80;
-const FRAGMENT_END: u8 = 0x40;
 
 /// How a packetizer treats a unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -186,7 +180,7 @@ impl<'a, S: Syntax> Shared<'a, S> {
             cut::<S>(unit, self.payload_bytes, out);
             return;
         }
-        let bytes = LENGTH_BYTES + unit.len();
+        let bytes = SHARED_LENGTH_BYTES + unit.len();
         if self.count == AGGREGATED_MAX || self.bytes + bytes > self.payload_bytes {
             self.flush(out);
         }

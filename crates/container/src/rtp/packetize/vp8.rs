@@ -6,12 +6,9 @@
 
 use media::codec::vp8::FrameHeader;
 
+use super::super::depacketize::vp8::{EXTENDED, HAS_PICTURE_ID, START_OF_PARTITION};
 use super::super::payloads::Payloads;
 use super::{Frame, Picture, equal_pieces};
-
-const EXTENDED: u8 = 0x80;
-const START_OF_PARTITION: u8 = 0x10;
-const HAS_PICTURE_ID: u8 = 0x80;
 
 const DESCRIPTOR_BYTES: usize = 4;
 

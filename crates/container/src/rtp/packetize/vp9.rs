@@ -6,15 +6,10 @@
 
 use media::codec::vp9::FrameHeader;
 
+use super::super::depacketize::vp9::{END, HAS_PICTURE_ID, HAS_STRUCTURE, PREDICTED, START};
 use super::super::payloads::Payloads;
 use super::vp8::PictureId;
 use super::{Frame, Picture, equal_pieces};
-
-const HAS_PICTURE_ID: u8 = 0x80;
-const PREDICTED: u8 = 0x40;
-const START: u8 = 0x08;
-const END: u8 = 0x04;
-const HAS_STRUCTURE: u8 = 0x02;
 
 const DESCRIPTOR_BYTES: usize = 3;
 const STRUCTURE_BYTES: usize = 8;
