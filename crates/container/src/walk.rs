@@ -12,6 +12,15 @@ const WINDOW_BYTES: usize = 256 * 1024;
 /// Bytes that a format may want of a piece before it knows what that is: a whole tag of FLV, the largest of any.
 const PIECE_BYTES_MAX: usize = 9 * 1024 * 1024;
 
+/// Leaves out every second of what is kept of a file.
+pub(crate) fn halve<T>(kept: &mut Vec<T>) {
+    let mut index = 0;
+    kept.retain(|_| {
+        index += 1;
+        index % 2 == 1
+    });
+}
+
 /// A format's pieces.
 pub(crate) trait Pieces {
     /// What begins with `front`, at `at` in a file, which has `left` bytes from there on. A piece may be longer than
@@ -45,7 +54,7 @@ pub struct Closed {
 }
 
 /// See the module's description.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Walk<P> {
     pieces: P,
     file_bytes: u64,
@@ -66,15 +75,12 @@ pub trait Walker {
     fn close(&mut self) -> Closed;
 }
 
-impl<P> Walk<P> {
+impl<P: Default> Walk<P> {
     /// Through a file of so many bytes.
-    pub(crate) fn of(pieces: P, file_bytes: u64) -> Self {
+    pub(crate) fn of(file_bytes: u64) -> Self {
         Self {
-            pieces,
             file_bytes,
-            at: 0,
-            need: 0,
-            has_ended: false,
+            ..Self::default()
         }
     }
 }

@@ -11,18 +11,11 @@ use std::sync::Arc;
 
 use container::flv::{self, Muxer, Opening, Selection, Tag};
 use fanout::{Entry, Packager, Preamble, Sink};
-use media::{Item, Kind, Timestamp, Track};
+use media::{Item, Kind, Timestamp};
 
 /// Writes FLV tags.
 #[derive(Debug)]
 pub struct Flv(Muxer<Arc<Preamble>>);
-
-impl Flv {
-    /// Whether FLV can carry `track`.
-    pub fn carries(track: &Track) -> bool {
-        flv::can_mux(track)
-    }
-}
 
 impl Default for Flv {
     fn default() -> Self {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use container::{fmp4, ts};
+use container::{flv, fmp4, ts};
 use fanout::{Choice, DerivedOffer, Format, Info, Packager, Protocol, Retention};
 use media::{Charset, Codec, Container, Kind, Track};
 
@@ -181,7 +181,7 @@ impl Form {
                 media_type: "video/x-flv",
                 opening: b"FL",
                 needs: Needs::Nothing,
-                carries: Flv::carries,
+                carries: flv::can_mux,
                 make: |_, _| Box::new(Flv::default()),
                 ..USUAL
             },

@@ -53,17 +53,11 @@ impl Opus {
         }
         self.track = Some(track.id);
         let head = OpusMuxer::head_of(track);
-        if self
-            .link
-            .as_ref()
-            .is_some_and(|link| link.muxer.head() == head)
-        {
+        let known = self.link.as_ref();
+        if known.is_some_and(|link| link.muxer.head() == head) {
             return;
         }
-        let number = self
-            .link
-            .as_ref()
-            .map_or(1, |link| link.number.wrapping_add(1));
+        let number = known.map_or(1, |link| link.number.wrapping_add(1));
         let muxer = OpusMuxer::new(track, number);
         let preamble = preamble(&muxer, number, self.title.as_deref());
         if let Some(last) = self.link.as_mut().filter(|_| self.has_begun) {
@@ -79,9 +73,7 @@ impl Opus {
             preamble,
         });
     }
-}
 
-impl Opus {
     /// Tells listeners that join from now on what is playing.
     fn name(&mut self, title: Option<Arc<Title>>) {
         self.title = title;

@@ -30,8 +30,8 @@ pub(super) const EX_CODED_FRAMES_X: u8 = 3;
 /// Colour for video, the layout of channels for audio.
 const EX_FACTS: u8 = 4;
 const EX_TS_SEQUENCE_START: u8 = 5;
-pub(super) const EX_VIDEO_MULTITRACK: u8 = 6;
-pub(super) const EX_AUDIO_MULTITRACK: u8 = 5;
+const EX_VIDEO_MULTITRACK: u8 = 6;
+const EX_AUDIO_MULTITRACK: u8 = 5;
 pub(super) const EX_MODEX: u8 = 7;
 
 /// How a multitrack body lists its tracks (`AvMultitrackType`).
@@ -107,7 +107,7 @@ impl Body {
     pub(super) fn video(body: &[u8]) -> Option<Self> {
         let first = *body.first()?;
         if first & 0x80 != 0 {
-            return Self::enhanced(body, EX_VIDEO_MULTITRACK);
+            return Self::enhanced(Kind::Video, body);
         }
         let frame = first >> 4;
         if frame == FRAME_INFO {
@@ -129,7 +129,7 @@ impl Body {
         let first = *body.first()?;
         let format = first >> 4;
         if format == AUDIO_EX_HEADER {
-            return Self::enhanced(body, EX_AUDIO_MULTITRACK);
+            return Self::enhanced(Kind::Audio, body);
         }
         let mut parsed = Self::legacy(format, true);
         // Likewise Opus as format 13, in the layout of AAC.
@@ -162,10 +162,9 @@ impl Body {
         (self, range)
     }
 
-    /// Reads an enhanced body (`ExVideoTagHeader` or `ExAudioTagHeader`, told apart by the number of the
-    /// multitrack packet type).
-    fn enhanced(body: &[u8], multitrack_type: u8) -> Option<Self> {
-        let is_video = multitrack_type == EX_VIDEO_MULTITRACK;
+    /// Reads an enhanced body (`ExVideoTagHeader` or `ExAudioTagHeader`).
+    fn enhanced(kind: Kind, body: &[u8]) -> Option<Self> {
+        let is_video = kind == Kind::Video;
         let frame = *body.first()? >> 4 & 7;
         let at = packet_type_at(body)?;
         let is_modified = at > 0;
@@ -176,7 +175,7 @@ impl Body {
             return None;
         }
         let mut layout = None;
-        if packet_type == multitrack_type {
+        if packet_type == multitrack_type(kind) {
             let [both] = *take(&mut rest)?;
             packet_type = both & 15;
             layout = Some(both >> 4);
@@ -241,16 +240,21 @@ fn packet_type_at(body: &[u8]) -> Option<usize> {
 /// Where in a body of the multitrack form its packet type is; `None` for all other bodies.
 pub(super) fn multitrack_at(kind: Kind, body: &[u8]) -> Option<usize> {
     let first = *body.first()?;
-    let (is_enhanced, multitrack) = match kind {
-        Kind::Audio => (first >> 4 == AUDIO_EX_HEADER, EX_AUDIO_MULTITRACK),
+    let is_enhanced = match kind {
+        Kind::Audio => first >> 4 == AUDIO_EX_HEADER,
         // Commands to the player have no tracks.
-        Kind::Video => (
-            first & 0x80 != 0 && first >> 4 & 7 != FRAME_INFO,
-            EX_VIDEO_MULTITRACK,
-        ),
+        Kind::Video => first & 0x80 != 0 && first >> 4 & 7 != FRAME_INFO,
     };
     let at = packet_type_at(body).filter(|_| is_enhanced)?;
-    (*body.get(at)? & 15 == multitrack).then_some(at)
+    (*body.get(at)? & 15 == multitrack_type(kind)).then_some(at)
+}
+
+/// The packet type of the multitrack form.
+pub(super) const fn multitrack_type(kind: Kind) -> u8 {
+    match kind {
+        Kind::Audio => EX_AUDIO_MULTITRACK,
+        Kind::Video => EX_VIDEO_MULTITRACK,
+    }
 }
 
 const fn legacy_packet(packet_type: u8) -> Packet {

@@ -129,22 +129,13 @@ pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
 ///
 /// The configuration is copied: it outlives the message buffer it came in.
 pub(super) fn plain_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
-    let kind = match codec {
-        Codec::H264 => {
-            AvcConfig::parse(config)?;
-            Kind::Video
-        }
-        Codec::Aac => {
-            AudioSpecificConfig::parse(config)?;
-            Kind::Audio
-        }
-        Codec::Opus => {
-            opus::plain_head_channels(config)?;
-            Kind::Audio
-        }
+    let (kind, is_readable) = match codec {
+        Codec::H264 => (Kind::Video, AvcConfig::parse(config).is_some()),
+        Codec::Aac => (Kind::Audio, AudioSpecificConfig::parse(config).is_some()),
+        Codec::Opus => (Kind::Audio, opus::plain_head_channels(config).is_some()),
         _ => return None,
     };
-    Some(track(id, kind, codec, config))
+    is_readable.then(|| track(id, kind, codec, config))
 }
 
 /// A track that is relayed unchanged: the bodies of its sequence header and its facts, either of which may be

@@ -7,9 +7,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use media::Kind;
 
-use super::body::{
-    AUDIO_EX_HEADER, Body, EX_AUDIO_MULTITRACK, EX_VIDEO_MULTITRACK, MULTITRACK_ONE, WireTrack,
-};
+use super::body::{AUDIO_EX_HEADER, Body, MULTITRACK_ONE, WireTrack, multitrack_type};
 use super::codec::CodecTag;
 
 /// One track's part of a body.
@@ -71,11 +69,12 @@ pub(super) fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N
 /// modifiers are left out, because they concern the time of media.
 pub(super) fn numbered(kind: Kind, parsed: &Body, body: &[u8], part: &Part<'_>) -> Bytes {
     let first = match kind {
-        Kind::Audio => AUDIO_EX_HEADER << 4 | EX_AUDIO_MULTITRACK,
+        Kind::Audio => AUDIO_EX_HEADER << 4,
         // Bit 7, the frame type, and what was modified.
-        Kind::Video => body.first().copied().unwrap_or_default() & 0xF0 | EX_VIDEO_MULTITRACK,
+        Kind::Video => body.first().copied().unwrap_or_default() & 0xF0,
     };
-    alone(&[first], parsed.packet_type, Some(part.number), part)
+    let head = [first | multitrack_type(kind)];
+    alone(&head, parsed.packet_type, Some(part.number), part)
 }
 
 /// The body of one of several tracks, with its number or as if there were no others. `head` ends with the byte of the

@@ -16,8 +16,8 @@ use thiserror::Error;
 
 use super::WIRE_TRACKS_MAX;
 use super::body::{
-    EX_AUDIO_MULTITRACK, EX_MODEX, EX_VIDEO_MULTITRACK, MULTITRACK_MANY, MULTITRACK_MANY_CODECS,
-    MULTITRACK_ONE, multitrack_at,
+    EX_MODEX, MULTITRACK_MANY, MULTITRACK_MANY_CODECS, MULTITRACK_ONE, multitrack_at,
+    multitrack_type,
 };
 use super::multitrack::{Part, alone, part, take};
 
@@ -81,13 +81,6 @@ pub fn split(
         each(part.number, alone(&body[..=at], packet_type, number, &part));
     }
     Ok(())
-}
-
-const fn multitrack_type(kind: Kind) -> u8 {
-    match kind {
-        Kind::Audio => EX_AUDIO_MULTITRACK,
-        Kind::Video => EX_VIDEO_MULTITRACK,
-    }
 }
 
 /// The parts of a body of several tracks, whose list begins at `list`.

@@ -3,8 +3,6 @@
 //! Most tracks are described by their configuration, others by their frames: the size of VP9's pictures is in
 //! its keyframes alone, and MP3 and Dolby's codecs have no configuration.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::dolby::{self, SyncFrame};
@@ -269,20 +267,18 @@ impl Carried {
     }
 
     fn dolby_entry(&self, frame: &SyncFrame, sample_bytes: usize) -> Vec<u8> {
-        let (kind, record_box) = if frame.is_enhanced {
-            (b"ec-3", b"dec3")
-        } else {
-            (b"ac-3", b"dac3")
+        let (kind, record_box, made) = match frame.is_enhanced {
+            true => (
+                b"ec-3",
+                b"dec3",
+                frame.enhanced_record(sample_bytes).to_vec(),
+            ),
+            false => (b"ac-3", b"dac3", frame.plain_record().to_vec()),
         };
-        let made: Cow<'_, [u8]> = if !self.config.is_empty() {
-            Cow::Borrowed(&self.config)
-        } else if frame.is_enhanced {
-            Cow::Owned(frame.enhanced_record(sample_bytes).to_vec())
-        } else {
-            Cow::Owned(frame.plain_record().to_vec())
-        };
+        let has_record = !self.config.is_empty();
+        let record = if has_record { &self.config } else { &made[..] };
         entry::audio(kind, frame.channels, frame.sample_rate, |entry| {
-            entry.put_box(record_box, |content| content.put(&made));
+            entry.put_box(record_box, |content| content.put(record));
         })
     }
 }
@@ -315,7 +311,7 @@ impl Facts {
         match (track.kind, track.codec) {
             (Kind::Video, Codec::H264) => Self::picture(AvcConfig::parse(config)?.dimensions()?),
             (Kind::Video, Codec::Hevc) => Self::picture(HevcConfig::parse(config)?.dimensions()?),
-            (Kind::Video, Codec::Av1) => match sequence_size(av1::record_units(config)?) {
+            (Kind::Video, Codec::Av1) => match av1::dimensions(av1::record_units(config)?) {
                 Some(size) => Self::picture(size),
                 None => Some(Self::Unknown),
             },
@@ -345,7 +341,7 @@ impl Facts {
     /// The facts in a frame; for a picture, in a keyframe.
     fn told_by(codec: Codec, frame: &[u8]) -> Option<Self> {
         match codec {
-            Codec::Av1 => Self::picture(sequence_size(frame)?),
+            Codec::Av1 => Self::picture(av1::dimensions(frame)?),
             Codec::Vp8 => match vp8::FrameHeader::parse(frame)? {
                 vp8::FrameHeader::Key { width, height } => Self::picture((width, height)),
                 vp8::FrameHeader::Inter => None,
@@ -387,13 +383,6 @@ pub(super) const fn mpeg_object(rate: u32) -> u8 {
     } else {
         entry::OBJECT_MPEG2_AUDIO
     }
-}
-
-/// The size of the pictures from an AV1 sequence header, if there is one among `units`.
-fn sequence_size(units: &[u8]) -> Option<(u32, u32)> {
-    let header = av1::obus(units).find(|unit| unit.kind() == av1::obu::SEQUENCE_HEADER)?;
-    let parsed = av1::SequenceHeader::parse(header.payload)?;
-    Some((parsed.width, parsed.height))
 }
 
 fn header_size(header: &KeyHeader) -> Option<(u16, u16)> {

@@ -59,8 +59,7 @@ pub trait Sink {
     /// How much the fragment that begins at `at` may span, if that is limited by more than [`Fragmentation`]:
     /// it ends before the first sample that does not fit. Of a picture that lasts longer the first fragment has it
     /// whole, and those that follow, until it ends, have only sound.
-    fn room(&self, at: Timestamp) -> Option<Span> {
-        let _ = at;
+    fn room(&self, _at: Timestamp) -> Option<Span> {
         None
     }
 
@@ -72,17 +71,13 @@ pub trait Sink {
     }
 
     /// [`splits_at`](Self::splits_at) asked for a split: everything before `next` has been written.
-    fn split(&mut self, next: FragmentCandidate) {
-        let _ = next;
-    }
+    fn split(&mut self, _next: FragmentCandidate) {}
 
     /// What follows does not continue what has been written: for a while there was no media.
     fn break_off(&mut self) {}
 
     /// That segment is in force from the next fragment on.
-    fn init(&mut self, init: &Init) {
-        let _ = init;
-    }
+    fn init(&mut self, _init: &Init) {}
 }
 
 /// A sample that may begin a fragment.

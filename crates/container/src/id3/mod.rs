@@ -101,7 +101,11 @@ impl Tag {
         let unit = TICKS_PER_SECOND / TIMESTAMP_RATE;
         let count = (at + Span::from_ticks(unit / 2)).ticks().div_euclid(unit);
         let stamp = count.rem_euclid(TIMESTAMP_MODULUS);
-        self.private(TIMESTAMP_OWNER, &stamp.to_be_bytes())
+        self.frame(b"PRIV", |content| {
+            content.extend_from_slice(TIMESTAMP_OWNER.as_bytes());
+            content.push(0);
+            content.extend_from_slice(&stamp.to_be_bytes());
+        })
     }
 
     /// Adds a title: `TIT2`.
@@ -121,16 +125,6 @@ impl Tag {
             content.extend_from_slice(plain(description).as_bytes());
             content.push(0);
             content.extend_from_slice(plain(value).as_bytes());
-        })
-    }
-
-    /// Adds data in a format of `owner`'s: `PRIV`.
-    #[must_use]
-    pub fn private(self, owner: &str, data: &[u8]) -> Self {
-        self.frame(b"PRIV", |content| {
-            content.extend_from_slice(plain(owner).as_bytes());
-            content.push(0);
-            content.extend_from_slice(data);
         })
     }
 

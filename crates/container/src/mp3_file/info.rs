@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use media::codec::mpeg_audio::{FrameHeader, Layer};
 
-use crate::walk::{Closed, Piece, Pieces};
+use crate::walk::{Closed, Piece, Pieces, halve};
 
 /// Entries of the table of seek points.
 const POINTS: usize = 100;
@@ -60,11 +60,7 @@ impl Frames {
         let every = self.every.max(1);
         if self.count.is_multiple_of(every) {
             if self.places.len() == PLACES_MAX {
-                let mut index = 0;
-                self.places.retain(|_| {
-                    index += 1;
-                    index % 2 == 1
-                });
+                halve(&mut self.places);
                 self.every = every.saturating_mul(2);
             }
             if self.count.is_multiple_of(self.every.max(1)) {

@@ -27,5 +27,5 @@ use crate::walk::Walk;
 
 /// Goes through a file of MP3 of so many bytes.
 pub fn walk(file_bytes: u64) -> Walk<Frames> {
-    Walk::of(Frames::default(), file_bytes)
+    Walk::of(file_bytes)
 }

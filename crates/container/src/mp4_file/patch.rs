@@ -106,8 +106,7 @@ pub fn is_finalised(beginning: &[u8]) -> bool {
 /// Gives a fragment the number that it has in its file, and times that count from `base`. `moof` is its header box.
 /// False if that is none; nothing can be said of its bytes then.
 pub fn rebase(moof: &mut [u8], number: u32, base: Base, init: &Init) -> bool {
-    let changes = changes(moof, number, base, init);
-    let Some(changes) = changes else {
+    let Some(changes) = changes(moof, number, base, init) else {
         return false;
     };
     for change in changes {

@@ -18,7 +18,7 @@ pub(super) fn put_track(trak: &mut Boxes, track: &InitTrack, table: &Table, dela
             }
             b"edts" => {}
             b"mdia" => trak.put_box(b"mdia", |mdia| put_media(mdia, child, table)),
-            _ => put_same(trak, child),
+            _ => trak.put(child.whole),
         }
     }
 }
@@ -55,16 +55,16 @@ fn put_media(mdia: &mut Boxes, whole: Child<'_>, table: &Table) {
                             let mut kept = children(child.content);
                             let stsd = kept.find(|child| child.kind == *b"stsd");
                             if let Some(stsd) = stsd {
-                                put_same(stbl, stsd);
+                                stbl.put(stsd.whole);
                             }
                             put_tables(stbl, table);
                             put_roll(stbl, stsd.map_or(&[][..], |stsd| stsd.content), table);
                         }),
-                        _ => put_same(minf, child),
+                        _ => minf.put(child.whole),
                     }
                 }
             }),
-            _ => put_same(mdia, child),
+            _ => mdia.put(child.whole),
         }
     }
 }
@@ -75,17 +75,11 @@ fn put_media_header(mdia: &mut Boxes, old: Child<'_>, table: &Table) {
     let tail = old.content.last_chunk::<4>().copied().unwrap_or_default();
     let short = u32::try_from(duration);
     mdia.put_full_box(b"mdhd", u8::from(short.is_err()), 0, |mdhd| {
+        mdhd.put_zeros(if short.is_ok() { 8 } else { 16 });
+        mdhd.put_u32(timescale);
         match short {
-            Ok(short) => {
-                mdhd.put_zeros(8);
-                mdhd.put_u32(timescale);
-                mdhd.put_u32(short);
-            }
-            Err(_) => {
-                mdhd.put_zeros(16);
-                mdhd.put_u32(timescale);
-                mdhd.put_u64(duration);
-            }
+            Ok(short) => mdhd.put_u32(short),
+            Err(_) => mdhd.put_u64(duration),
         }
         mdhd.put(&tail);
     });
@@ -149,8 +143,4 @@ fn put_with_duration(boxes: &mut Boxes, child: Child<'_>, at: usize, duration: u
         field.copy_from_slice(&duration.to_be_bytes());
     }
     boxes.put_box(&child.kind, |boxes| boxes.put(&content));
-}
-
-fn put_same(boxes: &mut Boxes, child: Child<'_>) {
-    boxes.put(child.whole);
 }

@@ -186,7 +186,7 @@ impl Chain {
             track: logical.id.unwrap_or(first_track),
             began,
             duration: ended - began,
-            keyframe: is_video == has_video && logical.may_start_at(page),
+            keyframe: is_video == has_video && may_start_at(logical.mapping, page),
         })
     }
 
@@ -303,10 +303,6 @@ impl Logical {
             self.timeline.restart_at(if is_whole { 0 } else { ticks });
         }
         (began, self.timeline.advance_to(ticks))
-    }
-
-    fn may_start_at(&self, page: &Page) -> bool {
-        may_start_at(self.mapping, page)
     }
 }
 

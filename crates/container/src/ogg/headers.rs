@@ -1,7 +1,5 @@
 //! The header packets of a link with one stream of sound, and header pages made of them.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use media::{Kind, SongTitle};
 
@@ -127,9 +125,9 @@ impl Headers {
 }
 
 /// What of `OpusHead` matters to a decoder.
-fn of_opus(head: &[u8]) -> Cow<'_, [u8]> {
-    let mut head = Cow::Borrowed(head);
-    if let Some(field) = head.to_mut().get_mut(OF_THE_ENCODER) {
+fn of_opus(head: &[u8]) -> Vec<u8> {
+    let mut head = head.to_vec();
+    if let Some(field) = head.get_mut(OF_THE_ENCODER) {
         field.fill(0);
     }
     head

@@ -133,22 +133,16 @@ impl Retitler {
             }
             self.serial = link.turn(turn, &sample, self.serial, out).or(self.serial);
         }
-        let turn = match self.wish.take() {
-            Some(song) => match link.last_packets(&page) {
-                Some((repeated, lasts, granule)) => Some(Turn {
-                    song,
-                    repeated,
-                    lasts,
-                    granule,
-                }),
-                // A packet goes on on the next page: the title waits.
-                None => {
-                    self.wish = Some(song);
-                    None
-                }
-            },
-            None => None,
-        };
+        // While a packet goes on on the next page, the title waits.
+        let last = self.wish.as_ref().and_then(|_| link.last_packets(&page));
+        let turn = last.and_then(|(repeated, lasts, granule)| {
+            Some(Turn {
+                song: self.wish.take()?,
+                repeated,
+                lasts,
+                granule,
+            })
+        });
         let flags = page.flags() | if turn.is_some() { FLAG_LAST } else { 0 };
         link.turn = turn;
         if link.place.is_some() || flags != page.flags() {

@@ -11,7 +11,7 @@ use crate::walk::{Closed, Piece, Pieces, Walk};
 
 /// Goes through a file of so many bytes. It does not tell how long that lasts.
 pub fn walk(file_bytes: u64) -> Walk<Packets> {
-    Walk::of(Packets, file_bytes)
+    Walk::of(file_bytes)
 }
 
 /// A search for a time in a file of so many bytes.
@@ -20,7 +20,7 @@ pub fn search(to: Span, file_bytes: u64) -> PacketSearch {
 }
 
 /// See [`walk`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Packets;
 
 impl Pieces for Packets {

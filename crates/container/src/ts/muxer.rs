@@ -5,7 +5,7 @@ use media::{EventContent, Item, Kind, Sample, Span, TimedEvent, Timestamp, Track
 use super::clock::{CLOCK_EVERY, stamp};
 use super::decoding::DecodingTimes;
 use super::events::{Carriage, EventStreams};
-use super::picture::Picture;
+use super::picture::{Picture, Syntax};
 use super::program::{Program, Unit};
 use super::sound::{Held, Sound};
 use super::stream::{Coding, Stream, Unsupported};
@@ -297,9 +297,13 @@ impl Muxer {
 impl Carried {
     fn new(track: &Track) -> Result<Self, Unsupported> {
         let stream = Stream::new(track)?;
+        let picture = |syntax| {
+            let picture = Picture::new(syntax, &track.config);
+            Media::Picture(picture, DecodingTimes::default())
+        };
         let media = match stream.coding {
-            Coding::H264 => Media::Picture(Picture::h264(&track.config), DecodingTimes::default()),
-            Coding::Hevc => Media::Picture(Picture::hevc(&track.config), DecodingTimes::default()),
+            Coding::H264 => picture(Syntax::H264),
+            Coding::Hevc => picture(Syntax::Hevc),
             coding => {
                 let sound = Sound::new(coding, track);
                 let sound = sound.ok_or(Unsupported::Config(track.codec))?;

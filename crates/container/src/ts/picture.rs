@@ -31,35 +31,27 @@ pub(super) struct Picture {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Syntax {
+pub(super) enum Syntax {
     H264,
     Hevc,
 }
 
 impl Picture {
-    /// Of H.264 with this record; without one, samples hold start codes.
-    pub(super) fn h264(record: &[u8]) -> Self {
-        let config = AvcConfig::parse(record);
-        let kinds = config.as_ref().map(|c| [&c.sps[..], &c.pps]);
-        let length_bytes = config.as_ref().map(|config| config.length_bytes);
-        let sets = kinds.map_or_else(Vec::new, |kinds| put_sets(&kinds));
-        Self::new(Syntax::H264, length_bytes, sets)
-    }
-
-    /// Of HEVC, likewise.
-    pub(super) fn hevc(record: &[u8]) -> Self {
-        let config = HevcConfig::parse(record);
-        let kinds = config.as_ref().map(|c| [&c.vps[..], &c.sps, &c.pps]);
-        let length_bytes = config.as_ref().map(|config| config.length_bytes);
-        let sets = kinds.map_or_else(Vec::new, |kinds| put_sets(&kinds));
-        Self::new(Syntax::Hevc, length_bytes, sets)
-    }
-
-    fn new(syntax: Syntax, length_bytes: Option<usize>, sets: Vec<u8>) -> Self {
+    /// With this record; without one, samples hold start codes.
+    pub(super) fn new(syntax: Syntax, record: &[u8]) -> Self {
+        let config = match syntax {
+            Syntax::H264 => AvcConfig::parse(record)
+                .map(|config| (config.length_bytes, put_sets(&[&config.sps, &config.pps]))),
+            Syntax::Hevc => HevcConfig::parse(record).map(|config| {
+                let sets = put_sets(&[&config.vps, &config.sps, &config.pps]);
+                (config.length_bytes, sets)
+            }),
+        };
+        let (length_bytes, sets) = config.unzip();
         Self {
             syntax,
             packing: length_bytes.map_or(Packing::StartCodes, Packing::Lengths),
-            sets,
+            sets: sets.unwrap_or_default(),
             is_open: false,
         }
     }

@@ -15,7 +15,7 @@ use crate::walk::{Closed, Piece, Pieces, Walk};
 
 /// Goes through a file of so many bytes. It does not tell how long that lasts.
 pub fn walk(file_bytes: u64) -> Walk<Elements> {
-    Walk::of(Elements::default(), file_bytes)
+    Walk::of(file_bytes)
 }
 
 /// A search for a time in a file of so many bytes.

@@ -186,11 +186,7 @@ impl Demuxer {
 
     /// Lets the present element's bytes pass as they arrive.
     fn pass(&mut self, out: &mut Vec<Item>) -> bool {
-        let limit = match self.state {
-            State::Header => HEADER_BYTES_MAX,
-            State::Undecided => HELD_BYTES_MAX,
-            _ => SAMPLE_BYTES_MAX,
-        };
+        let limit = self.limit();
         let room = limit.saturating_sub(self.at);
         let available = self.buffer.len() - self.at;
         let left = usize::try_from(self.element_left).unwrap_or(usize::MAX);
@@ -284,14 +280,18 @@ impl Demuxer {
         true
     }
 
+    /// How much is held back until it is passed on.
+    fn limit(&self) -> usize {
+        match self.state {
+            State::Header => HEADER_BYTES_MAX,
+            State::Undecided => HELD_BYTES_MAX,
+            _ => SAMPLE_BYTES_MAX,
+        }
+    }
+
     /// Empty elements pass without input, so a flood of them must not accumulate either.
     fn limit_glue(&mut self, out: &mut Vec<Item>) {
-        let limit = if self.state == State::Undecided {
-            HELD_BYTES_MAX
-        } else {
-            SAMPLE_BYTES_MAX
-        };
-        if self.at >= limit {
+        if self.at >= self.limit() {
             self.state = State::Cluster;
             self.emit(out);
         }

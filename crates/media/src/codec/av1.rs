@@ -138,15 +138,18 @@ pub fn description(record: &[u8]) -> Option<Description> {
     // The index of the level; 31 sets no limit.
     let level = profile_and_level & 0x1F;
     let tier = if format & 0x80 == 0 { "" } else { " high tier" };
-    let mut headers = obus(units).filter(|unit| unit.kind() == obu::SEQUENCE_HEADER);
-    let header = headers
-        .next()
-        .and_then(|unit| SequenceHeader::parse(unit.payload));
     Some(Description {
         profile: profile.map(str::to_owned),
         level: (level < 31).then(|| format!("{}.{}{tier}", 2 + level / 4, level % 4)),
-        dimensions: header.map(|header| (header.width, header.height)),
+        dimensions: dimensions(units),
     })
+}
+
+/// The size of the pictures by a sequence header, if there is one among some units.
+pub fn dimensions(units: &[u8]) -> Option<(u32, u32)> {
+    let header = obus(units).find(|unit| unit.kind() == obu::SEQUENCE_HEADER)?;
+    let parsed = SequenceHeader::parse(header.payload)?;
+    Some((parsed.width, parsed.height))
 }
 
 /// RFC 6381 codec string of a configuration record, e.g. `av01.0.04M.08` (AV1 in ISOBMFF §5). Colour

@@ -61,20 +61,21 @@ pub struct CaptionWatch {
 impl CaptionWatch {
     /// For the samples of `track`.
     pub fn of(track: &Track) -> Self {
-        let packing = |length: Option<usize>| length.map_or(Packing::StartCodes, Packing::Lengths);
-        let looks = match track.codec {
-            Codec::H264 => {
-                let length = AvcConfig::parse(&track.config).map(|config| config.length_bytes);
-                Some((Syntax::H264, packing(length)))
-            }
-            Codec::Hevc => {
-                let length = HevcConfig::parse(&track.config).map(|config| config.length_bytes);
-                Some((Syntax::Hevc, packing(length)))
-            }
-            _ => None,
+        let record = &track.config;
+        let (syntax, length) = match track.codec {
+            Codec::H264 => (
+                Syntax::H264,
+                AvcConfig::parse(record).map(|it| it.length_bytes),
+            ),
+            Codec::Hevc => (
+                Syntax::Hevc,
+                HevcConfig::parse(record).map(|it| it.length_bytes),
+            ),
+            _ => return Self::default(),
         };
+        let packing = length.map_or(Packing::StartCodes, Packing::Lengths);
         Self {
-            looks,
+            looks: Some((syntax, packing)),
             ..Self::default()
         }
     }

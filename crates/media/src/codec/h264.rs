@@ -121,10 +121,10 @@ impl<'a> AvcConfig<'a> {
     /// than a record holds.
     pub fn write(sps: &[&[u8]], pps: &[&[u8]]) -> Option<Vec<u8>> {
         let facts = Sps::parse(sps.first()?)?;
-        let fits = |units: &[&[u8]]| units.iter().all(|unit| unit.len() <= usize::from(u16::MAX));
-        if sps.len() > PARAMETER_SETS_MAX || pps.len() > PARAMETER_SETS_MAX {
-            return None;
-        }
+        let fits = |units: &[&[u8]]| {
+            let mut lengths = units.iter().map(|unit| unit.len());
+            units.len() <= PARAMETER_SETS_MAX && lengths.all(|it| it <= usize::from(u16::MAX))
+        };
         if !fits(sps) || !fits(pps) {
             return None;
         }

@@ -7,6 +7,7 @@ use crate::flv::{
     FILE_HEADER_BYTES, PACKET_CODED, TAG_AUDIO, TAG_BODY_BYTES_MAX, TAG_HEADER_BYTES, TAG_SCRIPT,
     TAG_TRAILER_BYTES, TAG_VIDEO, TagHead, VIDEO_AVC,
 };
+use crate::walk::{Closed, Piece, Pieces, halve};
 
 /// Bytes of a tag that tell what it is.
 const PEEKED_BYTES: usize = TAG_HEADER_BYTES + 2;
@@ -73,11 +74,7 @@ impl Tags {
     fn keyframe(&mut self, at: u64, seconds: f64) {
         let listed = &mut self.facts.keyframes;
         if listed.len() == KEYFRAMES_MAX {
-            let mut index = 0;
-            listed.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
+            halve(listed);
             self.every = self.every.max(1).saturating_mul(2);
         }
         if self.keyframes.is_multiple_of(self.every.max(1)) {
@@ -87,9 +84,9 @@ impl Tags {
     }
 }
 
-impl crate::walk::Pieces for Tags {
-    fn piece(&mut self, front: &[u8], at: u64, left: u64) -> crate::walk::Piece {
-        use crate::walk::Piece::{Foreign, Short, Whole};
+impl Pieces for Tags {
+    fn piece(&mut self, front: &[u8], at: u64, left: u64) -> Piece {
+        use Piece::{Foreign, Short, Whole};
         if at == 0 {
             return match front.len() >= FILE_HEADER_BYTES {
                 false => Short(FILE_HEADER_BYTES),
@@ -132,14 +129,14 @@ impl crate::walk::Pieces for Tags {
         Whole(bytes)
     }
 
-    fn close(&mut self, bytes: u64) -> crate::walk::Closed {
+    fn close(&mut self, bytes: u64) -> Closed {
         let millis = self.sound.ends().max(self.pictures.ends());
         let lasts = Duration::from_millis(millis.into());
         self.facts.seconds = lasts.as_secs_f64();
         self.facts.bytes = bytes;
         let has_media = self.sound.at.is_some() || self.pictures.at.is_some();
         let patch = self.metadata.map(|at| (at, metadata::head(&self.facts)));
-        crate::walk::Closed {
+        Closed {
             bytes: if has_media { bytes } else { 0 },
             duration: Some(lasts),
             patches: patch.into_iter().filter(|_| has_media).collect(),

@@ -25,5 +25,5 @@ use crate::walk::Walk;
 
 /// Goes through a file of FLV of so many bytes.
 pub fn walk(file_bytes: u64) -> Walk<Tags> {
-    Walk::of(Tags::default(), file_bytes)
+    Walk::of(file_bytes)
 }

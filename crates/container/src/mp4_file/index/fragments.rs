@@ -77,8 +77,8 @@ impl Fragments {
         }
     }
 
-    /// Groups the fragments that are whole.
-    pub(super) fn finish(&mut self, segment: Duration) -> Result<Vec<Segment>, Error> {
+    /// Groups the fragments that are whole, behind the initialization segment.
+    pub(super) fn finish(mut self, segment: Duration) -> Result<(Vec<u8>, Vec<Segment>), Error> {
         self.fragments.retain(|fragment| fragment.end > 0);
         let mut segments = Vec::new();
         let Some(first) = self.fragments.first() else {
@@ -99,13 +99,9 @@ impl Fragments {
         }
         close(&mut open, end, self.timescale, &mut segments);
         match segments.len() <= SEGMENTS_MAX {
-            true => Ok(segments),
+            true => Ok((self.init, segments)),
             false => Err(Error::TooLarge),
         }
-    }
-
-    pub(super) fn take_init(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.init)
     }
 }
 

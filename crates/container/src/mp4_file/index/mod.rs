@@ -281,10 +281,10 @@ impl Index {
 
     fn of_fragments(cut: Cut, tags: Tags) -> Result<Self, Error> {
         match cut {
-            Cut::Segments(mut fragments, heads) => {
-                let segments = Ok(fragments.finish(SEGMENT)?);
-                let init = fragments.take_init();
-                Ok(Self::new(init, segments, Layout::Fragments, &heads, tags))
+            Cut::Segments(fragments, heads) => {
+                let (init, segments) = fragments.finish(SEGMENT)?;
+                let layout = Layout::Fragments;
+                Ok(Self::new(init, Ok(segments), layout, &heads, tags))
             }
             Cut::Samples(collected, heads) => {
                 let layout = Layout::Collected(collected.finish()?);
@@ -361,7 +361,7 @@ impl Index {
 
     /// Width and height of the pictures.
     pub fn dimensions(&self) -> Option<(u16, u16)> {
-        self.reel.dimensions()
+        self.reel.dimensions
     }
 
     /// What the file calls itself.

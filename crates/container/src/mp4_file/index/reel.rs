@@ -16,7 +16,8 @@ use super::tables::Sample;
 #[derive(Debug, Default)]
 pub(super) struct Reel {
     sides: Vec<Side>,
-    dimensions: Option<(u16, u16)>,
+    /// Width and height of the pictures.
+    pub(super) dimensions: Option<(u16, u16)>,
 }
 
 /// A track of it.
@@ -90,10 +91,6 @@ impl Reel {
 
     pub(super) fn tracks(&self) -> impl Iterator<Item = &Arc<media::Track>> {
         self.sides.iter().map(|side| &side.track)
-    }
-
-    pub(super) fn dimensions(&self) -> Option<(u16, u16)> {
-        self.dimensions
     }
 
     /// How long all of it lasts.

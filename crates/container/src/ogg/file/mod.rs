@@ -26,7 +26,7 @@ use crate::walk::Walk;
 
 /// Goes through a file of Ogg of so many bytes.
 pub fn walk(file_bytes: u64) -> Walk<Pages> {
-    Walk::of(Pages::default(), file_bytes)
+    Walk::of(file_bytes)
 }
 
 /// A search for a time in a file of so many bytes.
