@@ -1,14 +1,12 @@
 //! The primitives under both profiles: key derivation, counter mode, GCM, HMAC-SHA1.
 
-use std::fmt;
-
 use aws_lc_rs::aead::{AES_128_GCM, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::hmac::{self, HMAC_SHA1_FOR_LEGACY_USE_ONLY};
 use aws_lc_rs::iv::FixedLength;
 use subtle::ConstantTimeEq;
 
-use super::{Error, KEY_LEN, MasterKey, SALT_LEN_MAX};
+use super::{Error, KEY_LEN, MasterKey, Profile, SALT_LEN_MAX};
 
 /// Bytes of the HMAC-SHA1 key.
 pub(super) const AUTH_KEY_LEN: usize = 20;
@@ -86,6 +84,37 @@ impl CounterMode {
     }
 }
 
+/// The expanded keys of one direction and purpose under its profile.
+#[derive(Debug)]
+pub(super) enum Cipher {
+    Cm(Box<CmSha1>),
+    Gcm(Box<Gcm>),
+}
+
+impl Cipher {
+    pub(super) fn derive(
+        profile: Profile,
+        master: &MasterKey,
+        purpose: Purpose,
+    ) -> Result<Self, Error> {
+        Self::new(profile, &Session::derive(master, purpose)?)
+    }
+
+    pub(super) fn new(profile: Profile, session: &Session) -> Result<Self, Error> {
+        Ok(match profile {
+            Profile::Aes128CmSha1_80 => Self::Cm(Box::new(CmSha1::new(session)?)),
+            Profile::Aes128Gcm => Self::Gcm(Box::new(Gcm::new(session)?)),
+        })
+    }
+
+    pub(super) fn tag_len(&self) -> usize {
+        match self {
+            Self::Cm(_) => CM_TAG_LEN,
+            Self::Gcm(_) => GCM_TAG_LEN,
+        }
+    }
+}
+
 /// Counter mode and HMAC-SHA1 with their session salt.
 pub(super) struct CmSha1 {
     stream: CounterMode,
@@ -93,12 +122,8 @@ pub(super) struct CmSha1 {
     salt: [u8; SALT_LEN_MAX],
 }
 
-/// Keys are never printed.
-impl fmt::Debug for CmSha1 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CmSha1(..)")
-    }
-}
+// Keys are never printed.
+base::debug!(CmSha1 {});
 
 impl CmSha1 {
     pub(super) fn new(session: &Session) -> Result<Self, Error> {
@@ -146,12 +171,8 @@ pub(super) struct Gcm {
     salt: [u8; 12],
 }
 
-/// Keys are never printed.
-impl fmt::Debug for Gcm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gcm(..)")
-    }
-}
+// Keys are never printed.
+base::debug!(Gcm {});
 
 impl Gcm {
     pub(super) fn new(session: &Session) -> Result<Self, Error> {

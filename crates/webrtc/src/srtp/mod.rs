@@ -15,11 +15,10 @@ mod index;
 mod open;
 mod rtcp;
 mod seal;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod window;
-
-use std::fmt;
 
 use thiserror::Error;
 
@@ -49,14 +48,6 @@ impl Profile {
         match self {
             Self::Aes128CmSha1_80 => 14,
             Self::Aes128Gcm => 12,
-        }
-    }
-
-    /// Bytes of the authentication tag.
-    pub const fn tag_len(self) -> usize {
-        match self {
-            Self::Aes128CmSha1_80 => 10,
-            Self::Aes128Gcm => 16,
         }
     }
 
@@ -96,11 +87,7 @@ impl MasterKey {
     }
 }
 
-impl fmt::Debug for MasterKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MasterKey(..)")
-    }
-}
+base::debug!(MasterKey {});
 
 /// What a DTLS handshake yields: how packets are protected, and the master keys of both directions.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,14 +2,11 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::cipher::{CM_TAG_LEN, CmSha1, GCM_TAG_LEN, Gcm, Purpose, Session};
+use super::cipher::{CM_TAG_LEN, Cipher, GCM_TAG_LEN, Purpose};
 use super::index::guess;
-use super::window::Window;
+use super::sources::Sources;
 use super::{Error, Keys, MasterKey, Profile};
 use crate::rtp;
-
-/// Sources one peer may use: sound, three sizes of picture and their retransmissions, twice over.
-const SOURCES_MAX: usize = 16;
 
 /// Words of 64 packets: a second and more of a fast video, so a packet that was asked for again
 /// is still told from a repetition.
@@ -18,20 +15,8 @@ const WINDOW_WORDS: usize = 16;
 /// Opens the RTP packets of one peer.
 #[derive(Debug)]
 pub struct Opener {
-    kind: Kind,
-    sources: Vec<Source>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Cm(Box<CmSha1>),
-    Gcm(Box<Gcm>),
-}
-
-#[derive(Debug)]
-struct Source {
-    ssrc: [u8; 4],
-    window: Window<WINDOW_WORDS>,
+    pub(super) cipher: Cipher,
+    pub(super) sources: Sources<WINDOW_WORDS>,
 }
 
 /// An opened packet: where it ends, and its place in its source's sequence.
@@ -51,17 +36,9 @@ impl Opener {
 
     /// Expands the keys of one direction.
     pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
-        Self::with_session(profile, &Session::derive(master, Purpose::Rtp)?)
-    }
-
-    pub(super) fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
-        let kind = match profile {
-            Profile::Aes128CmSha1_80 => Kind::Cm(Box::new(CmSha1::new(session)?)),
-            Profile::Aes128Gcm => Kind::Gcm(Box::new(Gcm::new(session)?)),
-        };
         Ok(Self {
-            kind,
-            sources: Vec::new(),
+            cipher: Cipher::derive(profile, master, Purpose::Rtp)?,
+            sources: Sources::default(),
         })
     }
 
@@ -69,27 +46,12 @@ impl Opener {
     pub fn open(&mut self, packet: &mut [u8]) -> Result<Opened, Error> {
         let header = rtp::Header::parse(packet).ok_or(Error::NotRtp)?;
         let ssrc = header.ssrc.to_be_bytes();
-        let known = self.sources.iter().position(|source| source.ssrc == ssrc);
-        let index = match known {
-            Some(at) => {
-                let window = &self.sources[at].window;
-                let index = guess(window.highest(), header.sequence).ok_or(Error::Replayed)?;
-                if !window.is_new(index) {
-                    return Err(Error::Replayed);
-                }
-                index
-            }
-            None if self.sources.len() >= SOURCES_MAX => return Err(Error::TooManySources),
-            None => u64::from(header.sequence),
-        };
+        let (place, index) = self.sources.check(ssrc, |highest| match highest {
+            Some(highest) => guess(highest, header.sequence),
+            None => Some(header.sequence.into()),
+        })?;
         let len = self.decrypt(ssrc, index, header.len, packet)?;
-        match known {
-            Some(at) => self.sources[at].window.accept(index),
-            None => self.sources.push(Source {
-                ssrc,
-                window: Window::starting_at(index),
-            }),
-        }
+        self.sources.note(place, ssrc, index);
         Ok(Opened { index, len })
     }
 
@@ -100,8 +62,8 @@ impl Opener {
         header_len: usize,
         packet: &mut [u8],
     ) -> Result<usize, Error> {
-        match &self.kind {
-            Kind::Gcm(gcm) => {
+        match &self.cipher {
+            Cipher::Gcm(gcm) => {
                 if packet.len() < header_len + GCM_TAG_LEN {
                     return Err(Error::Truncated);
                 }
@@ -112,7 +74,7 @@ impl Opener {
                     .map_err(|_| Error::Forged)?;
                 Ok(header_len + text.len())
             }
-            Kind::Cm(cm) => {
+            Cipher::Cm(cm) => {
                 let len = packet
                     .len()
                     .checked_sub(CM_TAG_LEN)

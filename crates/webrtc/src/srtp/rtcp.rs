@@ -2,8 +2,8 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::cipher::{CM_TAG_LEN, CmSha1, GCM_TAG_LEN, Gcm, Purpose, Session};
-use super::window::Window;
+use super::cipher::{Cipher, GCM_TAG_LEN, Purpose};
+use super::sources::Sources;
 use super::{Error, Keys, MasterKey, Profile};
 
 /// The part of an RTCP packet that is never encrypted: its first header and source.
@@ -18,42 +18,12 @@ const ENCRYPTED: u32 = 1 << 31;
 /// The last index that one key may protect (RFC 3711 §3.4).
 const INDEX_MAX: u32 = ENCRYPTED - 1;
 
-/// Sources whose packets are told apart; a browser reports with one or a few.
-const SOURCES_MAX: usize = 16;
-
-#[derive(Debug)]
-enum Kind {
-    Cm(Box<CmSha1>),
-    Gcm(Box<Gcm>),
-}
-
-impl Kind {
-    fn new(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
-        Self::with_session(profile, &Session::derive(master, Purpose::Rtcp)?)
-    }
-
-    fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
-        Ok(match profile {
-            Profile::Aes128CmSha1_80 => Self::Cm(Box::new(CmSha1::new(session)?)),
-            Profile::Aes128Gcm => Self::Gcm(Box::new(Gcm::new(session)?)),
-        })
-    }
-
-    fn overhead(&self) -> usize {
-        TRAILER_LEN
-            + match self {
-                Self::Cm(_) => CM_TAG_LEN,
-                Self::Gcm(_) => GCM_TAG_LEN,
-            }
-    }
-}
-
 /// Seals RTCP packets for one peer.
 #[derive(Debug)]
 pub struct RtcpSealer {
-    kind: Kind,
+    pub(super) cipher: Cipher,
     /// The index of the next packet: one count for all sources, so no index is used twice.
-    next: u32,
+    pub(super) next: u32,
 }
 
 impl RtcpSealer {
@@ -65,20 +35,8 @@ impl RtcpSealer {
     /// Expands the keys of one direction.
     pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
         Ok(Self {
-            kind: Kind::new(profile, master)?,
+            cipher: Cipher::derive(profile, master, Purpose::Rtcp)?,
             next: 1,
-        })
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_session(
-        profile: Profile,
-        session: &Session,
-        next: u32,
-    ) -> Result<Self, Error> {
-        Ok(Self {
-            kind: Kind::with_session(profile, session)?,
-            next,
         })
     }
 
@@ -90,11 +48,11 @@ impl RtcpSealer {
             return Err(Error::KeyExhausted);
         }
         let trailer = (ENCRYPTED | index).to_be_bytes();
-        let sealed = packet.len() + self.kind.overhead();
+        let sealed = packet.len() + self.cipher.tag_len() + TRAILER_LEN;
         let out = out.get_mut(..sealed).ok_or(Error::NoRoom)?;
         let (header, payload) = packet.split_at(HEADER_LEN);
-        match &self.kind {
-            Kind::Gcm(gcm) => {
+        match &self.cipher {
+            Cipher::Gcm(gcm) => {
                 let (head, rest) = out.split_at_mut(HEADER_LEN);
                 head.copy_from_slice(header);
                 let (text, rest) = rest.split_at_mut(payload.len());
@@ -111,7 +69,7 @@ impl RtcpSealer {
                     )
                     .map_err(|_| Error::Crypto)?;
             }
-            Kind::Cm(cm) => {
+            Cipher::Cm(cm) => {
                 let (head, tag) = out.split_at_mut(packet.len() + TRAILER_LEN);
                 head[..packet.len()].copy_from_slice(packet);
                 cm.apply(ssrc, index.into(), &mut head[HEADER_LEN..packet.len()])?;
@@ -127,14 +85,8 @@ impl RtcpSealer {
 /// Opens the RTCP packets of one peer.
 #[derive(Debug)]
 pub struct RtcpOpener {
-    kind: Kind,
-    sources: Vec<Source>,
-}
-
-#[derive(Debug)]
-struct Source {
-    ssrc: [u8; 4],
-    window: Window<1>,
+    pub(super) cipher: Cipher,
+    pub(super) sources: Sources<1>,
 }
 
 impl RtcpOpener {
@@ -146,16 +98,8 @@ impl RtcpOpener {
     /// Expands the keys of one direction.
     pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
         Ok(Self {
-            kind: Kind::new(profile, master)?,
-            sources: Vec::new(),
-        })
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
-        Ok(Self {
-            kind: Kind::with_session(profile, session)?,
-            sources: Vec::new(),
+            cipher: Cipher::derive(profile, master, Purpose::Rtcp)?,
+            sources: Sources::default(),
         })
     }
 
@@ -165,12 +109,12 @@ impl RtcpOpener {
         let ssrc = ssrc(packet)?;
         let len = packet
             .len()
-            .checked_sub(self.kind.overhead())
+            .checked_sub(self.cipher.tag_len() + TRAILER_LEN)
             .filter(|len| *len >= HEADER_LEN)
             .ok_or(Error::Truncated)?;
-        let trailer_at = match self.kind {
-            Kind::Gcm(_) => packet.len() - TRAILER_LEN,
-            Kind::Cm(_) => len,
+        let trailer_at = match self.cipher {
+            Cipher::Gcm(_) => packet.len() - TRAILER_LEN,
+            Cipher::Cm(_) => len,
         };
         let mut trailer = [0; TRAILER_LEN];
         trailer.copy_from_slice(&packet[trailer_at..trailer_at + TRAILER_LEN]);
@@ -179,20 +123,9 @@ impl RtcpOpener {
             return Err(Error::Unencrypted);
         }
         let index = u64::from(word & INDEX_MAX);
-        let known = self.sources.iter().position(|source| source.ssrc == ssrc);
-        match known {
-            Some(at) if !self.sources[at].window.is_new(index) => return Err(Error::Replayed),
-            None if self.sources.len() >= SOURCES_MAX => return Err(Error::TooManySources),
-            _ => {}
-        }
+        let (place, _) = self.sources.check(ssrc, |_| Some(index))?;
         self.decrypt(ssrc, index, trailer, len, packet)?;
-        match known {
-            Some(at) => self.sources[at].window.accept(index),
-            None => self.sources.push(Source {
-                ssrc,
-                window: Window::starting_at(index),
-            }),
-        }
+        self.sources.note(place, ssrc, index);
         Ok(len)
     }
 
@@ -204,8 +137,8 @@ impl RtcpOpener {
         len: usize,
         packet: &mut [u8],
     ) -> Result<(), Error> {
-        match &self.kind {
-            Kind::Gcm(gcm) => {
+        match &self.cipher {
+            Cipher::Gcm(gcm) => {
                 let (header, rest) = packet.split_at_mut(HEADER_LEN);
                 let sealed = &mut rest[..len - HEADER_LEN + GCM_TAG_LEN];
                 let aad = associated(header, trailer);
@@ -214,7 +147,7 @@ impl RtcpOpener {
                     .map(|_| ())
                     .map_err(|_| Error::Forged)
             }
-            Kind::Cm(cm) => {
+            Cipher::Cm(cm) => {
                 let (head, tag) = packet.split_at_mut(len + TRAILER_LEN);
                 cm.check(head, &[], tag)?;
                 cm.apply(ssrc, index, &mut head[HEADER_LEN..len])

@@ -2,19 +2,13 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::cipher::{CM_TAG_LEN, CmSha1, GCM_TAG_LEN, Gcm, Purpose, Session};
+use super::cipher::{Cipher, Purpose};
 use super::{Error, Keys, MasterKey, Profile};
 use crate::rtp;
 
 /// Seals RTP packets for one peer. It has no state but the keys, so a packet may be sealed again.
 #[derive(Debug)]
-pub struct Sealer(Kind);
-
-#[derive(Debug)]
-enum Kind {
-    Cm(Box<CmSha1>),
-    Gcm(Box<Gcm>),
-}
+pub struct Sealer(pub(super) Cipher);
 
 impl Sealer {
     /// Expands the keys of what we send.
@@ -24,22 +18,12 @@ impl Sealer {
 
     /// Expands the keys of one direction.
     pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
-        Self::with_session(profile, &Session::derive(master, Purpose::Rtp)?)
-    }
-
-    pub(super) fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
-        Ok(Self(match profile {
-            Profile::Aes128CmSha1_80 => Kind::Cm(Box::new(CmSha1::new(session)?)),
-            Profile::Aes128Gcm => Kind::Gcm(Box::new(Gcm::new(session)?)),
-        }))
+        Cipher::derive(profile, master, Purpose::Rtp).map(Self)
     }
 
     /// Bytes that sealing adds.
     pub fn overhead(&self) -> usize {
-        match &self.0 {
-            Kind::Cm(_) => CM_TAG_LEN,
-            Kind::Gcm(_) => GCM_TAG_LEN,
-        }
+        self.0.tag_len()
     }
 
     /// Writes the sealed packet to the front of `out` and returns its length:
@@ -63,14 +47,14 @@ impl Sealer {
         let (head, rest) = out.split_at_mut(header.len());
         head.copy_from_slice(header);
         match &self.0 {
-            Kind::Gcm(gcm) => {
+            Cipher::Gcm(gcm) => {
                 let (text, tag) = rest.split_at_mut(payload.len());
                 let nonce = gcm.nonce(ssrc, index);
                 gcm.key
                     .seal_out_of_place_scatter(nonce, Aad::from(header), payload, text, &[], tag)
                     .map_err(|_| Error::Crypto)?;
             }
-            Kind::Cm(cm) => {
+            Cipher::Cm(cm) => {
                 let text = &mut rest[..payload.len()];
                 text.copy_from_slice(payload);
                 cm.apply(ssrc, index, text)?;

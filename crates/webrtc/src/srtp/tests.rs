@@ -4,7 +4,8 @@ use rtc_crypto::providers::AwsLcRsProvider;
 use rtc_srtp::context::Context;
 use rtc_srtp::protection_profile::ProtectionProfile;
 
-use super::cipher::{CounterMode, Purpose, Session, derivation_iv};
+use super::cipher::{Cipher, CounterMode, Purpose, Session, derivation_iv};
+use super::sources::Sources;
 use super::*;
 
 const PROFILES: [Profile; 2] = [Profile::Aes128CmSha1_80, Profile::Aes128Gcm];
@@ -114,13 +115,17 @@ fn rfc_7714_16_1_1_rtp() {
         "8040f17b 8041f8d3 5501a0b2 f24de3a3 fb34de6c acba861c 9d7e4bca be633bd5 0d294e6f \
          42a5f47a 51c7d19b 36de3adf 8833899d 7f27beb1 6a9152cf 765ee439 0cce",
     );
-    let sealer = Sealer::with_session(Profile::Aes128Gcm, &session).expect("a key");
+    let cipher = || Cipher::new(Profile::Aes128Gcm, &session).expect("a key");
+    let sealer = Sealer(cipher());
     let mut out = [0; 100];
     let len = sealer
         .seal(0xf17b, &plain[..12], &plain[12..], &mut out)
         .expect("sealed");
     assert_eq!(&out[..len], expected);
-    let mut opener = Opener::with_session(Profile::Aes128Gcm, &session).expect("a key");
+    let mut opener = Opener {
+        cipher: cipher(),
+        sources: Sources::default(),
+    };
     let opened = opener.open(&mut out[..len]).expect("opened");
     assert_eq!(
         opened,
@@ -143,12 +148,18 @@ fn rfc_7714_17_1_rtcp() {
         "81c8000d 4d617273 63e94885 dcdab67c a727d766 2f6b7e99 7ff5c0f7 6c06f32d c676a5f1 \
          730d6fda 4ce09b46 86303ded 0bb9275b c84aa458 96cf4d2f c5abf872 45d9eade 800005d4",
     );
-    let profile = Profile::Aes128Gcm;
-    let mut sealer = RtcpSealer::with_session(profile, &session, 0x5d4).expect("a key");
+    let cipher = || Cipher::new(Profile::Aes128Gcm, &session).expect("a key");
+    let mut sealer = RtcpSealer {
+        cipher: cipher(),
+        next: 0x5d4,
+    };
     let mut out = [0; 100];
     let len = sealer.seal(&plain, &mut out).expect("sealed");
     assert_eq!(&out[..len], expected);
-    let mut opener = RtcpOpener::with_session(profile, &session).expect("a key");
+    let mut opener = RtcpOpener {
+        cipher: cipher(),
+        sources: Sources::default(),
+    };
     assert_eq!(opener.open(&mut out[..len]), Ok(plain.len()));
     assert_eq!(&out[..plain.len()], plain);
 }
