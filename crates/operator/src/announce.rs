@@ -28,7 +28,7 @@ use media::{Caption, Cue, EventContent, Span, StreamName};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{is_not_json, not_found, refuse};
+use super::api::{not_found, refuse, refuse_unless_json};
 use super::recordings;
 use crate::Console;
 
@@ -99,7 +99,7 @@ pub(super) async fn announce(
     let Some(Ok(name)) = name else {
         return not_found("this takes /api/v1/streams/{name}/events, and /recording");
     };
-    if let Some(refused) = is_not_json(&headers) {
+    if let Some(refused) = refuse_unless_json(&headers) {
         return refused;
     }
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else {

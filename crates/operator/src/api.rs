@@ -152,8 +152,8 @@ fn link(row: &Row, report: &LinkReport) -> Value {
     })
 }
 
-/// Why a request is refused that does not say that it is JSON: a page of another site can send other types without being asked.
-pub(super) fn is_not_json(headers: &HeaderMap) -> Option<Response> {
+/// Refuses a request that does not say that it is JSON: a page of another site can send other types without being asked.
+pub(super) fn refuse_unless_json(headers: &HeaderMap) -> Option<Response> {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = value.split(';').next().unwrap_or("").trim();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use uploads::Link;
 
-use super::api::{is_not_json, not_found, refuse};
+use super::api::{not_found, refuse, refuse_unless_json};
 use crate::Console;
 
 /// What follows a stream's name in the path.
@@ -237,7 +237,7 @@ pub(super) async fn pin(
     let (Some(archive), Ok(id)) = (console.archive.clone(), id.parse::<RecordingId>()) else {
         return not_found("there is no such recording");
     };
-    if let Some(refused) = is_not_json(&headers) {
+    if let Some(refused) = refuse_unless_json(&headers) {
         return refused;
     }
     let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();
@@ -281,7 +281,7 @@ pub(super) async fn command(
     let Ok(name) = StreamName::parse(name) else {
         return not_found("no stream can have this name");
     };
-    if let Some(refused) = is_not_json(headers) {
+    if let Some(refused) = refuse_unless_json(headers) {
         return refused;
     }
     let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use station::{Command, Handle, Played, RequestRefused};
 
-use super::api::{is_not_json, not_found, refuse};
+use super::api::{not_found, refuse, refuse_unless_json};
 use crate::Console;
 
 /// The longest request: one short word in braces, and the longest path that Linux knows, with every byte escaped.
@@ -76,7 +76,7 @@ pub(super) async fn command(
     let Some(station) = stations.find(|station| station.stream().as_str() == name) else {
         return not_found("there is no station of this name");
     };
-    if let Some(refused) = is_not_json(&headers) {
+    if let Some(refused) = refuse_unless_json(&headers) {
         return refused;
     }
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else {

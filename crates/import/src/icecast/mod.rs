@@ -380,12 +380,19 @@ fn alias(element: &Directive, import: &mut Import) {
     };
     if destination.ends_with(".xsl") || destination.contains('?') {
         import.leave(element, "[[alias]] leads to streams, not to pages");
-    } else if let Some(id) = import.entry(
+        return;
+    }
+    let destination = stream(destination);
+    let id = import.entry(
         "alias",
         element,
-        &[("path", &source), ("stream", &stream(destination))],
-    ) && (element.attribute("port").is_some()
-        || element.attribute("bind-address").is_some())
+        &[("path", &source), ("stream", &destination)],
+    );
+    let of_one_address = ["port", "bind-address"];
+    if let Some(id) = id
+        && of_one_address
+            .iter()
+            .any(|name| element.attribute(name).is_some())
     {
         import.remark(
             id,
