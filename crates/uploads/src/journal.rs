@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -112,20 +112,17 @@ impl Journal {
         begun: &Begun,
         kept: &BTreeSet<u32>,
     ) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
-            {
-                let id = id.to_string();
-                let all = (&*id, 0)..=(&*id, u32::MAX);
-                let mut parts = write.open_table(PARTS)?;
-                parts.retain_in(all.clone(), |(_, number), _| kept.contains(&number))?;
-                write.open_table(AHEAD)?.retain_in(all, |_, _| false)?;
-                let Generation { bytes, modified } = begun.generation;
-                let path = begun.path.as_os_str().as_bytes();
-                let mut all = write.open_table(BEGUN)?;
-                all.insert(&*id, (&*begun.key, &*begun.upload, bytes, modified, path))?;
-            }
-            Ok(write.commit()?)
+        self.write(|write| {
+            let id = id.to_string();
+            let all = (&*id, 0)..=(&*id, u32::MAX);
+            let mut parts = write.open_table(PARTS)?;
+            parts.retain_in(all.clone(), |(_, number), _| kept.contains(&number))?;
+            write.open_table(AHEAD)?.retain_in(all, |_, _| false)?;
+            let Generation { bytes, modified } = begun.generation;
+            let path = begun.path.as_os_str().as_bytes();
+            let mut all = write.open_table(BEGUN)?;
+            all.insert(&*id, (&*begun.key, &*begun.upload, bytes, modified, path))?;
+            Ok(())
         })
     }
 
@@ -137,15 +134,14 @@ impl Journal {
         tag: &str,
         digest: Option<[u8; 16]>,
     ) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
+        self.write(|write| {
             let id = id.to_string();
             write.open_table(PARTS)?.insert((&*id, number), tag)?;
             if let Some(digest) = digest {
                 let mut ahead = write.open_table(AHEAD)?;
                 ahead.insert((&*id, number), digest.as_slice())?;
             }
-            Ok(write.commit()?)
+            Ok(())
         })
     }
 
@@ -205,55 +201,38 @@ impl Journal {
 
     /// A recording's copy is complete. It is still to be [told](Self::told) of it.
     pub(crate) fn complete(&self, recording: &Recording, stored: &Stored) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
+        self.write(|write| {
+            forget(write, recording.id)?;
             let id = recording.id.to_string();
-            {
-                let since = recording.started.duration_since(UNIX_EPOCH);
-                let micros = recording.duration.as_micros();
-                let path = recording.path.clone().into_os_string().into_vec();
-                let row = (
-                    &*stored.key,
-                    &*stored.tag,
-                    stored.bytes,
-                    recording.stream.as_str(),
-                    since.unwrap_or_default().as_secs(),
-                    u64::try_from(micros).unwrap_or(u64::MAX),
-                    recording.container.extension(),
-                    &*path,
-                );
-                write.open_table(STORED)?.insert(&*id, row)?;
-                write.open_table(UNTOLD)?.insert(&*id, ())?;
-                write.open_table(BEGUN)?.remove(&*id)?;
-                let all = (&*id, 0)..=(&*id, u32::MAX);
-                write
-                    .open_table(AHEAD)?
-                    .retain_in(all.clone(), |_, _| false)?;
-                write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
-            }
-            Ok(write.commit()?)
+            let since = recording.started.duration_since(UNIX_EPOCH);
+            let micros = recording.duration.as_micros();
+            let row = (
+                &*stored.key,
+                &*stored.tag,
+                stored.bytes,
+                recording.stream.as_str(),
+                since.unwrap_or_default().as_secs(),
+                u64::try_from(micros).unwrap_or(u64::MAX),
+                recording.container.extension(),
+                recording.path.as_os_str().as_bytes(),
+            );
+            write.open_table(STORED)?.insert(&*id, row)?;
+            write.open_table(UNTOLD)?.insert(&*id, ())?;
+            Ok(())
         })
     }
 
     /// It was told that a recording's copy is complete.
     pub(crate) fn told(&self, id: RecordingId) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
+        self.write(|write| {
             write.open_table(UNTOLD)?.remove(&*id.to_string())?;
-            Ok(write.commit()?)
+            Ok(())
         })
     }
 
     /// The recordings of which that was not told yet.
     pub(crate) fn untold(&self) -> Result<BTreeSet<RecordingId>, Error> {
-        self.0.with(|database| {
-            let read = database.begin_read()?;
-            let mut untold = BTreeSet::new();
-            for row in read.open_table(UNTOLD)?.iter()? {
-                untold.extend(row?.0.value().parse::<RecordingId>());
-            }
-            Ok(untold)
-        })
+        self.ids(UNTOLD)
     }
 
     /// The copy of a recording.
@@ -311,41 +290,52 @@ impl Journal {
 
     /// Nothing is known of a recording any more.
     pub(crate) fn forget(&self, id: RecordingId) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
-            forget(&write, id)?;
-            Ok(write.commit()?)
-        })
+        self.write(|write| forget(write, id))
     }
 
     /// A recording is to be removed, and so is what is in the storage of it.
     pub(crate) fn remove(&self, id: RecordingId) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
+        self.write(|write| {
             write.open_table(REMOVED)?.insert(&*id.to_string(), ())?;
-            Ok(write.commit()?)
+            Ok(())
         })
     }
 
     /// The recordings of which that was said, and not done.
     pub(crate) fn removed(&self) -> Result<BTreeSet<RecordingId>, Error> {
-        self.0.with(|database| {
-            let read = database.begin_read()?;
-            let mut removed = BTreeSet::new();
-            for row in read.open_table(REMOVED)?.iter()? {
-                removed.extend(row?.0.value().parse::<RecordingId>());
-            }
-            Ok(removed)
-        })
+        self.ids(REMOVED)
     }
 
     /// It is done.
     pub(crate) fn forget_removed(&self, id: RecordingId) -> Result<(), Error> {
+        self.write(|write| {
+            forget(write, id)?;
+            write.open_table(REMOVED)?.remove(&*id.to_string())?;
+            Ok(())
+        })
+    }
+
+    /// Writes changes down, all or none.
+    fn write(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.0.with(|database| {
             let write = database.begin_write()?;
-            forget(&write, id)?;
-            write.open_table(REMOVED)?.remove(&*id.to_string())?;
+            change(&write)?;
             Ok(write.commit()?)
+        })
+    }
+
+    /// The recordings that a table names.
+    fn ids(&self, table: TableDefinition<'_, &str, ()>) -> Result<BTreeSet<RecordingId>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let mut ids = BTreeSet::new();
+            for row in read.open_table(table)?.iter()? {
+                ids.extend(row?.0.value().parse::<RecordingId>());
+            }
+            Ok(ids)
         })
     }
 

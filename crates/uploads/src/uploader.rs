@@ -22,6 +22,7 @@ use crate::journal::Journal;
 use crate::pace::Pace;
 use crate::settings::Settings;
 use crate::tell::Tell;
+use crate::transfer::Transfer;
 use crate::work::{Shared, Work};
 
 /// How often it is looked what is to be copied, when nothing is left.
@@ -74,19 +75,16 @@ impl Uploader {
         let counts = Arc::<Counts>::default();
         let journal = Journal::at(settings.journal.clone(), Arc::clone(&counts.journal));
         let journal = Arc::new(journal);
-        let begin = {
-            let (bucket, counts) = (bucket.clone(), Arc::clone(&counts));
-            let (tell, journal) = (Arc::new(tell), Arc::clone(&journal));
-            move || {
-                let shared = Shared {
-                    shelf: Arc::clone(&shelf),
-                    counts: Arc::clone(&counts),
-                    tell: Arc::clone(&tell),
-                    journal: Arc::clone(&journal),
-                };
-                Work::begin(&bucket, shared, &settings)
-            }
+        let shared = Shared {
+            shelf,
+            counts: Arc::clone(&counts),
+            tell: Arc::new(tell),
         };
+        let transfer = Transfer {
+            bucket: bucket.clone(),
+            journal: Arc::clone(&journal),
+        };
+        let begin = move || Work::begin(transfer.clone(), shared.clone(), &settings);
         let begun = begin();
         match &begun {
             Ok(_) => {}

@@ -9,10 +9,8 @@ use net::link::Backoff;
 use recordings::{LIST_MAX, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload};
 use tokio::time::timeout;
 
-use crate::bucket::Bucket;
 use crate::counts::{Counts, Outcome};
 use crate::failure::Failure;
-use crate::journal::Journal;
 use crate::local::exists;
 use crate::settings::Settings;
 use crate::tell::{Tell, Uploaded};
@@ -35,19 +33,17 @@ const LISTED_MAX: usize = RECORDINGS_MAX / 4 * 3;
 const TELL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What it has in common with the rest of the server.
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) tell: Arc<Tell>,
-    pub(crate) journal: Arc<Journal>,
 }
 
 /// What the thread owns.
 pub(crate) struct Work {
     transfer: Transfer,
-    shelf: Arc<Shelf>,
-    counts: Arc<Counts>,
-    tell: Arc<Tell>,
+    shared: Shared,
     keep_local: Duration,
     while_recording: bool,
     /// Those with copies of which an earlier run has not told.
@@ -67,16 +63,11 @@ impl Work {
     /// # Errors
     /// When the journal cannot be read.
     pub(crate) fn begin(
-        bucket: &Bucket,
+        transfer: Transfer,
         shared: Shared,
         settings: &Settings,
     ) -> Result<Self, journal::Error> {
-        let Shared {
-            shelf,
-            counts,
-            tell,
-            journal,
-        } = shared;
+        let journal = &transfer.journal;
         let (is_untold, removed) = (journal.untold()?, journal.removed()?);
         let (mut unlisted, mut untold) = (BTreeMap::new(), Vec::new());
         journal.recordings(|recording| {
@@ -91,17 +82,12 @@ impl Work {
                 unlisted.insert(id, recording.upload);
             } else {
                 // One that finds no room is found again at the next start.
-                shelf.insert(recording).ok();
+                shared.shelf.insert(recording).ok();
             }
         })?;
         Ok(Self {
-            transfer: Transfer {
-                bucket: bucket.clone(),
-                journal,
-            },
-            shelf,
-            counts,
-            tell,
+            transfer,
+            shared,
             keep_local: settings.keep_local,
             while_recording: settings.while_recording,
             untold,
@@ -154,10 +140,16 @@ impl Work {
 
     /// Says of recordings that the recorder has listed meanwhile that there is a copy.
     fn tell_stored(&mut self) {
-        let shelf = &self.shelf;
+        let shelf = &self.shared.shelf;
         self.unlisted
             .retain(|id, upload| !shelf.update(*id, |known| known.upload = upload.clone()));
         self.later.retain(|id, _| shelf.get(*id).is_some());
+    }
+
+    /// Says on the shelf what becomes of a recording's copy.
+    fn mark(&self, id: RecordingId, upload: Upload) {
+        let shelf = &self.shared.shelf;
+        shelf.update(id, |known| known.upload = upload);
     }
 
     /// All recordings, oldest first.
@@ -165,7 +157,7 @@ impl Work {
         let mut all = Vec::new();
         loop {
             let after = all.last().map(|last: &Arc<Recording>| last.id);
-            let page = self.shelf.list(None, after, LIST_MAX);
+            let page = self.shared.shelf.list(None, after, LIST_MAX);
             let is_last = page.len() < LIST_MAX;
             all.extend(page);
             if is_last {
@@ -177,7 +169,7 @@ impl Work {
     fn tell_backlog(&self, pending: &[Arc<Recording>]) {
         let pending = pending.iter().filter(|it| it.upload == Upload::Pending);
         let bytes = pending.map(|it| it.bytes).sum();
-        self.counts.backlog.set(bytes);
+        self.shared.counts.backlog.set(bytes);
     }
 
     /// Sends what is certain of the recordings that are still written.
@@ -209,21 +201,20 @@ impl Work {
             Err(Failure::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
                 tracing::warn!(path = %recording.path.display(), "a recording's file is gone; there will be no copy of it");
                 self.transfer.journal.forget(id)?;
-                self.shelf.update(id, |known| known.upload = Upload::Never);
+                self.mark(id, Upload::Never);
                 return Ok(());
             }
             copied => copied?,
         };
-        self.counts.outcomes.count(Outcome::Stored);
+        self.shared.counts.outcomes.count(Outcome::Stored);
         let location = self.transfer.bucket.location(&stored.key);
         tracing::info!(stream = %recording.stream, %id, location, bytes = stored.bytes, "a recording is uploaded");
-        self.shelf.update(id, |known| {
-            known.upload = Upload::Stored {
-                key: stored.key.into(),
-                is_spare: false,
-            };
-        });
-        match self.shelf.get(id) {
+        let stored = Upload::Stored {
+            key: stored.key.into(),
+            is_spare: false,
+        };
+        self.mark(id, stored);
+        match self.shared.shelf.get(id) {
             Some(recording) => self.tell(Recording::clone(&recording)).await,
             None => Ok(()),
         }
@@ -235,7 +226,7 @@ impl Work {
         let Upload::Stored { key, .. } = &recording.upload else {
             return Ok(());
         };
-        let told = (self.tell)(Uploaded {
+        let told = (self.shared.tell)(Uploaded {
             bucket: bucket.name().to_owned(),
             key: key.to_string(),
             location: bucket.location(key),
@@ -256,7 +247,7 @@ impl Work {
             }
             return true;
         };
-        self.counts.outcomes.count(failure.outcome());
+        self.shared.counts.outcomes.count(failure.outcome());
         let path = recording.map(|it| it.path.display());
         let path = path.map(tracing::field::display);
         match failure.outcome() {
@@ -271,8 +262,7 @@ impl Work {
         if let (Some(recording), Some(patience)) = (recording, failure.patience()) {
             self.later.insert(recording.id, Instant::now() + patience);
             if failure.outcome() == Outcome::Taken {
-                self.shelf
-                    .update(recording.id, |known| known.upload = Upload::Taken);
+                self.mark(recording.id, Upload::Taken);
             }
             return true;
         }
@@ -312,8 +302,7 @@ impl Work {
             }
             journal.forget_removed(id)?;
             // If its file could not be removed, it is a recording like any other.
-            self.shelf
-                .update(id, |known| known.upload = Upload::Pending);
+            self.mark(id, Upload::Pending);
         }
         Ok(())
     }
@@ -322,7 +311,7 @@ impl Work {
     async fn forget_begun(&self) -> Result<(), Failure> {
         for (id, begun) in self.transfer.journal.begun()? {
             // The recorder lists what it finds by and by.
-            if self.shelf.get(id).is_none() && !exists(&begun.path) {
+            if self.shared.shelf.get(id).is_none() && !exists(&begun.path) {
                 self.transfer.give_up(&begun).await?;
                 self.transfer.journal.forget(id)?;
                 tracing::info!(%id, "the upload of a removed recording is given up");
@@ -360,16 +349,14 @@ impl Work {
                 );
                 self.transfer.journal.forget(id)?;
             }
-            let key = Arc::clone(key);
-            self.shelf.update(id, |known| {
-                known.upload = match is_there {
-                    true => Upload::Stored {
-                        key,
-                        is_spare: true,
-                    },
-                    false => Upload::Pending,
-                };
-            });
+            let upload = match is_there {
+                true => Upload::Stored {
+                    key: Arc::clone(key),
+                    is_spare: true,
+                },
+                false => Upload::Pending,
+            };
+            self.mark(id, upload);
         }
         Ok(())
     }
@@ -380,7 +367,7 @@ impl Work {
         let remote = all.iter().filter(|it| !it.is_local);
         for recording in remote.take(surplus) {
             self.transfer.journal.forget(recording.id)?;
-            self.shelf.remove(recording.id);
+            self.shared.shelf.remove(recording.id);
         }
         Ok(())
     }
