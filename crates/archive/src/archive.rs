@@ -116,13 +116,13 @@ impl Archive {
 
     /// Streams that are recorded now.
     pub fn active(&self) -> usize {
-        self.shared.active().len()
+        self.shared.active.lock().len()
     }
 
     /// How long ago the recording was written that was last written longest ago.
     pub fn lag(&self) -> Duration {
         let now = self.shared.millis(Instant::now());
-        let active = self.shared.active();
+        let active = self.shared.active.lock();
         let visited = active.values();
         let oldest = visited.map(|one| one.visited.load(Ordering::Relaxed)).min();
         Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest)))
@@ -139,7 +139,7 @@ impl Archive {
         // Nearly all are recorded already, and rules take longer than a look at what is.
         let mut others = streams;
         {
-            let active = self.shared.active();
+            let active = self.shared.active.lock();
             others.retain(|stream| !active.contains_key(stream.name()));
         }
         for stream in others {
@@ -172,7 +172,7 @@ impl Archive {
             Arc::clone(&visited),
             now,
         );
-        let mut active = self.shared.active();
+        let mut active = self.shared.active.lock();
         let load = |writer: usize| active.values().filter(|one| one.writer == writer).count();
         let writer = (0..self.writers.len()).min_by_key(|writer| load(*writer));
         let Some(writer) = writer else {
@@ -280,7 +280,7 @@ impl Archive {
     }
 
     fn tell(&self, stream: &StreamName, order: Order) -> Result<(), Refused> {
-        let writer = self.shared.active().get(stream).map(|one| one.writer);
+        let writer = self.shared.active.lock().get(stream).map(|one| one.writer);
         let writer = writer.ok_or(Refused::NotRecorded)?;
         let told = self.writers[writer].try_send(order);
         told.map_err(|_| Refused::Busy)

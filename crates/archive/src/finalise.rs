@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use container::mp4_file::{Finaliser, Found, NotFinalised, Outcome, Scan, movie_duration};
+use container::mp4_file::{Finaliser, Found, Outcome, Scan, movie_duration};
 use container::{Walker, flv, mp3_file, ogg, ts, webm};
 
 use recordings::Container;
@@ -113,25 +113,16 @@ pub(crate) fn settle(
     Ok((closed.bytes, closed.duration))
 }
 
-/// Why a file stays as it is; it plays all the same.
-#[derive(Debug)]
-pub(crate) enum Unfinalised {
-    /// It has no index.
-    Never(NotFinalised),
-    /// The disk takes none now.
-    Disk(io::Error),
-}
-
 /// Makes a plain file of one with so many bytes of fragments, and returns how many bytes that has and how long it lasts.
 ///
 /// # Errors
-/// See [`Unfinalised`].
+/// When it can have no index, or the disk takes none now. It plays all the same.
 pub(crate) fn finalise(
     file: &mut dyn Output,
     finaliser: Finaliser,
     bytes: u64,
-) -> Result<(u64, Duration), Unfinalised> {
-    let finished = finaliser.finish(bytes).map_err(Unfinalised::Never)?;
+) -> io::Result<(u64, Duration)> {
+    let finished = finaliser.finish(bytes).map_err(io::Error::other)?;
     let written = file
         .write(&[&finished.moov], bytes)
         .and_then(|()| file.sync())
@@ -139,8 +130,8 @@ pub(crate) fn finalise(
     if let Err(error) = written {
         // Without its header the index is nothing; it may have filled the disk.
         file.cut(bytes).ok();
-        return Err(Unfinalised::Disk(error));
+        return Err(error);
     }
-    file.sync().map_err(Unfinalised::Disk)?;
+    file.sync()?;
     Ok((bytes + finished.moov.len() as u64, finished.duration))
 }

@@ -13,7 +13,7 @@ use crate::directories::Directories;
 use crate::disk::Output;
 use crate::event::{Event, Removal};
 use crate::file::Closing;
-use crate::finalise::{Mended, Unfinalised, finalise, mend, settle};
+use crate::finalise::{Mended, finalise, mend, settle};
 use crate::name::{FileName, part};
 use crate::pin::is_pinned;
 use crate::removal::{drop_file, tidy};
@@ -209,10 +209,7 @@ fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: M
             Ok((bytes, duration)) => (bytes, duration, State::Finalised),
             Err(why) => {
                 if let Some(recording) = shared.shelf.get(id) {
-                    match why {
-                        Unfinalised::Never(why) => tell_unfinalised(&recording.path, &why),
-                        Unfinalised::Disk(why) => tell_unfinalised(&recording.path, &why),
-                    }
+                    tell_unfinalised(&recording.path, &why);
                 }
                 (bytes, duration, State::Closed)
             }
@@ -227,7 +224,7 @@ fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: M
     }
 }
 
-fn tell_unfinalised(path: &Path, why: &dyn std::fmt::Display) {
+fn tell_unfinalised(path: &Path, why: &io::Error) {
     tracing::warn!(path = %path.display(), %why, "a recording is not finalised; it plays, and seeks slowly");
 }
 
@@ -287,17 +284,11 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
     }
     let id = name.id();
     let recording = Recording {
-        id,
-        stream: name.stream.clone(),
         is_pinned: is_pinned(&path),
-        path,
-        is_local: true,
-        started: name.started(),
         duration,
         bytes,
-        state: closed_state(name.container),
-        container: name.container,
         upload: shared.settings.upload(),
+        ..name.recording(path, closed_state(name.container))
     };
     shared.shelf.insert(recording).map_err(io::Error::other)?;
     if is_part {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::date;
 use media::StreamName;
-use recordings::{Container, RecordingId};
+use recordings::{Container, Recording, RecordingId, State, Upload};
 
 /// What the names of open files end in.
 const PART: &str = ".part";
@@ -44,6 +44,23 @@ impl FileName {
 
     pub(crate) fn id(&self) -> RecordingId {
         RecordingId::new(&self.stream, self.started(), self.number)
+    }
+
+    /// The recording whose file is at `path`, of which nothing else is known yet.
+    pub(crate) fn recording(&self, path: PathBuf, state: State) -> Recording {
+        Recording {
+            id: self.id(),
+            stream: self.stream.clone(),
+            path,
+            is_local: true,
+            started: self.started(),
+            duration: Duration::ZERO,
+            bytes: 0,
+            state,
+            container: self.container,
+            upload: Upload::Never,
+            is_pinned: false,
+        }
     }
 
     /// Its path, once it is closed.

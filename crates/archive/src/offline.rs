@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use base::Lock;
-use recordings::{Recording, State, Upload};
+use recordings::{Recording, State};
 
 use crate::disk::{Files, Output};
 use crate::event::Event;
@@ -90,17 +90,10 @@ fn read(leftover: Leftover) -> io::Result<Recording> {
         (false, true) => State::Finalised,
     };
     Ok(Recording {
-        id: name.id(),
-        started: name.started(),
-        container: name.container,
-        stream: name.stream,
         is_pinned: is_pinned(&path),
-        path,
-        is_local: true,
         duration,
         bytes,
-        state,
-        upload: Upload::Never,
+        ..name.recording(path, state)
     })
 }
 
@@ -135,12 +128,8 @@ pub fn fix(root: &Path) -> Result<Vec<Event>, FixError> {
     let (jobs, _work) = mpsc::sync_channel(JOBS_MAX);
     let told = Arc::new(Lock::new(Vec::new()));
     let telling = Arc::clone(&told);
-    let tell = Box::new(move |event| events(&telling).push(event));
+    let tell = Box::new(move |event| telling.lock().push(event));
     let shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs, tell);
     jobs::take_over_all(&shared, root);
-    Ok(std::mem::take(&mut *events(&told)))
-}
-
-fn events(told: &Lock<Vec<Event>>) -> MutexGuard<'_, Vec<Event>> {
-    told.lock()
+    Ok(std::mem::take(&mut *told.lock()))
 }

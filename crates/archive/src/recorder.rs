@@ -342,17 +342,8 @@ fn create(
     let id = name.id();
     // First, so that it is not taken for one of an earlier run.
     let shelved = shared.shelf.insert(Recording {
-        id,
-        stream: name.stream.clone(),
-        path: part(&path),
-        is_local: true,
-        started: name.started(),
-        duration: Duration::ZERO,
-        bytes: 0,
-        state: State::Open,
-        container: name.container,
         upload: shared.settings.upload(),
-        is_pinned: false,
+        ..name.recording(part(&path), State::Open)
     });
     match shelved {
         Ok(()) => {}

@@ -1,9 +1,9 @@
 //! What the recorder's threads share.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use base::Lock;
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub(crate) jobs: SyncSender<Job>,
     tell: Tell,
     /// The streams that are recorded now.
-    active: Lock<HashMap<StreamName, Active>>,
+    pub(crate) active: Lock<HashMap<StreamName, Active>>,
     began: Instant,
     is_finishing: AtomicBool,
     /// Threads that have yet to end.
@@ -110,11 +110,6 @@ impl Shared {
 
     /// A stream is recorded no more.
     pub(crate) fn forget(&self, stream: &StreamName) {
-        self.active().remove(stream);
-    }
-
-    pub(crate) fn active(&self) -> MutexGuard<'_, HashMap<StreamName, Active>> {
-        // The map is valid between any two statements of its users.
-        self.active.lock()
+        self.active.lock().remove(stream);
     }
 }
