@@ -15,8 +15,8 @@ const ASKED: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Demand {
     wishes: Lock<BTreeMap<StreamName, Wish>>,
-    /// Counts wishes.
-    news: watch::Sender<u64>,
+    /// Is told of each wish.
+    news: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -40,13 +40,13 @@ impl Demand {
         let mut wishes = self.wishes.lock();
         wishes.entry(name.clone()).or_default().until = Some(now + ASKED);
         drop(wishes);
-        self.ring();
+        self.news.send_replace(());
     }
 
     /// A guard wants the stream.
     pub(crate) fn claim(self: &Arc<Self>, name: &StreamName) -> Claim {
         self.wishes.lock().entry(name.clone()).or_default().guards += 1;
-        self.ring();
+        self.news.send_replace(());
         Claim {
             demand: Arc::clone(self),
             name: name.clone(),
@@ -68,13 +68,8 @@ impl Demand {
     }
 
     /// Changes with each wish.
-    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+    pub(crate) fn news(&self) -> watch::Receiver<()> {
         self.news.subscribe()
-    }
-
-    fn ring(&self) {
-        self.news
-            .send_modify(|wishes| *wishes = wishes.wrapping_add(1));
     }
 }
 

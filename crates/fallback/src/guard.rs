@@ -43,9 +43,9 @@ pub(crate) struct Guard {
     /// The fallback is wanted.
     claim: Option<Claim>,
     /// Changes with each wish for a stream.
-    wishes: watch::Receiver<u64>,
+    wishes: watch::Receiver<()>,
     /// Changes with each order of the operator's.
-    orders: watch::Receiver<u64>,
+    orders: watch::Receiver<()>,
 }
 
 /// A feed that has its first items.

@@ -15,8 +15,8 @@ const ORDERS_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct Orders {
     orders: Lock<BTreeMap<StreamName, Order>>,
-    /// Counts changes.
-    news: watch::Sender<u64>,
+    /// Is told of each change.
+    news: watch::Sender<()>,
 }
 
 /// What was ordered about one stream.
@@ -89,14 +89,9 @@ impl Orders {
         let is_moved = order.is_some_and(|order| order.moved.take_if(|to| to == from).is_some());
         drop(orders);
         if is_moved {
-            self.tell();
+            self.news.send_replace(());
         }
         is_moved
-    }
-
-    fn tell(&self) {
-        self.news
-            .send_modify(|count| *count = count.wrapping_add(1));
     }
 
     fn set(
@@ -118,7 +113,7 @@ impl Orders {
             return Err(OrderRefused::Circle);
         }
         drop(orders);
-        self.tell();
+        self.news.send_replace(());
         Ok(())
     }
 
@@ -133,7 +128,7 @@ impl Orders {
     }
 
     /// Changes with each order.
-    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+    pub(crate) fn news(&self) -> watch::Receiver<()> {
         self.news.subscribe()
     }
 }
