@@ -15,9 +15,9 @@ pub struct Shown<'a, H> {
     headers: H,
     query: &'a str,
     basic: Option<Credentials>,
-    bearer: Option<Password>,
-    /// That in the address.
-    key: Option<Password>,
+    /// That of the header, else the key in the address.
+    token: Option<Password>,
+    is_in_address: bool,
 }
 
 /// Shows nothing that may be secret.
@@ -31,10 +31,11 @@ impl<'a, H: Headers> Shown<'a, H> {
     /// Reads headers and the query, which is as it was sent, without the question mark.
     pub fn by(headers: H, query: &'a str) -> Self {
         let authorization = headers.header("authorization").unwrap_or_default();
+        let bearer = http1::bearer(authorization);
         Self {
             basic: http1::basic(authorization),
-            bearer: http1::bearer(authorization),
-            key: http1::key_in(query),
+            is_in_address: bearer.is_none(),
+            token: bearer.or_else(|| http1::key_in(query)),
             headers,
             query,
         }
@@ -43,8 +44,9 @@ impl<'a, H: Headers> Shown<'a, H> {
     /// Has a password in the header go before a key in the address.
     #[must_use]
     pub fn password_first(self) -> Self {
-        let key = self.key.filter(|_| self.basic.is_none());
-        Self { key, ..self }
+        let is_second = self.is_in_address && self.basic.is_some();
+        let token = self.token.filter(|_| !is_second);
+        Self { token, ..self }
     }
 
     /// Ignores a user and a password: the protocol knows tokens alone.
@@ -58,13 +60,12 @@ impl<'a, H: Headers> Shown<'a, H> {
 
     /// The token of the header, else the key in the address.
     pub fn token(&self) -> Option<&str> {
-        let token = self.bearer.as_ref().or(self.key.as_ref());
-        token.map(Password::reveal)
+        self.token.as_ref().map(Password::reveal)
     }
 
     /// Whether the token is that in the address: addresses of what it opens need it as well.
     pub fn is_in_address(&self) -> bool {
-        self.bearer.is_none() && self.key.is_some()
+        self.is_in_address && self.token.is_some()
     }
 
     /// The name of the client's program; empty if it does not say.

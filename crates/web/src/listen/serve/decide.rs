@@ -196,25 +196,24 @@ impl Request<'_> {
         let shown = Shown::by(Sent(self.head), query).password_first();
         let Context { registry, gate, .. } = self.context;
         let choose = |info: &Info| self.choose(info, target);
-        // Without the query, which may hold a key.
-        let line = format!(
-            "{} {} {}",
-            self.head.method(),
-            ListenerRecord::cut(&self.head.path()),
-            self.version()
-        );
         // Built in place: a moved value would take its memory twice in the waiting future.
         join(
             registry,
             &**gate,
             Wish {
                 request: shown.request(&target.name, Protocol::Http.label(), self.remote),
-                introduction: shown.introduction(self.remote, line, permit),
+                introduction: shown.introduction(self.remote, self.request_line(), permit),
             },
             Waits::default(),
             choose,
         )
         .await
+    }
+
+    /// Without the query, which may hold a key.
+    fn request_line(&self) -> String {
+        let (method, path) = (self.head.method(), self.head.path());
+        format!("{method} {} {}", ListenerRecord::cut(&path), self.version())
     }
 
     fn choose(&self, info: &Info, target: &Target) -> Choice<Wanted> {
