@@ -2,7 +2,7 @@
 
 use super::TRACKS_MAX;
 use super::moof::Defaults;
-use super::walk::{children, find, stbl, timescale, track_id};
+use super::walk::{behind_times, children, find, stbl, timescale};
 
 /// The tracks of a file of fragments.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,7 +66,7 @@ impl Init {
 
 impl InitTrack {
     fn parse(trak: &[u8], moov: &[u8]) -> Option<Self> {
-        let id = track_id(find(trak, b"tkhd")?)?;
+        let id = behind_times(find(trak, b"tkhd")?)?;
         let mdia = find(trak, b"mdia")?;
         let handler = find(mdia, b"hdlr")?.get(8..12)?;
         find(stbl(trak)?, b"stsd")?;

@@ -81,13 +81,13 @@ pub(super) fn stbl(trak: &[u8]) -> Option<&[u8]> {
     find(find(find(trak, b"mdia")?, b"minf")?, b"stbl")
 }
 
-/// The units of a clock in a second, from `mvhd` or `mdhd`, which begin alike; not zero.
+/// The units of a clock in a second, from `mvhd` or `mdhd`; not zero.
 pub(super) fn timescale(header: &[u8]) -> Option<u32> {
-    track_id(header).filter(|scale| *scale > 0)
+    behind_times(header).filter(|scale| *scale > 0)
 }
 
-/// The number of a track, from `tkhd`.
-pub(super) fn track_id(header: &[u8]) -> Option<u32> {
+/// What stands behind two times in a header: in `tkhd` the number of the track, in others the units of a clock.
+pub(super) fn behind_times(header: &[u8]) -> Option<u32> {
     let mut numbers = Numbers(header);
     numbers.times()?;
     numbers.u32()

@@ -14,7 +14,7 @@ mod pause;
 mod write;
 
 use bytes::Bytes;
-use media::{Item, Kind, Sample, Span, Timestamp, Track};
+use media::{Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use self::pause::StandIn;
 use super::PICTURE_TIMESCALE;
@@ -168,10 +168,7 @@ impl<P: Clone> Muxer<P> {
 
     fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
         self.end_rest(sink);
-        let known = self
-            .tracks
-            .iter()
-            .position(|known| known.track.id == track.id);
+        let known = self.index_of(track.id);
         let carried = Carried::new(track);
         let carried = carried.filter(|it| self.is_for_files || it.is_live());
         if let Some(index) = known {
@@ -249,10 +246,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
-        let index = self
-            .tracks
-            .iter()
-            .position(|it| it.track.id == sample.track);
+        let index = self.index_of(sample.track);
         let index = index.filter(|index| self.carried(self.kind(*index)) == Some(*index));
         let Some(index) = index else {
             return;
@@ -301,6 +295,11 @@ impl<P: Clone> Muxer<P> {
     fn carried(&self, kind: Kind) -> Option<usize> {
         let mut tracks = self.tracks.iter();
         tracks.position(|carried| carried.track.kind == kind)
+    }
+
+    fn index_of(&self, id: TrackId) -> Option<usize> {
+        let mut tracks = self.tracks.iter();
+        tracks.position(|carried| carried.track.id == id)
     }
 
     fn kind(&self, index: usize) -> Kind {

@@ -1,7 +1,7 @@
 //! `moov`: the tracks of a file, and whether their samples are in tables or in fragments.
 
 use super::super::numbers::Numbers;
-use super::super::walk::{children, find, stbl, timescale, track_id};
+use super::super::walk::{behind_times, children, find, stbl, timescale};
 use super::tables::{self, Sample};
 use super::{Error, SAMPLES_MAX};
 
@@ -151,7 +151,7 @@ fn head(trak: &[u8]) -> Option<TrackHead> {
         _ => return None,
     };
     Some(TrackHead {
-        id: track_id(find(trak, b"tkhd")?)?,
+        id: behind_times(find(trak, b"tkhd")?)?,
         is_picture,
         timescale: timescale(find(mdia, b"mdhd")?)?,
         boxes: [
