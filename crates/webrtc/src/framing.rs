@@ -36,12 +36,12 @@ impl Deframer {
     ) -> Result<(), FrameTooLong> {
         let mut rest = bytes;
         while !self.partial.is_empty() && !rest.is_empty() {
-            let wanted = wanted(&self.partial)?.unwrap_or(HEADER_LEN);
-            let missing = (wanted - self.partial.len()).min(rest.len());
+            let end = wanted(&self.partial)?.unwrap_or(HEADER_LEN);
+            let missing = (end - self.partial.len()).min(rest.len());
             let (now, later) = rest.split_at_mut(missing);
             self.partial.extend_from_slice(now);
             rest = later;
-            if wanted_is_there(&self.partial)? {
+            if wanted(&self.partial)?.is_some_and(|len| self.partial.len() >= len) {
                 each(&mut self.partial[HEADER_LEN..]);
                 self.partial.clear();
             }
@@ -69,10 +69,6 @@ fn wanted(bytes: &[u8]) -> Result<Option<usize>, FrameTooLong> {
         return Err(FrameTooLong(len));
     }
     Ok(Some(HEADER_LEN + len))
-}
-
-fn wanted_is_there(bytes: &[u8]) -> Result<bool, FrameTooLong> {
-    Ok(wanted(bytes)?.is_some_and(|len| bytes.len() >= len))
 }
 
 #[cfg(test)]

@@ -88,8 +88,8 @@ impl Answer {
         if first("setup").is_some_and(|setup| setup == "active") {
             return Err(AnswerError::Setup);
         }
-        // The first piece is the session's own.
-        let sections = sections(text).skip(1).take(MEDIA_MAX);
+        // The first piece is the session's own, and each of the others begins behind its `m=`.
+        let sections = text.split("\nm=").skip(1).take(MEDIA_MAX);
         Ok(Self {
             ice,
             fingerprint,
@@ -112,11 +112,7 @@ impl Accepted {
     /// Reads a section, from behind its `m=`.
     fn parse(section: &str) -> Option<Self> {
         let mut words = section.lines().next()?.split_ascii_whitespace();
-        let kind = match words.next()? {
-            "audio" => MediaKind::Audio,
-            "video" => MediaKind::Video,
-            _ => MediaKind::Other,
-        };
+        let kind = MediaKind::of(words.next()?);
         let is_rejected = words.next()? == "0";
         let formats: Vec<u8> = words.skip(1).filter_map(|word| word.parse().ok()).collect();
         let of = |name: &'static str, payload_type: u8| {
@@ -149,11 +145,6 @@ impl Accepted {
             ssrc: ssrc.and_then(|value| value.split(' ').next()?.parse().ok()),
         })
     }
-}
-
-/// The session's part, and each section from behind its `m=`.
-fn sections(text: &str) -> impl Iterator<Item = &str> {
-    text.split("\nm=")
 }
 
 /// The values of an attribute, in order.

@@ -6,10 +6,9 @@ use std::time::Duration;
 use rtc_crypto::RTCCryptoProvider;
 use rtc_crypto::providers::AwsLcRsProvider;
 use rtc_dtls::cipher_suite::CipherSuiteId;
-use rtc_dtls::config::{ConfigBuilder, ExtendedMasterSecretType, HandshakeConfig};
-use rtc_dtls::crypto::Certificate;
+use rtc_dtls::config::HandshakeConfig;
 
-use crate::dtls::{Error, theirs};
+use crate::dtls::{Error, Side, config, self_signed};
 use crate::sdp::Fingerprint;
 use crate::srtp::Profile;
 
@@ -33,25 +32,20 @@ impl ClientIdentity {
     /// When the cryptographic library fails.
     pub fn generate(profiles: &[Profile]) -> Result<Self, Error> {
         let provider: Arc<dyn RTCCryptoProvider> = Arc::new(AwsLcRsProvider::new());
-        let names = vec!["peer".to_owned()];
-        let certificate = Certificate::generate_self_signed(names, provider.crypto())
-            .map_err(|_| Error::Crypto)?;
-        let der = certificate.certificate.first().ok_or(Error::Crypto)?;
-        let fingerprint = Fingerprint::of_certificate(der);
-        let config = ConfigBuilder::default()
-            .with_crypto_provider(provider.clone())
-            .with_certificates(vec![certificate])
-            .with_cipher_suites(vec![CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256])
-            .with_srtp_protection_profiles(profiles.iter().copied().map(theirs).collect())
-            // The server's certificate is compared with its answer once the handshake is done.
-            .with_insecure_skip_verify(true)
-            .with_extended_master_secret(ExtendedMasterSecretType::Require)
-            .with_flight_interval(FLIGHT_INTERVAL)
-            .build(true, None)
-            .map_err(|_| Error::Crypto)?;
+        let (certificate, fingerprint) = self_signed(&provider, "peer")?;
+        let suites = [CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256];
+        let interval = FLIGHT_INTERVAL;
+        let config = config(
+            &provider,
+            &certificate,
+            Side::Client,
+            &suites,
+            profiles,
+            interval,
+        )?;
         Ok(Self {
             provider,
-            config: Arc::new(config),
+            config,
             fingerprint,
         })
     }

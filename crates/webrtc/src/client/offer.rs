@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::ice::Credentials;
-use crate::sdp::{Direction, Fingerprint, MediaKind};
+use crate::sdp::{Direction, Fingerprint, MediaKind, write_format, write_numbers};
 
 /// A format of a section.
 #[derive(Clone, Copy, Debug)]
@@ -47,24 +47,12 @@ pub fn write_offer(
     }
     out.push_str("\r\na=msid-semantic: WMS *\r\n");
     for (mid, section) in media.iter().enumerate() {
-        let word = match section.kind {
-            MediaKind::Audio => "audio",
-            MediaKind::Video => "video",
-            MediaKind::Other => "application",
-        };
+        let word = section.kind.word();
         write!(out, "m={word} 9 UDP/TLS/RTP/SAVPF")?;
         for format in section.formats {
-            write!(out, " {}", format.payload_type)?;
-            if let Some(rtx) = format.rtx {
-                write!(out, " {rtx}")?;
-            }
+            write_numbers(&mut out, format.payload_type, format.rtx)?;
         }
-        let direction = match section.direction {
-            Direction::SendRecv => "sendrecv",
-            Direction::SendOnly => "sendonly",
-            Direction::RecvOnly => "recvonly",
-            Direction::Inactive => "inactive",
-        };
+        let direction = section.direction.word();
         write!(
             out,
             "\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\na=ice-ufrag:{}\r\na=ice-pwd:{}\r\n\
@@ -74,7 +62,16 @@ pub fn write_offer(
             ice.password(),
         )?;
         for format in section.formats {
-            self::format(&mut out, format)?;
+            let feedback = ["nack", "nack pli", "ccm fir"].into_iter();
+            let (number, rtx) = (format.payload_type, format.rtx);
+            write_format(
+                &mut out,
+                number,
+                rtx,
+                format.rtpmap,
+                format.parameters,
+                feedback,
+            )?;
         }
         if let Some(ssrc) = section.ssrc {
             write!(
@@ -84,28 +81,4 @@ pub fn write_offer(
         }
     }
     Ok(out)
-}
-
-fn format(out: &mut String, format: &OfferedFormat<'_>) -> fmt::Result {
-    let OfferedFormat {
-        payload_type,
-        rtpmap,
-        parameters,
-        rtx,
-    } = format;
-    write!(out, "a=rtpmap:{payload_type} {rtpmap}\r\n")?;
-    if !parameters.is_empty() {
-        write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
-    }
-    for feedback in ["nack", "nack pli", "ccm fir"] {
-        write!(out, "a=rtcp-fb:{payload_type} {feedback}\r\n")?;
-    }
-    if let Some(rtx) = rtx {
-        let clock = rtpmap.split('/').nth(1).unwrap_or("90000");
-        write!(
-            out,
-            "a=rtpmap:{rtx} rtx/{clock}\r\na=fmtp:{rtx} apt={payload_type}\r\n"
-        )?;
-    }
-    Ok(())
 }

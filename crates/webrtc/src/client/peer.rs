@@ -10,6 +10,7 @@ use super::checks::Checks;
 use super::{Answer, ClientIdentity, Error};
 use crate::dtls::{Initiator, Progress};
 use crate::ice::{Check, Credentials, looks_like_check};
+use crate::mux::Kind;
 use crate::sdp::Fingerprint;
 use crate::srtp::Keys;
 
@@ -24,13 +25,9 @@ const CONSENT_INTERVAL_SPREAD_MILLIS: u64 = 2_000;
 /// How long consent lasts (RFC 7675 §5.1), and how long the first answer is waited for.
 const CONSENT: Duration = Duration::from_secs(30);
 
-/// The first octets of DTLS, and of media (RFC 7983 §7).
-const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
-const MEDIA: std::ops::RangeInclusive<u8> = 128..=191;
-
 /// Whether a datagram is for [`srtp`](crate::srtp) and not for a [`Peer`].
 pub fn is_media(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| MEDIA.contains(first))
+    Kind::of(datagram) == Kind::Srtp
 }
 
 /// What happened to a session.
@@ -91,11 +88,11 @@ impl Peer {
         from: SocketAddr,
         now: Instant,
     ) -> Result<Option<Event>, Error> {
-        match datagram.first() {
-            Some(0) if looks_like_check(datagram) => self.answer(datagram, from),
-            Some(0..=3) => self.hear(datagram, now)?,
-            Some(first) if DTLS.contains(first) => return self.shake(datagram, now),
-            _ => {}
+        match Kind::of(datagram) {
+            Kind::Stun if looks_like_check(datagram) => self.answer(datagram, from),
+            Kind::Stun => self.hear(datagram, now)?,
+            Kind::Dtls => return self.shake(datagram, now),
+            Kind::Srtp | Kind::Other => {}
         }
         Ok(None)
     }

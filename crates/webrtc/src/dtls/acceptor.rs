@@ -1,6 +1,6 @@
 //! A worker's handshakes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use rtc_shared::TransportProtocol;
 
 use super::guard::{CLIENT_HELLO, Guard, SERVER_HELLO, has, is_only};
 use super::hello::HelloReader;
+use super::initiator::SERVER;
 use super::keys::{Side, keys, progress};
 use super::{Error, Initiator, ServerIdentity};
 use crate::sdp::{Fingerprint, Setup};
@@ -65,7 +66,7 @@ enum Stage {
 #[derive(Debug)]
 enum Role {
     Server(Server),
-    Client,
+    Client(Box<Initiator>),
 }
 
 /// What is known of a handshake in which the peer is the client.
@@ -111,8 +112,6 @@ pub struct Acceptor {
     gcm: Endpoint,
     cm: Endpoint,
     opening: Arc<HandshakeConfig>,
-    /// Of the associations that we opened.
-    initiators: HashMap<Key, Initiator>,
     transmits: VecDeque<(Key, BytesMut)>,
     half_open: Shares<Key>,
     evicted: VecDeque<Key>,
@@ -129,7 +128,6 @@ impl Acceptor {
             gcm: endpoint(identity.gcm.clone()),
             cm: endpoint(identity.cm.clone()),
             opening: identity.opening.clone(),
-            initiators: HashMap::new(),
             transmits: VecDeque::new(),
             half_open: Shares::new(HALF_OPEN),
             evicted: VecDeque::new(),
@@ -154,12 +152,12 @@ impl Acceptor {
         };
         self.begin(association, from);
         let initiator = Initiator::begin(&self.opening, association.expected, now)?;
-        self.initiators.insert(association.key, initiator);
+        let mut role = Role::Client(Box::new(initiator));
+        self.drain(association.key, &mut role);
         association.stage = Stage::Open {
-            role: Role::Client,
+            role,
             guard: Guard::new(),
         };
-        self.drain(association.key, &Role::Client);
         Ok(())
     }
 
@@ -235,7 +233,7 @@ impl Acceptor {
         };
         if let Role::Server(server) = role
             && server.is_answered
-            && is_only(datagram, CLIENT_HELLO)
+            && is_only(datagram, |record| record.begins(CLIENT_HELLO))
         {
             // Our flight was lost, or is under way. A repeated hello would stop the library's
             // clock, and nothing would be sent again; so the library does not get it, and its clock
@@ -245,7 +243,11 @@ impl Acceptor {
         guard.admit(datagram)?;
         let progress = match role {
             Role::Server(server) => self.serve(*key, server, expected, datagram, now),
-            Role::Client => self.follow(*key, datagram, now),
+            Role::Client(initiator) => {
+                let progress = initiator.receive(datagram, now);
+                self.drain(*key, role);
+                progress
+            }
         }?;
         if let Progress::Connected(_) = progress {
             guard.complete();
@@ -284,14 +286,6 @@ impl Acceptor {
         })
     }
 
-    /// Gives the library a datagram of a peer's whose association we opened.
-    fn follow(&mut self, key: Key, datagram: &[u8], now: Instant) -> Result<Progress, Error> {
-        let initiator = self.initiators.get_mut(&key).ok_or(Error::Handshake)?;
-        let progress = initiator.receive(datagram, now);
-        self.drain(key, &Role::Client);
-        progress
-    }
-
     /// The next datagram to send, and whose it is.
     pub fn poll_transmit(&mut self) -> Option<(Key, BytesMut)> {
         self.transmits.pop_front()
@@ -310,7 +304,7 @@ impl Acceptor {
             return None;
         };
         match role {
-            Role::Client => self.initiators.get(&key)?.timeout(),
+            Role::Client(initiator) => initiator.timeout(),
             Role::Server(server) => match server.profile {
                 Profile::Aes128Gcm => self.gcm.poll_timeout(&key.address()),
                 Profile::Aes128CmSha1_80 => self.cm.poll_timeout(&key.address()),
@@ -319,48 +313,33 @@ impl Acceptor {
     }
 
     /// Wakes an association: what was lost is sent again.
-    pub fn handle_timeout(&mut self, association: &Association, now: Instant) -> Result<(), Error> {
+    pub fn handle_timeout(
+        &mut self,
+        association: &mut Association,
+        now: Instant,
+    ) -> Result<(), Error> {
         let key = association.key;
-        let Stage::Open { role, .. } = &association.stage else {
+        let Stage::Open { role, .. } = &mut association.stage else {
             return Ok(());
         };
-        let woken = match role {
-            Role::Client => match self.initiators.get_mut(&key) {
-                Some(initiator) => initiator.handle_timeout(now),
-                None => Ok(()),
-            },
-            Role::Server(server) => {
-                let woken = self
-                    .endpoint(server.profile)
-                    .handle_timeout(key.address(), now);
-                woken.map_err(|_| Error::TimedOut)
-            }
-        };
+        let (endpoint, address) = self.endpoint(key, role);
+        let woken = endpoint.handle_timeout(address, now);
         self.drain(key, role);
-        woken
+        woken.map_err(|_| Error::TimedOut)
     }
 
     /// Ends an association. A peer that has completed its handshake is notified.
-    pub fn close(&mut self, association: &Association, now: Instant) {
+    pub fn close(&mut self, association: &mut Association, now: Instant) {
         if let Some(ticket) = association.ticket {
             self.half_open.give_back(ticket);
         }
         let key = association.key;
-        if let Stage::Open { role, .. } = &association.stage {
-            let stopped = panics::contain(|| match role {
-                Role::Server(server) => {
-                    drop(self.endpoint(server.profile).stop(now, key.address()));
-                }
-                Role::Client => {
-                    if let Some(initiator) = self.initiators.get_mut(&key) {
-                        initiator.close(now);
-                    }
-                }
-            });
+        if let Stage::Open { role, .. } = &mut association.stage {
+            let (endpoint, address) = self.endpoint(key, role);
+            let stopped = panics::contain(|| drop(endpoint.stop(now, address)));
             // What is left in the library's queue, at the latest after a panic, belongs to this
             // association.
             self.drain(key, role);
-            self.initiators.remove(&key);
             if let Err(panic) = stopped {
                 panic.report(Part::Webrtc, &"the end of a WebRTC session");
             }
@@ -368,28 +347,20 @@ impl Acceptor {
     }
 
     /// Moves what the library wants to send for an association to our queue.
-    fn drain(&mut self, key: Key, role: &Role) {
-        match role {
-            Role::Server(server) => {
-                while let Some(transmit) = self.endpoint(server.profile).poll_transmit() {
-                    self.transmits.push_back((key, transmit.message));
-                }
-            }
-            Role::Client => {
-                let Some(initiator) = self.initiators.get_mut(&key) else {
-                    return;
-                };
-                while let Some(datagram) = initiator.poll_transmit() {
-                    self.transmits.push_back((key, datagram));
-                }
-            }
+    fn drain(&mut self, key: Key, role: &mut Role) {
+        while let Some(transmit) = self.endpoint(key, role).0.poll_transmit() {
+            self.transmits.push_back((key, transmit.message));
         }
     }
 
-    fn endpoint(&mut self, profile: Profile) -> &mut Endpoint {
-        match profile {
-            Profile::Aes128Gcm => &mut self.gcm,
-            Profile::Aes128CmSha1_80 => &mut self.cm,
+    /// The library's part in an association, and the address under which it knows the peer.
+    fn endpoint<'a>(&'a mut self, key: Key, role: &'a mut Role) -> (&'a mut Endpoint, SocketAddr) {
+        match role {
+            Role::Server(server) => match server.profile {
+                Profile::Aes128Gcm => (&mut self.gcm, key.address()),
+                Profile::Aes128CmSha1_80 => (&mut self.cm, key.address()),
+            },
+            Role::Client(initiator) => (&mut initiator.endpoint, SERVER),
         }
     }
 }

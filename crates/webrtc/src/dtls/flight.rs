@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::Error;
 use super::fragment::FragmentHeader;
-use super::guard::{HANDSHAKE, Record, SERVER_HELLO, records};
+use super::guard::{SERVER_HELLO, records};
 
 /// `handshake_type` of the last message.
 const SERVER_HELLO_DONE: u8 = 14;
@@ -112,16 +112,10 @@ impl FlightReader {
     }
 }
 
-/// Whether a datagram has handshake messages in the clear, as those of this flight are, and nothing else.
-pub(super) fn is_flight(datagram: &[u8]) -> bool {
-    let is_readable = |record: Record<'_>| record.kind == HANDSHAKE && record.epoch == 0;
-    let mut records = records(datagram).peekable();
-    records.peek().is_some() && records.all(is_readable)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fragment::HEADER_LEN;
+    use super::super::guard::HANDSHAKE;
     use super::*;
 
     /// A record with one fragment of a message.

@@ -133,20 +133,15 @@ impl Guard {
     }
 }
 
-/// Whether a datagram carries readable handshake messages of this type and nothing else.
-pub(super) fn is_only(datagram: &[u8], kind: u8) -> bool {
-    let is = |record: Record<'_>| {
-        record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
-    };
-    let mut records = records(datagram).peekable();
-    records.peek().is_some() && records.all(is)
-}
-
 /// Whether a datagram carries a readable handshake message of this type at a record's beginning.
 pub(super) fn has(datagram: &[u8], kind: u8) -> bool {
-    records(datagram).any(|record| {
-        record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
-    })
+    records(datagram).any(|record| record.begins(kind))
+}
+
+/// Whether a datagram carries such records and nothing else.
+pub(super) fn is_only(datagram: &[u8], is: impl FnMut(Record<'_>) -> bool) -> bool {
+    let mut records = records(datagram).peekable();
+    records.peek().is_some() && records.all(is)
 }
 
 fn spend<T: TryFrom<usize> + std::ops::Sub<Output = T> + PartialOrd>(
@@ -165,6 +160,18 @@ pub(super) struct Record<'a> {
     pub(super) kind: u8,
     pub(super) epoch: u16,
     pub(super) body: &'a [u8],
+}
+
+impl Record<'_> {
+    /// Whether it has handshake messages in the clear.
+    pub(super) fn is_readable(&self) -> bool {
+        self.kind == HANDSHAKE && self.epoch == 0
+    }
+
+    /// Whether it begins with a readable handshake message of this type.
+    pub(super) fn begins(&self, kind: u8) -> bool {
+        self.is_readable() && self.body.first() == Some(&kind)
+    }
 }
 
 /// Walks a datagram's records; ends at the first that is cut.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 use super::fragment::FragmentHeader;
-use super::guard::{CLIENT_HELLO, HANDSHAKE, Record, records};
+use super::guard::{CLIENT_HELLO, Record, records};
 
 /// Bytes of a ClientHello: Chromium's has 1,400, Firefox's 1,500, a larger key share would add some
 /// thousand.
@@ -73,7 +73,7 @@ impl HelloReader {
         }
         let mut has_fragment = false;
         for record in records(datagram) {
-            if record.kind == HANDSHAKE && record.epoch == 0 {
+            if record.is_readable() {
                 self.fragment(&record)?;
                 has_fragment = true;
             }

@@ -11,6 +11,7 @@ use rtc_dtls::crypto::Certificate;
 use rtc_dtls::extension::extension_use_srtp::SrtpProtectionProfile;
 
 use super::Error;
+use super::keys::Side;
 use crate::sdp::Fingerprint;
 use crate::srtp::Profile;
 
@@ -37,18 +38,30 @@ impl ServerIdentity {
 
     /// The same with these primitives.
     pub(crate) fn with_provider(provider: Arc<dyn RTCCryptoProvider>) -> Result<Self, Error> {
-        let names = vec!["carillon".to_owned()];
-        let certificate = Certificate::generate_self_signed(names, provider.crypto())
-            .map_err(|_| Error::Crypto)?;
-        let der = certificate.certificate.first().ok_or(Error::Crypto)?;
-        let fingerprint = Fingerprint::of_certificate(der);
-        let opening = opening(&provider, certificate.clone())?;
-        let config = |profile| config(&provider, certificate.clone(), profile).map(Arc::new);
+        let (certificate, fingerprint) = self_signed(&provider, "carillon")?;
+        let interval = FLIGHT_INTERVAL;
+        let config = |side, suites: &[_], profiles: &[_]| {
+            config(&provider, &certificate, side, suites, profiles, interval)
+        };
+        let serving = |profile| {
+            let suites = [
+                CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
+                CipherSuiteId::Tls_Ecdhe_Ecdsa_With_ChaCha20_Poly1305_Sha256,
+            ];
+            // One SRTP profile, so that our order decides.
+            config(Side::Server, &suites, &[profile])
+        };
+        // The peer chooses, of both profiles and of certificates of both kinds.
+        let suites = [
+            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
+            CipherSuiteId::Tls_Ecdhe_Rsa_With_Aes_128_Gcm_Sha256,
+        ];
+        let profiles = [Profile::Aes128Gcm, Profile::Aes128CmSha1_80];
         Ok(Self {
-            gcm: config(Profile::Aes128Gcm)?,
-            cm: config(Profile::Aes128CmSha1_80)?,
-            opening: Arc::new(opening),
-            provider,
+            gcm: serving(Profile::Aes128Gcm)?,
+            cm: serving(Profile::Aes128CmSha1_80)?,
+            opening: config(Side::Client, &suites, &profiles)?,
+            provider: provider.clone(),
             fingerprint,
         })
     }
@@ -66,54 +79,49 @@ impl ServerIdentity {
 
 base::debug!(ServerIdentity { fingerprint });
 
-/// A server's configuration with one SRTP profile, so that our order decides.
-fn config(
+/// A new certificate of this name that signs itself (ECDSA P-256), and its fingerprint.
+pub(crate) fn self_signed(
     provider: &Arc<dyn RTCCryptoProvider>,
-    certificate: Certificate,
-    profile: Profile,
-) -> Result<HandshakeConfig, Error> {
-    ConfigBuilder::default()
-        .with_crypto_provider(provider.clone())
-        .with_certificates(vec![certificate])
-        .with_cipher_suites(vec![
-            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
-            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_ChaCha20_Poly1305_Sha256,
-        ])
-        .with_srtp_protection_profiles(vec![theirs(profile)])
-        // Any certificate is accepted here: it is compared with the offer once the handshake is
-        // done. The handshake itself proves that the peer owns it.
-        .with_client_auth(ClientAuthType::RequireAnyClientCert)
-        .with_insecure_skip_verify(true)
-        .with_extended_master_secret(ExtendedMasterSecretType::Require)
-        .with_flight_interval(FLIGHT_INTERVAL)
-        .build(false, None)
-        .map_err(|_| Error::Crypto)
+    name: &str,
+) -> Result<(Certificate, Fingerprint), Error> {
+    let made = Certificate::generate_self_signed(vec![name.to_owned()], provider.crypto());
+    let certificate = made.map_err(|_| Error::Crypto)?;
+    let der = certificate.certificate.first().ok_or(Error::Crypto)?;
+    let fingerprint = Fingerprint::of_certificate(der);
+    Ok((certificate, fingerprint))
 }
 
-/// A client's configuration. The server chooses, of both profiles and of certificates of both kinds.
-fn opening(
+/// The configuration of our side's handshakes.
+pub(crate) fn config(
     provider: &Arc<dyn RTCCryptoProvider>,
-    certificate: Certificate,
-) -> Result<HandshakeConfig, Error> {
-    let profiles = [Profile::Aes128Gcm, Profile::Aes128CmSha1_80];
+    certificate: &Certificate,
+    side: Side,
+    suites: &[CipherSuiteId],
+    profiles: &[Profile],
+    flight_interval: Duration,
+) -> Result<Arc<HandshakeConfig>, Error> {
+    let (is_client, client_auth) = match side {
+        Side::Client => (true, ClientAuthType::NoClientCert),
+        Side::Server => (false, ClientAuthType::RequireAnyClientCert),
+    };
     ConfigBuilder::default()
         .with_crypto_provider(provider.clone())
-        .with_certificates(vec![certificate])
-        .with_cipher_suites(vec![
-            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
-            CipherSuiteId::Tls_Ecdhe_Rsa_With_Aes_128_Gcm_Sha256,
-        ])
-        .with_srtp_protection_profiles(profiles.map(theirs).to_vec())
-        // The certificate is compared with the offer once the handshake is done.
+        .with_certificates(vec![certificate.clone()])
+        .with_cipher_suites(suites.to_vec())
+        .with_srtp_protection_profiles(profiles.iter().copied().map(theirs).collect())
+        // Any certificate is accepted here: it is compared with the peer's description once the
+        // handshake is done. The handshake itself proves that the peer owns it.
+        .with_client_auth(client_auth)
         .with_insecure_skip_verify(true)
         .with_extended_master_secret(ExtendedMasterSecretType::Require)
-        .with_flight_interval(FLIGHT_INTERVAL)
-        .build(true, None)
+        .with_flight_interval(flight_interval)
+        .build(is_client, None)
+        .map(Arc::new)
         .map_err(|_| Error::Crypto)
 }
 
 /// The library's name of a profile.
-pub(crate) const fn theirs(profile: Profile) -> SrtpProtectionProfile {
+pub(super) const fn theirs(profile: Profile) -> SrtpProtectionProfile {
     match profile {
         Profile::Aes128CmSha1_80 => SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
         Profile::Aes128Gcm => SrtpProtectionProfile::Srtp_Aead_Aes_128_Gcm,

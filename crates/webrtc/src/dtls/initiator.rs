@@ -9,18 +9,18 @@ use rtc_dtls::config::HandshakeConfig;
 use rtc_dtls::endpoint::Endpoint;
 use rtc_shared::TransportProtocol;
 
-use super::flight::{FlightReader, is_flight};
-use super::guard::{HELLO_VERIFY_REQUEST, SERVER_HELLO, has};
+use super::flight::FlightReader;
+use super::guard::{HELLO_VERIFY_REQUEST, SERVER_HELLO, has, is_only};
 use super::keys::{Side, keys, progress};
 use super::{Error, Progress};
 use crate::sdp::Fingerprint;
 
 /// The library tells associations apart by address; an endpoint of ours has one.
-const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+pub(super) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// One association with a server.
 pub(crate) struct Initiator {
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     /// The certificate that the server's description named.
     expected: Fingerprint,
     /// The server's long flight; `None` once it is whole.
@@ -51,7 +51,9 @@ impl Initiator {
 
     /// Takes a datagram of the server's.
     pub(crate) fn receive(&mut self, datagram: &[u8], now: Instant) -> Result<Progress, Error> {
-        if self.is_complete || !is_flight(datagram) || has(datagram, HELLO_VERIFY_REQUEST) {
+        // The messages of a server's long flight are in the clear.
+        let is_flight = is_only(datagram, |record| record.is_readable());
+        if self.is_complete || !is_flight || has(datagram, HELLO_VERIFY_REQUEST) {
             return self.feed(BytesMut::from(datagram), now);
         }
         let Some(flight) = &mut self.flight else {

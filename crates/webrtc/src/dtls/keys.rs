@@ -12,7 +12,7 @@ use crate::srtp::{Keys, Profile};
 
 /// Which side of a handshake is ours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Client,
     Server,
 }

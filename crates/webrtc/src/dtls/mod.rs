@@ -25,8 +25,9 @@ mod tests;
 
 use thiserror::Error;
 
-pub(crate) use identity::theirs;
+pub(crate) use identity::{config, self_signed};
 pub(crate) use initiator::Initiator;
+pub(crate) use keys::Side;
 
 pub use acceptor::{Acceptor, Association, Key, Progress};
 pub use hello::{HelloReader, OfferedProfiles};

@@ -148,7 +148,7 @@ fn another_certificate_than_the_offers_is_refused() {
     let error = handshake(&mut client, &mut server, usize::MAX);
     assert_eq!(error, Err(Error::WrongFingerprint));
     assert!(server.keys.is_none());
-    server.acceptor.close(&server.association, now);
+    server.acceptor.close(&mut server.association, now);
     assert_eq!(server.acceptor.half_open(), 0);
 }
 
@@ -158,7 +158,7 @@ fn goodbyes_go_both_ways() {
     let mut client = Client::new(&CM_FIRST, now);
     let mut server = Server::new(&client);
     handshake(&mut client, &mut server, usize::MAX).expect("no error");
-    server.acceptor.close(&server.association, now);
+    server.acceptor.close(&mut server.association, now);
     server.send(&mut client, now);
     assert!(client.is_closed);
 
@@ -222,7 +222,7 @@ fn a_lost_flight_is_sent_again_and_in_the_end_given_up() {
             .acceptor
             .timeout(&server.association)
             .expect("a timer");
-        if let Err(error) = server.acceptor.handle_timeout(&server.association, now) {
+        if let Err(error) = server.acceptor.handle_timeout(&mut server.association, now) {
             break error;
         }
         assert!(server.acceptor.poll_transmit().is_some());
@@ -270,7 +270,7 @@ fn handshakes_under_way_are_bounded_and_shared_out() {
     assert!(!evicted.contains(&honest));
     let (_, gone) = begin(&mut server, IpAddr::from([198, 51, 100, 1]));
     assert!(gone.is_some_and(|key| key != honest), "{gone:?}");
-    for association in &associations {
+    for association in &mut associations {
         server.acceptor.close(association, now);
     }
     assert_eq!(server.acceptor.half_open(), 0);
@@ -340,7 +340,7 @@ fn a_handshake_that_we_open_survives_loss() {
             now = timers.into_iter().flatten().min().expect("a timer");
             assert!(now < start + Duration::from_secs(15), "seed {seed}");
             for side in [&mut ours, &mut theirs] {
-                let woken = side.acceptor.handle_timeout(&side.association, now);
+                let woken = side.acceptor.handle_timeout(&mut side.association, now);
                 woken.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             }
         }
@@ -366,7 +366,7 @@ fn goodbyes_go_both_ways_where_we_opened() {
             true => (&mut ours, &mut theirs),
             false => (&mut theirs, &mut ours),
         };
-        from.acceptor.close(&from.association, now);
+        from.acceptor.close(&mut from.association, now);
         let (_, goodbye) = from.acceptor.poll_transmit().expect("a goodbye");
         let progress = to
             .acceptor

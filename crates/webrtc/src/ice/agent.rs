@@ -39,7 +39,7 @@ struct Proved {
 }
 
 /// The result of an authentic check.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Answered {
     /// The response, to be sent to where the check came from.
     pub response: Vec<u8>,
@@ -66,11 +66,6 @@ impl Agent {
             selected: None,
             heard: now,
         }
-    }
-
-    /// Our name.
-    pub fn ufrag(&self) -> &str {
-        self.current.local.ufrag()
     }
 
     /// Our names that are in use: one, or two during a restart.
@@ -136,10 +131,7 @@ impl Agent {
             .ok_or(CheckError::Malformed)?;
         let mut answered = Answered {
             response,
-            proved: false,
-            forgotten: None,
-            moved: false,
-            retired: None,
+            ..Answered::default()
         };
         if !accepted {
             return Ok(answered);

@@ -21,7 +21,7 @@ use thiserror::Error;
 const HEADER_LEN: usize = 20;
 
 /// A check is some 100 to 200 bytes; one that fills more than a small packet is an attack.
-const CHECK_LEN_MAX: usize = 1_280;
+pub(crate) const CHECK_LEN_MAX: usize = 1_280;
 
 /// The magic cookie in the header's second word (RFC 8489 §5).
 const COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];

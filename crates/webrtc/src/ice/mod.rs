@@ -15,6 +15,8 @@ mod credentials;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use check::CHECK_LEN_MAX;
+
 pub use agent::{Agent, Answered};
 pub use check::{Check, CheckError, looks_like_check, username};
 pub use credentials::{Credentials, CredentialsError, RANDOM_LEN};

@@ -29,6 +29,15 @@ enum Entry<T> {
     Owned { worker: u16 },
 }
 
+impl<T> Entry<T> {
+    fn waiting(self) -> Option<T> {
+        match self {
+            Self::Waiting { session, .. } => Some(session),
+            Self::Owned { .. } => None,
+        }
+    }
+}
+
 /// The owner of a session.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Claim<T> {
@@ -56,13 +65,8 @@ impl<T> Default for Directory<T> {
 impl<T> Directory<T> {
     /// Lets a session wait for its peer, under our name in its answer.
     pub fn offer(&self, ufrag: &str, session: T, now: Instant) -> Result<(), DirectoryFull> {
-        let mut names = self.names.lock();
-        if names.len() >= NAMES_MAX {
-            return Err(DirectoryFull);
-        }
         let since = now;
-        names.insert(ufrag.into(), Entry::Waiting { session, since });
-        Ok(())
+        self.insert(ufrag, Entry::Waiting { session, since })
     }
 
     /// Claims a session for a worker that received its check.
@@ -92,11 +96,15 @@ impl<T> Directory<T> {
 
     /// Makes a further name of a worker's session known (ICE restart).
     pub fn own(&self, ufrag: &str, worker: u16) -> Result<(), DirectoryFull> {
+        self.insert(ufrag, Entry::Owned { worker })
+    }
+
+    fn insert(&self, ufrag: &str, entry: Entry<T>) -> Result<(), DirectoryFull> {
         let mut names = self.names.lock();
         if names.len() >= NAMES_MAX {
             return Err(DirectoryFull);
         }
-        names.insert(ufrag.into(), Entry::Owned { worker });
+        names.insert(ufrag.into(), entry);
         Ok(())
     }
 
@@ -115,10 +123,7 @@ impl<T> Directory<T> {
 
     /// Forgets a name. Yields the session when it was still waiting.
     pub fn remove(&self, ufrag: &str) -> Option<T> {
-        match self.names.lock().remove(ufrag)? {
-            Entry::Waiting { session, .. } => Some(session),
-            Entry::Owned { .. } => None,
-        }
+        self.names.lock().remove(ufrag)?.waiting()
     }
 
     /// Takes out the sessions whose peers never arrived.
@@ -128,11 +133,7 @@ impl<T> Directory<T> {
             Entry::Waiting { since, .. } => now.saturating_duration_since(*since) > WAIT_MAX,
             Entry::Owned { .. } => false,
         });
-        late.filter_map(|(_, entry)| match entry {
-            Entry::Waiting { session, .. } => Some(session),
-            Entry::Owned { .. } => None,
-        })
-        .collect()
+        late.filter_map(|(_, entry)| entry.waiting()).collect()
     }
 
     /// Names known.

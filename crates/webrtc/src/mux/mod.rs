@@ -65,6 +65,7 @@ use crate::srtp::{self, Keys};
 
 pub use counters::Counters;
 pub use directory::{Claim, Directory, DirectoryFull};
+pub(crate) use receive::Kind;
 pub use receive::Received;
 use routes::Routes;
 use session::Session;
@@ -387,7 +388,7 @@ impl Mux {
             }
             let path = session.path();
             let repeated =
-                panics::contain(|| self.acceptor.handle_timeout(&session.association, now));
+                panics::contain(|| self.acceptor.handle_timeout(&mut session.association, now));
             self.flush_dtls();
             match repeated {
                 Ok(Ok(())) => self.schedule(slot),
@@ -449,10 +450,10 @@ impl Mux {
     }
 
     fn remove(&mut self, slot: u32, now: Instant) {
-        let Some(session) = self.sessions.at(slot as usize) else {
+        let Some(session) = self.sessions.at_mut(slot as usize) else {
             return;
         };
-        self.acceptor.close(&session.association, now);
+        self.acceptor.close(&mut session.association, now);
         self.flush_dtls();
         let Some(session) = self.sessions.take(slot as usize) else {
             return;

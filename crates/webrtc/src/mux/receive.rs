@@ -47,7 +47,7 @@ pub enum Received<'a> {
 
 /// The kinds of datagrams on one port, by their first byte (RFC 7983 §7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     Stun,
     Dtls,
     Srtp,
@@ -55,7 +55,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(datagram: &[u8]) -> Self {
+    pub(crate) fn of(datagram: &[u8]) -> Self {
         match datagram.first() {
             Some(0..=3) => Self::Stun,
             Some(20..=63) => Self::Dtls,
@@ -152,8 +152,9 @@ impl Mux {
             // it last.
             if let Some(other) = self.by_path.insert(path, slot)
                 && other != slot
+                && let Some(session) = self.sessions.at_mut(other as usize)
             {
-                self.lose(other, path);
+                session.forget(path);
             }
             self.routes.remove(path);
         }
@@ -174,12 +175,6 @@ impl Mux {
             self.events.push_back((handle, Event::Moved { path }));
         }
         Ok(())
-    }
-
-    fn lose(&mut self, slot: u32, path: Path) {
-        if let Some(session) = self.sessions.at_mut(slot as usize) {
-            session.forget(path);
-        }
     }
 
     /// Opens the handshake of a session on a path that is proved, if that is ours to do; a path that the peer nominates
@@ -257,10 +252,8 @@ impl Mux {
             self.fail(slot, dtls::Error::Crypto, now);
             return;
         };
-        let Some(handle) = self.handle(slot) else {
-            return;
-        };
-        let Some(session) = self.sessions.at_mut(slot as usize) else {
+        let handle = self.handle(slot);
+        let (Some(handle), Some(session)) = (handle, self.sessions.at_mut(slot as usize)) else {
             return;
         };
         session.secure = Some(Box::new(secure));

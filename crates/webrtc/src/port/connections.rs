@@ -72,6 +72,7 @@ pub(super) enum Heard {
 }
 
 impl Connections {
+    /// Takes a connection on. Returns its number, if it could be watched.
     pub(super) fn insert(
         &mut self,
         stream: TcpStream,

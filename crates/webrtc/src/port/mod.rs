@@ -137,7 +137,7 @@ impl<T: Send + 'static> Port<T> {
         let mut inboxes = Vec::new();
         for (udp, listener) in sockets {
             let wire = Wire::new(udp, listener)?;
-            let (post, inbox) = shared::post(wire.poller().waker());
+            let (post, inbox) = shared::post(wire.poller.waker());
             wires.push(wire);
             posts.push(post);
             inboxes.push(inbox);
@@ -160,7 +160,7 @@ impl<T: Send + 'static> Port<T> {
             let thread = thread::Builder::new()
                 .name(name)
                 .spawn(move || worker.run())?;
-            port.0.threads().push(thread);
+            port.0.threads.lock().push(thread);
         }
         tracing::info!(%address, workers = count, candidates = ?port.candidates(), "the WebRTC port is open");
         Ok(port)
@@ -282,14 +282,10 @@ impl<T> fmt::Debug for Port<T> {
 }
 
 impl<T> Inner<T> {
-    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.threads.lock()
-    }
-
     fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.ring_all();
-        let threads = std::mem::take(&mut *self.threads());
+        let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // A role may have dropped the last clone of its own port.
             if thread.thread().id() != thread::current().id() {

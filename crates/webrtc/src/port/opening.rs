@@ -1,10 +1,7 @@
 //! The beginning of a TCP connection: a connectivity check, or the connection is refused.
 
 use crate::framing::HEADER_LEN;
-use crate::ice::{looks_like_check, username};
-
-/// Bytes of a check: some 100 to 200 (see [`looks_like_check`], which takes no longer ones).
-const CHECK_LEN_MAX: usize = 1_280;
+use crate::ice::{CHECK_LEN_MAX, looks_like_check, username};
 
 /// What a connection begins with.
 #[derive(Debug, Eq, PartialEq)]

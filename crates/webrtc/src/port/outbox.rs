@@ -41,7 +41,7 @@ impl Outbox<'_> {
 
     /// Memory for the next send. It contains leftovers of earlier ones.
     pub fn buffer(&mut self) -> &mut [u8] {
-        self.wire.buffer()
+        &mut self.wire.buffer
     }
 
     /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes of which the last

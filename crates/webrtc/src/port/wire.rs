@@ -1,15 +1,15 @@
 //! One worker's sockets: how datagrams leave, over UDP and TCP.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use net::udp;
 use net::{Interest, Poller};
 
-use super::Outbox;
 use super::connections::Connections;
 use super::outbox::Sent;
+use super::{Counters, Outbox};
 use crate::ice::{Path, Transport};
 
 /// The poller's number of the UDP socket.
@@ -22,11 +22,11 @@ const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(1);
 
 /// See the module's description.
 pub(super) struct Wire {
-    poller: Poller,
+    pub(super) poller: Poller,
     pub(super) udp: Udp,
     pub(super) listener: Option<TcpListener>,
     pub(super) connections: Connections,
-    buffer: Box<[u8]>,
+    pub(super) buffer: Box<[u8]>,
 }
 
 impl Wire {
@@ -41,20 +41,12 @@ impl Wire {
             udp: Udp {
                 socket,
                 full: None,
-                traffic: Traffic::default(),
+                traffic: Counters::default(),
             },
             listener,
             connections: Connections::default(),
             buffer: vec![0; Outbox::LEN_MAX].into(),
         })
-    }
-
-    pub(super) fn poller(&self) -> &Poller {
-        &self.poller
-    }
-
-    pub(super) fn buffer(&mut self) -> &mut [u8] {
-        &mut self.buffer
     }
 
     /// Sends the beginning of the buffer.
@@ -88,23 +80,6 @@ impl Wire {
         self.udp.traffic.lost += u64::from(sent != Sent::Sent);
     }
 
-    /// Takes a connection on. Returns its number, if it could be watched.
-    pub(super) fn admit(
-        &mut self,
-        stream: TcpStream,
-        path: Path,
-        bytes: Vec<u8>,
-        now: Instant,
-    ) -> Option<u64> {
-        self.connections
-            .insert(stream, path, bytes, now, &self.poller)
-    }
-
-    /// Writes what a connection still has to send.
-    pub(super) fn flush_connection(&mut self, number: u64) {
-        self.connections.flush(number, &self.poller);
-    }
-
     /// Stops or resumes listening.
     pub(super) fn listen(&self, on: bool) -> io::Result<()> {
         match (&self.listener, on) {
@@ -125,12 +100,8 @@ impl Wire {
     /// The UDP socket has room again.
     pub(super) fn has_room(&mut self) {
         if self.udp.full.take() == Some(Full::Watched) {
-            self.watch(Interest::Input);
+            watch(&self.poller, &self.udp.socket, Interest::Input);
         }
-    }
-
-    fn watch(&self, interest: Interest) {
-        watch(&self.poller, &self.udp.socket, interest);
     }
 }
 
@@ -138,7 +109,8 @@ impl Wire {
 pub(super) struct Udp {
     pub(super) socket: udp::Socket,
     full: Option<Full>,
-    pub(super) traffic: Traffic,
+    /// What was sent and what was not.
+    pub(super) traffic: Counters,
 }
 
 /// Why nothing is sent at present, and until when.
@@ -148,15 +120,6 @@ enum Full {
     Watched,
     /// Until this time: no event will come.
     Until(Instant),
-}
-
-/// What was sent and what was not.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Traffic {
-    pub(super) sends: u64,
-    pub(super) datagrams: u64,
-    pub(super) blocked: u64,
-    pub(super) lost: u64,
 }
 
 impl Udp {
@@ -269,7 +232,7 @@ mod tests {
         let socket = udp::Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
         let mut wire = Wire::new(socket, None).expect("descriptors");
         let now = Instant::now();
-        for (at, byte) in wire.buffer().iter_mut().enumerate() {
+        for (at, byte) in wire.buffer.iter_mut().enumerate() {
             *byte = (at / 1_216) as u8;
         }
         let len = 63 * 1_216 + 9;

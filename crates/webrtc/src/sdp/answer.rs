@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Extension, Media, MediaKind, OfferedFormat, TRANSPORT_CC};
+use super::media::{Direction, Extension, Media, MediaKind, OfferedFormat, TRANSPORT_CC};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
@@ -166,23 +166,14 @@ impl Answer<'_> {
             _ => format.rtx,
         };
         // Port 9 says that the address is among the candidates (RFC 8829 §5.3.1).
-        write!(
-            out,
-            "m={} 9 {} {}",
-            media.media, media.protocol, format.payload_type
-        )?;
-        if let Some(rtx) = rtx {
-            write!(out, " {rtx}")?;
-        }
+        write!(out, "m={} 9 {}", media.media, media.protocol)?;
+        write_numbers(out, format.payload_type, rtx)?;
         let more = match section {
             Section::Receives { more, .. } => more,
             _ => &[],
         };
         for format in more {
-            write!(out, " {}", format.payload_type)?;
-            if let Some(rtx) = format.rtx {
-                write!(out, " {rtx}")?;
-            }
+            write_numbers(out, format.payload_type, format.rtx)?;
         }
         out.push_str("\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\n");
         if !media.mid.is_empty() {
@@ -190,10 +181,10 @@ impl Answer<'_> {
         }
         self.transport(out, is_first)?;
         let direction = match section {
-            Section::Sends { .. } => "sendonly",
-            _ => "recvonly",
+            Section::Sends { .. } => Direction::SendOnly,
+            _ => Direction::RecvOnly,
         };
-        write!(out, "a={direction}\r\na=rtcp-mux\r\n")?;
+        write!(out, "a={}\r\na=rtcp-mux\r\n", direction.word())?;
         if media.rtcp_mux_only {
             out.push_str("a=rtcp-mux-only\r\n");
         }
@@ -320,8 +311,6 @@ fn format(
     format: &OfferedFormat,
     rtx: Option<u8>,
 ) -> fmt::Result {
-    let payload_type = format.payload_type;
-    write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
     let (parameters, receives, extensions): (_, _, &[Extension]) = match section {
         Section::Sends { parameters, .. } => (parameters, false, &[]),
         Section::Receives {
@@ -332,26 +321,49 @@ fn format(
         Section::Rejected => (None, false, &[]),
     };
     let parameters = parameters.unwrap_or(&format.parameters);
-    if !parameters.is_empty() {
-        write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
-    }
     let offered = format.feedback;
     let numbers_packets = extensions.iter().any(|one| &*one.uri == TRANSPORT_CC);
     let transport_cc = offered.transport_cc && numbers_packets;
-    for (is_offered, word) in [
+    let feedback = [
         (offered.nack, "nack"),
         (offered.pli, "nack pli"),
         (offered.fir, "ccm fir"),
         (transport_cc, "transport-cc"),
         // No receiver tells us how much to send, and a sender that is told of each packet finds out by itself.
         (offered.remb && receives && !transport_cc, "goog-remb"),
-    ] {
-        if is_offered {
-            write!(out, "a=rtcp-fb:{payload_type} {word}\r\n")?;
-        }
+    ];
+    let feedback = feedback.into_iter().filter(|(is_offered, _)| *is_offered);
+    let (words, codec) = (feedback.map(|(_, word)| word), format.codec.rtpmap());
+    write_format(out, format.payload_type, rtx, codec, parameters, words)
+}
+
+/// Writes a format's number in an `m=` line, and that of its repetitions.
+pub(crate) fn write_numbers(out: &mut String, payload_type: u8, rtx: Option<u8>) -> fmt::Result {
+    write!(out, " {payload_type}")?;
+    match rtx {
+        Some(rtx) => write!(out, " {rtx}"),
+        None => Ok(()),
+    }
+}
+
+/// Writes a format's attributes, and those of its repetitions.
+pub(crate) fn write_format<'a>(
+    out: &mut String,
+    payload_type: u8,
+    rtx: Option<u8>,
+    rtpmap: &str,
+    parameters: &str,
+    feedback: impl Iterator<Item = &'a str>,
+) -> fmt::Result {
+    write!(out, "a=rtpmap:{payload_type} {rtpmap}\r\n")?;
+    if !parameters.is_empty() {
+        write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
+    }
+    for word in feedback {
+        write!(out, "a=rtcp-fb:{payload_type} {word}\r\n")?;
     }
     if let Some(rtx) = rtx {
-        let clock = format.codec.clock_rate();
+        let clock = rtpmap.split('/').nth(1).unwrap_or("90000");
         write!(
             out,
             "a=rtpmap:{rtx} rtx/{clock}\r\na=fmtp:{rtx} apt={payload_type}\r\n"

@@ -84,6 +84,25 @@ pub enum MediaKind {
     Other,
 }
 
+impl MediaKind {
+    /// Reads the word of an `m=` line.
+    pub(crate) fn of(word: &str) -> Self {
+        let mut kinds = [Self::Audio, Self::Video].into_iter();
+        kinds
+            .find(|kind| kind.word() == word)
+            .unwrap_or(Self::Other)
+    }
+
+    /// The word in an `m=` line.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Audio => "audio",
+            Self::Video => "video",
+            Self::Other => "application",
+        }
+    }
+}
+
 /// What a peer wants to do with a section.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Direction {
@@ -98,6 +117,16 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The attribute of a section.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::SendRecv => "sendrecv",
+            Self::SendOnly => "sendonly",
+            Self::RecvOnly => "recvonly",
+            Self::Inactive => "inactive",
+        }
+    }
+
     /// Whether the peer takes media.
     pub const fn receives(self) -> bool {
         matches!(self, Self::SendRecv | Self::RecvOnly)
@@ -160,11 +189,7 @@ pub struct Group {
 impl Media {
     pub(super) fn parse(section: &MediaDescription, bundle: &[&str]) -> Result<Self, OfferError> {
         let name = &section.media_name;
-        let kind = match name.media.as_str() {
-            "audio" => MediaKind::Audio,
-            "video" => MediaKind::Video,
-            _ => MediaKind::Other,
-        };
+        let kind = MediaKind::of(&name.media);
         let mid = value(&section.attributes, "mid").unwrap_or_default();
         if mid.len() > MID_LEN_MAX || !mid.bytes().all(is_token) {
             return Err(OfferError::Mid);
@@ -248,15 +273,13 @@ impl OfferedFormat {
 }
 
 fn direction(attributes: &[Attribute]) -> Direction {
-    if has(attributes, "sendonly") {
-        Direction::SendOnly
-    } else if has(attributes, "recvonly") {
-        Direction::RecvOnly
-    } else if has(attributes, "inactive") {
-        Direction::Inactive
-    } else {
-        Direction::SendRecv
-    }
+    let all = [
+        Direction::SendOnly,
+        Direction::RecvOnly,
+        Direction::Inactive,
+    ];
+    let named = all.into_iter().find(|one| has(attributes, one.word()));
+    named.unwrap_or(Direction::SendRecv)
 }
 
 fn packet_time(attributes: &[Attribute]) -> Option<NonZeroU16> {

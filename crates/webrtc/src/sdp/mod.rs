@@ -23,6 +23,8 @@ mod offer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use answer::{write_format, write_numbers};
+
 pub use answer::{Answer, Candidate, Section};
 pub use codec::{Codec, Fit, Wanted};
 pub use fingerprint::{Fingerprint, FingerprintError};

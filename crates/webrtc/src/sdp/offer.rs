@@ -174,10 +174,8 @@ impl Transport {
 }
 
 fn bundle(session: &[Attribute]) -> Vec<&str> {
-    session
-        .iter()
-        .filter(|attribute| attribute.key == "group")
-        .filter_map(|attribute| attribute.value.as_deref()?.strip_prefix("BUNDLE "))
+    values(session, "group")
+        .filter_map(|value| value.strip_prefix("BUNDLE "))
         .flat_map(str::split_ascii_whitespace)
         .take(MEDIA_MAX)
         .collect()

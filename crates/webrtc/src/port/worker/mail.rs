@@ -25,7 +25,9 @@ impl<R: Role> Worker<R> {
                     path,
                     bytes,
                 }) => {
-                    match self.wire.admit(stream, path, bytes, now) {
+                    let wire = &mut self.wire;
+                    let connections = &mut wire.connections;
+                    match connections.insert(stream, path, bytes, now, &wire.poller) {
                         Some(connection) => {
                             if !self.place(connection, false, now) {
                                 self.refuse(connection);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::Numbers;
 use net::panics::{self, Panic};
 use net::{Ready, udp};
 
@@ -97,7 +98,7 @@ impl<R: Role> Worker<R> {
             // What happens meanwhile is found at the next look.
             std::thread::sleep(self.rest.get(now).min(due.saturating_duration_since(now)));
             let sleep = due.saturating_duration_since(Instant::now());
-            if let Err(error) = self.wire.poller().wait(Some(sleep), &mut ready) {
+            if let Err(error) = self.wire.poller.wait(Some(sleep), &mut ready) {
                 tracing::error!(
                     worker = self.number,
                     %error,
@@ -146,7 +147,7 @@ impl<R: Role> Worker<R> {
             LISTENER => self.accept(now),
             connection => {
                 if has_room {
-                    self.wire.flush_connection(connection);
+                    self.wire.connections.flush(connection, &self.wire.poller);
                 }
                 if has_input {
                     self.read(connection, now);
@@ -361,18 +362,12 @@ impl<R: Role> Worker<R> {
     }
 
     fn publish(&self, arrivals: &udp::Inbox) {
-        let traffic = self.wire.udp.traffic;
-        let own = self.counters;
         let mut counters = Counters {
             mux: self.mux.counters(),
             oversized: arrivals.cut(),
-            sends: traffic.sends,
-            datagrams: traffic.datagrams,
-            blocked: traffic.blocked,
-            lost: traffic.lost,
-            ..own
+            ..self.wire.udp.traffic
         };
-        counters.mux.strays += own.mux.strays;
+        counters.merge(self.counters);
         self.shared.publish(self.number, counters, self.mux.len());
     }
 

@@ -57,7 +57,9 @@ impl<R: Role> Worker<R> {
         if let Some(oldest) = self.wire.connections.oldest_of_too_many() {
             self.refuse(oldest);
         }
-        match self.wire.admit(stream, path, Vec::new(), now) {
+        let wire = &mut self.wire;
+        let connections = &mut wire.connections;
+        match connections.insert(stream, path, Vec::new(), now, &wire.poller) {
             Some(_) => self.counters.connections += 1,
             None => self.counters.connections_refused += 1,
         }
@@ -115,7 +117,7 @@ impl<R: Role> Worker<R> {
                 Claim::Owned(worker) if may_pass => {
                     if let Some((stream, path, bytes)) = self.wire.connections.remove(connection) {
                         // It is not closed, so this worker's poller must be told to forget it.
-                        self.wire.poller().unwatch(&stream).ok();
+                        self.wire.poller.unwatch(&stream).ok();
                         let mail = Mail::Connection {
                             stream,
                             path,
