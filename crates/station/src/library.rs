@@ -65,6 +65,13 @@ pub struct Refused {
     pub reason: String,
 }
 
+impl Refused {
+    pub(crate) fn new(name: String, reason: &Unfit) -> Self {
+        let reason = reason.to_string();
+        Self { name, reason }
+    }
+}
+
 /// Why a station has no files. The operator can mend each.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListError {
@@ -116,16 +123,15 @@ impl Catalogue {
                 let root = path.parent().unwrap_or_else(|| Path::new("/"));
                 Ok(self.resolve(root, syntax.parse(&bytes).into_iter()))
             }
-            Place::File(file) => Ok((vec![Self::one(canonical(file)?, file)], Vec::new())),
-        }
-    }
-
-    fn one(path: PathBuf, file: &Path) -> Listed {
-        let name = file.file_name().unwrap_or_default();
-        Listed {
-            path,
-            name: name.to_string_lossy().into_owned(),
-            title: None,
+            Place::File(file) => {
+                let name = file.file_name().unwrap_or_default();
+                let only = Listed {
+                    path: canonical(file)?,
+                    name: name.to_string_lossy().into_owned(),
+                    title: None,
+                };
+                Ok((vec![only], Vec::new()))
+            }
         }
     }
 
@@ -142,10 +148,7 @@ impl Catalogue {
                     name: entry.location,
                     title: entry.title,
                 }),
-                Err(reason) => refused.push(Refused {
-                    name: entry.location,
-                    reason: reason.to_string(),
-                }),
+                Err(reason) => refused.push(Refused::new(entry.location, &reason)),
             }
         }
         (listed, refused)

@@ -52,10 +52,7 @@ impl Library {
                 padding: contents.padding,
             }),
             Err(reason) => {
-                self.refuse(Refused {
-                    name: file.name,
-                    reason: reason.to_string(),
-                });
+                self.refuse(Refused::new(file.name, &reason));
                 None
             }
         }
@@ -106,10 +103,8 @@ pub(crate) fn scan(catalogues: &[Catalogue]) -> Result<Library, ListError> {
         library.lists.push(fit);
         for track in unfit {
             let found = track.format;
-            library.refuse(Refused {
-                name: track.name,
-                reason: Unfit::Format { found, station }.to_string(),
-            });
+            let reason = Unfit::Format { found, station };
+            library.refuse(Refused::new(track.name, &reason));
         }
     }
     Ok(library)

@@ -125,11 +125,8 @@ impl Control {
     }
 
     /// A file has gone, or cannot be read any more.
-    pub(super) fn refuse(&mut self, track: &Track, error: &io::Error) {
-        let refused = Refused {
-            name: track.name.clone(),
-            reason: format!("it cannot be read: {error}"),
-        };
+    pub(super) fn refuse(&mut self, track: &Track, error: io::Error) {
+        let refused = Refused::new(track.name.clone(), &error.into());
         self.tell(&refused);
         if !self.library.refused.contains(&refused) {
             self.library.refuse(refused);

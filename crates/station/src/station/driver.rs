@@ -187,7 +187,7 @@ impl Driver {
                             file = Some(open);
                             playout.begin(&track);
                         }
-                        Err(error) => self.control.refuse(&track, &error),
+                        Err(error) => self.control.refuse(&track, error),
                     }
                 }
             }

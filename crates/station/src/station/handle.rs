@@ -36,24 +36,12 @@ pub struct Overloaded;
 /// Shows a station, and commands it.
 #[derive(Clone, Debug)]
 pub struct Handle {
-    stream: StreamName,
-    commands: mpsc::Sender<Message>,
+    pub(super) stream: StreamName,
+    pub(super) commands: mpsc::Sender<Message>,
     pub(super) report: watch::Receiver<Arc<Report>>,
 }
 
 impl Handle {
-    pub(super) fn new(
-        stream: StreamName,
-        commands: mpsc::Sender<Message>,
-        report: watch::Receiver<Arc<Report>>,
-    ) -> Self {
-        Self {
-            stream,
-            commands,
-            report,
-        }
-    }
-
     /// The stream that the station publishes.
     pub fn stream(&self) -> &StreamName {
         &self.stream

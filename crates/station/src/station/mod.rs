@@ -92,7 +92,11 @@ impl Station {
     pub fn new(settings: Settings, seed: u64) -> (Self, Handle) {
         let (sender, commands) = mpsc::channel(COMMANDS_MAX);
         let (shown, report) = watch::channel(Arc::default());
-        let handle = Handle::new(settings.stream.clone(), sender, report);
+        let handle = Handle {
+            stream: settings.stream.clone(),
+            commands: sender,
+            report,
+        };
         let station = Self {
             settings,
             commands,

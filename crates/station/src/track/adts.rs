@@ -43,12 +43,8 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
 /// The format of frames that begin like this one; `None` for a layout of channels that has no number.
 pub(super) fn format_of(header: &AdtsHeader) -> Option<Format> {
     (header.channels() > 0).then(|| Format {
-        picture: None,
-        codec: Codec::Aac,
-        rate: header.sample_rate,
-        channels: header.channels(),
-        gain: 0,
         object_type: header.object_type,
+        ..Format::sound(Codec::Aac, header.sample_rate, header.channels())
     })
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use container::flv::{FILE_HEAD_BYTES, FileHead, Reader, TagHead};
@@ -104,19 +103,14 @@ impl FlvReader {
     /// The next items; none at its end. It waits for the disk.
     pub(crate) fn next(&mut self) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
-        let mut bytes = vec![0; CHUNK_BYTES];
         while items.is_empty() {
-            let count = match self.file.read_at(&mut bytes, self.at) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            self.at += count as u64;
-            let read = bytes.get(..count).unwrap_or_default();
-            self.reader
-                .push(read, &mut items)
-                .map_err(io::Error::other)?;
+            let bytes = read(&self.file, self.at, CHUNK_BYTES)?;
+            if bytes.is_empty() {
+                break;
+            }
+            self.at += bytes.len() as u64;
+            let pushed = self.reader.push(&bytes, &mut items);
+            pushed.map_err(io::Error::other)?;
         }
         Ok(items)
     }

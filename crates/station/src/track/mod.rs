@@ -183,6 +183,18 @@ impl Format {
     /// [`Format::object_type`] of AAC with spectral band replication, and of that with parametric stereo.
     pub(crate) const HE_AAC: u8 = 5;
     pub(crate) const HE_AAC_V2: u8 = 29;
+
+    /// That of sound of which no more is to be said.
+    const fn sound(codec: Codec, rate: u32, channels: u8) -> Self {
+        Self {
+            picture: None,
+            codec,
+            rate,
+            channels,
+            gain: 0,
+            object_type: 0,
+        }
+    }
 }
 
 /// `MP3, 44100 Hz, stereo`.

@@ -69,14 +69,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
 
 /// The format of the frames that begin like this one.
 pub(super) fn format_of(header: &FrameHeader) -> Format {
-    Format {
-        picture: None,
-        codec: Codec::Mp3,
-        rate: header.sample_rate,
-        channels: header.channels,
-        gain: 0,
-        object_type: 0,
-    }
+    Format::sound(Codec::Mp3, header.sample_rate, header.channels)
 }
 
 /// Whether a frame can be decoded without those before it: none of its data lies in them (ISO/IEC 11172-3 §2.4.2.7).

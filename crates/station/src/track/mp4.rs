@@ -84,16 +84,12 @@ pub(super) fn format_of_config(config: &[u8]) -> Result<Format, Unfit> {
     // What its headers cannot say, listeners of ADTS cannot be told.
     let header = AdtsHeader::for_config(&config).ok_or(Unfit::Channels)?;
     Ok(Format {
-        picture: None,
-        codec: Codec::Aac,
-        rate: config.sample_rate,
-        channels: header.channels(),
-        gain: 0,
         object_type: match config.extension {
             None => config.object_type,
             Some(extension) if extension.parametric_stereo => Format::HE_AAC_V2,
             Some(_) => Format::HE_AAC,
         },
+        ..Format::sound(Codec::Aac, config.sample_rate, header.channels())
     })
 }
 

@@ -41,12 +41,8 @@ pub(super) fn format_of(head: &[u8]) -> Result<(Format, u64), Unfit> {
     let channels = opus::plain_head_channels(head).ok_or(Unfit::Channels)?;
     let field = |at: usize| head.get(at..)?.first_chunk().copied();
     let format = Format {
-        picture: None,
-        codec: Codec::Opus,
-        rate: opus::RATE,
-        channels,
         gain: field(16).map_or(0, i16::from_le_bytes),
-        object_type: 0,
+        ..Format::sound(Codec::Opus, opus::RATE, channels)
     };
     Ok((format, field(10).map_or(0, u16::from_le_bytes).into()))
 }
