@@ -14,7 +14,8 @@ use media::StreamName;
 pub struct Shown<'a, H> {
     headers: H,
     query: &'a str,
-    basic: Option<Credentials>,
+    /// Boxed, because thousands of requests may wait, and few have one.
+    basic: Option<Box<Credentials>>,
     /// That of the header, else the key in the address.
     token: Option<Password>,
     is_in_address: bool,
@@ -33,7 +34,7 @@ impl<'a, H: Headers> Shown<'a, H> {
         let authorization = headers.header("authorization").unwrap_or_default();
         let bearer = http1::bearer(authorization);
         Self {
-            basic: http1::basic(authorization),
+            basic: http1::basic(authorization).map(Box::new),
             is_in_address: bearer.is_none(),
             token: bearer.or_else(|| http1::key_in(query)),
             headers,

@@ -199,6 +199,20 @@ mod tests {
             ("status-json.xsl", true),
             ("live/admin", false),
             ("administrator", false),
+            ("7.html", true),
+            ("_/player.js", true),
+            ("admin.cgi", true),
+            ("api/v1", true),
+            ("carillon.js", true),
+            ("currentsong", true),
+            ("embed/live/show", true),
+            ("favicon.ico", true),
+            ("played", true),
+            ("played.html", true),
+            ("server_version.xsl", true),
+            ("statistics", true),
+            ("stats/x", true),
+            ("status.xsl", true),
         ] {
             let name = StreamName::parse(text).expect("a name");
             assert_eq!(name.is_reserved(), expected, "{text}");

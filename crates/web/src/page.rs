@@ -1,10 +1,11 @@
 //! Which page a path means. Addresses of live bodies are `route`'s.
 
 use egress_hls::Resource;
+use http::Method;
 use media::StreamName;
 use vod::PastAddress;
 
-use crate::pages::{Playlist, ROWS, Row};
+use crate::pages::{EMBED, Playlist, ROWS, Row};
 use crate::signalling;
 
 /// What the address of a stream's newest picture ends with.
@@ -36,7 +37,7 @@ pub enum Page {
 impl Page {
     /// What a path means that names no stream.
     pub fn of(method: &str, path: &str) -> Self {
-        let fixed = ROWS.iter().find(|row| row.path() == path);
+        let fixed = ROWS.iter().find(|row| row.is_at(path));
         if fixed.is_none()
             && let Some(address) = signalling::Address::of(method, path)
         {
@@ -66,6 +67,9 @@ impl Page {
             (!name.is_reserved()).then_some(name)
         };
         let row = |row: &'static Row| Some(Self::Row(row, Some(published(row.name_in(path)?)?)));
+        if path.starts_with(EMBED) {
+            return ROWS.iter().find_map(row);
+        }
         let past = PastAddress::of(path).map(Self::Past);
         past.or_else(|| {
             let (stream, resource) = Resource::of(path)?;
@@ -131,9 +135,14 @@ impl Page {
         }
     }
 
-    /// Whether the answer depends on the request's body.
+    /// Whether the answer may depend on the request's body.
     pub fn reads_body(&self) -> bool {
         matches!(self, Self::Rtc(_))
+    }
+
+    /// Whether it does with this method.
+    pub(crate) fn reads_body_of(&self, method: &Method) -> bool {
+        matches!(self, Self::Rtc(address) if address.takes_body_of(method))
     }
 }
 

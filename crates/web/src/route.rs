@@ -194,7 +194,10 @@ mod tests {
     /// The row of the table for a route, by method and path; `None` for routes that mean there is no such row.
     fn row(method: &'static str, route: &Route) -> Option<(&'static str, &'static str)> {
         Some(match route {
-            Route::Source(_) | Route::Listen(_) | Route::Look(_) => (method, "/{stream}"),
+            Route::Source(_) if matches!(method, "SOURCE" | "PUT") => (method, "/{stream}"),
+            Route::Listen(_) if method == "GET" => (method, "/{stream}"),
+            Route::Look(_) if method != "GET" => (method, "/{stream}"),
+            Route::Source(_) | Route::Listen(_) | Route::Look(_) => return None,
             Route::Title(Dialect::Icecast) => (method, "/admin/metadata"),
             Route::Title(Dialect::IcecastPage) => (method, "/admin/metadata.xsl"),
             Route::Title(Dialect::Shoutcast) => (method, "/admin.cgi"),
@@ -217,7 +220,7 @@ mod tests {
             Page::Hls(_, Resource::Multivariant) => "/{stream}/index.m3u8",
             Page::Hls(_, Resource::Media(_, Piece::Playlist)) => "/{stream}/hls/live.m3u8",
             Page::Hls(..) => "/{stream}/hls/{piece}",
-            Page::Rtc(address) => address.row(),
+            Page::Rtc(address) => return address.row(),
             Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
         })
     }
@@ -296,6 +299,7 @@ mod tests {
             ("/live/whep", false),
             ("/a/b/clip.mp4", false),
             ("/status.xsl", false),
+            ("/played.html/show", false),
             ("/titles", true),
             ("/live/titles/show", true),
             ("/live/show.m3u", true),
@@ -418,6 +422,13 @@ mod tests {
             ("GET", "/embed/live/show/", Page::Nothing),
             ("GET", "/embed/embed/live", Page::Nothing),
             ("GET", "/embed", Page::Nothing),
+            (
+                "GET",
+                "/embed/live/index.m3u8",
+                of_stream("/embed/{stream}", "live/index.m3u8"),
+            ),
+            ("GET", "/{stream}/", Page::Nothing),
+            ("GET", "/{stream}/titles", Page::Nothing),
             ("GET", "/still.mp4/", of_stream("/{stream}/", "still.mp4")),
             ("OPTIONS", "/live/show/still.mp4", Page::Preflight),
             ("POST", "/", Page::NotAllowed),

@@ -79,14 +79,21 @@ const WEBRTC: [Endpoint; 10] = [
     Endpoint::page("DELETE", "/{stream}/whip/{id}", PublishKey),
 ];
 
-/// Whether a stream of this name would hide a row: a page, or what the server has of the stream before the last segment. Such
+/// Whether a stream of this name would hide a row: a page, what is below it, or what the server has of the stream before the last segment. Such
 /// a stream cannot be published: who may publish below a name would have the other's page.
 pub fn is_taken(name: &StreamName) -> bool {
+    let first = name.as_str().split('/').next();
     let last = name.as_str().rsplit_once('/').map(|(_, last)| last);
     all().any(|row| match row.path.strip_prefix("/{stream}/") {
         Some("") => false,
         Some(own) => last == Some(own),
-        None => row.path.strip_prefix('/') == Some(name.as_str()),
+        None => {
+            let page = row
+                .path
+                .strip_prefix('/')
+                .and_then(|page| page.split('/').next());
+            page.is_some_and(|page| !page.is_empty() && first == Some(page))
+        }
     })
 }
 

@@ -150,7 +150,8 @@ pub fn movie_duration(moov: &[u8]) -> Option<Duration> {
     index::duration(find(moov.get(8..)?, b"mvhd")?)
 }
 
-/// Seconds on the presentation's clock; a conversion of floats saturates.
+/// Seconds on the presentation's clock; a conversion of floats saturates. All ones would stand for what is not known.
 pub(super) fn movie_units(seconds: f64) -> u32 {
-    (seconds * f64::from(MOVIE_TIMESCALE)).round() as u32
+    let units = (seconds * f64::from(MOVIE_TIMESCALE)).round() as u32;
+    units.min(u32::MAX - 1)
 }

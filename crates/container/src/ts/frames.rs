@@ -32,17 +32,21 @@ impl Syntax {
                 let head = Head::parse(syntax, rest)?;
                 let bytes = Some(head.frame_bytes()).filter(|it| (1..=rest.len()).contains(it))?;
                 let mut data = rest.split_to(bytes);
-                let framing = match head {
-                    Head::MpegAudio(_) => Framing::SelfFramed,
+                let track = match head {
+                    // Whatever the layer: what plays MP3 plays the others.
+                    Head::MpegAudio(_) => Track {
+                        codec: Codec::Mp3,
+                        ..head.track(id, Framing::SelfFramed)
+                    },
                     Head::Adts(header) => {
                         data.advance(header.header_bytes);
-                        Framing::Bare
+                        head.track(id, Framing::Bare)
                     }
                 };
                 Some(Frame {
                     data,
                     lasts: Span::from_samples(head.samples().into(), head.sample_rate()),
-                    track: head.track(id, framing),
+                    track,
                 })
             }
             Self::Opus(channels) => {

@@ -214,12 +214,18 @@ mod tests {
         };
         assert_eq!(millis(0x14, 8), Some(32), "AC-3 at 48 kHz");
         assert_eq!(millis(0x94, 8), Some(48), "AC-3 at 32 kHz");
+        assert_eq!(millis(0x14, 9), Some(64), "at half of 48 kHz");
         assert_eq!(millis(0xD4, 8), None, "a rate that is reserved");
         assert_eq!(millis(0x30, 16), Some(32), "E-AC-3, six blocks");
         assert_eq!(millis(0x10, 16), Some(10), "two blocks");
         assert_eq!(millis(0xE0, 16), Some(96), "half of 32 kHz");
         assert_eq!(millis(0xF0, 16), None);
         assert_eq!(millis(0x30, 17), None);
+        assert_eq!(
+            span(&[0x0B, 0x77, 0, 0, 0x14]),
+            None,
+            "a header that is cut"
+        );
         let swapped = [0x77, 0x0B, 0, 0, 0x14, 0x40, 0, 0];
         assert_eq!(span(&swapped), None, "little-endian");
     }

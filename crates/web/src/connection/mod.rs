@@ -353,6 +353,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             return None;
         };
         asked.log_page(front, &page, &reply);
+        // An answer may last for hours.
+        drop(request);
         self.answer(reply, terms).await
     }
 

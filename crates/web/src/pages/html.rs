@@ -174,10 +174,15 @@ impl Page {
 
 /// The page for an address that has none.
 pub(super) fn nothing_here(path: &str, why: &str) -> Reply {
+    nothing_by(POLICY, path, why)
+}
+
+/// The same by a policy of its own.
+pub(super) fn nothing_by(policy: &str, path: &str, why: &str) -> Reply {
     let page = Page::new(path, "Not found");
     let (why, up) = (escape(why), &page.up);
     let main = format!("<h1>Not found</h1>\n<p>{why} <a href=\"{up}\">All live streams</a></p>\n");
-    answer(POLICY, StatusCode::NOT_FOUND, page.render(&main))
+    answer(policy, StatusCode::NOT_FOUND, page.render(&main))
 }
 
 /// JSON that cannot close the element around it, whatever its strings contain.

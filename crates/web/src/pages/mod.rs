@@ -53,6 +53,8 @@ pub use icecast::watch;
 pub use playlist::Playlist;
 pub use row::Row;
 
+pub(crate) use row::EMBED;
+
 /// The row of a page at a path.
 macro_rules! page {
     ($path:literal, $answer:path) => {

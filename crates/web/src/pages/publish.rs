@@ -4,7 +4,7 @@ use http::StatusCode;
 use media::StreamName;
 use serde_json::json;
 
-use super::html::{self, Page, escape, nothing_here};
+use super::html::{self, Page, escape};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::signalling::Way;
@@ -25,7 +25,8 @@ pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
 /// Without `is_served` WebRTC is disabled and there is nothing to publish to.
 fn page(name: &StreamName, is_served: bool) -> Reply {
     if !is_served {
-        return nothing_here(
+        return html::nothing_by(
+            html::POLICY_UNFRAMED,
             &path(name),
             "This server has WebRTC switched off, so a browser cannot publish to it.",
         );

@@ -17,7 +17,7 @@ use crate::request::Request;
 const STREAM: &str = "{stream}";
 
 /// What the player's address for frames begins with.
-const EMBED: &str = "/embed/";
+pub(crate) const EMBED: &str = "/embed/";
 
 /// The player's address for frames.
 pub(super) fn embed_path(name: impl fmt::Display) -> String {
@@ -120,6 +120,11 @@ impl Row {
     /// Its path, in which `{stream}` stands for a stream's name.
     pub(crate) const fn path(&self) -> &'static str {
         self.endpoint.path
+    }
+
+    /// Whether it is the row of a path, in which no stream stands.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        self.path() == path && !path.contains('{')
     }
 
     /// Whether it is an embedded file, which is there for all.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use http::Method;
 use media::StreamName;
 
 /// The direction of media.
@@ -114,6 +115,15 @@ impl Address {
         self.way == Way::Out && self.resource == Resource::Endpoint
     }
 
+    /// Whether a request of this method has an offer or a change in its body.
+    pub(crate) fn takes_body_of(&self, method: &Method) -> bool {
+        match self.resource {
+            Resource::Endpoint => method == Method::POST,
+            Resource::Session(_) => method == Method::PATCH,
+            Resource::Beside => false,
+        }
+    }
+
     /// The endpoint's path.
     pub(super) fn endpoint(&self) -> String {
         format!("/{}/{}", self.stream, self.way.segment())
@@ -138,12 +148,13 @@ impl Address {
 #[cfg(test)]
 impl Address {
     /// The path of its row in the table.
-    pub fn row(&self) -> &'static str {
+    pub fn row(&self) -> Option<&'static str> {
         match (self.way, self.resource) {
-            (Way::Out, Resource::Session(_)) => "/{stream}/whep/{id}",
-            (Way::Out, _) => "/{stream}/whep",
-            (Way::In, Resource::Session(_)) => "/{stream}/whip/{id}",
-            (Way::In, _) => "/{stream}/whip",
+            (Way::Out, Resource::Session(Some(_))) => Some("/{stream}/whep/{id}"),
+            (Way::Out, Resource::Endpoint) => Some("/{stream}/whep"),
+            (Way::In, Resource::Session(Some(_))) => Some("/{stream}/whip/{id}"),
+            (Way::In, Resource::Endpoint) => Some("/{stream}/whip"),
+            (_, Resource::Session(None) | Resource::Beside) => None,
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use base::Lock;
 use fanout::Permit;
 use fanout::gate::Remote;
-use http::{Method, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use http1::{Head, Status};
 use http2::{IsOver, Patience};
@@ -194,7 +194,7 @@ impl Session {
             }
         };
         let answered = async {
-            if page.reads_body() && matches!(request.method, Method::POST | Method::PATCH) {
+            if page.reads_body_of(&request.method) {
                 request.body = body::kept(body, KEPT_BYTES_MAX).await?;
             }
             // Boxed: other requests of a connection do not hold what pages need.
