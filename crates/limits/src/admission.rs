@@ -365,7 +365,14 @@ mod tests {
         let second = join().expect("one like the first fits in");
         assert_eq!(join().err(), Some(Rejected::Egress), "a third does not");
         limits.measured_egress(5_000_000, 1_000_000);
-        let third = join().expect("the second has not told yet what it costs");
+        let refused = join().err();
+        assert_eq!(
+            refused,
+            Some(Rejected::Egress),
+            "the second may cost as much as the first"
+        );
+        limits.measured_egress(6_000_000, 1_000_000);
+        let third = join().expect("it costs less");
         assert_eq!(join().err(), Some(Rejected::Egress));
         drop((first, second, third));
     }

@@ -12,6 +12,8 @@ pub(super) struct Egress {
     bits: AtomicU64,
     /// Listeners at the measurement.
     listeners: AtomicU64,
+    /// Those of them that had joined since the one before: they were sent to for only part of the interval.
+    fresh: AtomicU64,
     /// Bit/s that one more listener may add.
     bits_each: AtomicU64,
 }
@@ -21,7 +23,8 @@ impl Egress {
     pub(super) fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
         self.bits.store(bits, Ordering::Relaxed);
         let before = self.listeners.swap(listeners, Ordering::Relaxed);
-        // New listeners were sent to for only part of the interval.
+        let fresh = listeners.saturating_sub(before);
+        self.fresh.store(fresh, Ordering::Relaxed);
         let changed = before.abs_diff(listeners);
         let is_steady = changed <= listeners / STEADY_PART;
         let each = match bits.checked_div(listeners) {
@@ -35,9 +38,12 @@ impl Egress {
     /// The bit/s to expect with this many listeners.
     pub(super) fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let joined = listeners.saturating_sub(of(&self.listeners));
-        let added = joined.saturating_mul(of(&self.bits_each));
-        of(&self.bits).saturating_add(added)
+        let (measured, each, bits) = (of(&self.listeners), of(&self.bits_each), of(&self.bits));
+        let joined = listeners.saturating_sub(measured);
+        // All of what fresh ones take may be missing, but together they take no more than their number says.
+        let with_fresh = bits.saturating_add(of(&self.fresh).saturating_mul(each));
+        let present = with_fresh.min(measured.saturating_mul(each)).max(bits);
+        present.saturating_add(joined.saturating_mul(each))
     }
 }
 
@@ -53,8 +59,8 @@ mod tests {
         assert_eq!(egress.expected(2), 256, "the stream tells it");
         // They joined just now: what they were sent in this interval says little.
         egress.measured(50, 128, 2);
-        assert_eq!(egress.expected(2), 50);
-        assert_eq!(egress.expected(3), 50 + 128);
+        assert_eq!(egress.expected(2), 2 * 128, "for part of the interval");
+        assert_eq!(egress.expected(3), 3 * 128);
         egress.measured(200, 128, 2);
         assert_eq!(egress.expected(3), 300, "now they tell it themselves");
         egress.measured(0, 0, 2);
@@ -64,7 +70,9 @@ mod tests {
             "the publisher is away for a moment"
         );
         egress.measured(800, 500, 80);
-        assert_eq!(egress.expected(81), 900, "many have joined");
+        assert_eq!(egress.expected(81), 8_100, "many have joined");
+        egress.measured(800, 500, 80);
+        assert_eq!(egress.expected(81), 810, "and take less than others did");
         egress.measured(0, 64, 0);
         assert_eq!(egress.expected(1), 64, "all have gone");
     }
