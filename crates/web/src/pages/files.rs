@@ -77,6 +77,7 @@ pub(super) fn send(wanted: &Wanted<'_>, pass: Pass, answer: Answer) -> Reply {
     let body = FileBody {
         body,
         playback: guest.map(|guest| Playback::begin(&request.handover, guest)),
+        has_begun: false,
         is_over: false,
         _held: held,
     };
@@ -110,6 +111,9 @@ struct FileBody {
     body: vod::Body,
     /// `None` if nothing of the media is in it.
     playback: Option<Playback>,
+    /// A piece was handed out, and the head of the answer goes with it: who was let in just before its permission ended is
+    /// answered.
+    has_begun: bool,
     /// The listener may hear no more.
     is_over: bool,
     /// Of what is in memory for it.
@@ -125,7 +129,8 @@ impl hyper::body::Body for FileBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let this = &mut *self;
-        if let Some(playback) = &mut this.playback
+        if this.has_begun
+            && let Some(playback) = &mut this.playback
             && playback.ended.as_mut().poll(cx).is_ready()
         {
             // A body without a length has its end here; one that is shorter than it was to be has broken off.
@@ -139,6 +144,7 @@ impl hyper::body::Body for FileBody {
             return Poll::Ready(None);
         }
         let next = ready!(this.body.poll_next(cx));
+        this.has_begun = true;
         if let (Some(Ok(piece)), Some(playback)) = (&next, &this.playback) {
             playback.guest.sent(piece.len() as u64, 1);
         }
