@@ -49,10 +49,14 @@ fn ended(server: &Server) -> usize {
 const DECODE: &str = "-fps_mode passthrough -enc_time_base:v 1:1000 -f null -";
 
 /// What ffmpeg complains of. Its parser of H.264, other than its decoder, is not told what FLV says of a film whose
-/// parameter sets are others; it has no name.
+/// parameter sets are others. It has no name, or the decoder's while ffmpeg probes; then its words tell it apart: the
+/// decoder has another one for `reordering`, and goes on with a line of its own about the slice after an `overflow`.
 fn faults(stderr: &str) -> Vec<&str> {
     let is_fault = |line: &&str| {
-        let is_of_parser = line.starts_with("[NULL @") || line.contains("Last message repeated");
+        let is_of_parser = line.starts_with("[NULL @")
+            || line.contains("] illegal reordering_of_pic_nums_idc ")
+            || (line.contains("] reference count ") && line.ends_with(" overflow"))
+            || line.contains("Last message repeated");
         !is_of_parser && !line.is_empty()
     };
     stderr.lines().filter(is_fault).collect()
