@@ -4,7 +4,8 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Direction, Extension, Media, MediaKind, OfferedFormat, TRANSPORT_CC};
+use super::kind::{Direction, MediaKind};
+use super::media::{Extension, Media, OfferedFormat, TRANSPORT_CC};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 

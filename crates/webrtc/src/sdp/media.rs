@@ -7,6 +7,7 @@ use rtc_sdp::description::media::MediaDescription;
 
 use super::attributes::{has, is_token, value, values};
 use super::codec::{Codec, Fit, Wanted, parameter};
+use super::kind::{Direction, MediaKind};
 use super::offer::OfferError;
 
 /// Formats of a section: there are 128 payload types.
@@ -71,71 +72,6 @@ pub struct Media {
     pub(super) rtcp_mux_only: bool,
     /// Whether the peer takes RTCP packets that begin with no report (RFC 5506).
     pub reduced_size_rtcp: bool,
-}
-
-/// What a media section carries.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum MediaKind {
-    /// Sound.
-    Audio,
-    /// Picture.
-    Video,
-    /// Anything else.
-    Other,
-}
-
-impl MediaKind {
-    /// Reads the word of an `m=` line.
-    pub(crate) fn of(word: &str) -> Self {
-        let mut kinds = [Self::Audio, Self::Video].into_iter();
-        kinds
-            .find(|kind| kind.word() == word)
-            .unwrap_or(Self::Other)
-    }
-
-    /// The word in an `m=` line.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Audio => "audio",
-            Self::Video => "video",
-            Self::Other => "application",
-        }
-    }
-}
-
-/// What a peer wants to do with a section.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Direction {
-    /// Send and receive.
-    SendRecv,
-    /// Only send.
-    SendOnly,
-    /// Only receive.
-    RecvOnly,
-    /// Neither.
-    Inactive,
-}
-
-impl Direction {
-    /// The attribute of a section.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::SendRecv => "sendrecv",
-            Self::SendOnly => "sendonly",
-            Self::RecvOnly => "recvonly",
-            Self::Inactive => "inactive",
-        }
-    }
-
-    /// Whether the peer takes media.
-    pub const fn receives(self) -> bool {
-        matches!(self, Self::SendRecv | Self::RecvOnly)
-    }
-
-    /// Whether the peer gives media.
-    pub const fn sends(self) -> bool {
-        matches!(self, Self::SendRecv | Self::SendOnly)
-    }
 }
 
 /// An offered format.
@@ -217,7 +153,7 @@ impl Media {
             first_format: first_format.into(),
             mid: mid.into(),
             usable: kind != MediaKind::Other && is_on && is_bundled && is_rtp,
-            direction: direction(attributes),
+            direction: Direction::of(attributes),
             formats: formats(&name.formats, attributes),
             extensions: extensions(attributes),
             sources: sources(attributes),
@@ -270,16 +206,6 @@ impl OfferedFormat {
             .iter()
             .any(|key| parameter(&self.parameters, key) == Some("1"))
     }
-}
-
-fn direction(attributes: &[Attribute]) -> Direction {
-    let all = [
-        Direction::SendOnly,
-        Direction::RecvOnly,
-        Direction::Inactive,
-    ];
-    let named = all.into_iter().find(|one| has(attributes, one.word()));
-    named.unwrap_or(Direction::SendRecv)
 }
 
 fn packet_time(attributes: &[Attribute]) -> Option<NonZeroU16> {

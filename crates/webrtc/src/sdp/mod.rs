@@ -18,6 +18,7 @@ mod codec;
 mod fingerprint;
 mod fragment;
 mod h264;
+mod kind;
 mod media;
 mod offer;
 #[cfg(test)]
@@ -30,7 +31,6 @@ pub use codec::{Codec, Fit, Wanted};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use fragment::{Fragment, FragmentError, write_fragment};
 pub use h264::{H264Format, H264Profile, ProfileLevelId};
-pub use media::{
-    Direction, Extension, Feedback, Group, Media, MediaKind, OfferedFormat, TRANSPORT_CC,
-};
+pub use kind::{Direction, MediaKind};
+pub use media::{Extension, Feedback, Group, Media, OfferedFormat, TRANSPORT_CC};
 pub use offer::{Offer, OfferError, Setup};

@@ -9,7 +9,8 @@ use thiserror::Error;
 
 use super::attributes::{has, value, values};
 use super::fingerprint::Fingerprint;
-use super::media::{Direction, Media, MediaKind};
+use super::kind::{Direction, MediaKind};
+use super::media::Media;
 use crate::ice::Credentials;
 
 /// Bytes of an offer. Chromium's are 7 KiB, with simulcast and all codecs less than 16.
