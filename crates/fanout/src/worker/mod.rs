@@ -5,8 +5,8 @@
 //! the most. Nothing here takes a lock that a publisher, a join or the operator's port holds.
 //!
 //! [`Worker::step`] is one turn of that loop as a function of the time, of what the back-end has reported and
-//! of other threads' messages. It reads no clock and never waits: [`thread`] does both for it, and so does the
-//! simulator of the tests.
+//! of other threads' messages. It reads no clock and never waits: [`Worker::run`] does both for it, and so does
+//! the simulator of the tests.
 //!
 //! [`carousel`] is one lane of a worker, [`listener`] one listener, [`batch`] what some of them are sent together;
 //! [`membership`] is how they come and go, [`hearing`] what their sockets report, [`outlet`] where their bytes go;
@@ -23,7 +23,6 @@ mod outlet;
 mod pace;
 mod position;
 mod survey;
-mod thread;
 #[cfg(any(test, feature = "testing"))]
 mod visits;
 mod waker;
@@ -148,6 +147,30 @@ impl Worker {
             next_checkup: now + CHECKUP_INTERVAL,
             leavers: Vec::new(),
             is_leaving: false,
+        }
+    }
+
+    /// Runs until it is stopped; then every listener is closed.
+    ///
+    /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that
+    /// fails has cost them their sockets. Going on without the worker would refuse its share of joins
+    /// for ever, so the process ends and its supervisor starts it anew.
+    pub(crate) fn run(mut self) {
+        let _guard = net::AbortOnPanic("a worker");
+        net::time_slice::request_short();
+        self.books.enter_thread();
+        let mut events = Vec::new();
+        loop {
+            let timeout = match self.step(Instant::now(), &mut events, &mut net::cpu::thread_time) {
+                // The step has taken some of that time.
+                NextStep::At(due) => Some(due.saturating_duration_since(Instant::now())),
+                NextStep::Woken => None,
+                NextStep::Stopped => return,
+            };
+            if let Err(error) = self.outlet.backend.wait(timeout, &mut events) {
+                tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");
+                std::process::abort();
+            }
         }
     }
 

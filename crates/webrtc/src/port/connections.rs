@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use net::shares::network;
 use net::{Interest, Poller};
 
-use super::outbox::Sent;
-use super::wire::LISTENER;
+use super::wire::{LISTENER, Sent};
 use crate::framing::{self, Deframer, HEADER_LEN};
 use crate::ice::Path;
 

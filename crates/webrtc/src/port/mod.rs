@@ -26,7 +26,6 @@ mod candidates;
 mod connections;
 mod counters;
 mod opening;
-mod outbox;
 mod rest;
 mod role;
 mod shared;
@@ -55,11 +54,11 @@ use crate::mux::{Claim, NewSession};
 use crate::sdp::{Candidate, Fingerprint};
 
 pub use counters::Counters;
-pub use outbox::{Outbox, Sent};
 use rest::Rest;
 pub use role::Role;
 use shared::{Command, Expected, Shared};
 use wire::Wire;
+pub use wire::{Outbox, Sent};
 use worker::Worker;
 
 /// Workers of one port: more than any machine's cores that one network card keeps busy.
