@@ -1,7 +1,7 @@
 //! Tests as jobs: built once by cargo, listed, and run as child processes beside each other.
 //!
 //! ```text
-//! executables (cargo build) ─► jobs, with their recorded durations ─► schedule ─► pool ─► outcomes ─► report
+//! executables (cargo build) ─► jobs, with their recorded durations ─► schedule, gauge ─► pool ─► outcomes ─► report
 //! ```
 //!
 //! A scenario is a job of its own, so that it can be measured, scheduled, and repeated alone; of unit tests each
@@ -9,6 +9,7 @@
 
 mod durations;
 mod executables;
+mod gauge;
 mod pool;
 mod schedule;
 

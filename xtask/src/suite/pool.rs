@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::gauge::Gauge;
 use super::schedule::Schedule;
 use super::{Job, Outcome};
 use crate::run::Failure;
@@ -40,8 +41,11 @@ pub(crate) fn run(
     std::fs::create_dir_all(folder)?;
     let mut running: Vec<Running> = Vec::new();
     let mut begun = 0;
+    let mut gauge = Gauge::new(std::thread::available_parallelism().map_or(1, usize::from));
     loop {
-        while let Some(job) = schedule.next() {
+        while running.is_empty() || gauge.admits() {
+            let Some(job) = schedule.next() else { break };
+            gauge.begun();
             let output = folder.join(format!("{}-{begun}", std::process::id()));
             running.push(Running::begin(job, output)?);
             begun += 1;
