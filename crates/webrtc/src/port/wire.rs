@@ -48,7 +48,7 @@ impl<'a> Outbox<'a> {
 
 impl Outbox<'_> {
     /// Datagrams that a send may be cut into.
-    pub const SEGMENTS_MAX: usize = net::udp::SEGMENTS_MAX;
+    pub const SEGMENTS_MAX: usize = udp::SEGMENTS_MAX;
 
     /// Bytes in [`Outbox::buffer`]: as many datagrams of 1,500 bytes.
     pub const LEN_MAX: usize = Self::SEGMENTS_MAX * 1_500;
