@@ -7,6 +7,7 @@
 //! A scenario is a job of its own, so that it can be measured, scheduled, and repeated alone; of unit tests each
 //! executable is one.
 
+mod descendants;
 mod durations;
 mod executables;
 mod gauge;

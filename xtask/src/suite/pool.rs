@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::descendants::Descendants;
 use super::gauge::Gauge;
 use super::schedule::Schedule;
 use super::{Job, Outcome};
@@ -20,7 +21,7 @@ const POLL: Duration = Duration::from_millis(10);
 const MARK: &str = "CARILLON_XTASK_JOB";
 
 /// Ticks of the processor time in `/proc`, which the kernel fixes for all programs.
-const TICKS_PER_SECOND: f64 = 100.0;
+pub(super) const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A job under way.
 struct Running {
@@ -41,6 +42,7 @@ pub(crate) fn run(
     std::fs::create_dir_all(folder)?;
     let mut running: Vec<Running> = Vec::new();
     let mut begun = 0;
+    let mut descendants = Descendants::default();
     let mut gauge = Gauge::new(std::thread::available_parallelism().map_or(1, usize::from));
     loop {
         while running.is_empty() || gauge.admits() {
@@ -53,6 +55,7 @@ pub(crate) fn run(
         if running.is_empty() {
             return Ok(());
         }
+        descendants.sample(running.iter().map(|one| one.child.id()));
         let mut index = 0;
         let mut has_ended = false;
         while index < running.len() {
@@ -62,7 +65,8 @@ pub(crate) fn run(
             };
             let ended = running.swap_remove(index);
             schedule.ended(&ended.job);
-            let outcome = ended.finish(seconds_used)?;
+            let seen = descendants.take(ended.child.id());
+            let outcome = ended.finish(seconds_used.max(seen))?;
             each(&outcome, schedule.seconds_left());
             has_ended = true;
         }
@@ -93,7 +97,8 @@ impl Running {
         })
     }
 
-    /// Returns the processor seconds of the child and its descendants once it has ended, and kills one that hangs.
+    /// Returns the processor seconds of the child and of the descendants that were waited for once it has ended, and kills
+    /// one that hangs.
     fn poll(&mut self) -> Result<Option<f64>, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         if let Some(seconds) = seconds_of_ended(&stat) {
