@@ -18,7 +18,9 @@ DECODES = {
     "audio": "rtpopusdepay ! opusdec ! audio/x-raw,format=S16LE,channels=2 ! fakesink name=end sync=true",
     "video": "rtph264depay ! avdec_h264 ! fakesink name=end sync=true",
 }
-# PyGObject looks the members of an enumeration up when they are first named, and fails if two threads do so at once.
+# PyGObject looks classes and the members of an enumeration up when they are first named, and fails if two threads do so at
+# once.
+PROBED = Gst.PadProbeInfo, Gst.Buffer, Gst.Event, Gst.Structure
 BUFFERS, EVENTS = Gst.PadProbeType.BUFFER, Gst.PadProbeType.EVENT_DOWNSTREAM
 PASS = Gst.PadProbeReturn.OK
 GAP = Gst.BufferFlags.DISCONT
