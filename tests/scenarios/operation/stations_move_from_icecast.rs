@@ -92,6 +92,8 @@ impl Station {
 
 /// A source of SHOUTcast that plays at its own speed.
 fn shoutcast_source(addr: SocketAddr) -> Child {
+    // Made before, where it is not there yet: the server does not wait for it.
+    let clip = Clip::Mp3.seconds(SECONDS);
     let mut socket = TcpStream::connect(addr).unwrap();
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
     socket
@@ -104,7 +106,7 @@ fn shoutcast_source(addr: SocketAddr) -> Child {
     socket.write_all(head).unwrap();
     let mut encoder = Command::new("ffmpeg")
         .args(["-loglevel", "error", "-re", "-i"])
-        .arg(Clip::Mp3.seconds(SECONDS))
+        .arg(clip)
         .args([
             "-c",
             "copy",
