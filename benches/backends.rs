@@ -1,5 +1,5 @@
-//! The cost of driving sockets by epoll and by io_uring: one MP3 mount, the same listeners, messages of 16
-//! frames and of one, measured in turn on the real server.
+//! The cost of driving sockets by epoll and by io_uring: one MP3 mount, the same listeners, messages of 16 frames and of one,
+//! measured in turn on the real server.
 //!
 //! `cargo bench -p carillon-benches --bench backends [-- --listeners 2000 --seconds 10 --rounds 5]`
 
@@ -62,7 +62,7 @@ fn main() {
     }
 }
 
-/// The least, the middle and the greatest of sorted results.
+/// Returns the minimum, the median and the maximum of sorted results.
 fn spread(results: &[Sampling]) -> (Sampling, Sampling, Sampling) {
     let last = results.len() - 1;
     (results[0], results[results.len() / 2], results[last])

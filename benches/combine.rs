@@ -1,5 +1,5 @@
-//! What combining samples saves: one MP3 mount, the same listeners, and messages of 1, 4 and 16
-//! frames, measured in turn on the real server.
+//! The savings from combining samples: one MP3 mount, the same listeners, and messages of 1, 4 and 16 frames, measured in turn
+//! on the real server.
 //!
 //! `cargo bench -p carillon-benches --bench combine [-- --listeners 2000 --seconds 10 --rounds 3]`
 

@@ -1,4 +1,4 @@
-//! The cost of a join before the core is asked: reading the head of a browser's request.
+//! The cost of a join before it reaches the core: reading the head of a browser's request.
 
 use std::hint::black_box;
 

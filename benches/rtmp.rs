@@ -13,11 +13,11 @@ use rtmp::{
     message::Kind,
 };
 
-/// Bytes of one read from a socket.
+/// Bytes per read from a socket.
 const READ_BYTES: usize = 64 << 10;
 
-/// Ten seconds of 1 Mb/s video at 30 frames a second, a keyframe every two seconds, and 128 kb/s
-/// audio at 43 frames a second, as ffmpeg interleaves them.
+/// Returns ten seconds of 1 Mb/s video at 30 frames per second, a keyframe every two seconds, and 128 kb/s audio at 43 frames
+/// per second, as ffmpeg interleaves them.
 fn stream(chunk_size: u32) -> (BytesMut, usize) {
     let mut bytes = BytesMut::new();
     let header = |csid, kind, timestamp| Header {
@@ -90,7 +90,7 @@ fn write(c: &mut Criterion) {
     group.finish();
 }
 
-/// A lane's log that forgets at once, with the framing of RTMP.
+/// A lane whose log discards its bytes at once, with the framing of RTMP.
 #[derive(Default)]
 struct Lane(Vec<u8>);
 
@@ -153,11 +153,11 @@ fn sample(track: TrackId, keyframe: bool, length: usize) -> Item {
     })
 }
 
-/// From a sample to the bytes of its message: the lane's whole work, except for the log.
+/// Measures the way from a sample to the bytes of its message: the lane's whole work, except for the log.
 fn package(c: &mut Criterion) {
     let pictures = track(TrackId::VIDEO, media::Kind::Video, Codec::H264);
-    let sounds = track(TrackId::AUDIO, media::Kind::Audio, Codec::Aac);
-    let both = [pictures, sounds];
+    let audio_frames = track(TrackId::AUDIO, media::Kind::Audio, Codec::Aac);
+    let both = [pictures, audio_frames];
     let mut group = c.benchmark_group("rtmp_package");
     for (name, tracks, item, length) in [
         (

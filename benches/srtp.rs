@@ -1,12 +1,11 @@
-//! The cost of WebRTC per packet and listener: sealing 1,200 bytes from the shared plaintext, and opening
-//! them.
+//! The cost of WebRTC per packet and listener: sealing 1,200 bytes from the shared plaintext, and opening them.
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use webrtc::srtp::{Keys, MasterKey, Opener, Profile, RTP_OVERHEAD_MAX, Sealer};
 
-/// A full packet: header and payload.
+/// Length of a full packet: header and payload.
 const PACKET_LEN: usize = 1_200;
 const HEADER: [u8; 12] = [0x80, 96, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 1];
 const PROFILES: [Profile; 2] = [Profile::Aes128Gcm, Profile::Aes128CmSha1_80];
@@ -39,7 +38,7 @@ fn seal(c: &mut Criterion) {
     group.finish();
 }
 
-/// A listener joins: both directions' keys are expanded.
+/// Measures the join of a listener: both directions' keys are expanded.
 fn expand(c: &mut Criterion) {
     let mut group = c.benchmark_group("srtp_expand");
     for profile in PROFILES {

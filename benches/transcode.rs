@@ -1,18 +1,18 @@
 //! The cost of a stream with WebRTC listeners whose source sends AAC or MP3.
 //!
-//! An iteration is one second of sound, so 10 ms of it are one percent of a core.
+//! An iteration is one second of audio, so 10 ms of it are one percent of a core.
 
 use std::fs;
 use std::hint::black_box;
 use std::sync::Arc;
 
+use audio::transcode::{Options, Transcoder};
 use container::Demuxer;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use media::{Item, Sample, Span, Track};
 use testkit::Clip;
-use transcode::{Options, Transcoder};
 
-/// The first second of a clip, and its track.
+/// Returns the first second of a clip, and its track.
 fn second(clip: Clip) -> (Arc<Track>, Vec<Sample>) {
     let bytes = fs::read(clip.seconds(2)).expect("the clip was made");
     let mut items = Vec::new();

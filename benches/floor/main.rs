@@ -1,22 +1,22 @@
-//! The least that a server can do: the same bytes to every socket, at a given pace, and nothing else.
+//! The least work that a server can do: the same bytes to every socket, at a given pace, and nothing else.
 //!
 //! `floor --listen 127.0.0.1:0 --bytes 480 --every 384 --threads 2 --group 500`
 //!
-//! Every `--every` milliseconds each listener is sent `--bytes` bytes by one `send`, thread by thread, group
-//! after group across that time, as the server's workers do it. That costs what the kernel costs:
-//! `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
+//! Every `--every` milliseconds, each listener is sent `--bytes` bytes by one `send`, thread by thread, group after group,
+//! spread across that time, as the server's workers do it. This costs what the kernel costs: `cargo xtask bench` divides the
+//! server's figures by it. Sockets have the server's own options.
 //!
 //! `floor --tls --bytes 480 --every 384`
 //!
-//! Likewise behind TLS, each message sealed for each listener: see [`tls`].
+//! TLS variant, in which each message is sealed for each listener: see [`tls`].
 //!
-//! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --sounds 50 --sound 340`
+//! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --audio_frames 50 --audio 340`
 //!
-//! Likewise over UDP, sealed for each listener: see [`srtp`].
+//! UDP variant, in which each packet is sealed for each listener: see [`srtp`].
 //!
 //! `floor --take --publishers 200 --rate 145 --packet 870 --seconds 10`
 //!
-//! The other direction: publishers' packets are taken and opened, and the cost is printed: see [`take`].
+//! The opposite direction: publishers' packets are taken and opened, and the cost is printed: see [`take`].
 
 mod srtp;
 mod take;
@@ -31,28 +31,28 @@ use net::tls::RecordLayer;
 use rustix::net::{AddressFamily, SendFlags, SocketType, bind, listen, send, socket, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Connections that wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const BACKLOG: i32 = 4_096;
-/// New listeners that wait to be taken by their thread.
+/// Number of new listeners that may wait to be taken by their thread.
 const JOINERS_MAX: usize = 4_096;
-/// The time for a request to arrive.
+/// Time limit for a request to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
-/// A request of the load generator is far shorter.
+/// Maximum length of a request in bytes; the load generator's is far shorter.
 const HEAD_BYTES_MAX: usize = 4 << 10;
 const ANSWER: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n";
 
-/// A socket, and what seals for it.
+/// A socket, and the record layer that seals for it.
 type Listener = (TcpStream, Option<Box<RecordLayer>>);
 
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Bytes of each send.
+    /// Bytes per send.
     bytes: usize,
     /// Time between two sends to one listener.
     every: Duration,
-    /// Listeners that are sent to without a pause between them.
+    /// Number of listeners that are sent to without a pause between them.
     group: usize,
-    /// Listeners that a thread will have.
+    /// Expected number of listeners per thread.
     expected: usize,
 }
 
@@ -89,8 +89,8 @@ fn main() -> io::Result<()> {
             frame_every: Duration::from_secs_f64(1.0 / number("--frames", "30")?),
             packets: number("--packets", "4.2")?,
             packet_bytes: number("--packet", "1080")? as usize,
-            sound_every: Duration::from_secs_f64(1.0 / number("--sounds", "50")?),
-            sound_bytes: number("--sound", "340")? as usize,
+            audio_every: Duration::from_secs_f64(1.0 / number("--sounds", "50")?),
+            audio_bytes: number("--sound", "340")? as usize,
             group,
             expected,
         };
@@ -127,7 +127,7 @@ fn main() -> io::Result<()> {
     );
     println!("ready");
     for (number, socket) in door.incoming().enumerate() {
-        // A client that disconnects before the answer is not counted.
+        // A client that disconnects before the response is not counted.
         let welcomed = socket.and_then(|socket| match &tls {
             None => Ok((welcome(socket)?, None)),
             Some(tls) => {
@@ -149,7 +149,7 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// Waits for threads that have no end of their own, or have been told of it.
+/// Waits for threads that either never end or have been asked to end.
 fn finish(threads: Vec<std::thread::JoinHandle<io::Result<()>>>) -> io::Result<()> {
     for thread in threads {
         match thread.join() {
@@ -166,11 +166,11 @@ fn raise_descriptor_limit() {
         current: granted.maximum,
         maximum: granted.maximum,
     };
-    // With fewer it serves fewer.
+    // With fewer descriptors, it serves fewer listeners.
     setrlimit(Resource::Nofile, wanted).ok();
 }
 
-/// Reads the request, whatever it asks for, and accepts it.
+/// Reads the request, whatever it requests, and accepts it.
 fn welcome(mut socket: TcpStream) -> io::Result<TcpStream> {
     socket.set_read_timeout(Some(HEAD_TIMEOUT))?;
     let mut head = Vec::new();
@@ -188,7 +188,7 @@ fn welcome(mut socket: TcpStream) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-/// One thread's listeners, in groups that are visited one after another across the pace's time.
+/// Serves one thread's listeners, in groups that are visited one after another across the pace's time.
 fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<Listener>) {
     let message = vec![0_u8; pace.bytes];
     let mut scratch = tls::Scratch::new(pace.bytes);
@@ -201,7 +201,7 @@ fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<Listener>) {
         let now = Instant::now();
         match due.checked_duration_since(now) {
             Some(pause) => std::thread::sleep(pause),
-            // A whole round late: what was missed stays missed.
+            // A whole round late: skip what was missed.
             None if now - due > pace.every => due = now,
             None => {}
         }
@@ -214,7 +214,7 @@ fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<Listener>) {
         let homes = groups.len();
         let group = &mut groups[turn % homes];
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        // A full socket misses this message; a closed one is removed.
+        // A full socket misses this message; a closed socket is removed.
         group.retain_mut(|(socket, layer)| match layer {
             Some(layer) => scratch.send(socket, layer, &message),
             None => {
@@ -225,7 +225,7 @@ fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<Listener>) {
     }
 }
 
-/// Which family an address is of.
+/// Address family of a socket address.
 trait OfAddress {
     fn of_address(addr: SocketAddr) -> Self;
 }

@@ -1,9 +1,8 @@
-//! The least that a WebRTC server can do: every frame's packets sealed for each listener (AES-128-GCM, as
-//! `webrtc::srtp` does it) and handed to the kernel by one `sendmsg` with `UDP_SEGMENT`, and every packet
-//! of sound by one more.
+//! The least work that a WebRTC server can do: every frame's packets sealed for each listener (AES-128-GCM, as in
+//! `webrtc::srtp`) and passed to the kernel by one `sendmsg` with `UDP_SEGMENT`, and every audio packet by one more.
 //!
-//! Every sender of a datagram to the port becomes a listener. There is no session: keys are made up, and
-//! later datagrams are not read.
+//! Every sender of a datagram to the port becomes a listener. There is no session: keys are made up, and later datagrams are
+//! not read.
 
 use std::collections::HashSet;
 use std::io::{self, IoSlice};
@@ -13,30 +12,30 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, MsgHdr, SockAddr, SockRef, Socket, Type};
 use webrtc::srtp::{MasterKey, Profile, RTP_OVERHEAD_MAX, Sealer};
 
-/// Bytes of an RTP header.
+/// Length of an RTP header in bytes.
 const HEADER_BYTES: usize = 12;
-/// Datagrams of one send: as many of the longest packets as the kernel takes (`UDP_MAX_SEGMENTS` is 64).
+/// Datagrams per send: as many of the longest packets as the kernel takes (`UDP_MAX_SEGMENTS` is 64).
 const SEGMENTS_MAX: usize = 48;
-/// The longest packet.
+/// Length of the longest packet in bytes.
 const PACKET_BYTES_MAX: usize = 1_300;
-/// Enough for what all listeners are sent at once.
+/// Send buffer in bytes, enough for what all listeners are sent at once.
 const SEND_BUFFER: usize = 4 << 20;
-/// Payload types that the load generator's viewers expect for sound and for picture.
-const SOUND_TYPE: u8 = 111;
+/// Payload types that the load generator's viewers expect for audio and for video.
+const AUDIO_TYPE: u8 = 111;
 const PICTURE_TYPE: u8 = 102;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) frame_every: Duration,
-    /// Packets of a frame, on average.
+    /// Packets per frame, on average.
     pub(crate) packets: f64,
-    /// Bytes on the wire, header and tag included.
+    /// Length on the wire in bytes, header and tag included.
     pub(crate) packet_bytes: usize,
-    pub(crate) sound_every: Duration,
-    pub(crate) sound_bytes: usize,
-    /// Listeners that are sent to without a pause between them.
+    pub(crate) audio_every: Duration,
+    pub(crate) audio_bytes: usize,
+    /// Number of listeners that are sent to without a pause between them.
     pub(crate) group: usize,
-    /// Listeners that a thread will have.
+    /// Expected number of listeners per thread.
     pub(crate) expected: usize,
 }
 
@@ -45,7 +44,7 @@ struct Listener {
     sealer: Sealer,
 }
 
-/// One of the two tracks and its way around the groups.
+/// One of the two tracks, and its progress through the groups.
 struct Carousel {
     every: Duration,
     due: Instant,
@@ -57,8 +56,8 @@ struct Carousel {
 
 /// Serves forever.
 pub(crate) fn run(addr: SocketAddr, threads: usize, pace: Pace) -> io::Result<()> {
-    let longest = pace.packet_bytes.max(pace.sound_bytes);
-    let shortest = pace.packet_bytes.min(pace.sound_bytes);
+    let longest = pace.packet_bytes.max(pace.audio_bytes);
+    let shortest = pace.packet_bytes.min(pace.audio_bytes);
     if longest > PACKET_BYTES_MAX || shortest < HEADER_BYTES + RTP_OVERHEAD_MAX {
         return Err(super::invalid("packets have 28 to 1300 bytes".to_owned()));
     }
@@ -77,7 +76,7 @@ pub(crate) fn run(addr: SocketAddr, threads: usize, pace: Pace) -> io::Result<()
     super::finish(threads)
 }
 
-/// A socket of one thread; the kernel spreads listeners over all threads' sockets.
+/// Opens one thread's socket; the kernel spreads listeners over all threads' sockets.
 fn open(addr: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, None)?;
     socket.set_reuse_port(true)?;
@@ -101,14 +100,14 @@ fn serve(socket: &UdpSocket, pace: Pace) -> io::Result<()> {
         packet_bytes: pace.packet_bytes,
         packets: pace.packets,
     };
-    let sound = Carousel {
-        every: pace.sound_every,
-        payload_type: SOUND_TYPE,
-        packet_bytes: pace.sound_bytes,
+    let audio = Carousel {
+        every: pace.audio_every,
+        payload_type: AUDIO_TYPE,
+        packet_bytes: pace.audio_bytes,
         packets: 1.0,
         ..picture
     };
-    let mut tracks = [picture, sound];
+    let mut tracks = [picture, audio];
     let mut out = vec![0; SEGMENTS_MAX * PACKET_BYTES_MAX];
     loop {
         let next = usize::from(tracks[1].due < tracks[0].due);
@@ -118,7 +117,7 @@ fn serve(socket: &UdpSocket, pace: Pace) -> io::Result<()> {
         track.visit(&groups[track.turn % homes], homes, socket, &mut out)?;
         track.turn += 1;
         track.due += track.every.div_f64(homes as f64);
-        // A whole round late: what was missed stays missed.
+        // A whole round late: skip what was missed.
         let now = Instant::now();
         if now.saturating_duration_since(track.due) > track.every {
             track.due = now;
@@ -135,7 +134,7 @@ fn welcome(
     let mut buffer = [0; 64];
     while let Ok((_, from)) = socket.recv_from(&mut buffer) {
         if known.insert(from) {
-            // No two listeners share keys, nor what the processor caches of them.
+            // No two listeners share keys, nor the key material that the processor caches.
             let number = (known.len() as u128) << 16 | u128::from(from.port());
             let salt = [7; 12];
             let master = MasterKey::new(Profile::Aes128Gcm, &number.to_be_bytes(), &salt);
@@ -201,14 +200,14 @@ impl Carousel {
         header[1] = self.payload_type | u8::from(is_last) << 7;
         header[2..4].copy_from_slice(&(sequence as u16).to_be_bytes());
         header[4..8].copy_from_slice(&timestamp.to_be_bytes());
-        // The source.
+        // The SSRC.
         header[8..].copy_from_slice(&[0, 0, 0, self.payload_type]);
         header
     }
 }
 
-/// The control message that has the kernel cut a send into datagrams of `bytes` bytes: a `cmsghdr` of a
-/// 64-bit Linux (length, level, type) and a `u16`, padded.
+/// Returns the control message that makes the kernel cut a send into datagrams of `bytes` bytes: a `cmsghdr` of a 64-bit Linux
+/// (length, level, type) and a `u16`, padded.
 fn segments_of(bytes: u16) -> [u8; 24] {
     const LENGTH: u64 = 18;
     const SOL_UDP: u32 = 17;

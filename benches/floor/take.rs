@@ -1,9 +1,9 @@
-//! The least that a WebRTC server can do for publishers: every packet taken from the kernel by `recvmmsg`, a batch every
-//! two milliseconds as the server's workers rest, and opened (AES-128-GCM, as `webrtc::srtp` does it). What a packet
-//! says is not looked at.
+//! The least work that a WebRTC server can do for publishers: every packet is taken from the kernel by `recvmmsg`, a batch
+//! every two milliseconds as the server's workers rest, and opened (AES-128-GCM, as in `webrtc::srtp`). The contents of a
+//! packet are ignored.
 //!
-//! Publishers are threads of this process with a socket each; only the takers' processor time is reported. There is no
-//! session: keys are made up.
+//! Publishers are threads of this process with a socket each; only the takers' processor time is reported. There is no session:
+//! keys are made up.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use net::{cpu, udp};
 use webrtc::srtp::{MasterKey, Opener, Profile, RTP_OVERHEAD_MAX, Sealer};
 
-/// Bytes of an RTP header.
+/// Length of an RTP header in bytes.
 const HEADER_BYTES: usize = 12;
-/// Between two looks at a socket.
+/// Interval between two polls of a socket.
 const REST: Duration = Duration::from_millis(2);
-/// Pictures a second; the packets of each leave together.
+/// Video frames per second; the packets of each leave together.
 const PICTURES: u32 = 25;
-/// Before the measurement.
+/// Time before the measurement.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Threads that publish.
+/// Number of publishing threads.
 const PUBLISHING_THREADS: usize = 2;
 const PACKET_BYTES_MAX: usize = 1_300;
 const KEY_SALT: [u8; 12] = [7; 12];
@@ -32,14 +32,14 @@ const KEY_SALT: [u8; 12] = [7; 12];
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) publishers: usize,
-    /// Packets of each in a second.
+    /// Packets per publisher and second.
     pub(crate) packets: f64,
-    /// Bytes on the wire, header and tag included.
+    /// Length on the wire in bytes, header and tag included.
     pub(crate) packet_bytes: usize,
     pub(crate) window: Duration,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Default)]
 struct Stage {
     is_over: AtomicBool,
@@ -48,7 +48,7 @@ struct Stage {
     spent: AtomicU64,
 }
 
-/// Measures, and prints the takers' processor time as a share of one core, and packets taken in a second.
+/// Measures, and prints the takers' processor time as a share of one core, and the packets taken per second.
 pub(crate) fn run(threads: usize, pace: Pace) -> io::Result<()> {
     if !(HEADER_BYTES + RTP_OVERHEAD_MAX..=PACKET_BYTES_MAX).contains(&pace.packet_bytes) {
         return Err(super::invalid("packets have 28 to 1300 bytes".to_owned()));
@@ -83,7 +83,7 @@ pub(crate) fn run(threads: usize, pace: Pace) -> io::Result<()> {
     super::finish(all)
 }
 
-/// No two publishers share keys, nor what the processor caches of them.
+/// Derives a key. No two publishers share keys, nor the key material that the processor caches.
 fn master(port: u16) -> io::Result<MasterKey> {
     let key = u128::from(port).to_be_bytes();
     MasterKey::new(Profile::Aes128Gcm, &key, &KEY_SALT).map_err(io::Error::other)
@@ -119,7 +119,7 @@ fn take(socket: &udp::Socket, stage: &Stage) -> io::Result<()> {
     Ok(())
 }
 
-/// One thread's share of the publishers, whose pictures are evenly spread over a picture's time.
+/// Runs one thread's share of the publishers, whose frames are spread evenly over the duration of a frame.
 fn publish(to: SocketAddr, number: usize, pace: Pace, stage: &Stage) -> io::Result<()> {
     let mut publishers = Vec::new();
     for _ in (number..pace.publishers).step_by(PUBLISHING_THREADS) {
@@ -152,7 +152,7 @@ fn publish(to: SocketAddr, number: usize, pace: Pace, stage: &Stage) -> io::Resu
             header[2..4].copy_from_slice(&(packet as u16).to_be_bytes());
             let sealed = sealer.seal(packet, &header, payload, &mut out);
             let sealed = sealed.map_err(io::Error::other)?;
-            // What does not fit is missing from the count.
+            // A packet that does not fit is missing from the count.
             socket.send(&out[..sealed]).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Connections behind TLS: accepted one after the other, and sealed for by the product's own record layer.
+//! Connections behind TLS: accepted one after another, and sealed by the product's own record layer.
 
 use std::io::{self, IoSlice};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 
-/// Accepts under a certificate that nobody knows.
+/// Acceptor of TLS connections, with a certificate that nobody knows.
 pub(crate) struct Door {
     runtime: Runtime,
     config: Arc<ServerConfig>,
@@ -26,7 +26,7 @@ impl Door {
         })
     }
 
-    /// The handshake, the request, whatever it asks for, and its answer.
+    /// Performs the handshake, reads the request, whatever it requests, and sends its response.
     pub(crate) fn welcome(
         &self,
         socket: TcpStream,
@@ -56,16 +56,16 @@ impl Door {
     }
 }
 
-/// What one thread seals in.
+/// Buffer in which one thread seals.
 pub(crate) struct Scratch(Vec<u8>);
 
 impl Scratch {
-    /// For messages of `bytes`.
+    /// Creates the buffer for messages of `bytes`.
     pub(crate) fn new(bytes: usize) -> Self {
         Self(vec![0; bytes + 2 * SEALED_RECORD_BYTES_MAX])
     }
 
-    /// Seals and sends a message; what a full socket does not take of it goes before the next. False when the
+    /// Seals and sends a message; bytes that a full socket does not take are sent before the next message. Returns false if the
     /// connection is closed.
     pub(crate) fn send(
         &mut self,

@@ -1,5 +1,5 @@
-//! The cases that are counted. Each does its work once uncounted, so that first-time effects are left out,
-//! and then the same work on every run.
+//! The cases that are counted. Each first does its work once uncounted, so that first-time effects are left out, and then
+//! repeats it identically on every run.
 
 use std::hint::black_box;
 use std::io;
@@ -23,31 +23,31 @@ use rtmp::message;
 /// An MP3 frame at 128 kb/s and 44.1 kHz.
 const FRAME: [u8; 418] = [0x55; 418];
 
-/// A picture of 1 Mb/s at 30 pictures a second.
+/// Length of a video frame at 1 Mb/s and 30 frames per second.
 const PICTURE_BYTES: usize = 4_096;
 
-/// Listeners of one lane.
+/// Number of listeners of one lane.
 const LISTENERS: usize = 500;
 
-/// Listeners with sockets. Fewer, because each takes two descriptors.
+/// Number of listeners with sockets. It is lower because each takes two descriptors.
 const SOCKETS: usize = 200;
 
-/// Listeners behind TLS. Fewer still, because each has a handshake.
+/// Number of listeners behind TLS. It is lower still because each has a handshake.
 const SECURE: usize = 32;
 
-/// Frames that a message of sound carries at most.
+/// Maximum number of frames in an audio message.
 const FRAMES: usize = 16;
 
-/// Frames for which a log of the probe takes two pages, wherever the first of them is in a page.
+/// Number of frames for which a log of the probe takes two pages, wherever the first frame is in a page.
 const FRAMES_OF_TWO_PAGES: usize = 1_024;
 
 const REPETITIONS: u64 = 10;
 
-/// A case by its name, which says what one operation is.
+/// A case with its name, which says what one operation is.
 type Case = (&'static str, fn(&mut Run) -> Result<(), String>);
 
 pub(crate) const CASES: &[Case] = &[
-    ("listener visited in step: sound", visit_sound),
+    ("listener visited in step: sound", visit_audio),
     ("listener visited in step: pictures", visit_pictures),
     ("listener visited in step: behind TLS", visit_secure),
     ("listener visited, every fifth behind", visit_stragglers),
@@ -61,7 +61,7 @@ pub(crate) const CASES: &[Case] = &[
     ("64 KiB of RTMP read", read_chunks),
 ];
 
-/// Counts operations; callgrind counts their instructions.
+/// Counter of operations; callgrind counts their instructions.
 #[derive(Default)]
 pub(crate) struct Run {
     operations: u64,
@@ -79,11 +79,11 @@ impl Run {
     }
 }
 
-/// Callgrind counts what happens in here: `xtask` knows this function by its name.
+/// Runs the work that callgrind counts: `xtask` knows this function by its name.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();
-    // What follows the call keeps it from being replaced by a jump.
+    // Code after the call keeps the call from being replaced by a jump.
     black_box(());
 }
 
@@ -91,13 +91,13 @@ fn no_socket(error: io::Error) -> String {
     format!("no descriptor left: {error}")
 }
 
-fn visit_sound(run: &mut Run) -> Result<(), String> {
+fn visit_audio(run: &mut Run) -> Result<(), String> {
     let mut lane = VisitProbe::new(LISTENERS).map_err(no_socket)?;
     in_step(run, &mut lane, LISTENERS);
     Ok(())
 }
 
-/// Sound, sealed for each listener.
+/// Visits listeners with audio, sealed for each of them.
 fn visit_secure(run: &mut Run) -> Result<(), String> {
     let mut lane = VisitProbe::new(SECURE).map_err(no_socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -111,14 +111,14 @@ fn visit_secure(run: &mut Run) -> Result<(), String> {
     });
     let records: Vec<_> = records.collect::<Result<_, _>>().map_err(no_socket)?;
     lane.secure(records);
-    // The memory to seal in grows with the first messages.
+    // The buffer for sealing grows with the first messages.
     append_message(&mut lane);
     lane.visit();
     in_step(run, &mut lane, SECURE);
     Ok(())
 }
 
-/// Messages of a tenth of a second: three pictures and four frames of sound.
+/// Visits listeners with messages of a tenth of a second: three video frames and four audio frames.
 fn visit_pictures(run: &mut Run) -> Result<(), String> {
     let backend = fanout::probe::Bottomless::new().map_err(no_socket)?;
     let mut lane = VisitProbe::with(Class::Video, LISTENERS, Box::new(backend));
@@ -153,7 +153,7 @@ fn visit(run: &mut Run, lane: &mut VisitProbe, listeners: usize) {
     assert_eq!(sends, listeners as u64, "one send for each listener");
 }
 
-/// Every fifth listener has missed between one and eight messages.
+/// Visits listeners of which every fifth has missed between one and eight messages.
 fn visit_stragglers(run: &mut Run) -> Result<(), String> {
     let mut lane = VisitProbe::new(LISTENERS).map_err(no_socket)?;
     for _ in 0..REPETITIONS {
@@ -179,7 +179,7 @@ fn visit_io_uring(run: &mut Run) -> Result<(), String> {
     visit_sockets(run, Box::new(backend))
 }
 
-/// The kernel's part is not counted, but the way into it is.
+/// Visits listeners with sockets. The kernel's part is not counted, but the way into it is.
 fn visit_sockets(run: &mut Run, mut backend: Box<dyn Backend>) -> Result<(), String> {
     let mut peers = Vec::new();
     for index in 0..SOCKETS as u32 {
@@ -218,7 +218,7 @@ fn append(run: &mut Run) -> Result<(), String> {
     Ok(())
 }
 
-/// A lane's log that forgets at once.
+/// A lane whose log discards its bytes at once.
 #[derive(Default)]
 struct Lane {
     bytes: Vec<u8>,
@@ -328,7 +328,7 @@ fn interleave(run: &mut Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Half a second of 1 Mb/s, in chunks of 4,096 bytes as OBS and ffmpeg of late write them.
+/// Reads half a second of 1 Mb/s, in chunks of 4,096 bytes as written by OBS and recent versions of ffmpeg.
 fn read_chunks(run: &mut Run) -> Result<(), String> {
     const READ_BYTES: usize = 64 << 10;
     let payload = [0x5A; PICTURE_BYTES];

@@ -1,7 +1,7 @@
 //! Cases for counting instructions; `cargo xtask instructions` runs them under callgrind.
 //!
-//! Without an argument the names of all cases are printed. With the name of one it is run, and the
-//! number of operations in its counted part is printed, or why it is impossible on this host.
+//! Without an argument, it prints the names of all cases. With the name of a case, it runs that case and prints the number of
+//! operations in the counted part, or the reason why the case is impossible on this host.
 
 mod cases;
 

@@ -1,4 +1,4 @@
-//! An audience: `carillon load listen` in processes of its own, and what it reports.
+//! An audience: `carillon load listen` in separate processes, and its report.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{Process, Tool};
 
-/// Added to a plan's length, for processes to start and to end on a busy machine.
+/// Time added to a plan's length, for processes to start and end on a busy machine.
 const END_PATIENCE: Duration = Duration::from_secs(90);
-/// From the start of a load to its first connection, at the most.
+/// Maximum time from the start of a load to its first connection.
 pub(crate) const START_TIME: Duration = Duration::from_millis(1_500);
 
-/// A group of listeners, and how they listen.
+/// A group of listeners, and their behaviour.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenPlan {
     pub(crate) listeners: u64,
     /// Joins per second.
     pub(crate) ramp: u64,
-    /// Between the last join and the window.
+    /// Time between the last join and the window.
     pub(crate) settle: Duration,
     pub(crate) window: Duration,
-    /// More of the load's own options.
+    /// Further options for the load.
     pub(crate) options: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl ListenPlan {
         self
     }
 
-    /// From its start to its window.
+    /// Returns the time from the plan's start to its window.
     pub(crate) fn before_window(&self) -> Duration {
         let ramp = self.listeners as f64 / self.ramp as f64;
         START_TIME + Duration::from_secs_f64(ramp) + self.settle
@@ -60,8 +60,7 @@ impl ListenPlan {
             .args(["--ramp", &format!("{}/s", self.ramp)])
             .args(["--settle", &millis(self.settle)])
             .args(["--duration", &millis(self.window)]);
-        // Frames are not checked unless that is asked for: it would cost this server's turn processor time
-        // and not the other's.
+        // Frames are not checked unless requested: checking would cost this server's turn processor time and not the other's.
         if !self
             .options
             .iter()
@@ -79,7 +78,7 @@ impl ListenPlan {
     }
 }
 
-/// A plan that is carried out.
+/// A plan in progress.
 #[derive(Debug)]
 pub(crate) struct Listening {
     process: Process,
@@ -87,14 +86,14 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Waits for its end.
+    /// Waits for the end.
     pub(crate) fn finish(mut self) -> Report {
         self.process.wait(self.deadline);
         Report::of(&self.process)
     }
 }
 
-/// What a load reports, by the names of its JSON.
+/// Report of a load, accessed by the names of its JSON.
 #[derive(Clone, Debug)]
 pub(crate) struct Report(Value);
 
@@ -108,54 +107,54 @@ impl Report {
         &self.0
     }
 
-    /// A number by its path, such as `/join/p99`.
+    /// Returns a number by its path, such as `/join/p99`.
     pub(crate) fn number(&self, path: &str) -> f64 {
         let number = self.0.pointer(path).and_then(Value::as_f64);
         number.unwrap_or_else(|| panic!("a load reports no {path}"))
     }
 
-    /// The server's processor time, as a share of one core.
+    /// Returns the server's processor time, as a share of one core.
     pub(crate) fn cpu(&self) -> f64 {
         self.number("/server/cpu")
     }
 
-    /// Resident memory at the end of the window, in bytes.
+    /// Returns the resident memory at the end of the window, in bytes.
     pub(crate) fn resident(&self) -> f64 {
         self.number("/server/resident_bytes")
     }
 
-    /// What each listener added to it, in bytes.
+    /// Returns the memory that each listener added, in bytes.
     pub(crate) fn resident_each(&self) -> f64 {
         let growth = self.resident() - self.number("/server/resident_bytes_before");
         growth / self.number("/requested")
     }
 
-    /// In seconds.
+    /// Returns the 99th percentile of join times, in seconds.
     pub(crate) fn join_p99(&self) -> f64 {
         self.number("/join/p99") / 1e3
     }
 
-    /// The longest wait of a listener in the window, in seconds.
+    /// Returns a percentile of the listeners' longest waits in the window, in seconds.
     pub(crate) fn window_gap(&self, which: &str) -> f64 {
         self.number(&format!("/window_gap/{which}")) / 1e3
     }
 
-    /// Of all waits that ended in the window, in seconds.
+    /// Returns a percentile of all waits that ended in the window, in seconds.
     pub(crate) fn waits(&self, which: &str) -> f64 {
         self.number(&format!("/waits/{which}")) / 1e3
     }
 
-    /// Listeners that are not there at the end, for whatever reason.
+    /// Returns the number of listeners that are not there at the end, for whatever reason.
     pub(crate) fn missing(&self) -> f64 {
         self.number("/requested") - self.number("/alive")
     }
 
-    /// Bits per second of the middle listener.
+    /// Returns the bit rate of the median listener, in bits per second.
     pub(crate) fn rate(&self) -> f64 {
         self.number("/rate/p50")
     }
 
-    /// Why the figures may be the load's and not the server's.
+    /// Returns the reasons why the figures may be the load's and not the server's.
     pub(crate) fn bottlenecks(&self) -> Vec<&str> {
         let list = self.0.pointer("/generator/bottlenecks");
         let list = list.and_then(Value::as_array).into_iter().flatten();

@@ -14,20 +14,20 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::table;
 
-/// Shorter windows are for a first look.
+/// Window length below which a run is only a first look.
 const SHORT: Duration = Duration::from_secs(10);
 
-/// The run.
+/// A run.
 #[derive(Debug)]
 pub(crate) struct Bench {
     options: Options,
     machine: Machine,
     scenario: &'static str,
     figures: Vec<Figure>,
-    /// Every report of every turn.
+    /// Reports of all turns.
     turns: Vec<Value>,
     failures: Vec<String>,
-    /// Tables of other shapes, with their headings.
+    /// Tables of other forms, with their headings.
     tables: Vec<(String, String)>,
 }
 
@@ -44,7 +44,7 @@ impl Bench {
         }
     }
 
-    /// What follows belongs to this scenario.
+    /// Begins a scenario; later records belong to it.
     pub(crate) fn open(&mut self, scenario: &'static str) {
         self.scenario = scenario;
     }
@@ -53,7 +53,7 @@ impl Bench {
         self.options.rounds
     }
 
-    /// Another build of the server to measure beside this one.
+    /// Returns another build of the server, to be compared with this one.
     pub(crate) fn before(&self) -> Option<PathBuf> {
         self.options.before.clone()
     }
@@ -62,12 +62,12 @@ impl Bench {
         self.options.window
     }
 
-    /// Whether this run only checks that the scenario works.
+    /// Returns whether this run only checks that the scenario works.
     pub(crate) fn is_short(&self) -> bool {
         self.options.window < SHORT
     }
 
-    /// Records what one server did in one turn, and prints it.
+    /// Records the reports of one server in one turn, and prints them.
     pub(crate) fn note(&mut self, round: usize, who: &str, reports: &[&Report]) {
         for report in reports {
             eprintln!("round {}: {who}: {report}", round + 1);
@@ -95,7 +95,7 @@ impl Bench {
         }));
     }
 
-    /// Records how the server drives sockets here.
+    /// Records the back-end that the server uses here.
     pub(crate) fn learn_backend(&mut self, server: &Server) {
         let metrics = server.metrics();
         let series = metrics.iter().map(|(name, _)| name);
@@ -106,7 +106,7 @@ impl Bench {
         self.machine.backend = backends.next();
     }
 
-    /// Records how many listeners were lost in each round; none may be.
+    /// Records the number of listeners that were lost in each round; none may be.
     pub(crate) fn losses(&mut self, lost: Vec<f64>) {
         let target = Some(Target::NeverAbove(0.0));
         self.figure("listeners lost", Unit::Count, lost, None, target);
@@ -131,7 +131,7 @@ impl Bench {
         });
     }
 
-    /// Records a table of another shape, in Markdown.
+    /// Records a table of another form, in Markdown.
     pub(crate) fn add_table(&mut self, heading: &str, table: String) {
         self.tables.push((heading.to_owned(), table));
     }
@@ -148,7 +148,7 @@ impl Bench {
         !self.failures.is_empty()
     }
 
-    /// Machine, table, and failures.
+    /// Returns the text of machine, table, and failures.
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
             "\n{}\n{} rounds, medians (range); ratios are within one round\n\n{}",
@@ -165,7 +165,7 @@ impl Bench {
         text
     }
 
-    /// Writes everything.
+    /// Writes all results to the file.
     pub(crate) fn save(&self) -> io::Result<()> {
         let path: &Path = &self.options.json;
         let document = json!({

@@ -1,15 +1,16 @@
-//! How often a server calls the kernel.
+//! Rate of a server's system calls.
 
 use std::time::Duration;
 
 use testkit::{Process, Tool};
 
-/// How long calls are counted. Counting slows a server down, so it is done outside the measured window.
+/// Time during which calls are counted. Counting slows a server down, so it is done outside the measured window.
 pub(crate) const COUNT_TIME: Duration = Duration::from_secs(2);
-/// For perf to end.
+/// Time limit for perf to end.
 const END_DEADLINE: Duration = Duration::from_secs(60);
 
-/// Calls of these names per second by the processes `pids`, by perf's tracepoints; `None` where the kernel offers none.
+/// Returns the calls of these names per second by the processes `pids`, by perf's tracepoints; `None` if the kernel offers
+/// none.
 pub(crate) fn per_second(pids: &[u32], names: &[&str]) -> Option<f64> {
     let events = names
         .iter()

@@ -1,4 +1,4 @@
-//! Servers in turn with the same media and the same audience: ours, the floor at equal sends, a peer.
+//! Servers in turn with the same media and the same audience: ours, the floor with an equal number of sends, a peer.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::bench::Bench;
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
-/// Reads of the server's counters keep this distance from the ends of the window.
+/// Distance of the reads of the server's counters from the ends of the window.
 const MARGIN: Duration = Duration::from_millis(500);
-/// From the start of the floor to its address.
+/// Time limit from the start of the floor to its address.
 const FLOOR_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How the media reaches the audience.
+/// Path of the media to the audience.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// An Icecast source, listeners over HTTP.
@@ -29,7 +29,7 @@ pub(crate) enum Way {
     Rtmp,
     /// An RTMP publisher, listeners over HTTP.
     Flv,
-    /// An RTMP publisher, listeners of the same by WebSocket.
+    /// An RTMP publisher, listeners of the same media by WebSocket.
     FlvMessages,
 }
 
@@ -37,11 +37,11 @@ pub(crate) enum Way {
 pub(crate) const OURS: &str = "carillon";
 pub(crate) const BEFORE: &str = "before";
 
-/// The name of streams that go over RTMP.
+/// Name of streams that are sent over RTMP.
 const SHOW: &str = "show";
 
 impl Way {
-    /// Where to publish to our server.
+    /// Returns the address at which to publish to our server.
     pub(crate) fn source_url(self, server: &Server) -> String {
         match self {
             Self::Mount(mount) => server.icecast_url(mount, PUBLISH_KEY),
@@ -51,7 +51,7 @@ impl Way {
         }
     }
 
-    /// Where to listen to it within TLS.
+    /// Returns the address at which to listen within TLS.
     fn secure_url(self, server: &Server) -> String {
         match self {
             Self::Mount(mount) => format!("https://{}/{mount}", server.addr("https")),
@@ -61,7 +61,7 @@ impl Way {
         }
     }
 
-    /// Where to listen to it.
+    /// Returns the address at which to listen.
     pub(crate) fn url(self, server: &Server) -> String {
         match self {
             Self::Mount(mount) => server.http_url(&format!("/{mount}")),
@@ -71,7 +71,7 @@ impl Way {
         }
     }
 
-    /// Listeners that the server visits together, by its defaults.
+    /// Returns the number of listeners that the server visits together, by its defaults.
     fn group(self) -> u64 {
         match self {
             Self::Mount(_) => 500,
@@ -80,29 +80,29 @@ impl Way {
     }
 }
 
-/// The servers and audiences of a contest, and its media.
+/// Servers and audiences of a contest, and its media.
 #[derive(Debug)]
 pub(crate) struct Contest {
     pub(crate) way: Way,
-    /// Options of `carillon load publish`.
+    /// Options for `carillon load publish`.
     pub(crate) media: Vec<String>,
-    /// All listen at once.
+    /// Audiences, which listen at the same time.
     pub(crate) plans: Vec<ListenPlan>,
-    /// Table, key and value that differ from the defaults.
+    /// Table, key and value of each setting that differs from the defaults.
     pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
     pub(crate) with_floor: bool,
-    /// The peer, and how long its listeners may take to settle, in seconds.
+    /// Peer, and the seconds that its listeners may take to settle.
     pub(crate) peer: Option<(Peer, u64)>,
-    /// They listen within TLS under this certificate.
+    /// Certificate under which the audiences listen within TLS.
     pub(crate) tls: Option<Certificate>,
 }
 
-/// Other servers of such media.
+/// Other servers for such media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Icecast,
     Nginx,
-    /// nginx does the TLS before icecast2.
+    /// nginx terminates TLS in front of icecast2.
     NginxBeforeIcecast,
 }
 
@@ -116,20 +116,20 @@ impl Peer {
     }
 }
 
-/// What our server counted over most of the window.
+/// Counts of our server over most of the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     seconds: f64,
     sends: f64,
     bytes: f64,
-    /// Listeners that it dropped, since its start.
+    /// Number of listeners that it dropped, since its start.
     pub(crate) drops: f64,
-    /// Listeners that it moved forward, since its start.
+    /// Number of listeners that it moved forward, since its start.
     pub(crate) skips: f64,
 }
 
 impl Flow {
-    /// Sends in a second, to all.
+    /// Returns the sends per second, to all listeners.
     pub(crate) fn sends_per_second(&self) -> f64 {
         self.sends / self.seconds
     }
@@ -139,17 +139,17 @@ impl Flow {
     }
 }
 
-/// The result of one turn of one server, a report for each plan.
+/// Result of one turn of one server, a report for each plan.
 #[derive(Debug)]
 pub(crate) struct Turn(pub(crate) Vec<Report>);
 
 impl Turn {
-    /// All audiences watch the same server at nearly the same time.
+    /// Returns the mean processor time: all audiences watch the same server at nearly the same time.
     pub(crate) fn cpu(&self) -> f64 {
         self.0.iter().map(Report::cpu).sum::<f64>() / self.0.len() as f64
     }
 
-    /// Bytes of the window, to all.
+    /// Returns the bytes sent to all in the window.
     fn bytes(&self) -> f64 {
         self.sum(|report| report.number("/window/bytes"))
     }
@@ -163,14 +163,14 @@ impl Turn {
     }
 }
 
-/// The result of one round.
+/// Result of one round.
 #[derive(Debug)]
 pub(crate) struct Round {
     pub(crate) ours: Turn,
     pub(crate) flow: Flow,
     pub(crate) floor: Option<Turn>,
     pub(crate) peer: Option<Turn>,
-    /// Another build of our server.
+    /// Turn of another build of our server.
     pub(crate) before: Option<Turn>,
 }
 
@@ -187,7 +187,7 @@ impl Contest {
         self.run_rounds(bench, bench.rounds())
     }
 
-    /// Likewise, fewer times than was asked for.
+    /// Gives each server its turns, fewer times than requested.
     pub(crate) fn run_rounds(&self, bench: &mut Bench, rounds: usize) -> Rounds {
         Rounds {
             rounds: (0..rounds).map(|round| self.round(bench, round)).collect(),
@@ -195,12 +195,12 @@ impl Contest {
         }
     }
 
-    /// Each server's turn in one round after the other, with another contest's in between.
+    /// Runs each server's turns round by round, interleaved with those of another contest.
     pub(crate) fn run_beside(&self, other: &Self, bench: &mut Bench) -> [Rounds; 2] {
         let mut rounds = [Vec::new(), Vec::new()];
         for round in 0..bench.rounds() {
             let contests = [self, other];
-            // The order alternates, so that a machine that slows down is on neither side.
+            // The order alternates, so that a machine that slows down favours neither side.
             for turn in 0..contests.len() {
                 let which = (round + turn) % contests.len();
                 rounds[which].push(contests[which].round(bench, round));
@@ -228,7 +228,7 @@ impl Contest {
             .map(|(peer, settle)| self.peer(bench, round, peer, settle));
         for (who, turn) in [("floor", &floor), ("peer", &peer), (BEFORE, &before)] {
             if let Some(turn) = turn {
-                // A server that costs less may only have sent less.
+                // A server that costs less may simply have sent less.
                 let share = turn.bytes() / ours.bytes();
                 bench.note_value(round, who, json!({ "bytes_beside_ours": share }));
             }
@@ -242,7 +242,7 @@ impl Contest {
         }
     }
 
-    /// A build of our server, with its defaults but for what the contest sets.
+    /// Starts a build of our server, with its defaults except for the contest's settings.
     fn serve(&self, server: ServerBuilder) -> Server {
         let mut server = set(server, self.settings);
         if let Some(certificate) = &self.tls {
@@ -251,7 +251,7 @@ impl Contest {
         server.start()
     }
 
-    /// A turn of a build of our server.
+    /// Runs a turn of a build of our server.
     fn ours(&self, bench: &mut Bench, round: usize, who: &str, server: &Server) -> (Turn, Flow) {
         let _publisher = source::publish(&self.way.source_url(server), &self.media);
         source::wait_for_publisher(server);
@@ -274,7 +274,7 @@ impl Contest {
         (turn, flow)
     }
 
-    /// The floor sends as often as the server did, and as much each time.
+    /// Runs the floor, which sends as often as the server did, and as much each time.
     fn floor(&self, bench: &mut Bench, round: usize, flow: &Flow) -> Turn {
         let listeners: u64 = self.plans.iter().map(|plan| plan.listeners).sum();
         let tls = self.tls.is_some().then(|| "--tls".to_owned());
@@ -327,14 +327,14 @@ impl Contest {
     }
 }
 
-/// Our server with its defaults but for `settings`.
+/// Starts our server with its defaults except for `settings`.
 pub(crate) fn serve(bench: &mut Bench, settings: &[(&str, &str, &str)]) -> Server {
     let server = set(Server::builder().release(), settings).start();
     bench.learn_backend(&server);
     server
 }
 
-/// Another build of it, likewise.
+/// Starts another build of our server with its defaults except for `settings`.
 pub(crate) fn serve_build(build: &Path, settings: &[(&str, &str, &str)]) -> Server {
     set(Server::builder().build(build), settings).start()
 }
@@ -376,7 +376,7 @@ fn listen(plans: &[ListenPlan], url: &str, pids: &[u32]) -> Turn {
     Turn(listening.into_iter().map(|one| one.finish()).collect())
 }
 
-/// The floor over TCP.
+/// Returns the arguments of the floor over TCP.
 fn floor_words(every: f64, bytes: f64, listeners: u64, group: u64) -> impl Iterator<Item = String> {
     let arguments = [
         ("--every", format!("{:.3}", every * 1e3)),
@@ -388,7 +388,7 @@ fn floor_words(every: f64, bytes: f64, listeners: u64, group: u64) -> impl Itera
     words.flat_map(|(name, value)| [name.to_owned(), value])
 }
 
-/// The floor, built beside this program.
+/// Starts the floor, which is built next to this program.
 pub(crate) fn run_floor(arguments: impl Iterator<Item = String>) -> (Process, SocketAddr) {
     let here = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let mut process = Tool::built(&here.with_file_name("floor"))
@@ -412,13 +412,13 @@ pub(crate) fn run_floor(arguments: impl Iterator<Item = String>) -> (Process, So
 }
 
 impl Rounds {
-    /// A value of each round.
+    /// Returns a value of each round.
     pub(crate) fn each(&self, of: impl Fn(&Round) -> f64) -> Vec<f64> {
         self.rounds.iter().map(of).collect()
     }
 
-    /// The cost of another server's bytes, for as many bytes as ours: a server that accepts fewer listeners,
-    /// or sends less to each, must not look cheaper for it.
+    /// Returns the cost of another server's bytes, for as many bytes as ours: a server that accepts fewer listeners, or sends
+    /// less to each, must not look cheaper for it.
     fn cpu_of(&self, of: impl Fn(&Round) -> Option<&Turn>) -> Vec<f64> {
         let turns = self.rounds.iter().filter_map(|round| {
             let other = of(round)?;
@@ -427,7 +427,7 @@ impl Rounds {
         turns.collect()
     }
 
-    /// Records the CPU cost beside the floor's and the peer's.
+    /// Records the CPU cost compared with the floor's and the peer's.
     pub(crate) fn judge_cpu(&self, bench: &mut Bench, floor: Option<f64>, peer: Option<f64>) {
         let ours = self.each(|round| round.ours.cpu());
         if let Some(limit) = floor {
@@ -448,7 +448,7 @@ impl Rounds {
         }
     }
 
-    /// Records a time or a size of ours, beside the peer's if there is one.
+    /// Records a time or a size of ours, compared with the peer's if there is one.
     pub(crate) fn judge(
         &self,
         bench: &mut Bench,
@@ -460,7 +460,7 @@ impl Rounds {
         bench.figure(what, unit, self.each(|round| of(&round.ours)), None, target);
     }
 
-    /// Records the CPU cost beside that of the same audience in another contest, in the same rounds; with the limit of
+    /// Records the CPU cost compared with that of the same audience in another contest, in the same rounds; with the limit of
     /// their ratio, if one is promised.
     pub(crate) fn judge_cpu_beside(
         &self,

@@ -1,8 +1,8 @@
-//! One promised figure: what was measured of which server, round by round, and whether the promise is kept.
+//! A promised figure: the measurements of each server, round by round, and whether the promise is kept.
 
 use serde_json::{Value, json};
 
-/// How a value is shown.
+/// Format of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A share of one core.
@@ -27,7 +27,7 @@ impl Unit {
         }
     }
 
-    /// The median, and the range if there is one.
+    /// Formats the median, and the range if there is one.
     fn show_all(self, values: &[f64]) -> String {
         let Some((low, middle, high)) = spread(values) else {
             return "–".to_owned();
@@ -41,12 +41,12 @@ impl Unit {
     }
 }
 
-/// The server whose cost ours is divided by.
+/// Server by whose cost ours is divided.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Against {
     Floor(Vec<f64>),
     Peer(&'static str, Vec<f64>),
-    /// The same server in another setting, with a word for it.
+    /// Our server in another setting, with a word for that setting.
     Itself(&'static str, Vec<f64>),
 }
 
@@ -58,7 +58,7 @@ impl Against {
     }
 }
 
-/// What was promised: of the ratio if there is one, else of the figure itself.
+/// The promise: about the ratio if there is one, else about the figure itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Target {
     /// The median is at most this.
@@ -81,14 +81,14 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Round by round.
+    /// Returns the ratios, round by round.
     fn ratios(&self) -> Option<Vec<f64>> {
         let others = self.against.as_ref()?.values();
         let pairs = self.ours.iter().zip(others);
         Some(pairs.map(|(ours, other)| ours / other).collect())
     }
 
-    /// Whether the promise is kept; `None` if nothing was promised or measured.
+    /// Returns whether the promise is kept; `None` if nothing was promised or measured.
     pub(crate) fn is_met(&self) -> Option<bool> {
         let judged = self.ratios().unwrap_or_else(|| self.ours.clone());
         let (_, median, highest) = spread(&judged)?;
@@ -99,7 +99,7 @@ impl Figure {
         })
     }
 
-    /// The cells of its row.
+    /// Returns the cells of its row.
     pub(crate) fn cells(&self) -> [String; 8] {
         let ratios = self.ratios();
         let (floor, peer) = match &self.against {
@@ -171,7 +171,7 @@ impl Figure {
     }
 }
 
-/// The least, the middle and the greatest.
+/// Returns the minimum, the median and the maximum.
 fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_of_one_round() {
-        // The medians alone, 0.2 and 0.4, would say 0.5; the rounds say 0.25, 0.5 and 4.
+        // The medians alone, 0.2 and 0.4, would give 0.5; the rounds give 0.25, 0.5 and 4.
         let floor = Against::Floor(vec![0.4, 0.4, 0.1]);
         let row = figure(&[0.1, 0.2, 0.4], Some(floor), Target::AtMost(0.5));
         assert_eq!(row.ratios(), Some(vec![0.25, 0.5, 4.0]));

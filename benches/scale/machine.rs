@@ -1,11 +1,11 @@
-//! Where the measurement ran, and with which versions.
+//! The machine of the measurement, and the versions of its software.
 
 use std::fmt;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// What every figure depends on.
+/// Conditions on which every figure depends.
 #[derive(Debug)]
 pub(crate) struct Machine {
     kernel: String,
@@ -14,7 +14,7 @@ pub(crate) struct Machine {
     congestion_control: String,
     revision: String,
     peers: Vec<(&'static str, String)>,
-    /// How the server drives sockets here; known once one has run.
+    /// Back-end with which the server drives sockets here; known once a server has run.
     pub(crate) backend: Option<String>,
 }
 
@@ -91,11 +91,11 @@ fn said(program: &str, arguments: &[&str]) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Bytes that programs could have without paging: free memory, and what caches would give back.
+/// Returns the bytes that programs could have without paging: free memory, and what caches would give back.
 pub(crate) fn available_memory() -> u64 {
-    let told = std::fs::read_to_string("/proc/meminfo");
-    let told = told.unwrap_or_else(|error| panic!("/proc/meminfo: {error}"));
-    let line = told
+    let reported = std::fs::read_to_string("/proc/meminfo");
+    let reported = reported.unwrap_or_else(|error| panic!("/proc/meminfo: {error}"));
+    let line = reported
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());

@@ -1,11 +1,11 @@
-//! The server at scale, beside the kernel's own cost and beside its peers: `cargo xtask bench`.
+//! The server at scale, compared with the kernel's own cost and with its peers: `cargo xtask bench`.
 //!
-//! A scenario is a list of figures that the project promises. Servers take turns within a round, so that
-//! other work on the machine affects all alike, and a ratio is one of the same round; the table shows medians
-//! over the rounds. The audience is `carillon load`, in processes of its own.
+//! A scenario is a list of figures that the project promises. Servers take turns within a round, so that other work on the
+//! machine affects all alike, and a ratio is always within one round; the table shows medians over the rounds. The audience is
+//! `carillon load`, in separate processes.
 //!
-//! Processor time is user and system time of all processes of a server over the window. Over the loopback
-//! that includes the kernel's delivery of the bytes to the receiver, alike for all.
+//! Processor time is user and system time of all processes of a server over the window. Over the loopback, this includes the
+//! kernel's delivery of the bytes to the receiver, for all servers alike.
 #![allow(
     clippy::panic,
     reason = "a scenario that cannot be measured says why and ends; the others go on"
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    // Without it the load may be a dev build's, whose own need of processor time becomes the figure.
+    // Without it, the load may be a dev build, whose own processor time becomes the figure.
     if std::env::var_os("CARILLON_BIN").is_none() {
         eprintln!(
             "bench: CARILLON_BIN does not name the server's release build; `cargo xtask bench` does"
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         if let Err(why) = outcome {
             bench.fail(why.as_ref());
         }
-        // Measured figures are kept if a later scenario fails.
+        // Measured figures are kept even if a later scenario fails.
         if let Err(error) = bench.save() {
             eprintln!("bench: {error}");
             return ExitCode::FAILURE;

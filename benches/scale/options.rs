@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use crate::scenario;
 
-/// The options of a run.
+/// Options of a run.
 #[derive(Debug)]
 pub(crate) struct Options {
     scenarios: Vec<String>,
-    /// How many turns every server has.
+    /// Number of turns of every server.
     pub(crate) rounds: usize,
-    /// The measured part of each turn, unless the scenario sets its own.
+    /// Measured part of each turn, unless the scenario sets its own.
     pub(crate) window: Duration,
-    /// Where the figures go.
+    /// File to which the figures are written.
     pub(crate) json: PathBuf,
-    /// Another build of the server, which has its turn in every round where servers take turns.
+    /// Another build of the server, which has its turn in every round in which servers take turns.
     pub(crate) before: Option<PathBuf>,
     pub(crate) list: bool,
 }
@@ -63,7 +63,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a scenario is to run: one of those named, or any if none was.
+    /// Returns whether a scenario must run: one of those named, or any if none was named.
     pub(crate) fn wants(&self, name: &str) -> bool {
         if self.scenarios.is_empty() {
             return !scenario::IN_OTHERS.contains(&name);

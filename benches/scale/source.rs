@@ -1,4 +1,4 @@
-//! Media that is sent to a server: `carillon load publish`, in a process of its own.
+//! Media that is sent to a server: `carillon load publish`, in a separate process.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use testkit::{Process, Server, Tool, wait_until};
 
-/// From the start of a publisher to its stream, on a busy machine.
+/// Time limit from the start of a publisher to its stream, on a busy machine.
 const STREAM_DEADLINE: Duration = Duration::from_secs(30);
-/// Longer than any turn; publishers are killed.
+/// Duration longer than any turn; publishers are killed.
 const DURATION: &str = "1h";
-/// Seconds of the recording that is sent over and over.
+/// Seconds of the recording, which is repeated.
 const OGG_SECONDS: &str = "120";
 /// Seconds of the film: at twice its rate it lasts half as long.
 const FILM_SECONDS: u32 = 300;
-/// For ffmpeg.
+/// Time limit for ffmpeg.
 const MAKE_DEADLINE: Duration = Duration::from_secs(120);
-/// The time to wait for an answer to a request.
+/// Time limit for a response to a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Begins to publish. It ends when it is dropped.
+/// Begins to publish. The publisher ends when the process is dropped.
 pub(crate) fn publish(url: &str, media: &[String]) -> Process {
     Tool::carillon()
         .args(["load", "publish", url, "--duration", DURATION])
@@ -35,7 +35,7 @@ pub(crate) fn wait_for_publisher(server: &Server) {
     });
 }
 
-/// Waits until `addr` has something for listeners at `path`.
+/// Waits until `addr` serves listeners at `path`.
 pub(crate) fn wait_for_mount(addr: SocketAddr, path: &str) {
     wait_until("the mount", STREAM_DEADLINE, || {
         let ask = || -> std::io::Result<bool> {
@@ -50,14 +50,14 @@ pub(crate) fn wait_for_mount(addr: SocketAddr, path: &str) {
     });
 }
 
-/// A film of 1 Mb/s that lasts long enough for a window at twice its rate, made on first use.
+/// Returns a film of 1 Mb/s that lasts long enough for a window at twice its rate, made on first use.
 pub(crate) fn film() -> PathBuf {
     made("bench-film.mp4", |draft| {
         let pictures = format!("testsrc2=s=320x180:r=25:d={FILM_SECONDS}");
-        let sound = format!("anoisesrc=d={FILM_SECONDS}:seed=1");
+        let audio = format!("anoisesrc=d={FILM_SECONDS}:seed=1");
         Tool::ffmpeg()
             .args([
-                "-y", "-f", "lavfi", "-i", &pictures, "-f", "lavfi", "-i", &sound,
+                "-y", "-f", "lavfi", "-i", &pictures, "-f", "lavfi", "-i", &audio,
             ])
             .args(["-c:v", "libx264", "-preset", "ultrafast", "-g", "50"])
             .args([
@@ -69,13 +69,13 @@ pub(crate) fn film() -> PathBuf {
     })
 }
 
-/// An Ogg Vorbis recording of 12 kb/s, the field's classic test: mono at 8 kHz, made on first use.
+/// Returns an Ogg Vorbis recording of 12 kb/s, the field's classic test: mono at 8 kHz, made on first use.
 pub(crate) fn ogg_12k() -> PathBuf {
-    // Noise: what Vorbis cannot make smaller than it is told to. Pages add the twelfth kb/s.
-    let sound = format!("anoisesrc=d={OGG_SECONDS}:r=8000:a=0.3:seed=1,lowpass=f=1500");
+    // Noise, which Vorbis cannot compress below the requested rate. Pages add the twelfth kb/s.
+    let audio = format!("anoisesrc=d={OGG_SECONDS}:r=8000:a=0.3:seed=1,lowpass=f=1500");
     made("bench-12k.ogg", |draft| {
         Tool::ffmpeg()
-            .args(["-y", "-f", "lavfi", "-i", &sound])
+            .args(["-y", "-f", "lavfi", "-i", &audio])
             .args(["-c:a", "libvorbis", "-ac", "1", "-ar", "8000"])
             .args(["-b:a", "11k", "-minrate", "11k", "-maxrate", "11k"])
             .args(["-fflags", "+bitexact", "-map_metadata", "-1"])
@@ -84,7 +84,7 @@ pub(crate) fn ogg_12k() -> PathBuf {
     })
 }
 
-/// A file beside this program; `make` writes it under the name that it is given.
+/// Returns a file next to this program; `make` writes it under the name that it receives.
 fn made(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let folder = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let path = folder.with_file_name(name);

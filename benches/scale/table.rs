@@ -1,4 +1,4 @@
-//! The table that people read.
+//! Table for people.
 
 use crate::figure::Figure;
 
@@ -6,7 +6,7 @@ const HEADINGS: [&str; 8] = [
     "scenario", "what", "Carillon", "floor", "peer", "ratio", "target", "met",
 ];
 
-/// In Markdown, for the README.
+/// Renders the table in Markdown, for the README.
 pub(crate) fn markdown(figures: &[Figure]) -> String {
     let mut text = row(&HEADINGS.map(str::to_owned));
     text.push_str(&format!("|{}\n", "---|".repeat(HEADINGS.len())));

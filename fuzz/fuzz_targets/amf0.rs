@@ -1,5 +1,5 @@
-//! AMF0 values are no more than the bytes they came from, nest no deeper than allowed, and are the
-//! same values after writing and reading them again.
+//! AMF0: values are no larger than the bytes they came from, nest no deeper than allowed, and are equal after writing and
+//! reading them again.
 #![no_main]
 
 use bytes::BytesMut;
@@ -24,7 +24,7 @@ fn encode(values: &[Value<'_>]) -> BytesMut {
     bytes
 }
 
-/// How many values there are in `value`, itself included, and how deep they nest.
+/// Returns the number of values in `value`, itself included, and their nesting depth.
 fn measure(value: &Value<'_>) -> (u32, u32) {
     let inner: Vec<_> = match value {
         Value::StrictArray(items) => items.iter().map(measure).collect(),

@@ -1,5 +1,5 @@
-//! DTLS from strangers: a run of datagrams, each after its 16-bit length, is read as a ClientHello
-//! and then given to the handshake. Nothing panics, and no peer is accepted.
+//! DTLS from strangers: a run of datagrams, each after its 16-bit length, is read as a ClientHello and then given to the
+//! handshake. Nothing panics, and no peer is accepted.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Codec headers: what is parsed stays within what was given, and what can be written back is.
+//! Codec headers: parsed values stay within the input, and values that can be written are written back.
 
 #![no_main]
 

@@ -1,6 +1,5 @@
-//! Configurations: whatever the text, the result is a valid configuration or problems that lie
-//! within the text, and showing either never panics. A comment `#CARILLON__…=…` is also a variable
-//! of the environment.
+//! Configurations: whatever the text, the result is either a valid configuration or problems located within the text, and
+//! displaying either never panics. A comment `#CARILLON__…=…` also acts as an environment variable.
 
 #![no_main]
 

@@ -1,8 +1,7 @@
-//! DTLS from a peer whose hello was good: the flights of a real client, changed as the input says,
-//! are given to the handshake. Nothing panics, no peer is accepted whose certificate is not the
-//! offer's, and nothing is left afterwards.
+//! DTLS from a peer whose hello was valid: the flights of a real client, changed according to the input, are given to the
+//! handshake. Nothing panics, no peer is accepted whose certificate is not the offer's, and nothing is left afterwards.
 //!
-//! The input is a run of steps of four bytes: what to do with the next datagram of the client, and where.
+//! The input is a run of steps of four bytes: the operation on the next datagram of the client, and its position.
 
 #![no_main]
 
@@ -19,10 +18,10 @@ use webrtc::{ice, sdp, srtp};
 #[allow(dead_code, reason = "the crate's own tests use the rest")]
 mod testing;
 
-/// Rounds between both sides: a handshake without losses takes four.
+/// Maximum number of rounds between both sides: a handshake without losses takes four.
 const ROUNDS_MAX: usize = 12;
 
-/// Datagrams kept for later, and given to the server: beyond what an association may cost in any case.
+/// Maximum number of datagrams kept for later, and given to the server: beyond what an association may cost in any case.
 const DATAGRAMS_MAX: usize = 64;
 
 static IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| ServerIdentity::generate().unwrap());
@@ -37,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut association = Association::new(Key(1), client.fingerprint, sdp::Setup::Passive);
     let mut steps = bytes.chunks_exact(4);
     let mut kept: Vec<Vec<u8>> = Vec::new();
-    // The first flights are the client's own, so that the input is about what comes after them.
+    // The first flights are the client's own, so that the input affects what comes after them.
     let mut is_greeted = false;
     'handshake: for _ in 0..ROUNDS_MAX {
         while let Some(datagram) = client.send() {
@@ -73,10 +72,10 @@ fuzz_target!(|bytes: &[u8]| {
 
 const SERVER_HELLO: u8 = 2;
 
-/// Bytes of a record's header, after which its messages begin.
+/// Length of a record's header, after which its messages begin.
 const RECORD_HEADER_LEN: usize = 13;
 
-/// Changes what the client is about to send.
+/// Changes the datagrams that the client is about to send.
 fn change(datagrams: &mut Vec<Vec<u8>>, step: &[u8]) {
     if datagrams.is_empty() {
         return;
@@ -84,7 +83,7 @@ fn change(datagrams: &mut Vec<Vec<u8>>, step: &[u8]) {
     let [what, which, at, value] = [step[0] & 0x0f, step[1], step[2], step[3]];
     let which = usize::from(which) % datagrams.len();
     let len = datagrams[which].len();
-    // Half of the changes are where the lengths are.
+    // Half of the changes hit the lengths.
     let at = match what % 2 {
         0 => usize::from(at) % len,
         _ => (usize::from(at) << 3 | usize::from(value) & 7) % len,
@@ -109,7 +108,7 @@ fn change(datagrams: &mut Vec<Vec<u8>>, step: &[u8]) {
             datagrams.remove(which);
         }
         10 => {
-            // A record that says it is shorter or longer than it is, and a message likewise.
+            // A record that claims to be shorter or longer than it is, and a message that does.
             if let Some(byte) = datagrams[which].get_mut(RECORD_HEADER_LEN - 1) {
                 *byte = byte.wrapping_add(value);
             }

@@ -1,5 +1,5 @@
-//! Playlists of MP4 files of strangers: whatever a file says, and whatever its client's query is, its playlist has each
-//! segment once and an end, keeps its target duration, is bounded, and has no address or tag that the query has made.
+//! Playlists of strangers' MP4 files: whatever a file contains, and whatever its client's query is, the playlist has each
+//! segment once and an end, keeps its target duration, is bounded, and has no address or tag that the query injected.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../shared/film.rs"]
 mod film;
 
-/// Bytes of an entry without the query, of which there is one in each address.
+/// Maximum length of an entry without the query, which occurs once in each address.
 const ENTRY_BYTES_MAX: usize = 128;
 
 fuzz_target!(|input: &[u8]| {

@@ -1,6 +1,6 @@
-//! Segments of MP4 files of strangers: each is as long as its head says, of bytes of the file alone, takes no more memory
-//! than was counted for it, and is read once from its beginning to its end, whatever the windows. So is the part that a
-//! `Range` header wants.
+//! Segments of strangers' MP4 files: each is as long as its head says, consists only of bytes of the file, takes no more memory
+//! than was accounted for it, and is read once from beginning to end, whatever the windows. The same holds for the part that a
+//! `Range` header requests.
 
 #![no_main]
 
@@ -12,10 +12,10 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../shared/film.rs"]
 mod film;
 
-/// Windows that a segment is read in, about.
+/// Approximate number of windows in which a segment is read.
 const WINDOWS: u64 = 256;
 
-/// Segments that are packaged, of many: the first ones, and the last.
+/// Number of segments that are packaged, of many: the first ones, and the last.
 const SEGMENTS: usize = 4;
 
 fuzz_target!(|input: &[u8]| {
@@ -54,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(index.packaged(count).is_none());
 });
 
-/// The windows of ranges are full but for the last, and have all of them in their order.
+/// Checks that the windows of ranges are full except the last, and contain all ranges in order.
 fn check(ranges: Vec<Range<u64>>, most: u64) {
     // Samples may share the bytes of a small file.
     let bytes: u64 = ranges.iter().map(|it| it.end - it.start).sum();

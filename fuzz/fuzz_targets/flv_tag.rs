@@ -1,6 +1,6 @@
-//! FLV: the reader does not depend on the cut of its input, what it read is written and read again
-//! the same, and from every join point the lane is well formed. Bodies of several tracks are taken apart into
-//! bodies that are taken apart no further. A search in a file ends.
+//! FLV: the reader does not depend on how its input is cut, the items that it read are equal after writing and reading them
+//! again, and from every join point the lane is well formed. Bodies of several tracks are split into bodies that cannot be
+//! split further. A search in a file ends.
 
 #![no_main]
 
@@ -24,7 +24,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Item>, Result<(), Re
     (items, Ok(()))
 }
 
-/// The items as a file again.
+/// Writes the items as a file again.
 fn write(items: &[Item]) -> Vec<u8> {
     let mut bytes = flv::file_header(true, true).to_vec();
     let mut emit = |piece: &[u8]| bytes.extend_from_slice(piece);
@@ -59,7 +59,7 @@ fn samples(items: &[Item]) -> Vec<&Sample> {
     samples.collect()
 }
 
-/// A lane: its bytes, and where one may join with which opening.
+/// A lane: its bytes, and the positions at which a listener may join, each with its opening.
 #[derive(Default)]
 struct Lane {
     log: Vec<u8>,
@@ -87,7 +87,7 @@ impl flv::Sink for Lane {
     }
 }
 
-/// Listeners that join, early and late, receive what was sent, in order.
+/// Checks that listeners that join, early and late, receive what was sent, in order.
 fn join(items: &[Item]) {
     let mut lane = Lane::default();
     let mut muxer = Muxer::new(Selection::ALL);
@@ -102,7 +102,7 @@ fn join(items: &[Item]) {
         let heard = [opening, &lane.log[*offset..]].concat();
         let (heard, result) = read(std::iter::once(&heard[..]));
         assert_eq!(result, Ok(()), "a lane cannot be read");
-        // A body that was kept whole because of what came before may read as bare without that.
+        // A body that was kept whole because of what came before may be read as bare without that.
         let mut sent = everything.iter();
         for sample in samples(&heard) {
             let is_next = sent.any(|sent| sent.data.ends_with(&sample.data));
@@ -111,7 +111,7 @@ fn join(items: &[Item]) {
     }
 }
 
-/// The tracks of each body of a file without its header, as publishers' sessions take them apart.
+/// Splits each body of a file without its header into tracks, as publishers' sessions do.
 fn take_apart(tags: &[u8]) {
     let mut rest = tags;
     while let Some((head, after)) = rest.split_first_chunk::<11>() {
@@ -155,15 +155,13 @@ fn tracks(kind: Kind, body: &[u8]) {
     }
 }
 
-// The first byte chooses how the rest is cut. What follows is a file without its header, so that
-// the fuzzer need not find the signature.
-/// A file's head is made of its tags, and a search in it ends within it.
+/// Checks that a file's head is made of its tags, and that a search in it ends within it.
 fn look(file: &[u8]) {
     let head = FileHead::read(file).expect("it begins like a file");
     assert!(head.end <= file.len() as u64 && head.bytes.len() <= file.len());
     for millis in [0, 1_000, u32::MAX] {
         let mut search = head.search(millis, file.len() as u64);
-        // Each look but the first passes over a tag, or follows a listed place.
+        // Each look except the first passes over a tag, or follows a listed place.
         let mut looks = (0..file.len() + 4).map(|_| {
             let wants = search.wants();
             search.take(&file[wants.start as usize..wants.end as usize])
@@ -173,6 +171,8 @@ fn look(file: &[u8]) {
     }
 }
 
+// The first byte chooses how the rest is cut. The rest is a file without its header, so that the fuzzer need not find the
+// signature.
 fuzz_target!(|data: &[u8]| {
     let Some((cut, tags)) = data.split_first() else {
         return;

@@ -1,5 +1,5 @@
-//! Fragmented MP4 to listeners: whatever a stream contains, an independent reader can read what is
-//! written, from every join; no track's time steps back, and no fragment is longer than it may be.
+//! Fragmented MP4 for listeners: whatever a stream contains, an independent reader can read the output, from every join; no
+//! track's time steps back, and no fragment is longer than permitted.
 
 #![no_main]
 
@@ -17,15 +17,15 @@ use libfuzzer_sys::fuzz_target;
 use media::{Span, Timestamp};
 use reader::File;
 
-/// Samples of a fragment at the most, with the one that ends it.
+/// Maximum number of samples in a fragment, including the one that ends it.
 const FRAGMENT_SAMPLES_MAX: usize = 4_097;
 
-/// What an item costs beside its bytes: the boxes of a fragment, or a segment; and parameter sets. A keyframe may stand
-/// for pictures that are away, and one that lasts long is in fragments of two milliseconds at the least.
+/// Cost of an item in addition to its bytes: the boxes of a fragment, or a segment; and parameter sets. A keyframe may replace
+/// missing frames, and a sample of long duration is split into fragments of at least two milliseconds.
 const ITEM_BYTES: usize = 4 * 1024;
 const LASTING_BYTES: usize = 256 * 1024;
 
-/// Joins that are read from, of many.
+/// Number of joins that are read from, of many.
 const JOINS: usize = 8;
 
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl Sink for Log {
 }
 
 impl Log {
-    /// What a listener that starts at a unit reads.
+    /// Returns the data that a listener starting at a unit reads.
     fn from(&self, unit: usize, init: &Init) -> File {
         let units = self.units[unit..].iter().flat_map(|(.., bytes)| bytes);
         let bytes: Vec<u8> = init.bytes.iter().chain(units).copied().collect();
@@ -70,7 +70,7 @@ impl Log {
     }
 }
 
-/// What holds of all that was written.
+/// Checks the properties of everything that was written.
 fn check(file: &File) {
     let mut ends: HashMap<(u32, [u8; 4]), Span> = HashMap::new();
     for fragment in &file.fragments {
@@ -82,7 +82,7 @@ fn check(file: &File) {
             let track = track.expect("every fragment is described");
             let begin = Span::from_samples(traf.at, track.timescale);
             let end = Span::from_samples(traf.end(), track.timescale);
-            // Another clock's unit may be longer than the first one's rounding; these are other tracks.
+            // Another clock's unit may be longer than the first one's rounding; such tracks count separately.
             let last = ends.insert((traf.track, track.handler), end);
             assert!(last.is_none_or(|last| begin >= last), "time steps back");
             assert!(traf.rows.iter().all(|row| !row.data.is_empty()));

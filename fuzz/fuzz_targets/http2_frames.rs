@@ -1,5 +1,5 @@
-//! Frames of HTTP/2: whatever a client sends on a connection, what waits for it of bodies is bounded and let go of in the
-//! end, and what it says beside requests is counted the same however it comes.
+//! HTTP/2 frames: whatever a client sends on a connection, the body pieces that wait for it are bounded and finally released,
+//! and its frames outside requests are counted equally however they arrive.
 
 #![no_main]
 
@@ -12,19 +12,19 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use http2::{FrameMeter, PIECE_BYTES, PIECES_MAX, STREAMS_MAX};
 use hyper::Response;
 use hyper::body::{Body, Frame};
 use libfuzzer_sys::fuzz_target;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
+use web::http2::{FrameMeter, PIECE_BYTES, PIECES_MAX, STREAMS_MAX};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 
-/// Pieces of each body.
+/// Number of pieces of each body.
 const PIECES: usize = 8;
 
-/// Pieces that may be there at a time: those that wait, one that is next for each request, and as many of requests that
-/// the client has just taken back.
+/// Maximum number of pieces that may exist at a time: those that wait, the next one for each request, and as many for requests
+/// that the client has just cancelled.
 const HELD_MAX: usize = PIECES_MAX + 4 * STREAMS_MAX as usize;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -50,7 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(held.now.load(Ordering::Relaxed), 0);
 });
 
-/// One connection, from its preface to its end.
+/// Runs one connection, from its preface to its end.
 async fn connect(bytes: &[u8], held: &Held) {
     let (near, far) = duplex(64 << 10);
     let held = held.clone();
@@ -58,7 +58,7 @@ async fn connect(bytes: &[u8], held: &Held) {
         let held = held.clone();
         ready(Response::new(Pieces { held, left: PIECES }))
     };
-    let served = tokio::spawn(http2::serve(far, answer, pending(), pending()));
+    let served = tokio::spawn(web::http2::serve(far, answer, pending(), pending()));
     let (mut reads, mut writes) = split(near);
     let reads = tokio::spawn(async move {
         let mut sink = [0; 4 << 10];
@@ -68,14 +68,14 @@ async fn connect(bytes: &[u8], held: &Held) {
     for piece in [PREFACE, bytes] {
         writes.write_all(piece).await.ok();
     }
-    // Long enough for all that waits to be given up.
+    // Long enough for everything that waits to be given up.
     tokio::time::sleep(std::time::Duration::from_secs(300)).await;
     reads.abort();
     drop(writes);
     served.await.expect("no panic").ok();
 }
 
-/// Pieces that are there, now and at most.
+/// Number of pieces that exist, now and at most.
 #[derive(Clone, Default)]
 struct Held {
     now: Arc<AtomicUsize>,
@@ -96,7 +96,7 @@ impl Drop for Piece {
     }
 }
 
-/// The body of an answer.
+/// Body of a response.
 struct Pieces {
     held: Held,
     left: usize,

@@ -1,5 +1,5 @@
-//! Bodies: any segmentation gives the same body and the same end, a body is never longer than its
-//! framing, and what is read strictly is read leniently in the same way.
+//! Bodies: any segmentation gives the same body and the same end, a body is never longer than its framing, and input that is
+//! accepted strictly is decoded leniently to the same result.
 
 #![no_main]
 
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What was read: the body, how many bytes of the input belong to it, and whether it ended.
+/// The body, the number of input bytes that belong to it, and whether it ended.
 type Outcome = Result<(Vec<u8>, usize, bool), Error>;
 
 fn same_in_pieces(make: impl Fn() -> BodyDecoder, bytes: &[u8]) -> Outcome {

@@ -1,4 +1,4 @@
-//! Files that are cut, damaged or made up: a scan of any of them ends, what it finds lies within the file, and what it
+//! Files that are cut, damaged or made up: a scan of any of them ends, its findings lie within the file, and the part that it
 //! calls whole can be finalised, once, whatever comes after it. Its fragments have the same times before and after.
 
 #![no_main]
@@ -8,7 +8,7 @@ use container::mp4_file::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// A scan steps over a box, or asks for more of it once.
+/// Maximum number of steps per byte: a scan steps over a box, or requests more of it once.
 const STEPS_PER_BYTE: usize = 2;
 
 fn scan(file: &[u8]) -> (Option<Init>, Vec<Fragment>, Outcome) {

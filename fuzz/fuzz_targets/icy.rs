@@ -1,4 +1,4 @@
-//! ICY: any title makes a block in its format, and any audio comes out as it went in.
+//! ICY: any title makes a block in its format, and any audio is returned unchanged.
 
 #![no_main]
 

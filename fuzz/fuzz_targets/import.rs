@@ -1,5 +1,6 @@
-//! Configurations of other servers: whatever the text and the kind, the result is a valid configuration of this server but for
-//! what keeps clients out, of which is told what is refused; or the text is none. The first byte chooses the kind where it is one of `0` to `3`.
+//! Configurations of other servers: whatever the text and the kind, the result is a valid configuration of this server except
+//! for settings that keep clients out, whose refusals are reported; or the text is not a configuration. The first byte chooses
+//! the kind if it is one of `0` to `3`.
 
 #![no_main]
 
@@ -7,7 +8,7 @@ use config::{Config, Location};
 use import::{Kind, Refusal, import};
 use libfuzzer_sys::fuzz_target;
 
-/// What keeps clients out stays, even if it is refused: without it they would be let in.
+/// Settings that keep clients out; they stay even if they are refused: without them, clients would be admitted.
 const GUARDS: [&str; 4] = ["[auth.hook]", "[[auth.htpasswd]]", "[[access]]", "play = "];
 
 const KINDS: [Kind; 4] = [Kind::Icecast, Kind::Nginx, Kind::Mediamtx, Kind::Srs];

@@ -1,4 +1,4 @@
-//! JSON Web Tokens and sets of keys: no text is accepted that was not signed, whatever a set holds; and claims of any form are judged.
+//! JSON Web Tokens and key sets: no unsigned text is accepted, whatever a set holds; and claims of any form are judged.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use libfuzzer_sys::fuzz_target;
 
-/// No token of the seeds was made with it.
+/// Secret with which no token of the seeds was made.
 const SECRET: &str = "what-the-fuzzer-does-not-know-32";
 
 fuzz_target!(|input: (&str, &str, &str)| {
@@ -21,9 +21,12 @@ fuzz_target!(|input: (&str, &str, &str)| {
         let sets = [&keys].into_iter().chain(&published);
         jwt::verify(token, sets, &Rules::default(), SystemTime::UNIX_EPOCH)
     };
-    let told = judge(token);
-    assert!(matches!(told, Err(Refused::Forged | Refused::UnknownKey)));
-    // Of any claims, as they are.
+    let reported = judge(token);
+    assert!(matches!(
+        reported,
+        Err(Refused::Forged | Refused::UnknownKey)
+    ));
+    // Signs any claims unchanged.
     let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
     let signed = format!("{head}.{}", URL_SAFE_NO_PAD.encode(claims));
     let key = EncodingKey::from_secret(SECRET.as_bytes());

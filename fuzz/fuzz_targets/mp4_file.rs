@@ -1,15 +1,15 @@
-//! Files of strangers: whatever an MP4 file says, its index is bounded, asks for nothing beyond the file, and its
-//! samples and the segments that are ranges of it are within it.
+//! Strangers' files: whatever an MP4 file contains, its index is bounded, requests nothing beyond the file, and its samples and
+//! the segments that are ranges of it lie within it.
 
 #![no_main]
 
 use container::mp4_file::index::{Indexer, Purpose, SAMPLES_MAX, SEGMENTS_MAX};
 use libfuzzer_sys::fuzz_target;
 
-/// Samples that are sent one by one, of many.
+/// Number of samples that are sent one by one, of many.
 const SAMPLES: usize = 64;
 
-/// Memory of a sample, and what follows from the bytes that were read.
+/// Memory of a sample in bytes, and whatever follows from the bytes that were read.
 const SAMPLE_BYTES: usize = 24;
 
 fuzz_target!(|file: &[u8]| {

@@ -1,4 +1,4 @@
-//! MPEG audio and ADTS: the cut of the input makes no difference, and no byte is lost uncounted.
+//! MPEG audio and ADTS: how the input is cut makes no difference, and no byte is lost uncounted.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Ogg: the cut of the input makes no difference, and no byte is lost uncounted. Opus that is taken
-//! out of its pages is what is on them.
+//! Ogg: how the input is cut makes no difference, and no byte is lost uncounted. Opus that is extracted from its pages equals
+//! the contents of the pages.
 
 #![no_main]
 
@@ -11,7 +11,8 @@ use container::ogg::OpusPackets;
 use libfuzzer_sys::fuzz_target;
 use media::Item;
 
-/// A page that ends the header and has sound as well becomes two, of which each has a header (RFC 3533 §6).
+/// Bytes added by splitting a page that ends the header and also has audio: it becomes two pages, each with a header (RFC 3533
+/// §6).
 const PAGE_HEADER_BYTES: u64 = 27;
 
 fuzz_target!(|data: &[u8]| {
@@ -20,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// # Panics
-/// When more comes out of the pages than is on them.
+/// Panics if more comes out of the pages than is on them.
 fn unpack(data: &[u8]) {
     let mut demuxer = Demuxer::for_content_type("application/ogg");
     let mut items = Vec::new();

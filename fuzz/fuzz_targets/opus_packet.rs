@@ -1,11 +1,11 @@
-//! Packets of Opus: what is read stays within what was given, and frames that are combined are the frames that went in.
+//! Opus packets: reads stay within the input, and combined frames equal the frames that went in.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use media::codec::opus::{self, Combiner, FRAME_BYTES_MAX, FRAMES_MAX, Frames};
 
-/// What the combined packet may have at the most.
+/// Maximum length of the combined packet in bytes.
 const BYTES_MAX: usize = 1_188;
 
 /// Cuts the input into packets: each after its length.

@@ -1,11 +1,11 @@
-//! Playlists: whatever the bytes are, entries are bounded in number and in length, and hold no control character.
+//! Playlists: whatever the bytes are, entries are bounded in number and in length, and contain no control character.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use station::playlist::{ENTRIES_MAX, Syntax};
+use programme::station::playlist::{ENTRIES_MAX, Syntax};
 
-/// More than a location or a title may have.
+/// Maximum length of a text, more than a location or a title may have.
 const TEXT_BYTES_MAX: usize = 4_096;
 
 fuzz_target!(|data: &[u8]| {

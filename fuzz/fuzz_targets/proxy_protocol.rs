@@ -1,4 +1,4 @@
-//! The PROXY header: any segmentation gives the same answer, which depends on nothing behind the header.
+//! The PROXY header: any segmentation gives the same result, which depends on nothing behind the header.
 
 #![no_main]
 

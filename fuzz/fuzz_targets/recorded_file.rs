@@ -1,7 +1,7 @@
-//! Recordings that are cut, damaged or made up, of every container but MP4: a walk through any of them ends, what it
-//! calls whole and what it patches lie within the file, and a second walk finds nothing more to do. What is made of a
-//! stream's bytes for a file is as long as they are. A search for any time ends within the file, and what is made of a file
-//! from there on is not much longer than that.
+//! Recordings that are cut, damaged or made up, of every container except MP4: a walk through any of them ends, the part that
+//! it calls whole and its patches lie within the file, and a second walk finds nothing more to do. The data written to a file
+//! for a stream's bytes is as long as they are. A search for any time ends within the file, and the data made of a file from
+//! there on is not much longer than the rest of the file.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use container::{Closed, Search, Walker, flv, mp3_file, ogg, ts, webm};
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Span};
 
-/// A walk steps over a piece, or asks for more of it once.
+/// Maximum number of steps per byte: a walk steps over a piece, or requests more of it once.
 const STEPS_PER_BYTE: usize = 2;
 
 fn walk(kind: u8, file: &[u8]) -> Closed {
@@ -41,10 +41,10 @@ fn settled(kind: u8, file: &[u8]) -> (Vec<u8>, Closed) {
     (file, closed)
 }
 
-/// Looks of a search, of which a format may have some more than it counts.
+/// Maximum number of looks of a search; a format may need a few more than it counts.
 const LOOKS_MAX: usize = 1_100;
 
-/// What a search of a file for a time finds.
+/// Returns the result of searching a file for a time.
 fn find(mut search: impl Search, file: &[u8]) -> Option<container::Place> {
     for _ in 0..=LOOKS_MAX {
         let Some(wanted) = search.wants() else {
@@ -59,7 +59,7 @@ fn find(mut search: impl Search, file: &[u8]) -> Option<container::Place> {
     panic!("a search ends");
 }
 
-/// Reads a file from a time on. The time is one of the first ten minutes.
+/// Reads a file from a given time on. The time is one of the first ten minutes.
 fn replay(kind: u8, file: &[u8]) {
     let to = Span::from_millis(i64::from(file.last().copied().unwrap_or(0)) * 2_400);
     let bytes = file.len() as u64;
@@ -73,7 +73,7 @@ fn replay(kind: u8, file: &[u8]) {
             written.extend(splice.pages(&rest));
             written.extend(splice.header(&place.header));
             written.extend(splice.end());
-            // Each stream of each link ends with a page of its own.
+            // Each stream of each link ends with its own page.
             assert!(written.len() <= 3 * (2 * place.header.len() + rest.len()));
         }
         3 => {

@@ -1,5 +1,5 @@
-//! The chunk reader returns the same messages however its input is split, never more than came in,
-//! and holds no more than it may. What it returns, written again, reads the same.
+//! The chunk reader returns the same messages however its input is split, never more than came in, and holds no more than it
+//! may. Its messages are equal after writing and reading them again.
 #![no_main]
 
 use bytes::BytesMut;

@@ -1,5 +1,5 @@
-//! A client session sends and reports the same however its server's bytes are split, reports no
-//! more media than came in, holds no more output than it may, and is closed after an error.
+//! A client session sends and reports the same however its server's bytes are split, reports no more media than came in, holds
+//! no more output than it may, and is closed after an error.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use rtmp::{
     server::OUTPUT_BYTES_MAX,
 };
 
-/// Nothing sent at once is longer than this, so the output never passes its limit by more.
+/// Upper bound of the bytes sent at once, by which the output may exceed its limit.
 const WORDS_BYTES_MAX: usize = 4096;
 
 const SECRET: &str = "hunter2";
@@ -80,7 +80,7 @@ fn answer(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut Enc
     chunk::write(&header, &body, 128, output);
 }
 
-/// A conversation up to `stage`, so that noise does not have to guess it.
+/// Returns a conversation up to `stage`, so that noise does not have to guess it.
 fn opening(stage: u8) -> BytesMut {
     let mut bytes = BytesMut::new();
     if stage >= 1 {
@@ -114,8 +114,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let mut input = opening(stage % 5);
-    // Below half the smallest acknowledgement window: when an acknowledgement is due, how much of
-    // the input is in by then rightly depends on the splitting.
+    // Below half the smallest acknowledgement window: when an acknowledgement is due, the amount of input received by then
+    // legitimately depends on the splitting.
     input.extend_from_slice(&noise[..noise.len().min(8 << 10)]);
     let purpose = if flags & 1 != 0 {
         Purpose::Publish

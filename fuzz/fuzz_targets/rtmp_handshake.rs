@@ -1,4 +1,4 @@
-//! A handshake takes as many bytes and gives the same answer however its input is split.
+//! A handshake takes as many bytes and gives the same reply however its input is split.
 #![no_main]
 
 use bytes::BytesMut;
@@ -8,7 +8,7 @@ use rtmp::{
     handshake::{Handshake, PACKET_BYTES},
 };
 
-/// The result, the answer, and how many bytes were taken.
+/// The result, the reply, and the number of bytes taken.
 type Outcome = (Result<bool, Error>, Vec<u8>, usize);
 
 fn run(input: &[u8], piece: usize) -> Outcome {
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((&piece, noise)) = data.split_last() else {
         return;
     };
-    // Noise alone is hardly ever long enough, so it is also tried as the front of C1.
+    // Noise alone is hardly ever long enough, so it is also tried as the beginning of C1.
     let mut padded = noise.to_vec();
     padded.insert(0, 3);
     padded.resize(padded.len().max(1 + 2 * PACKET_BYTES), 0x5a);

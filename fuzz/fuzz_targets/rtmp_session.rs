@@ -1,6 +1,5 @@
-//! A session replies and reports the same however its input is split, reports no more media than
-//! came in and all that changes what a player wants, holds no more output than it may, and is
-//! closed after an error.
+//! A session replies and reports the same however its input is split, reports no more media than came in and every change of a
+//! player's wishes, holds no more output than it may, and is closed after an error.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use rtmp::{
     server::{Config, Event, OUTPUT_BYTES_MAX, Playback, Rejection, Session},
 };
 
-/// No reply is longer than this, so the output never passes its limit by more.
+/// Upper bound of a reply's length, by which the output may exceed its limit.
 const REPLY_BYTES_MAX: usize = 2048;
 
 type Outcome = (Vec<Event>, Vec<u8>, Option<Error>);
@@ -64,7 +63,7 @@ fn run(input: &[u8], piece: usize, accepts: bool, drains: bool, now: Instant) ->
     (events, output, failure)
 }
 
-/// Decides about a request.
+/// Accepts or refuses a request.
 fn answer(session: &mut Session, event: &Event, accepts: bool) {
     if let Event::Seek { id, to } = event {
         assert!(session.sought(*id, accepts).is_ok(), "it is played");
@@ -75,7 +74,7 @@ fn answer(session: &mut Session, event: &Event, accepts: bool) {
     };
     let answer = match event {
         _ if !accepts => session.reject(request.id, Rejection::Denied, "no"),
-        // What has a kind of file is recorded.
+        // A request whose path names a file kind is for a recording.
         Event::Play(_) if request.path.file_kind.is_some() => {
             session.accept_recorded(request.id).map(drop)
         }
@@ -85,7 +84,7 @@ fn answer(session: &mut Session, event: &Event, accepts: bool) {
     assert!(answer.is_ok(), "a request just made is there");
 }
 
-/// The player's state as the events alone give it.
+/// Returns the player's state according to the events alone.
 fn follow(known: Option<Playback>, event: &Event, now: Option<Playback>) -> Option<Playback> {
     match (event, known) {
         (Event::Play(_), _) => now,
@@ -122,7 +121,7 @@ fn command(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut En
     chunk::write(&header, &body, 128, output);
 }
 
-/// A conversation up to `stage`, so that noise does not have to guess it.
+/// Returns a conversation up to `stage`, so that noise does not have to guess it.
 fn opening(stage: u8) -> BytesMut {
     let mut bytes = BytesMut::new();
     if stage >= 1 {
@@ -149,8 +148,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let mut input = opening(stage % 5);
-    // Below half the smallest acknowledgement window: when an acknowledgement is due, how much of
-    // the input is in by then rightly depends on the splitting.
+    // Below half the smallest acknowledgement window: when an acknowledgement is due, the amount of input received by then
+    // legitimately depends on the splitting.
     input.extend_from_slice(&noise[..noise.len().min(8 << 10)]);
     let (accepts, drains) = (flags & 1 != 0, flags & 2 != 0);
     let now = Instant::now();

@@ -1,5 +1,5 @@
-//! RTP from a publisher: whatever arrives, in whatever order, the memory held is bounded, samples
-//! are whole, and times do not go back.
+//! RTP from a publisher: whatever arrives, in whatever order, the memory held is bounded, samples are whole, and times do not
+//! go back.
 
 #![no_main]
 
@@ -12,11 +12,11 @@ use container::rtp::{
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Timestamp, TrackId};
 
-/// The input's own bytes before each datagram: its length and how the number moves.
+/// Number of input bytes before each datagram: its length and the step of the sequence number.
 const FRAMING_BYTES: usize = 2;
 
-// The first byte chooses the format. Then datagrams, each behind its length and a step of the
-// sequence number, so that the fuzzer need not count.
+// The first byte chooses the format. Then follow datagrams, each behind its length and a step of the sequence number, so that
+// the fuzzer need not count.
 fuzz_target!(|data: &[u8]| {
     let Some((format, mut rest)) = data.split_first() else {
         return;
@@ -73,7 +73,7 @@ fuzz_target!(|data: &[u8]| {
             Event::Item(Item::Sample(sample)) => {
                 assert!(has_track, "a sample without a track");
                 assert!(sample.dts >= last && sample.pts >= sample.dts);
-                // Lengths are longer in samples than in packets, and there is a prelude.
+                // Lengths take more bytes in samples than in packets, and there is a prelude.
                 assert!(!sample.data.is_empty() && sample.data.len() <= 8 * taken + 64);
                 last = sample.dts;
             }

@@ -1,4 +1,4 @@
-//! RTP to listeners: any frame is cut within the limit, and is the same after reassembly.
+//! RTP for listeners: any frame is cut within the limit, and is unchanged after reassembly.
 
 #![no_main]
 
@@ -24,7 +24,7 @@ fn track(format: PayloadFormat, config: &[u8]) -> Track {
     }
 }
 
-/// The frame inside a sample, as it would be packetized again.
+/// Packetizes the frame inside a sample.
 fn packets(
     format: PayloadFormat,
     track: &Track,

@@ -1,5 +1,5 @@
-//! Splice information: whatever the bytes behind a valid head and checksum are, they are refused or read, a cue of them
-//! keeps them byte for byte, and moving its time changes no more than that.
+//! Splice information: whatever the bytes behind a valid head and checksum are, they are refused or read, a cue made of them
+//! keeps them byte for byte, and moving its time changes nothing else.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use container::scte35;
 use libfuzzer_sys::fuzz_target;
 
-/// Bytes of a section before its command.
+/// Length of a section before its command, in bytes.
 const HEAD_BYTES: usize = 14;
 
 fuzz_target!(|data: &[u8]| {
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(cue.section, section);
 });
 
-/// A section of that content with its length and its checksum.
+/// Returns a section with this content, its length and its checksum.
 fn sealed(data: &[u8]) -> Vec<u8> {
     let mut section = data.to_vec();
     let length = (data.len() + 1) as u16;

@@ -1,5 +1,5 @@
-//! Offers and fragments: what is accepted is bounded, and the answer to it is read back with as many
-//! sections, whatever was echoed.
+//! Offers and fragments: accepted input is bounded, and the answer to it can be read back with as many sections, whatever was
+//! echoed.
 
 #![no_main]
 

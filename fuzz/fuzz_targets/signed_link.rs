@@ -1,4 +1,4 @@
-//! Tokens of signed links: no text is accepted that was not signed, and what was signed for a pattern is read back as it was.
+//! Tokens of signed links: no unsigned text is accepted, and a signed pattern is read back unchanged.
 
 #![no_main]
 
@@ -10,10 +10,10 @@ use auth::link::{self, Action, Link, NAME_BYTES_MAX, Permitted, Refused, Target,
 use libfuzzer_sys::fuzz_target;
 use media::StreamName;
 
-/// No token of the seeds was made with it.
+/// Secret with which no token of the seeds was made.
 const SECRET: &str = "what-the-fuzzer-does-not-know-32";
 
-/// Longest pattern whose token is not too long.
+/// Maximum length in bytes of a pattern whose token is not too long.
 const PATTERN_BYTES_MAX: usize = 256;
 
 type Input<'a> = (

@@ -1,5 +1,5 @@
-//! Checks: a sender without the password gets no answer; and whatever attributes a sender with it
-//! puts before the signature, the answer is a response or an error.
+//! Connectivity checks: a sender without the password gets no answer; and whatever attributes a sender with the password puts
+//! before the signature, the answer is a response or an error.
 
 #![no_main]
 
@@ -34,14 +34,14 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(answered) = agent.handle(path, &check, *START, PROVIDER.crypto()) {
         let proved = usize::from(answered.proved);
         assert_eq!(agent.paths().count(), proved);
-        // Success or error, of the binding method.
+        // Success or error, for the binding method.
         let kind = [answered.response[0], answered.response[1]];
         assert_eq!(kind, if answered.proved { [1, 1] } else { [1, 0x11] });
         assert!(proved == 1 || !answered.moved);
     }
 });
 
-/// A request with our names, then `attributes`, then a valid signature.
+/// Returns a request with our names, then `attributes`, then a valid signature.
 fn signed(local: &Credentials, attributes: &[u8]) -> Option<Vec<u8>> {
     let name = format!("{}:them", local.ufrag());
     let mut raw = vec![

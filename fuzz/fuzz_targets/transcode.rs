@@ -1,27 +1,27 @@
-//! Sound to Opus: whatever the frames hold and whatever their stamps say, output runs forward in
-//! whole packets, every frame is counted, and what is made up is bounded by what arrived.
+//! Audio to Opus: whatever the frames hold and whatever their timestamps are, output advances in whole packets, every frame is
+//! counted, and generated audio is bounded by what arrived.
 //!
 //! ```text
 //! input = source | { delta: i16 ms | length: u16 LE | frame }*
 //! ```
 //!
-//! The decoders are not ours, and panic over some damaged frames: the transcoder contains that.
-//! Only a panic that gets out, or one of our own code, is a finding.
+//! The decoders are not ours, and panic over some damaged frames: the transcoder contains that. Only a panic that escapes, or
+//! one in our own code, is a finding.
 
 #![no_main]
 
 use std::panic;
 use std::sync::Once;
 
+use audio::transcode::{Options, Transcoder};
 use bytes::{Buf, Bytes};
 use libfuzzer_sys::fuzz_target;
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
-use transcode::{Options, Transcoder};
 
-/// Enough for decoder state to build up, little enough for many runs per second.
+/// Maximum number of frames: enough for decoder state to build up, few enough for many runs per second.
 const FRAMES_MAX: usize = 48;
 
-/// The longest gap that the transcoder fills, in 1/48 000 s.
+/// Longest gap that the transcoder fills, in 1/48 000 s.
 const FILL_MAX: u64 = 48_000;
 
 static HOOK: Once = Once::new();
@@ -72,7 +72,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A track of the kind that `source` selects; one kind takes its configuration from the input.
+/// Returns a track of the kind that `source` selects; one kind takes its configuration from the input.
 fn track(source: u8, mut rest: Bytes) -> (Track, Bytes) {
     let (codec, framing, config) = match source {
         0 => (Codec::Aac, Framing::Bare, Bytes::from_static(&[0x12, 0x10])),

@@ -1,5 +1,5 @@
-//! MPEG-TS to listeners: whatever a stream contains, a strict demuxer can read what is written,
-//! from the start and from every join, and it is no longer than its input allows.
+//! MPEG-TS for listeners: whatever a stream contains, a strict demuxer can read the output, from the start and from every join,
+//! and the output is no longer than its input allows.
 
 #![no_main]
 
@@ -14,23 +14,23 @@ use demuxer::demux;
 use libfuzzer_sys::fuzz_target;
 use media::Timestamp;
 
-/// The most bytes that each byte of a sample becomes: a NAL unit of one byte behind a length of one
-/// byte gets a start code of four.
+/// Maximum number of bytes that each byte of a sample becomes: a NAL unit of one byte behind a length of one byte gets a start
+/// code of four.
 const GROWTH: usize = 6;
 
-/// What an item costs beside its bytes: tables, clock, parameter sets, and headers of the sound of all tracks.
+/// Cost of an item in addition to its bytes: tables, clock, parameter sets, and headers of the audio of all tracks.
 const ITEM_BYTES: usize = 16 * 1024;
 
-/// Joins that are read from, of many.
+/// Number of joins that are read from, of many.
 const JOINS: usize = 8;
 
 #[derive(Default)]
 struct Log {
     bytes: Vec<u8>,
     units: usize,
-    /// Where units begin that listeners may start at.
+    /// Positions of units at which listeners may start.
     joins: Vec<usize>,
-    /// Where the open unit begins.
+    /// Position at which the open unit begins.
     open: usize,
     at: Option<Timestamp>,
 }

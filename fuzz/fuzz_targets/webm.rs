@@ -1,4 +1,4 @@
-//! WebM: the cut of the input makes no difference, and no byte is lost uncounted.
+//! WebM: how the input is cut makes no difference, and no byte is lost uncounted.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A connected session and an attacker that forges its peer's address: a run of datagrams, each
-//! after its 16-bit length, ends nothing, opens nothing, and is answered a bounded number of times.
+//! A connected session and an attacker that forges its peer's address: a run of datagrams, each after its 16-bit length, ends
+//! nothing, opens nothing, and is answered a bounded number of times.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ use webrtc::{ice, sdp, srtp};
 #[allow(dead_code, reason = "the crate's own tests use the rest")]
 mod testing;
 
-/// The library repeats its last flight this often.
+/// Number of times that the library repeats its last flight.
 const REPETITIONS_MAX: usize = 8;
 
 static IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| ServerIdentity::generate().unwrap());

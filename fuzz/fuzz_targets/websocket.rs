@@ -1,12 +1,11 @@
-//! Frames of WebSocket: any segmentation gives the same events and the same violation, and nothing is read that was not
-//! sent.
+//! WebSocket frames: any segmentation gives the same events and the same violation, and nothing is read that was not sent.
 
 #![no_main]
 
+use http1::websocket::{CONTROL_BYTES_MAX, Event, FrameReader, Peer, Violation};
 use libfuzzer_sys::fuzz_target;
-use websocket::{CONTROL_BYTES_MAX, Event, FrameReader, Peer, Violation};
 
-/// Small, so that inputs reach it.
+/// Maximum length of a message; small, so that inputs reach it.
 const MESSAGE_BYTES_MAX: u64 = 300;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -22,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Heard {
     data: Vec<u8>,
-    /// Payloads of pings, one behind the other.
+    /// Payloads of pings, concatenated.
     controls: Vec<u8>,
     pongs: usize,
     closed: Option<Option<u16>>,

@@ -1,5 +1,5 @@
-//! An admitted publisher over WebRTC: whatever it sends and reports, it is answered a bounded number of
-//! times, deadlines lie ahead, and the stream's times do not go back.
+//! An admitted WebRTC publisher: whatever it sends and reports, it is answered a bounded number of times, deadlines lie ahead,
+//! and the stream's times do not go back.
 
 #![no_main]
 
@@ -31,14 +31,14 @@ const SESSION: Handle = Handle {
     generation: 0,
 };
 
-/// Compounds that one packet may cause: requests, which may be of several layers, and a report, at once and by each of the
-/// turns.
+/// Maximum number of compounds that one packet may cause: requests, possibly for several layers, and a report, at once and in
+/// each of the turns.
 const ANSWERS_MAX: usize = 4 * (1 + TURNS_MAX);
 
-/// The rids of the layers; a stream with them is offered if the first byte is odd.
+/// Rids of the layers; a stream with layers is offered if the first byte is odd.
 const LAYERS: [&str; 3] = ["h", "m", "l"];
 
-/// Turns until nothing is due any more.
+/// Number of turns until nothing is due any more.
 const TURNS_MAX: usize = 3;
 
 static CONTEXT: LazyLock<Context> = LazyLock::new(context);
@@ -63,7 +63,7 @@ impl Gate for Open {
     }
 }
 
-/// The permission to publish, which is granted at once.
+/// Returns the permission to publish, which is granted at once.
 fn publishing(name: &StreamName) -> Authorized<Publish> {
     let request = Request::new(name, "fuzz", peer());
     at_once(&mut CONTEXT.gate.publish(&request))
@@ -95,7 +95,7 @@ fn context() -> Context {
     }
 }
 
-/// Records what the stream gets: by track, the latest time.
+/// Records the media that the stream receives: the latest time of each track.
 #[derive(Default)]
 struct Watch([Timestamp; 2]);
 
@@ -189,8 +189,8 @@ fn offer(format: PayloadFormat, has_layers: bool, is_numbered: bool) -> Offer {
     Offer::parse(&text).unwrap()
 }
 
-/// A packet's header that names its layer, if its section has any and the number is not past them, and that has a number
-/// among all packets.
+/// Returns a packet's header with the rid of its layer, if its section has layers and the number is not past them, and with its
+/// number among all packets.
 fn head(header: Header, layer: Option<&&str>, number: Option<u16>) -> Vec<u8> {
     let mut head = header.to_bytes().to_vec();
     let mut elements = Vec::new();
@@ -211,9 +211,8 @@ fn head(header: Header, layer: Option<&&str>, number: Option<u16>) -> Vec<u8> {
     head
 }
 
-// The first byte chooses the format of the pictures, whether they have layers, and whether packets are numbered. Then
-// packets, each behind what it is, its length, how the sequence number and how the time moves, so that the fuzzer need not
-// count.
+// The first byte chooses the video format, whether the video has layers, and whether packets are numbered. Then follow packets,
+// each behind its kind, its length, and the steps of the sequence number and of the time, so that the fuzzer need not count.
 fuzz_target!(|data: &[u8]| {
     let Some((format, mut rest)) = data.split_first() else {
         return;
@@ -233,7 +232,7 @@ fuzz_target!(|data: &[u8]| {
     let (mut now, mut said) = (Instant::now(), Said::default());
     let path = Path::udp(peer());
     publishers.connected(SESSION, ticket, &keys, path, now, &mut said);
-    // By line and layer.
+    // Sequence numbers by line and layer.
     let mut sequences = [[0u16; 4]; 3];
     let mut count = 0u16;
     while let Some(([kind, length, step, passed], after)) = rest.split_first_chunk::<4>() {

@@ -1,13 +1,13 @@
-//! What holds for every demuxer of a source's bytes.
+//! Properties of every demuxer of a source's bytes.
 
 use container::Demuxer;
 use media::{Item, Timestamp};
 
-/// Demuxes `data` whole and in pieces, whose size its first byte chooses. With each header up to `added_max` bytes may be
-/// added.
+/// Demuxes `data` whole and in pieces, whose size its first byte chooses. Up to `added_max` bytes may be added with each
+/// header.
 ///
 /// # Panics
-/// When the cut makes a difference, when bytes are lost uncounted or made up, or when time goes back.
+/// Panics if the cut makes a difference, if bytes are lost uncounted or made up, or if time goes back.
 pub(crate) fn check(content_type: &str, added_max: u64, data: &[u8]) {
     let Some((cut, input)) = data.split_first() else {
         return;
@@ -21,10 +21,10 @@ pub(crate) fn check(content_type: &str, added_max: u64, data: &[u8]) {
     assert!(added <= whole.headers * added_max, "bytes were made up");
 }
 
-/// What the demuxer made of some input.
+/// Output of the demuxer for some input.
 #[derive(Debug, PartialEq)]
 struct Outcome {
-    /// Every item, in words.
+    /// Every item, as text.
     items: Vec<String>,
     bytes: Vec<u8>,
     headers: u64,

@@ -1,9 +1,8 @@
-// Included by the targets that play MP4 files of strangers. An input is a file, a text, and a byte that tells the length
-// of that.
+// Included by the targets that play strangers' MP4 files. An input is a file, a text, and a byte with the length of the text.
 
 use container::mp4_file::index::{Index, Indexer, Purpose};
 
-/// The file and the text.
+/// Splits the input into the file and the text.
 pub(crate) fn split(input: &[u8]) -> Option<(&[u8], String)> {
     let (length, input) = input.split_last()?;
     let at = input.len().checked_sub(usize::from(*length))?;
@@ -11,7 +10,7 @@ pub(crate) fn split(input: &[u8]) -> Option<(&[u8], String)> {
     Some((file, String::from_utf8_lossy(text).into_owned()))
 }
 
-/// The index of a file for its segments, if it has one.
+/// Returns the index of a file for its segments, if it has one.
 pub(crate) fn index(file: &[u8]) -> Option<Index> {
     let mut indexer = Indexer::new(file.len() as u64, Purpose::Segments);
     loop {

@@ -1,5 +1,5 @@
-//! A stream's items, made from a fuzzer's bytes: tracks that are announced, change, and turn into
-//! something else; samples at times that advance, repeat and jump; epochs.
+//! Items of a stream, made from a fuzzer's bytes: tracks that are announced, change, and turn into something else; samples at
+//! times that advance, repeat and jump; epochs.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use media::codec::hevc::HevcConfig;
 use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Script, Span, Timestamp, Track, TrackId};
 
-/// Items of one script: more samples than any packager collects before it writes.
+/// Maximum number of items in one script: more samples than any packager collects before it writes.
 const ITEMS_MAX: usize = 6_000;
-/// Bytes of a sample, or of a configuration.
+/// Maximum length of a sample, or of a configuration, in bytes.
 const BYTES_MAX: u16 = 400;
-/// How often one sample may be repeated, at even steps of time.
+/// Maximum number of repetitions of one sample, at even steps of time.
 const REPEATS_MAX: u16 = 5_000;
-/// Tracks' numbers: some of them beyond the most that is carried.
+/// Track numbers: some of them beyond the most that is carried.
 const TRACKS: u8 = 20;
 
 const CODECS: [Codec; 14] = [
@@ -64,8 +64,8 @@ const AV1_RECORD: &[u8] = &[
 /// AAC-LC, 48 kHz, stereo.
 const AAC: &[u8] = &[0x11, 0x90];
 
-/// How frames begin: a slice behind its length, one behind a start code, VP9's, MP3's, ADTS', AC-3's, E-AC-3's and
-/// Opus' first bytes.
+/// First bytes of frames: a slice behind its length, one behind a start code, and those of VP9, MP3, ADTS, AC-3, E-AC-3 and
+/// Opus.
 const HEADS: [&[u8]; 9] = [
     &[0, 0, 0, 5, 0x65, 1, 2, 3, 4],
     &[0, 0, 0, 5, 0x26, 1, 2, 3, 4],
@@ -78,7 +78,7 @@ const HEADS: [&[u8]; 9] = [
     &[0xFC],
 ];
 
-/// The items that `data` describes.
+/// Returns the items that `data` describes.
 pub(crate) fn items(data: &[u8]) -> Vec<Item> {
     let mut script = Reader {
         input: Unstructured::new(data),
@@ -89,7 +89,7 @@ pub(crate) fn items(data: &[u8]) -> Vec<Item> {
     script.items
 }
 
-/// Bytes that an item contains.
+/// Returns the number of bytes that an item contains.
 pub(crate) fn bytes_of(item: &Item) -> usize {
     match item {
         Item::Sample(sample) => sample.data.len(),
@@ -101,7 +101,7 @@ pub(crate) fn bytes_of(item: &Item) -> usize {
 struct Reader<'a> {
     input: Unstructured<'a>,
     items: Vec<Item>,
-    /// In milliseconds.
+    /// Current time in milliseconds.
     now: i64,
 }
 
@@ -150,7 +150,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The codec's usual one, that with a bit flipped, none, or noise.
+    /// Returns the codec's usual configuration, that with a bit flipped, none, or noise.
     fn config(&mut self, codec: Codec) -> Result<Bytes> {
         let usual = match codec {
             Codec::H264 => AvcConfig::write(&[SPS], &[PPS]).unwrap_or_default(),
@@ -206,7 +206,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The last sample once more, and again.
+    /// Repeats the last sample a number of times.
     fn repeat(&mut self) -> Result<()> {
         let count = self.input.int_in_range(0..=REPEATS_MAX)?;
         let step = self.input.int_in_range(0..=40_i64)?;
@@ -227,7 +227,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Mostly one of the first three.
+    /// Returns a track number, mostly one of the first three.
     fn id(&mut self) -> Result<TrackId> {
         let id = self.input.arbitrary::<u8>()?;
         Ok(TrackId(if id < 0xE0 { id % 3 } else { id % TRACKS }))

@@ -1,5 +1,5 @@
-//! Known vulnerabilities in dependencies. Apart from `test`: its answer depends on the day and the
-//! network, not on the tree.
+//! Check for known vulnerabilities in dependencies. Separate from `test`: its result depends on the day and the network, not on
+//! the tree.
 
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};

@@ -1,7 +1,7 @@
-//! What later steps need built, made while the scenarios run.
+//! Builds for later steps, made while the scenarios run.
 //!
-//! Scenarios wait for players and clocks for much of their time, and one compiler at the lowest priority takes no more
-//! than what they leave. A build that fails here fails again in the step that needs it, which shows why.
+//! Scenarios wait for players and clocks for much of their time, and one compiler at the lowest priority takes no more than
+//! what they leave. A build that fails here fails again in the step that needs it, and that step shows the reason.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often a build is asked whether it has ended.
+/// Interval of checking whether a build has ended.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Builds under way. Dropping it gives them up.
+/// Builds in progress. Dropping this gives them up.
 pub(crate) struct Ahead {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ahead {
-    /// Begins with the first; each follows the one before it.
+    /// Begins with the first build; each follows the one before it.
     pub(crate) fn begin(builds: Vec<Command>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&is_over);
@@ -36,14 +36,14 @@ impl Ahead {
         }
     }
 
-    /// Waits for all of them: what follows may need the machine to itself.
+    /// Waits for all builds: the next step may need the machine to itself.
     pub(crate) fn finish(mut self) {
         self.join();
     }
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread costs a build that is made later anyway.
+            // A panic of the thread costs only a build that is made later anyway.
             thread.join().ok();
         }
     }
@@ -65,7 +65,7 @@ fn wait(mut child: Child, is_over: &AtomicBool) {
     }
 }
 
-/// The same command at the lowest priority, on one processor, silent.
+/// Returns the command at the lowest priority, on one processor, silent.
 fn at_leisure(command: &Command) -> Command {
     let mut niced = Command::new("nice");
     niced.args(["-n", "19"]);

@@ -10,10 +10,10 @@ use crate::wheel;
 /// The package, and the digest of its wheel.
 const REQUIREMENT: &str = "axe-playwright-python==0.1.8 \
     --hash=sha256:fdd263c998388f1a8e67cad02677e612d946248bd44d163be5e8650ea31f95f8\n";
-/// How the script inside begins.
+/// Beginning of the script inside.
 const BANNER: &str = "/*! axe v4.12.1";
 
-/// Installs it at `target/tools/axe.min.js`, where the tests look for it.
+/// Installs the script at `target/tools/axe.min.js`, where the tests look for it.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let script = workspace.target.join("tools/axe.min.js");
     if is_in_place(&script) {

@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: the measurements behind the README's figures, with all they need.
+//! `cargo xtask bench`: the measurements behind the README's figures, with everything they need.
 //!
-//! The server, the floor and the measuring program are built separately, so that what the latter
-//! two need cannot change the server.
+//! The server, the floor and the measuring program are built separately, so that the needs of the latter two cannot change the
+//! server.
 
 use crate::run::{self, Failure, Workspace};
 
-/// Builds, and measures what `arguments` ask for. The machine should be otherwise idle.
+/// Builds, and measures what `arguments` request. The machine should be otherwise idle.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     for selection in [
         ["-p", "carillon-server", "--bin", "carillon"].as_slice(),

@@ -1,6 +1,6 @@
-//! The steps that are one `cargo` command each.
+//! Steps that consist of one `cargo` command each.
 //!
-//! `clippy` and `doc` share the metadata of external crates; [`suite::build`] is the one build of the dev profile.
+//! `clippy` and `doc` share the metadata of external crates; [`suite::build`] is the only build of the dev profile.
 
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
@@ -62,20 +62,20 @@ pub(crate) fn deny(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     Ok(())
 }
 
-/// Builds the server and all tests, so that the steps behind it find them built.
+/// Builds the server and all tests, so that later steps find them built.
 pub(crate) fn everything(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     suite::build(workspace)?;
     report.count(1, 0);
     Ok(())
 }
 
-/// Benches that measure a server, which takes a quiet machine: no step runs them.
+/// Benches that measure a server and need a quiet machine: no step runs them.
 pub(crate) const BENCHES_OF_SERVERS: [&str; 2] = ["backends", "combine"];
 
 /// Benches that measure code, by criterion.
 pub(crate) const BENCHES: [&str; 6] = ["container", "fanout", "http1", "rtmp", "srtp", "transcode"];
 
-/// Runs each bench once, and the unit tests of what measures.
+/// Runs each bench once, and the unit tests of the measuring programs.
 pub(crate) fn benches(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let mut command = workspace.cargo(&[
         "test",

@@ -1,4 +1,4 @@
-//! Lines of code by crate: what ships, and what tests it. Blank lines and comments do not count.
+//! Lines of code by crate, shipped and for tests. Blank lines and comments do not count.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::source::{self, CodeLines};
 
-/// Code for tests alone, although it is below `crates`.
+/// Crate that is for tests alone, although it is below `crates`.
 const TESTKIT: &str = "testkit";
 
 /// Prints the lines of each crate, the largest first, and their sums.

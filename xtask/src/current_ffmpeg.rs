@@ -1,4 +1,4 @@
-//! An ffmpeg of this year beside the distribution's: Debian's cannot carry HEVC, AV1, VP9 and Opus
+//! An ffmpeg of this year in addition to the distribution's: Debian's cannot carry HEVC, AV1, VP9 and Opus
 //! over RTMP, nor publish over WebRTC. The Python package `imageio-ffmpeg` ships a static build that needs nothing else.
 
 use std::fs;
@@ -12,10 +12,10 @@ use crate::wheel;
 const REQUIREMENT: &str = "imageio-ffmpeg==0.8.1 \
     --hash=sha256:050d6850601c3b3890bd2b28306f3b842b3daea390a561101174375a1c460bda \
     --hash=sha256:fad3176f859b25869e60a8ed79957d4e3ed74a97a95e5f0cdcb91455f6c6d00e\n";
-/// The ffmpeg inside.
+/// Version of the ffmpeg inside.
 const VERSION: &str = "9.0.2";
 
-/// What the scenarios make and read with it.
+/// Encoders that the scenarios use.
 const CODECS: &[&str] = &[
     "libx265",
     "libsvtav1",
@@ -25,7 +25,7 @@ const CODECS: &[&str] = &[
     "ac3",
 ];
 
-/// Installs it at `target/tools/bin/ffmpeg-current`, where the tests look for it.
+/// Installs ffmpeg at `target/tools/bin/ffmpeg-current`, where the tests look for it.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let program = workspace.target.join("tools/bin/ffmpeg-current");
     if !is_in_place(workspace, &program) {

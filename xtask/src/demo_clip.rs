@@ -1,11 +1,11 @@
-//! Makes `crates/server/assets/demo.flv`, the loop that `serve --demo` publishes.
+//! Generator of `crates/server/assets/demo.flv`, the loop that `serve --demo` publishes.
 //!
-//! The clip lasts 10.24 s, because that is the shortest time that both clocks divide: 256 frames
-//! at 25 per second, and 441 AAC frames of 1024 samples at 44.1 kHz. Picture and sound therefore
-//! end at the same instant and a loop with continuous timestamps keeps them together for ever.
+//! The clip lasts 10.24 s, because that is the shortest time that both clocks divide: 256 frames at 25 per second, and 441 AAC
+//! frames of 1024 samples at 44.1 kHz. Video and audio therefore end at the same instant, and a loop with continuous timestamps
+//! keeps them together forever.
 //!
-//! The sound is encoded three times over and the middle turn is cut out: an AAC frame overlaps the
-//! one before it, so the last frame of that turn already leads into its first.
+//! The audio is encoded three times in a row and the middle turn is cut out: an AAC frame overlaps the one before it, so the
+//! last frame of that turn already leads into its first.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,11 @@ use std::path::Path;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 
-/// AAC frames in one turn of the loop.
+/// Number of AAC frames in one turn of the loop.
 const AUDIO_FRAMES: usize = 441;
-/// The encoder's priming frame, which comes before the first turn.
+/// Number of the encoder's priming frames before the first turn.
 const PRIMING_FRAMES: usize = 1;
-/// The clip travels in the binary.
+/// Maximum size in bytes: the clip is part of the binary.
 const SIZE_MAX: u64 = 600_000;
 
 /// One chime in each eighth of the loop, four partials of a bell, in a pattern of five notes.
@@ -32,7 +32,7 @@ const NOTES: [&str; 8] = [
     "392", "329.63", "349.23", "261.63", "261.63", "349.23", "392", "329.63",
 ];
 
-/// A moving test picture, a clock, and a bar that lights up with each chime.
+/// A moving test card, a clock, and a bar that lights up with each chime.
 const PICTURE: &str = "testsrc2=size=640x360:rate=25,\
     drawbox=x=0:y=300:w=640:h=60:color=0x101820@0.85:t=fill,\
     drawbox=x=0:y=292:w=640:h=8:color=0xffc857:t=fill:enable='lt(mod(t,1.28),0.16)',\
@@ -46,12 +46,12 @@ pub(crate) fn make(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     fs::create_dir_all(clip.parent().unwrap_or(&workspace.root))?;
     let picture = work.join("picture.h264");
     let turns = work.join("turns.aac");
-    let sound = work.join("sound.aac");
+    let audio = work.join("sound.aac");
 
     encode_picture(workspace, &picture)?;
-    encode_sound(workspace, &turns)?;
-    fs::write(&sound, middle_turn(&fs::read(&turns)?)?)?;
-    mux(workspace, &picture, &sound, &clip)?;
+    encode_audio(workspace, &turns)?;
+    fs::write(&audio, middle_turn(&fs::read(&turns)?)?)?;
+    mux(workspace, &picture, &audio, &clip)?;
 
     let size = fs::metadata(&clip)?.len();
     if size > SIZE_MAX {
@@ -88,7 +88,7 @@ fn encode_picture(workspace: &Workspace, to: &Path) -> Result<(), Failure> {
     run::run(command.args(["-flags:v", "+bitexact"]).arg(to))
 }
 
-fn encode_sound(workspace: &Workspace, to: &Path) -> Result<(), Failure> {
+fn encode_audio(workspace: &Workspace, to: &Path) -> Result<(), Failure> {
     let note = NOTES
         .iter()
         .rev()
@@ -98,7 +98,7 @@ fn encode_sound(workspace: &Workspace, to: &Path) -> Result<(), Failure> {
             format!("if(eq(floor(mod(t\\,10.24)/1.28)\\,{slot})\\,{hertz}\\,{rest})")
         });
     let chime = CHIME.replace("NOTE", &note);
-    // Three turns, and a frame more for the priming that shifts them.
+    // Three turns, and one frame more for the priming that shifts them.
     let source = format!("aevalsrc={chime}|{chime}:s=44100:d=31");
     let mut command = ffmpeg(workspace);
     command.args(["-f", "lavfi", "-i", &source, "-c:a", "aac", "-b:a", "96k"]);
@@ -109,13 +109,13 @@ fn encode_sound(workspace: &Workspace, to: &Path) -> Result<(), Failure> {
     )
 }
 
-fn mux(workspace: &Workspace, picture: &Path, sound: &Path, to: &Path) -> Result<(), Failure> {
+fn mux(workspace: &Workspace, picture: &Path, audio: &Path, to: &Path) -> Result<(), Failure> {
     let mut command = ffmpeg(workspace);
     command
         .args(["-framerate", "25", "-i"])
         .arg(picture)
         .arg("-i")
-        .arg(sound);
+        .arg(audio);
     command.args([
         "-map",
         "0:v",
@@ -133,7 +133,7 @@ fn ffmpeg(workspace: &Workspace) -> std::process::Command {
     workspace.command("ffmpeg", &["-hide_banner", "-loglevel", "error", "-y"])
 }
 
-/// The second of the encoded turns, frame for frame.
+/// Returns the second of the encoded turns, frame by frame.
 fn middle_turn(stream: &[u8]) -> Result<Vec<u8>, Failure> {
     let frames = adts_frames(stream)
         .ok_or_else(|| Failure("the encoder wrote something that is not ADTS".to_owned()))?;
@@ -144,7 +144,7 @@ fn middle_turn(stream: &[u8]) -> Result<Vec<u8>, Failure> {
         .ok_or_else(|| Failure(format!("only {} AAC frames were encoded", frames.len())))
 }
 
-/// Splits at the lengths of the ADTS headers (ISO/IEC 13818-7 §6.2).
+/// Splits a stream at the lengths of the ADTS headers (ISO/IEC 13818-7 §6.2).
 fn adts_frames(mut stream: &[u8]) -> Option<Vec<&[u8]>> {
     let mut frames = Vec::new();
     while let [0xff, second, _, length_high, length_mid, length_low, ..] = *stream {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_and_sound_last_equally_long() {
+    fn picture_and_audio_last_equally_long() {
         assert_eq!(AUDIO_FRAMES * 1024 * 25, 256 * 44_100);
     }
 }

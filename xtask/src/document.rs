@@ -1,9 +1,12 @@
-//! `ARCHITECTURE.md` as the checks read it.
+//! `ARCHITECTURE.md` as read by the checks.
 
-/// The file, from the root of the repository.
+/// Path of the file, from the root of the repository.
 pub(crate) const DOCUMENT: &str = "ARCHITECTURE.md";
 
-/// The lines below a heading of the second rank, up to the next one.
+/// Folder of the documents that go into detail.
+pub(crate) const INTERNALS: &str = "docs/internals";
+
+/// Returns the lines below a heading of the second rank, up to the next one.
 pub(crate) fn below<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
     let lines = text
         .lines()
@@ -12,7 +15,7 @@ pub(crate) fn below<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'
     lines.take_while(|line| !line.starts_with("## "))
 }
 
-/// The text between the bars of a table's row; `None` if no bars enclose it.
+/// Returns the text between the bars of a table's row; `None` if no bars enclose it.
 pub(crate) fn cells(line: &str) -> Option<Vec<&str>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     Some(inner.split('|').map(str::trim).collect())

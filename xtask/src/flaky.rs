@@ -1,5 +1,5 @@
-//! `cargo xtask flaky N`: the tests that a change touched, N times each, beside as many busy loops as there are
-//! processors. A test that holds there waits for conditions and not for time.
+//! `cargo xtask flaky N`: runs the tests that a change touched, N times each, alongside as many busy loops as there are
+//! processors. A test that passes there waits for conditions and not for time.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::run::{self, Failure, Workspace};
 use crate::suite::{self, Executable};
 use crate::{journal, scenarios, session, source, unit};
 
-/// What is compared with the files, unless `--since` says otherwise.
+/// Commit with which the files are compared, unless `--since` names another.
 const SINCE: &str = "HEAD~1";
 
 /// A test function in a file.
@@ -21,12 +21,12 @@ const SINCE: &str = "HEAD~1";
 struct Touched {
     /// The package, without the project's prefix.
     package: String,
-    /// The module of the file: `core::files_are_served`, or empty for a root.
+    /// Module of the file: `core::files_are_served`, or empty for a root.
     module: String,
     function: String,
 }
 
-/// `flaky N [--since COMMIT]`.
+/// Runs `flaky N [--since COMMIT]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool, Failure> {
     let usage = || Failure("usage: cargo xtask flaky N [--since COMMIT]".to_owned());
     let (times, since) = match arguments {
@@ -98,7 +98,7 @@ fn repeat(
     scenarios::run(workspace, report, jobs)
 }
 
-/// Threads that do nothing else than keep processors busy, until they are dropped.
+/// Threads that only keep processors busy, until dropped.
 struct BusyLoops {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -128,7 +128,7 @@ impl Drop for BusyLoops {
 }
 
 impl Touched {
-    /// Whether a listed test of an executable is this function.
+    /// Returns whether a listed test of an executable is this function.
     fn is(&self, executable: &Executable, test: &str) -> bool {
         let (module, function) = test.rsplit_once("::").unwrap_or(("", test));
         executable.short_package() == self.package
@@ -139,9 +139,9 @@ impl Touched {
     }
 }
 
-/// The test functions whose lines differ from `since`, and all of a file of tests whose other lines do.
+/// Returns the test functions whose lines differ from `since`, and all functions of a test file whose other lines do.
 fn touched(workspace: &Workspace, since: &str) -> Result<BTreeSet<Touched>, Failure> {
-    // New files that git does not know yet are in the tree, and whatever the user has set, lines begin as below.
+    // Files that git does not know yet are in the tree; these options make lines begin as below, whatever the user's settings.
     let tree = journal::tree_of(workspace)?;
     let as_read = [
         "--unified=0",
@@ -171,14 +171,14 @@ fn touched(workspace: &Workspace, since: &str) -> Result<BTreeSet<Touched>, Fail
     Ok(all)
 }
 
-/// The files of a diff without context, and their changed lines, counted from 1.
+/// Returns the files of a diff without context, and their changed lines, counted from 1.
 fn changes(diff: &str) -> Vec<(String, Vec<Range<usize>>)> {
     let mut files: Vec<(String, Vec<Range<usize>>)> = Vec::new();
     for line in diff.lines() {
         if let Some(file) = line.strip_prefix("+++ b/") {
             files.push((file.to_owned(), Vec::new()));
         } else if line.starts_with("+++ ") {
-            // Removed: its lines belong to no file.
+            // A removed file: its lines belong to no file.
             files.push((String::new(), Vec::new()));
         } else if let Some(range) = line.starts_with("@@ ").then(|| hunk(line)).flatten()
             && let Some((_, ranges)) = files.last_mut()
@@ -190,7 +190,7 @@ fn changes(diff: &str) -> Vec<(String, Vec<Range<usize>>)> {
     files
 }
 
-/// The new lines of `@@ -3,2 +5,4 @@`. Where lines were only removed, the one before counts.
+/// Returns the new lines of `@@ -3,2 +5,4 @@`. If lines were only removed, the one before counts.
 fn hunk(line: &str) -> Option<Range<usize>> {
     let new = line.split_whitespace().nth(2)?.strip_prefix('+')?;
     let (start, count) = new.split_once(',').unwrap_or((new, "1"));
@@ -198,7 +198,7 @@ fn hunk(line: &str) -> Option<Range<usize>> {
     Some(start..start + count.max(1))
 }
 
-/// The package and module of a source file.
+/// Returns the package and the module of a source file.
 fn place(file: &str) -> Option<(String, String)> {
     let (package, path) = if let Some(path) = file.strip_prefix("tests/scenarios/") {
         (unit::SCENARIOS, path)
@@ -207,7 +207,7 @@ fn place(file: &str) -> Option<(String, String)> {
     } else {
         let (package, path) = file.strip_prefix("crates/")?.split_once('/')?;
         let path = path.strip_prefix("src/").or_else(|| {
-            // Of a target of several files the folder is no module.
+            // In a target of several files, the folder is not a module.
             let path = path.strip_prefix("tests/")?;
             Some(path.split_once('/').map_or("", |(_, path)| path))
         })?;
@@ -221,14 +221,15 @@ fn place(file: &str) -> Option<(String, String)> {
     Some((package.to_owned(), module.join("::")))
 }
 
-/// Whether all of a file serves tests.
+/// Returns whether a file contains only tests.
 fn is_of_tests(file: &str) -> bool {
     let path = Path::new(file);
     let is_in_folder = path.iter().any(|part| part == "tests");
     is_in_folder || path.file_name().is_some_and(|name| name == "tests.rs")
 }
 
-/// The names of the test functions that `changes` touch; of all in a file of tests, where something else is touched.
+/// Returns the names of the test functions that `changes` touch; all functions of a test file if the changes touch something
+/// else.
 fn functions(text: &str, changes: &[Range<usize>], is_of_tests: bool) -> Vec<String> {
     let tests = source::tests(text);
     let touches = |lines: &Range<usize>| {

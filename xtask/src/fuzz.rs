@@ -1,8 +1,8 @@
 //! The fuzz smoke: every target of `fuzz/` for ten seconds, on a stable compiler.
 //!
-//! `cargo fuzz` is a wrapper that sets flags and calls `cargo build`; here the flags are written
-//! down instead, so that nothing has to be installed. Seeds in `fuzz/seeds/<target>/` are read
-//! only; what the fuzzer finds goes to a fresh folder, and only failures are kept.
+//! `cargo fuzz` is a wrapper that sets flags and calls `cargo build`; here the flags are written down instead, so that nothing
+//! has to be installed. Seeds in `fuzz/seeds/<target>/` are only read; the fuzzer's findings go to a fresh folder, and only
+//! failures are kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,14 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
 
-/// How long a target runs in the tests.
+/// Seconds for which a target runs in the tests.
 const SECONDS: u64 = 10;
-/// Targets that run at the same time.
+/// Number of targets that run at the same time.
 const LANES: usize = 2;
-/// The tail of a failing target's output that is shown.
+/// Number of final lines of a failing target's output that are shown.
 const SHOWN_LINES: usize = 60;
 
-/// What `cargo fuzz build` passes to rustc: coverage counters, comparison tracing, and the
-/// address sanitizer.
+/// Flags that `cargo fuzz build` passes to rustc: coverage counters, comparison tracing, and the address sanitizer.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -30,7 +29,7 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     --cfg fuzzing \
     -Zsanitizer=address";
 
-/// A parser that holds more than this for a bounded input has no bound.
+/// Memory limits: a parser that exceeds them for a bounded input is itself unbounded.
 const LIMITS: &[&str] = &["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=5"];
 
 /// Runs every target for ten seconds.
@@ -87,7 +86,7 @@ fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target.join("fuzz")
 }
 
-/// The targets, by the files in `fuzz/fuzz_targets`, sorted.
+/// Returns the targets, by the files in `fuzz/fuzz_targets`, sorted.
 fn targets(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     let folder = workspace.root.join("fuzz/fuzz_targets");
     let mut names = Vec::new();
@@ -110,7 +109,7 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// A file that no `[[bin]]` names would be a target that never runs.
+/// Checks that the manifest has the same targets: a file that no `[[bin]]` names would be a target that never runs.
 fn require_same_in_manifest(workspace: &Workspace, targets: &[String]) -> Result<(), Failure> {
     let manifest = fs::read_to_string(workspace.root.join("fuzz/Cargo.toml"))?;
     let named = manifest_bins(&manifest);
@@ -131,7 +130,7 @@ fn require_same_in_manifest(workspace: &Workspace, targets: &[String]) -> Result
     )))
 }
 
-/// The names of the `[[bin]]` tables, sorted.
+/// Returns the names of the `[[bin]]` tables, sorted.
 fn manifest_bins(manifest: &str) -> Vec<String> {
     let mut names: Vec<String> = manifest
         .split("[[bin]]")
@@ -199,7 +198,7 @@ fn run_one(
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .arg("-print_final_stats=1")
         .args(LIMITS)
-        // Freed memory that the sanitizer keeps back counts against the limit above.
+        // Freed memory that the sanitizer holds back counts against the limit above.
         .env("ASAN_OPTIONS", "quarantine_size_mb=16")
         .stdin(Stdio::null());
     let output = command.output()?;
@@ -211,7 +210,7 @@ fn run_one(
     Err(Failure(complaint(&log, &binary, output.status)))
 }
 
-/// The end of the log, the input that did it, and the line that does it again.
+/// Returns the end of the log, the input that failed, and the command line that repeats the failure.
 fn complaint(log: &str, binary: &Path, status: std::process::ExitStatus) -> String {
     let lines: Vec<&str> = log.lines().collect();
     let tail = lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n");

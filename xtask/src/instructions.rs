@@ -1,8 +1,8 @@
-//! `cargo xtask instructions`: how many instructions the hot paths take, compared with a record.
+//! `cargo xtask instructions`: the number of instructions that the hot paths take, compared with a record.
 //!
-//! Callgrind counts exactly and does not mind a busy machine, so five percent mean something. It shows
-//! programs a processor of its own, the same on every host with AVX2. What still matters is the
-//! compiler, which the record names; on another architecture nothing is compared.
+//! Callgrind counts exactly, even on a busy machine, so five percent are significant. It presents its own processor to
+//! programs, the same on every host with AVX2. What still matters is the compiler, which the record names; on another
+//! architecture nothing is compared.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
 
-/// The tolerated change, in either direction: a record that is too high would hide the next growth.
+/// Tolerated change, in either direction: a record that is too high would hide the next increase.
 const CHANGE_MAX: f64 = 0.05;
 
-/// The function of the program that runs the counted code.
+/// Pattern of the program's function that runs the counted code.
 const COUNTED: &str = "*counted*";
 
 /// Instructions per operation, by case.
 type Counts = BTreeMap<String, f64>;
 
-/// The committed counts, and where they come from.
+/// Committed counts, and their origin.
 #[derive(Debug)]
 struct Record {
     target: String,
@@ -31,7 +31,7 @@ struct Record {
     counts: Counts,
 }
 
-/// Counts, and fails where a count has changed.
+/// Counts, and fails if a count has changed.
 pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let record = Record::read(workspace)?;
     let (counts, impossible) = count(workspace)?;
@@ -65,7 +65,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     )))
 }
 
-/// Counts, and makes that the record. Cases that are impossible here keep the count they have.
+/// Counts, and replaces the record. Cases that are impossible here keep their previous counts.
 pub(crate) fn record(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let before = Record::read(workspace).ok();
     let (mut counts, impossible) = count(workspace)?;
@@ -123,7 +123,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Command, Failure> {
     Ok(workspace.cargo(&[&build[..], &package].concat()))
 }
 
-/// Runs every case; also returns why those that cannot be run here cannot.
+/// Runs every case; also returns the reasons why some cases cannot be run here.
 fn count(workspace: &Workspace) -> Result<(Counts, BTreeMap<String, String>), Failure> {
     run::run(&mut build(workspace)?)?;
     let program = workspace.target.join("release/instructions");
@@ -136,7 +136,7 @@ fn count(workspace: &Workspace) -> Result<(Counts, BTreeMap<String, String>), Fa
             .arg("--callgrind-out-file=/dev/null")
             .arg(&program)
             .arg(name)
-            // What is on the stack below `main` moves everything above it.
+            // The contents of the stack below `main` shift everything above it.
             .env_clear();
         let output = command.output()?;
         let said = String::from_utf8_lossy(&output.stdout);
@@ -157,16 +157,16 @@ fn count(workspace: &Workspace) -> Result<(Counts, BTreeMap<String, String>), Fa
     Ok((counts, impossible))
 }
 
-/// Computed from the output of the program and callgrind. To a tenth: more would be noise in a
-/// diff.
+/// Computes instructions per operation from the output of the program and of callgrind, to a tenth: more digits would be noise
+/// in a diff.
 fn per_operation(said: &str, valgrind: &str) -> Option<f64> {
     let operations: f64 = said.trim().strip_prefix("operations: ")?.parse().ok()?;
     let collected = valgrind
         .lines()
         .find_map(|line| line.split_once("Collected :"))?;
     let instructions: f64 = collected.1.trim().parse().ok()?;
-    let is_sound = operations > 0.0 && instructions > 0.0;
-    is_sound.then(|| (instructions / operations * 10.0).round() / 10.0)
+    let is_audio = operations > 0.0 && instructions > 0.0;
+    is_audio.then(|| (instructions / operations * 10.0).round() / 10.0)
 }
 
 fn changes(record: &Counts, now: &Counts, impossible: &BTreeMap<String, String>) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! What has passed for which state of the files, kept below the target directory, so that `--resume` repeats only what
-//! was not green.
+//! Record of the passed steps and tests for each state of the files, kept below the target directory, so that `--resume`
+//! repeats only what did not pass.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::run::{self, Failure, Workspace};
 
-/// Steps and tests that passed, with the seconds that they took, for one [`state`].
+/// Steps and tests that passed, with their seconds, for one [`state`].
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// `None` keeps nothing.
+    /// Path of the file; `None` keeps nothing.
     path: Option<PathBuf>,
     state: String,
     green: BTreeMap<String, f64>,
@@ -19,8 +19,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens that of the state as it is now. What it holds of another is forgotten, and all of it counts only when
-    /// the run is resumed.
+    /// Opens the journal for the current state. Entries for another state are discarded, and all entries count only if the run
+    /// is resumed.
     pub(crate) fn open(workspace: &Workspace, is_resumed: bool) -> Result<Self, Failure> {
         let path = workspace.target.join("xtask/journal.json");
         match state(workspace) {
@@ -48,7 +48,7 @@ impl Journal {
         }
     }
 
-    /// The seconds of what passed before and need not be repeated.
+    /// Returns the seconds of a step or test that passed before and need not be repeated.
     pub(crate) fn passed(&self, name: &str) -> Option<f64> {
         self.green.get(name).copied().filter(|_| self.is_resumed)
     }
@@ -57,7 +57,7 @@ impl Journal {
         self.is_resumed
     }
 
-    /// Forgets everything, and keeps nothing from here on, if the state is another than when it was opened.
+    /// Discards everything, and keeps nothing from here on, if the state has changed since the journal was opened.
     pub(crate) fn check(&mut self, workspace: &Workspace) {
         if state(workspace).is_ok_and(|now| now == self.state) {
             return;
@@ -68,7 +68,7 @@ impl Journal {
         self.green.clear();
     }
 
-    /// Notes how something ended, at once: the run may be killed.
+    /// Records a result at once: the run may be killed.
     pub(crate) fn note(&mut self, name: &str, is_passed: bool, seconds: f64) {
         if is_passed {
             self.green.insert(name.to_owned(), seconds);
@@ -94,7 +94,7 @@ impl Journal {
     }
 }
 
-/// All on which a result depends, as far as it is known: the files, the compiler, and the variables that tests and the
+/// Returns an identifier of everything known to affect a result: the files, the compiler, and the variables that tests and the
 /// server read.
 fn state(workspace: &Workspace) -> Result<String, Failure> {
     let compiler = run::capture(&mut workspace.command("rustc", &["-vV"]))?;
@@ -106,14 +106,14 @@ fn state(workspace: &Workspace) -> Result<String, Failure> {
     Ok(format!("{tree} {variables:?} {compiler}"))
 }
 
-/// The identifier of all that git would commit now, whether it has been or not. The index that git works with stays
-/// as it is.
+/// Returns the identifier of everything that git would commit now, whether it has been committed or not. The user's own index
+/// stays unchanged.
 pub(crate) fn tree_of(workspace: &Workspace) -> Result<String, Failure> {
     let index = workspace.target.join("xtask/index");
     if let Some(folder) = index.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    // A copy to begin with spares git reading every file.
+    // Beginning with a copy saves git from reading every file.
     let own = run::capture(&mut workspace.command("git", &["rev-parse", "--git-path", "index"]))?;
     std::fs::copy(workspace.root.join(own.trim()), &index)?;
     let git = |arguments: &[&str]| {

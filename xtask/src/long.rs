@@ -1,4 +1,4 @@
-//! `cargo xtask long NAME`: what takes more than five minutes by nature. Each has a short form in `--all`.
+//! `cargo xtask long NAME`: runs that take more than five minutes by nature. Each has a short form in `--all`.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::{fuzz, scenarios, session};
 
-/// A run of scenarios, or of the fuzz targets, for longer.
+/// A longer run of scenarios, or of the fuzz targets.
 struct Long {
     name: &'static str,
-    /// How long it takes.
+    /// Duration of the run, for people.
     lasts: &'static str,
     about: &'static str,
     what: What,
@@ -17,17 +17,17 @@ struct Long {
 
 enum What {
     Scenarios {
-        /// The variable that sets how long they watch, and for how many seconds they do.
+        /// Variable that sets how long the scenarios watch, and the number of seconds.
         variable: &'static str,
         seconds: u64,
-        /// Parts of their names.
+        /// Parts of the scenarios' names.
         names: &'static [&'static str],
     },
-    /// Every fuzz target for so many seconds.
+    /// Every fuzz target for this many seconds.
     Fuzz(u64),
 }
 
-/// What is not in this table: `cargo xtask mutate` (an hour) and `cargo xtask bench` (an hour).
+/// The runs. `cargo xtask mutate` (an hour) and `cargo xtask bench` (an hour) are not in this table.
 const LONG: &[Long] = &[
     Long {
         name: "hls",
@@ -77,7 +77,7 @@ const LONG: &[Long] = &[
     },
 ];
 
-/// Beyond what a long test watches for: its start, its clips, and a busy machine.
+/// Time allowed in addition to a long test's watching: its start, its clips, and a busy machine.
 const BESIDE: Duration = Duration::from_secs(30 * 60);
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool, Failure> {
@@ -108,7 +108,7 @@ impl Long {
                 for job in &mut jobs {
                     job.command.env(variable, seconds.to_string());
                     job.again = format!("{variable}={seconds} {}", job.again);
-                    // Several clients may take their turns of that length.
+                    // Several clients may take turns of that length.
                     job.time_max = 8 * Duration::from_secs(seconds) + BESIDE;
                     job.seconds += seconds as f64;
                 }

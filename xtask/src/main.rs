@@ -1,7 +1,7 @@
-//! The project's chores: `cargo xtask test` is the one test command of this repository.
+//! The project's tasks: `cargo xtask test` is the only test command of this repository.
 //!
 //! A step is a row of [`steps::STEPS`], and a run is a list of steps ([`session`]). Tests are jobs ([`suite`]). No step
-//! asks a question: standard input is closed for all.
+//! prompts: standard input is closed for all.
 
 mod advisories;
 mod ahead;
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// `test`, `test --all`, `test --all PART…`, each also with `--resume`.
+/// Runs `test`, `test --all` or `test --all PART…`, each also with `--resume`.
 fn test(workspace: &Workspace, options: &[String]) -> Result<bool, Failure> {
     let (flags, parts): (Vec<&String>, Vec<&String>) =
         options.iter().partition(|option| option.starts_with("--"));
@@ -105,7 +105,7 @@ fn test(workspace: &Workspace, options: &[String]) -> Result<bool, Failure> {
     session::run(workspace, &chosen, keeps_going, has("--resume"))
 }
 
-/// `instructions --record` is one step's name.
+/// Runs one step by its name; `instructions --record` is the name of one.
 fn one_step(workspace: &Workspace, arguments: &[String]) -> Result<bool, Failure> {
     let name = arguments.join(" ");
     let step: Vec<&Step> = STEPS.iter().filter(|step| step.name == name).collect();

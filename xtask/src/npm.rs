@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::run::{self, Failure, Workspace};
 
-/// Installs what `tests/clients/NAME` needs at `target/tools/NAME`, exactly as its lock file says, unless that is
-/// there.
+/// Installs what `tests/clients/NAME` needs at `target/tools/NAME`, exactly as its lock file says, unless it is installed
+/// already.
 pub(crate) fn install(workspace: &Workspace, name: &str) -> Result<(), Failure> {
     let source = workspace.root.join("tests/clients").join(name);
     let folder = workspace.target.join("tools").join(name);
@@ -23,7 +23,7 @@ pub(crate) fn install(workspace: &Workspace, name: &str) -> Result<(), Failure> 
             "{failure}\nthe packages of tests/clients/{name} could not be had through npm"
         ))
     })?;
-    // Only now is it complete.
+    // Only now is the installation complete.
     fs::copy(wanted, present)?;
     Ok(())
 }

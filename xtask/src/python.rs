@@ -6,19 +6,19 @@ use std::path::Path;
 use crate::run::{self, Failure, Workspace};
 use crate::steps::Tier;
 
-/// One of them.
+/// A Python environment.
 struct Environment {
-    /// The package.
+    /// Name of the package.
     package: &'static str,
-    /// Its folder below `target/tools`, where the tests look for its Python.
+    /// Folder below `target/tools`, where the tests look for its Python.
     folder: &'static str,
-    /// The package and everything it needs, as they are known to work together.
+    /// The package and everything it needs, in versions that are known to work together.
     requirements: &'static str,
-    /// Prints the version that is installed.
+    /// Code that prints the installed version.
     probe: &'static str,
-    /// What needs it.
+    /// Tests that need the package, for people.
     used_by: &'static str,
-    /// Which tests need it.
+    /// Tier of the tests that need the package.
     tier: Tier,
 }
 
@@ -46,7 +46,7 @@ typing_extensions==4.16.0\n\
         used_by: "the WebRTC scenarios",
         tier: Tier::Core,
     },
-    // A server of object storage; with what it needs for S3 and IAM.
+    // An object storage server, with what it needs for S3 and IAM.
     Environment {
         package: "moto",
         folder: "moto",
@@ -108,7 +108,7 @@ PyJWT==2.15.1\n\
     },
 ];
 
-/// Installs those of a tier that are not in place; `All` has those of the core, too.
+/// Installs those of a tier that are missing; `All` includes those of the core.
 pub(crate) fn install(workspace: &Workspace, tier: Tier) -> Result<(), Failure> {
     let mut wanted = ENVIRONMENTS
         .iter()

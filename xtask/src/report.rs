@@ -1,5 +1,5 @@
-//! What a person reads: a line of progress while a run goes on, then a table of its steps, the slowest tests, and for
-//! each failure the command that repeats it alone.
+//! Output for people: a line of progress while a run continues, then a table of its steps, the slowest tests, and for each
+//! failure the command that repeats it alone.
 
 use std::time::{Duration, Instant};
 
@@ -7,45 +7,45 @@ use crate::journal::Journal;
 use crate::run::{Failure, Workspace};
 use crate::suite::{self, Durations, Outcome};
 
-/// Tests that are named at the end for their time.
+/// Number of slowest tests that are named at the end.
 const SLOWEST: usize = 10;
 
-/// How a line of a test begins that says what it could not test on this host.
+/// Beginning of a line in which a test says what it could not test on this host.
 const UNTESTED: &str = "NOT TESTED";
 
-/// The account of a run.
+/// Report of a run.
 pub(crate) struct Report {
     journal: Journal,
     durations: Durations,
-    /// All steps of the run, in their order.
+    /// All steps of the run, in order.
     plan: Vec<&'static str>,
     started: Instant,
-    /// The steps that have ended.
+    /// Steps that have ended.
     rows: Vec<Row>,
     step: Open,
     slowest: Vec<(f64, String)>,
-    /// What passed, for the records.
+    /// Passed tests, for the records.
     seen: Vec<(String, suite::Duration)>,
     again: Vec<(String, String)>,
-    /// What tests said that they could not test here.
+    /// Messages of tests about what they could not test here.
     untested: Vec<String>,
     passed: u64,
     failed: u64,
 }
 
-/// The step that runs.
+/// The running step.
 struct Open {
     name: &'static str,
-    /// What repeats it alone.
+    /// Command that repeats it alone.
     again: String,
     started: Instant,
     passed: u64,
     failed: u64,
-    /// Tests that it will run, where it knows.
+    /// Number of tests that it will run, if known.
     tests: usize,
-    /// What of them has ended.
+    /// Number of its tests that have ended.
     ended: usize,
-    /// Whether a failure of it is named already, with what repeats it.
+    /// Whether a failure of it is listed already, with the command that repeats it.
     names_failures: bool,
 }
 
@@ -99,7 +99,7 @@ impl Report {
         }
     }
 
-    /// Notes a step that passed in an earlier run and is not repeated; returns whether it is one.
+    /// Records a step that passed in an earlier run and is not repeated; returns whether it is one.
     pub(crate) fn is_done(&mut self, name: &'static str) -> bool {
         let Some(seconds) = self.journal.passed(&step_key(name)) else {
             return false;
@@ -126,7 +126,7 @@ impl Report {
 
     pub(crate) fn open(&mut self, name: &'static str, about: &str) {
         self.step = Open::new(name);
-        // It is green no more, should the run be killed.
+        // The step no longer counts as passed, should the run be killed.
         self.journal.note(&step_key(name), false, 0.0);
         let number = self.rows.len() + 1;
         let left = self.left(0.0);
@@ -137,12 +137,12 @@ impl Report {
         );
     }
 
-    /// Sets what repeats the step alone, where it is not named like its command.
+    /// Sets the command that repeats the step alone, if the step's name is not the command's.
     pub(crate) fn repeated_by(&mut self, command: String) {
         self.step.again = command;
     }
 
-    /// Has the journal compare the files with those that the run began with.
+    /// Makes the journal compare the files with those at the beginning of the run.
     pub(crate) fn check_journal(&mut self, workspace: &Workspace) {
         self.journal.check(workspace);
     }
@@ -172,7 +172,7 @@ impl Report {
         });
     }
 
-    /// Counts checks that a step made itself.
+    /// Counts checks that a step performed itself.
     pub(crate) fn count(&mut self, passed: u64, failed: u64) {
         self.step.passed += passed;
         self.step.failed += failed;
@@ -186,7 +186,7 @@ impl Report {
 
     /// Counts what a line of a test executable reports, and keeps the times of its tests.
     fn read_line(&mut self, line: &str) {
-        // Criterion's word for a bench that ran through in test mode.
+        // Criterion prints this for a bench that completed in test mode.
         if line == "Success" {
             self.count(1, 0);
         }
@@ -201,20 +201,20 @@ impl Report {
         }
     }
 
-    /// Sets how many tests the step runs.
+    /// Sets the number of tests that the step runs.
     pub(crate) fn expect(&mut self, tests: usize) {
         self.step.tests += tests;
     }
 
-    /// Counts and shows a test, or an executable of several, that ended; `seconds_left` is the record of those that
-    /// did not.
+    /// Counts and shows a test, or an executable of several, that ended; `seconds_left` is the recorded time of those that have
+    /// not.
     pub(crate) fn ended(&mut self, outcome: &Outcome, seconds_left: f64) {
         self.step.ended += 1;
         let (passed, failed) = (self.step.passed, self.step.failed);
         for line in outcome.output.lines() {
             self.read_line(line);
         }
-        // It ended before it could say how many have failed.
+        // It ended before it could report how many tests failed.
         if !outcome.is_passed && self.step.failed == failed {
             self.count(0, 1);
         }
@@ -258,7 +258,7 @@ impl Report {
         self.slowest.truncate(SLOWEST);
     }
 
-    /// An estimate for the rest of the run, by the records and by how this machine compares with them so far.
+    /// Estimates the rest of the run, from the records and from this machine's speed compared with them so far.
     fn left(&self, seconds_left_of_step: f64) -> String {
         let record = |name: &str| self.durations.seconds(&step_key(name));
         let done = self.rows.iter().filter(|row| row.end == End::Passed);
@@ -341,10 +341,10 @@ impl Report {
         is_passed
     }
 
-    /// How long the tests and steps took that passed.
+    /// Returns the times of the tests and steps that passed.
     pub(crate) fn seen(&self) -> Vec<(String, suite::Duration)> {
         let passed = self.rows.iter().filter(|row| row.end == End::Passed);
-        // What a resumed run leaves out of a step makes it short.
+        // Tests that a resumed run skips make a step short.
         let passed = passed.filter(|_| !self.journal.is_resumed());
         let steps = passed.map(|row| {
             let duration = suite::Duration {
@@ -357,7 +357,8 @@ impl Report {
     }
 }
 
-/// The failed tests of a job, and what repeats each alone: a scenario is one, an executable of unit tests has many.
+/// Returns the failed tests of a job, and the command that repeats each: a scenario is one test, an executable of unit tests
+/// has many.
 fn repetitions(outcome: &Outcome) -> Vec<(String, String)> {
     let lines = outcome.output.lines().filter_map(|line| {
         let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
@@ -384,7 +385,7 @@ fn test_key(name: &str) -> String {
     format!("test {name}")
 }
 
-/// `test result: ok. 3 passed; 0 failed; …` → (3, 0); also when coloured.
+/// Parses `test result: ok. 3 passed; 0 failed; …` to (3, 0); also if coloured.
 fn test_result(line: &str) -> Option<(u64, u64)> {
     let rest = line.strip_prefix("test result: ")?;
     let number_before = |word: &str| {
@@ -394,14 +395,14 @@ fn test_result(line: &str) -> Option<(u64, u64)> {
     Some((number_before(" passed;")?, number_before(" failed;")?))
 }
 
-/// `test a::b ... ok <1.234s>`, as `--report-time` writes it.
+/// Parses `test a::b ... ok <1.234s>`, as `--report-time` writes it.
 fn timed_test(line: &str) -> Option<(&str, f64)> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let (_, time) = rest.split_once('<')?;
     Some((name, time.strip_suffix("s>")?.parse().ok()?))
 }
 
-/// A duration for people.
+/// Formats a duration for people.
 pub(crate) fn spoken(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     if seconds < 60 {

@@ -1,4 +1,4 @@
-//! Child processes: how every step starts `cargo` and the rest, and what a failure carries.
+//! Child processes: how every step starts `cargo` and other programs, and the text of a failure.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a step failed, in words for the reader of the end of the output.
+/// Reason why a step failed, for the reader of the end of the output.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
@@ -22,11 +22,11 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// Where things are.
+/// Locations of the project.
 pub(crate) struct Workspace {
-    /// The repository's root.
+    /// Root of the repository.
     pub(crate) root: PathBuf,
-    /// Cargo's target directory; builds with other flags get sub-directories of it.
+    /// Cargo's target directory; builds with other flags get subdirectories of it.
     pub(crate) target: PathBuf,
 }
 
@@ -39,20 +39,20 @@ impl Workspace {
         Self { root, target }
     }
 
-    /// A `cargo` child at the root with its standard input closed.
+    /// Returns a `cargo` child at the root, with its standard input closed.
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = self.command(cargo, arguments);
-        // Set by the `cargo run` around this process: they describe xtask, not the child.
+        // Set by the `cargo run` around this process: these variables describe xtask, not the child.
         for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTFLAGS"] {
             command.env_remove(variable);
         }
-        // Incremental compilation makes a first build slower, and with it for later ones only, these would begin anew.
+        // Incremental compilation makes a first build slower; using it only for later builds would make those start anew.
         command.env("CARGO_INCREMENTAL", "0");
         command
     }
 
-    /// Any other child at the root with its standard input closed.
+    /// Returns any other child at the root, with its standard input closed.
     pub(crate) fn command<P: AsRef<OsStr>, S: AsRef<OsStr>>(
         &self,
         program: P,
@@ -67,7 +67,7 @@ impl Workspace {
     }
 }
 
-/// The command line as one would type it.
+/// Returns the command line as one would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program
@@ -82,7 +82,7 @@ pub(crate) fn shown(command: &Command) -> String {
     line
 }
 
-/// Runs to the end with the output passed through.
+/// Runs a command to its end, with the output passed through.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let line = shown(command);
     let status = command
@@ -95,7 +95,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs to the end and hands each line of standard output to `each`, which decides what is shown.
+/// Runs a command to its end and passes each line of standard output to `each`, which decides what is shown.
 pub(crate) fn run_lines(command: &mut Command, mut each: impl FnMut(&str)) -> Result<(), Failure> {
     let line = shown(command);
     let failed = |error: std::io::Error| Failure(format!("`{line}`: {error}"));
@@ -113,7 +113,7 @@ pub(crate) fn run_lines(command: &mut Command, mut each: impl FnMut(&str)) -> Re
     }
 }
 
-/// Standard output as text; nothing is shown. An exit status other than 0 is a failure.
+/// Runs a command and returns its standard output as text; nothing is shown. An exit status other than 0 is a failure.
 pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
     let line = shown(command);
     let output = command

@@ -1,6 +1,6 @@
 //! Builds of crates with unsafe code for checkers: loom's model checker and the address sanitizer.
 //!
-//! Both need flags that nothing else has, so each keeps its own target directory.
+//! Both need flags that nothing else uses, so each has its own target directory.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,7 +39,7 @@ pub(crate) fn asan(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     run_counted(&mut asan_tests(workspace)?, report)
 }
 
-/// What [`asan`] builds first.
+/// Returns the build command that [`asan`] needs first.
 pub(crate) fn asan_build(workspace: &Workspace) -> Result<Command, Failure> {
     Ok(without_running(asan_tests(workspace)?))
 }
@@ -73,7 +73,7 @@ fn without_running(mut tests: Command) -> Command {
     tests
 }
 
-/// A filter that matches nothing also exits with 0; this demands that something ran.
+/// Runs tests and requires that at least one ran: a filter that matches nothing also exits with 0.
 fn run_counted(command: &mut Command, report: &mut Report) -> Result<(), Failure> {
     let mut ran = false;
     run::run_lines(command, |line| {
@@ -87,7 +87,7 @@ fn run_counted(command: &mut Command, report: &mut Report) -> Result<(), Failure
     }
 }
 
-/// The machine's target triple. Naming it keeps sanitizer flags away from build scripts.
+/// Returns the machine's target triple. Naming it keeps sanitizer flags away from build scripts.
 pub(crate) fn host(workspace: &Workspace) -> Result<String, Failure> {
     let version = run::capture(&mut workspace.command(rustc(), &["-vV"]))?;
     version
@@ -97,7 +97,7 @@ pub(crate) fn host(workspace: &Workspace) -> Result<String, Failure> {
         .ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
 }
 
-/// Fails with advice when the toolchain comes without the sanitizer's runtime.
+/// Fails with advice if the toolchain lacks the sanitizer's runtime.
 pub(crate) fn require_runtime(workspace: &Workspace) -> Result<(), Failure> {
     let sysroot = run::capture(&mut workspace.command(rustc(), &["--print", "sysroot"]))?;
     let host = host(workspace)?;

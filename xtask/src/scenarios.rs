@@ -1,7 +1,7 @@
 //! The scenarios: the server of the dev profile, driven by real clients.
 //!
-//! Its dependencies are built already, and overflow checks and debug assertions are worth more here than speed. The
-//! folder in `tests/scenarios` is the part of a scenario, and the first word of its name.
+//! The server's dependencies are built already, and overflow checks and debug assertions are worth more here than speed. The
+//! folder in `tests/scenarios` is the part to which a scenario belongs, and the first word of its name.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::steps::{STEPS, Tier};
 use crate::suite::{self, BACKEND, Durations, Executable, Job, Sharing};
 use crate::unit;
 
-/// Scenarios in which workers send, receive, and lose or return sockets: they run again with the back-end that is not
-/// the default here.
+/// Scenarios in which workers send, receive, and lose or return sockets: they run again with the back-end that is not the
+/// default here.
 const ON_EVERY_BACKEND: [&str; 5] = [
     "::all_listeners_hear_the_same::",
     "::icecast_sources_are_heard_unchanged::",
@@ -23,13 +23,13 @@ const ON_EVERY_BACKEND: [&str; 5] = [
     "::the_server_leaves_in_order::",
 ];
 
-/// Where the server is, and the executable with the scenarios.
+/// Paths of the server and of the executable with the scenarios.
 struct Stage {
     server: PathBuf,
     executable: Executable,
 }
 
-/// Runs those of a part.
+/// Runs the scenarios of a part.
 pub(crate) fn part(
     workspace: &Workspace,
     report: &mut Report,
@@ -45,7 +45,7 @@ pub(crate) fn part(
     suite::run(workspace, report, jobs, sharing)
 }
 
-/// The jobs of those whose names contain one of `filters`, or of all.
+/// Returns the jobs of the scenarios whose names contain one of `filters`, or of all.
 pub(crate) fn named<S: AsRef<str>>(
     workspace: &Workspace,
     filters: &[S],
@@ -57,7 +57,7 @@ pub(crate) fn named<S: AsRef<str>>(
     stage.jobs(workspace, is_named)
 }
 
-/// Runs jobs together, but for those that measure.
+/// Runs jobs concurrently, except for those that measure.
 pub(crate) fn run(
     workspace: &Workspace,
     report: &mut Report,
@@ -71,7 +71,7 @@ pub(crate) fn run(
     first.and(then)
 }
 
-/// Takes the durations over that runs on this machine saw.
+/// Takes over the durations that were measured in runs on this machine.
 pub(crate) fn record_durations(workspace: &Workspace, _: &mut Report) -> Result<(), Failure> {
     let executables = suite::build(workspace)?;
     let stage = Stage::of(workspace, &executables)?;
@@ -103,7 +103,7 @@ impl Stage {
         })
     }
 
-    /// A job for each scenario that `is_wanted`, and one more for those that run with both back-ends.
+    /// Returns a job for each scenario that `is_wanted`, and one more for those that run with both back-ends.
     fn jobs(
         &self,
         workspace: &Workspace,
@@ -123,7 +123,7 @@ impl Stage {
         if twice.is_empty() {
             return Ok(jobs);
         }
-        // "auto" is io_uring where it works.
+        // "auto" means io_uring if it works.
         match starts_with_io_uring(workspace, &self.server) {
             Ok(()) => jobs.extend(
                 twice
@@ -159,7 +159,7 @@ impl Stage {
     }
 }
 
-/// Whether the server can use io_uring on this host, or why not.
+/// Checks that the server can use io_uring on this host; returns the reason if it cannot.
 fn starts_with_io_uring(workspace: &Workspace, server: &Path) -> Result<(), String> {
     let mut command = workspace.command(server, &["serve"]);
     for port in ["RTMP", "HTTP", "WEBRTC", "ADMIN"] {
@@ -174,7 +174,7 @@ fn starts_with_io_uring(workspace: &Workspace, server: &Path) -> Result<(), Stri
         .flat_map(BufRead::lines)
         .map_while(Result::ok)
         .any(|line| line == "ready");
-    // It has ended already unless it is ready.
+    // Unless it is ready, it has ended already.
     child.kill().ok();
     let output = child
         .wait_with_output()

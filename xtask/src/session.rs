@@ -1,4 +1,4 @@
-//! A run of steps: which are left out, what is built ahead, and when it ends.
+//! A run of steps: which are skipped, what is built ahead, and when it ends.
 
 use crate::ahead::Ahead;
 use crate::journal::Journal;
@@ -8,8 +8,8 @@ use crate::scenarios;
 use crate::steps::{Step, TOOLS};
 use crate::suite::Durations;
 
-/// Runs `steps` in order; returns whether all passed. Ends with the first that fails unless it `keeps_going`, which it
-/// does not do without the programs that the core needs.
+/// Runs `steps` in order; returns whether all passed. Ends with the first that fails unless it `keeps_going`, which no run does
+/// without the programs that the core needs.
 pub(crate) fn run(
     workspace: &Workspace,
     steps: &[&Step],
@@ -27,7 +27,7 @@ pub(crate) fn run(
         if step.leaves_time() && ahead.is_none() {
             ahead = Some(build_ahead(workspace, &steps[index..], &report));
         }
-        // What is neither a scenario nor a build of its own may need the machine to itself.
+        // A step that is neither a scenario nor a build of its own may need the machine to itself.
         if !step.leaves_time()
             && let Some(builds) = ahead.take()
         {
@@ -46,7 +46,7 @@ pub(crate) fn run(
     Ok(finish(workspace, report))
 }
 
-/// Keeps how long things took, and prints the table.
+/// Records the durations, and prints the table.
 fn finish(workspace: &Workspace, report: Report) -> bool {
     if let Err(failure) = Durations::note(workspace, report.seen()) {
         eprintln!("xtask: how long the tests took cannot be kept: {failure}");
@@ -54,7 +54,7 @@ fn finish(workspace: &Workspace, report: Report) -> bool {
     report.finish()
 }
 
-/// Builds what later steps need while scenarios run, which wait for players and clocks for a good part of their time.
+/// Builds what later steps need while scenarios run, which wait for players and clocks for much of their time.
 fn build_ahead(workspace: &Workspace, behind: &[&Step], report: &Report) -> Ahead {
     let builds = behind
         .iter()
@@ -63,7 +63,7 @@ fn build_ahead(workspace: &Workspace, behind: &[&Step], report: &Report) -> Ahea
     Ahead::begin(builds.collect())
 }
 
-/// `cargo xtask scenarios [NAME…]`.
+/// Runs `cargo xtask scenarios [NAME…]`.
 pub(crate) fn scenarios(workspace: &Workspace, filters: &[String]) -> Result<bool, Failure> {
     let again = format!("cargo xtask scenarios {}", filters.join(" "));
     let report = reported(workspace, "scenarios", again, |report| {
@@ -73,8 +73,8 @@ pub(crate) fn scenarios(workspace: &Workspace, filters: &[String]) -> Result<boo
     Ok(finish(workspace, report))
 }
 
-/// Runs one thing that is no step and that `again` repeats. Nothing remembers how long its tests took: they ran longer,
-/// or beside busy loops.
+/// Runs something that is not a step and that `again` repeats. Its durations are not recorded: its tests ran longer, or
+/// alongside busy loops.
 pub(crate) fn alone(
     workspace: &Workspace,
     name: &'static str,

@@ -1,16 +1,16 @@
-//! Reads Rust text just well enough for the checks: comments and literals blanked, tests removed.
+//! Minimal reader of Rust text for the checks: comments and literals blanked, tests removed.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// `text` with comments, strings and character literals replaced by spaces; every line keeps its
-/// number and every remaining byte its place.
+/// Returns `text` with comments, strings and character literals replaced by spaces; every line keeps its number and every
+/// remaining byte its place.
 pub(crate) fn code_only(text: &str) -> String {
     let is_left_out = |_: Kind| true;
     blanked(text, is_left_out)
 }
 
-/// What [`blanked`] may replace.
+/// Kinds of text that [`blanked`] may replace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Comment,
@@ -45,8 +45,7 @@ fn blanked(text: &str, is_left_out: impl Fn(Kind) -> bool) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// `code` (from [`code_only`]) with every item under `#[cfg(test)]` or `#[cfg(all(test, …))]`
-/// replaced by spaces.
+/// Returns `code` (from [`code_only`]) with every item under `#[cfg(test)]` or `#[cfg(all(test, …))]` replaced by spaces.
 pub(crate) fn without_tests(code: &str) -> String {
     let mut out = code.as_bytes().to_vec();
     for range in test_items(code) {
@@ -55,7 +54,7 @@ pub(crate) fn without_tests(code: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Where the items of tests are in `code`, from the attribute on.
+/// Returns the ranges of the test items in `code`, from the attribute on.
 fn test_items(code: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for attribute in ["#[cfg(test)]", "#[cfg(all(test"] {
@@ -70,7 +69,7 @@ fn test_items(code: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Lines of the file less those of test items: comments count, tests do not.
+/// Returns the number of lines of the file without those of test items: comments count, tests do not.
 pub(crate) fn shipped_lines(text: &str) -> usize {
     let code = code_only(text);
     let shipped = without_tests(&code);
@@ -82,7 +81,7 @@ pub(crate) fn shipped_lines(text: &str) -> usize {
     text.lines().count() - in_tests
 }
 
-/// Lines of code, those without anything but comments left out.
+/// Lines of code, without lines that have only comments.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct CodeLines {
     pub(crate) shipped: usize,
@@ -90,7 +89,7 @@ pub(crate) struct CodeLines {
 }
 
 impl CodeLines {
-    /// Of a file.
+    /// Counts the lines of a file.
     pub(crate) fn of(text: &str) -> Self {
         let code = blanked(text, |kind| kind == Kind::Comment);
         let mut shipped = code.as_bytes().to_vec();
@@ -109,7 +108,7 @@ impl CodeLines {
     }
 }
 
-/// The test functions of a file with the lines that they take, counted from 1, from the attribute to the last brace.
+/// Returns the test functions of a file with their lines, counted from 1, from the attribute to the last brace.
 pub(crate) fn tests(text: &str) -> Vec<(String, Range<usize>)> {
     let code = code_only(text);
     let mut found = Vec::new();
@@ -132,7 +131,7 @@ pub(crate) fn tests(text: &str) -> Vec<(String, Range<usize>)> {
     found
 }
 
-/// Every `.rs` file below `folder`, sorted, without build output.
+/// Returns every `.rs` file below `folder`, sorted, without build output.
 pub(crate) fn rust_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -154,12 +153,12 @@ pub(crate) fn rust_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file, named from the workspace's root, has nothing but tests.
+/// Returns whether a file, named from the workspace's root, has nothing but tests.
 pub(crate) fn is_test_file(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
 }
 
-/// Whether `word` occurs in `line` with no identifier character on either side.
+/// Returns whether `word` occurs in `line` with no identifier character on either side.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = at.checked_sub(1).map(|index| line.as_bytes()[index]);
@@ -230,7 +229,7 @@ fn raw_string_length(rest: &[u8]) -> Option<usize> {
     Some(end.map_or(rest.len(), |at| body + at + closing.len()))
 }
 
-/// `'x'`, `'\n'`, `'\u{1F514}'`; `None` for a lifetime.
+/// Returns the length of `'x'`, `'\n'` or `'\u{1F514}'`; `None` for a lifetime.
 fn char_length(rest: &[u8]) -> Option<usize> {
     if rest.get(1) == Some(&b'\\') {
         let end = rest.get(3..)?.iter().position(|byte| *byte == b'\'')?;
@@ -242,7 +241,7 @@ fn char_length(rest: &[u8]) -> Option<usize> {
     (rest.get(1 + width) == Some(&b'\'')).then_some(width + 2)
 }
 
-/// From an attribute to the end of the item below it: its closing brace or its semicolon.
+/// Returns the length from an attribute to the end of the item below it: its closing brace or its semicolon.
 fn item_length(code: &[u8]) -> usize {
     let mut depth = 0_usize;
     // Parentheses and brackets: a `;` inside `[u8; 4]` ends nothing.

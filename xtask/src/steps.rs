@@ -1,7 +1,7 @@
-//! Every step of the tests: its name, its tier, its subject, and what runs it.
+//! Every step of the tests: its name, its tier, its subject, and the code that runs it.
 //!
-//! `cargo xtask test` runs those of the core in this order; `--all` runs all of them, or those of the parts that it is
-//! given; `cargo xtask <step>` runs one alone.
+//! `cargo xtask test` runs those of the core in this order; `--all` runs all of them, or those of the given parts; `cargo xtask
+//! <step>` runs one alone.
 
 use std::process::Command;
 
@@ -13,48 +13,48 @@ use crate::{
     workflows,
 };
 
-/// Which of the test commands runs a step.
+/// Test command that runs a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
     /// `cargo xtask test`, and with it `--all`.
     Core,
     /// `cargo xtask test --all`.
     All,
-    /// None: it makes a file anew, or its answer depends on the day.
+    /// None: the step rewrites a file, or its result depends on the day.
     Alone,
 }
 
-/// The command of a build.
+/// Returns the command of a build.
 type Build = fn(&Workspace) -> Result<Command, Failure>;
 
-/// One chore.
+/// A step of the tests.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) tier: Tier,
-    /// The part of `--all` to which it belongs.
+    /// Part of `--all` to which it belongs.
     pub(crate) part: &'static str,
-    /// What it builds before anything else, if that may be made beside scenarios.
+    /// Build that it needs first, if that may be made alongside scenarios.
     pub(crate) build: Option<Build>,
     run: Chore,
 }
 
-/// What a step does.
+/// Work of a step.
 enum Chore {
     Run(Run),
-    /// The scenarios in the folder that is named like the step.
+    /// The scenarios in the folder with the step's name.
     Scenarios(Sharing),
 }
 
 type Run = fn(&Workspace, &mut Report) -> Result<(), Failure>;
 
 impl Step {
-    /// Whether builds may be made beside it.
+    /// Returns whether builds may be made alongside it.
     pub(crate) fn leaves_time(&self) -> bool {
         matches!(self.run, Chore::Scenarios(Sharing::Together))
     }
 
-    /// Whether it runs the scenarios in the folder that is named like it.
+    /// Returns whether it runs the scenarios in the folder with its name.
     pub(crate) fn has_scenarios(&self) -> bool {
         matches!(self.run, Chore::Scenarios(_))
     }
@@ -67,13 +67,13 @@ impl Step {
     }
 }
 
-/// The step that every run begins with, whatever its parts.
+/// Name of the step that every run begins with, whatever its parts.
 pub(crate) const TOOLS: &str = "tools";
 
 const CHECKS: &str = "checks";
 const UNITS: &str = "units";
 
-/// Quick steps that fail often come first, and what needs the machine to itself last.
+/// All steps. Quick steps that fail often come first, and those that need the machine to themselves last.
 pub(crate) const STEPS: &[Step] = &[
     core(
         TOOLS,
@@ -294,7 +294,7 @@ const fn all(name: &'static str, part: &'static str, about: &'static str, run: R
     step(name, Tier::All, part, about, Chore::Run(run))
 }
 
-/// A part of the scenarios: a folder of `tests/scenarios`.
+/// Returns a step for a part of the scenarios: a folder of `tests/scenarios`.
 const fn scenarios(name: &'static str, tier: Tier, sharing: Sharing, about: &'static str) -> Step {
     step(name, tier, name, about, Chore::Scenarios(sharing))
 }
@@ -303,7 +303,7 @@ const fn alone(name: &'static str, about: &'static str, run: Run) -> Step {
     step(name, Tier::Alone, "", about, Chore::Run(run))
 }
 
-/// The parts of `--all` in their order, each once.
+/// Returns the parts of `--all` in order, each once.
 pub(crate) fn parts() -> Vec<&'static str> {
     let mut parts = Vec::new();
     for step in STEPS.iter().filter(|step| step.tier != Tier::Alone) {
@@ -314,7 +314,7 @@ pub(crate) fn parts() -> Vec<&'static str> {
     parts
 }
 
-/// The steps of `cargo xtask test`.
+/// Returns the steps of `cargo xtask test`.
 pub(crate) fn of_core() -> Vec<&'static Step> {
     STEPS
         .iter()
@@ -322,7 +322,7 @@ pub(crate) fn of_core() -> Vec<&'static Step> {
         .collect()
 }
 
-/// The steps of `--all`, or of those parts of it, with what installs the programs that they need.
+/// Returns the steps of `--all`, or of some parts of it, with the steps that install the programs that they need.
 pub(crate) fn of_parts(wanted: &[String]) -> Vec<&'static Step> {
     let is_wanted = |step: &Step| {
         wanted.is_empty() || step.name.starts_with(TOOLS) || wanted.iter().any(|p| p == step.part)

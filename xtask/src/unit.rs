@@ -1,33 +1,33 @@
-//! Unit tests: each executable of them is a job.
+//! Unit tests: each of their executables is a job.
 //!
-//! A test that asks a program which the core does without stands in a module `foreign`, and runs with `--all`.
+//! A test that uses a program outside the core's is in a module `foreign`, and runs with `--all`.
 
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::suite::{self, Duration, Durations, Executable, Job, Sharing};
 
-/// The package of the scenarios, which are jobs of their own.
+/// Package of the scenarios, which are jobs of their own.
 pub(crate) const SCENARIOS: &str = "tests";
 
-/// The modules of tests that need programs of other makes.
+/// Module name of tests that need programs of other vendors.
 const FOREIGN: &str = "::foreign::";
 
 /// Tests of the fan-out core whose listeners have real sockets: they run again with io_uring.
 const CARRYING: [&str; 3] = ["carry::", "converse::", "follow::"];
 
-/// The executable with those tests.
+/// Name of the executable with those tests.
 const CARRIED_BY: &str = "unit fanout fanout";
 
-/// The back-end of their second run.
+/// Back-end of their second run.
 const IO_URING: &str = "io_uring";
 
-/// An executable without a record: most use all processors for a second or two.
+/// Record of an unknown executable: most use all processors for a second or two.
 const UNKNOWN: Duration = Duration {
     seconds: 2.0,
     processors: 1.0,
 };
 
-/// Runs those that the core's programs suffice for.
+/// Runs the tests for which the core's programs suffice.
 pub(crate) fn core(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let durations = Durations::committed(workspace);
     let executables = of_units(workspace)?;
@@ -55,7 +55,7 @@ pub(crate) fn core(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     suite::run(workspace, report, jobs.collect(), Sharing::Together)
 }
 
-/// Runs those that need others.
+/// Runs the tests that need other programs.
 pub(crate) fn foreign(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let mut jobs = Vec::new();
     for executable in of_units(workspace)? {
@@ -70,14 +70,14 @@ pub(crate) fn foreign(workspace: &Workspace, report: &mut Report) -> Result<(), 
     suite::run(workspace, report, jobs, Sharing::Together)
 }
 
-/// The names of the jobs, as they are recorded.
+/// Returns the names of the jobs, as they are recorded.
 pub(crate) fn names(executables: &[Executable]) -> Vec<String> {
     let mut names: Vec<_> = executables.iter().map(name).collect();
     names.push(suite::on_backend(CARRIED_BY, IO_URING));
     names
 }
 
-/// The jobs of one test: one, or one for each back-end.
+/// Returns the jobs of one test: one, or one for each back-end.
 pub(crate) fn one(workspace: &Workspace, executable: &Executable, test: &str) -> Vec<Job> {
     let suffix = format!(" {test}");
     let job = || job(workspace, executable, &suffix, &["--exact", test]).lasting(UNKNOWN);
@@ -102,7 +102,7 @@ fn name(executable: &Executable) -> String {
 fn job(workspace: &Workspace, executable: &Executable, suffix: &str, filter: &[&str]) -> Job {
     let arguments = [&["-Zunstable-options", "--report-time"], filter].concat();
     let mut command = executable.command(workspace, &arguments);
-    // Lets the harness of a stable compiler tell times.
+    // Lets the harness of a stable compiler report times.
     command.env("RUSTC_BOOTSTRAP", "1");
     let target = match &*executable.target {
         "lib" => "--lib".to_owned(),

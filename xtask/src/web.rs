@@ -1,5 +1,5 @@
-//! The scripts of the server's pages: builds them from `crates/web/scripts` in a copy, and compares what comes out
-//! with the committed files of `crates/web/assets`.
+//! The scripts of the server's pages: builds them from `crates/web/scripts` in a copy, and compares the output with the
+//! committed files of `crates/web/assets`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::tools;
 
-/// The sources, and the files made from them.
+/// Folders of the sources, and of the files made from them.
 const SOURCES: &str = "crates/web/scripts";
 const ASSETS: &str = "crates/web/assets";
-/// Where a build finds the folder to write to.
+/// Variable in which a build finds its output folder.
 const OUTPUT: &str = "CARILLON_ASSETS";
-/// What npm makes of the lock file; it stays in the copy from run to run.
+/// Folder that npm fills by the lock file; it stays in the copy from run to run.
 const PACKAGES: &str = "node_modules";
-/// The lock file, and its copy that says for which one the packages are in place.
+/// Lock file, and its copy that records which packages are installed.
 const LOCK: &str = "package-lock.json";
 const INSTALLED: &str = "installed.json";
 
@@ -49,7 +49,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     Ok(())
 }
 
-/// Copies the sources anew; installed packages stay.
+/// Replaces the copied sources; installed packages stay.
 fn renew(sources: &Path, copy: &Path) -> Result<(), Failure> {
     fs::create_dir_all(copy)?;
     for entry in fs::read_dir(copy)? {
@@ -77,7 +77,7 @@ fn renew(sources: &Path, copy: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The exact packages of the lock file.
+/// Installs the exact packages of the lock file.
 fn install(workspace: &Workspace, copy: &Path) -> Result<(), Failure> {
     let (wanted, present) = (copy.join(LOCK), copy.join(INSTALLED));
     if is_same(&wanted, &present) {
@@ -87,12 +87,12 @@ fn install(workspace: &Workspace, copy: &Path) -> Result<(), Failure> {
     let mut npm = workspace.command("npm", &["ci", "--silent", "--ignore-scripts"]);
     npm.args(["--no-audit", "--no-fund"]).current_dir(copy);
     run::run(&mut npm)?;
-    // Only now is it complete.
+    // Only now is the installation complete.
     fs::copy(wanted, present)?;
     Ok(())
 }
 
-/// All files below a folder, relative to it, sorted. Installed packages count as one.
+/// Returns all files below a folder, relative to it, sorted. Installed packages count as one.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];

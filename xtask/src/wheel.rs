@@ -1,12 +1,12 @@
-//! Extracts files from a Python package, without installing it.
+//! Extraction of files from a Python package without installing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::{self, Failure, Workspace};
 
-/// Downloads the one wheel that `requirement` names, by its digests, and unpacks it into `folder`. pip
-/// refuses a wheel whose digest is not among them.
+/// Downloads the only wheel that `requirement` names, by its digests, and unpacks it into `folder`. pip refuses a wheel with
+/// any other digest.
 pub(crate) fn unpack(
     workspace: &Workspace,
     requirement: &str,
@@ -30,7 +30,7 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// The one file of `folder` whose name begins and ends so.
+/// Returns the only file of `folder` whose name begins and ends as given.
 pub(crate) fn only(folder: &Path, prefix: &str, suffix: &str) -> Result<PathBuf, Failure> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -6,7 +6,7 @@ use crate::run::{self, Failure, Workspace};
 
 const MODULE: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
 
-/// Installs actionlint and has it look at all workflows.
+/// Installs actionlint and runs it on all workflows.
 pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let program = go::bin(workspace).join("actionlint");
     if !program.is_file() {

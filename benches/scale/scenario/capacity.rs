@@ -13,9 +13,9 @@ const RATES_KBPS: [u64; 6] = [22, 100, 200, 500, 700, 1_000];
 const LISTENERS: [u64; 4] = [500, 1_000, 2_000, 4_000];
 const RAMP: u64 = 1_000;
 const WINDOW: Duration = Duration::from_secs(8);
-/// In streams with pictures, the bit rate of the sound.
-const SOUND_KBPS: u64 = 32;
-/// Eight times the listeners may cost at most this many times the CPU: a tenth is left to measurement error.
+/// Bit rate of the audio in streams with video.
+const AUDIO_KBPS: u64 = 32;
+/// Maximum growth of the CPU cost for eight times the listeners: a tenth is left to measurement error.
 const GROWTH_MAX: f64 = 8.8;
 
 pub(crate) fn capacity(bench: &mut Bench) {
@@ -60,9 +60,9 @@ pub(crate) fn capacity(bench: &mut Bench) {
     );
 }
 
-/// The lowest rate has sound only.
+/// Returns the options for a total bit rate. The lowest rate has only audio.
 fn media(rate: u64) -> Vec<String> {
-    let video = rate.saturating_sub(SOUND_KBPS);
+    let video = rate.saturating_sub(AUDIO_KBPS);
     let audio = rate - video;
     let mut media = vec!["--audio-rate".to_owned(), format!("{audio}k")];
     if video > 0 {

@@ -1,4 +1,4 @@
-//! How old a frame is when it arrives, for a few listeners.
+//! Age of a frame on arrival, for a few listeners.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::figure::{Against, Target, Unit};
 use crate::source;
 
 const LISTENERS: u64 = 10;
-/// Seconds.
+/// Maximum delay in seconds.
 const DELAY_MAX: f64 = 0.005;
-/// Relative to another build. Two runs of one build are a fifth apart.
+/// Maximum delay relative to another build. Two runs of one build are a fifth apart.
 const RATIO_MAX: f64 = 1.2;
-/// What a viewer over WebRTC is sent first is as old as the newest keyframe. With these, less than one of a hundred
-/// frames is from before the viewer came.
+/// Interval of keyframes. The first frames that a WebRTC viewer receives are as old as the newest keyframe. With this interval,
+/// fewer than one in a hundred frames is from before the viewer came.
 const KEYFRAME_INTERVAL: &str = "1s";
 const VIEW_WINDOW: Duration = Duration::from_secs(40);
 const VIEWED: &str = "live/viewed";
 const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\"")];
 
-/// Where a stream is published and listened to on a server.
+/// Returns the addresses at which a stream is published and listened to on a server.
 type Place = fn(&Server) -> (String, String);
 
 pub(crate) fn delay(bench: &mut Bench) {
@@ -78,7 +78,7 @@ fn way(way: Way, server: &Server) -> (String, String) {
     (way.source_url(server), way.url(server))
 }
 
-/// Sound as it is published: a transcoder's would come later.
+/// Returns the addresses of a WebRTC viewer, with audio as it is published: a transcoder's would arrive later.
 fn viewer(server: &Server) -> (String, String) {
     let http = server.addr("http");
     (
@@ -87,7 +87,7 @@ fn viewer(server: &Server) -> (String, String) {
     )
 }
 
-/// What each build serves.
+/// Stream that each build serves.
 struct Turn {
     place: Place,
     media: Vec<String>,
@@ -95,7 +95,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// The delay that 99 of 100 frames do not exceed, in seconds.
+    /// Returns the delay that 99 of 100 frames do not exceed, in seconds.
     fn measured(&self, bench: &mut Bench, round: usize, who: &str, server: &Server) -> f64 {
         let (source, url) = (self.place)(server);
         let _publisher = source::publish(&source, &self.media);

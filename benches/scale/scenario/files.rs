@@ -1,8 +1,8 @@
 //! Clients of a file on demand.
 //!
-//! Both servers send the same file, from the page cache, at the same pace: 4 MiB of it at once, and then twice its bit
-//! rate. nginx has one worker, `sendfile` and `limit_rate`. Ten viewers watch a live stream of our server, once
-//! beside the clients of the file and once alone.
+//! Both servers send the same file, from the page cache, at the same pace: 4 MiB of it at once, and then twice its bit rate.
+//! nginx has one worker, `sendfile` and `limit_rate`. Ten viewers watch a live stream of our server, once alongside the clients
+//! of the file and once alone.
 
 use tempfile::TempDir;
 use testkit::{FileServer, PUBLISH_KEY, Server};
@@ -15,11 +15,11 @@ use crate::source;
 
 const CLIENTS: u64 = 1_000;
 const CLIENTS_MANY: u64 = 4_000;
-/// Clients of a run that only checks that the scenario works.
+/// Number of clients in a run that only checks that the scenario works.
 const CLIENTS_SHORT: u64 = 50;
-/// Joins in a second.
+/// Joins per second.
 const RAMP: u64 = 500;
-/// Seconds until no client is sent what comes at once.
+/// Seconds until the initial burst of every client has been sent.
 const SETTLE: u64 = 8;
 const VIEWERS: u64 = 10;
 const CHECKED: &str = "--check=10";
@@ -27,7 +27,7 @@ const CHECKED: &str = "--check=10";
 const STREAM: &str = "live/show";
 const FILM: &str = "film.mp4";
 const FILM_SECONDS: u64 = 300;
-/// What our server sends at once at the least.
+/// Minimum number of bytes that our server sends at once.
 const AT_ONCE_BYTES_MIN: u64 = 4 << 20;
 const NGINX: &str = "nginx";
 
@@ -99,7 +99,7 @@ pub(crate) fn files(bench: &mut Bench) {
     bench.losses(all.map(Report::missing).collect());
 }
 
-/// Our server, which has the film.
+/// Starts our server with the film.
 fn serve(folder: &TempDir) -> Server {
     let directory = folder.path().display().to_string();
     let fragment = format!("[[files]]\npath = \"vod\"\ndirectory = {directory:?}");
@@ -115,7 +115,7 @@ fn late_reads(server: &Server) -> f64 {
     server.metrics().sum("carillon_late_reads_total", &[])
 }
 
-/// How late frames are for ten viewers of a live stream, beside so many clients of the film; seconds.
+/// Returns the delay of frames for ten viewers of a live stream, in seconds, alongside this many clients of the film.
 fn delay_beside(bench: &mut Bench, round: usize, clients: u64) -> f64 {
     let folder = folder();
     let server = serve(&folder);
@@ -153,7 +153,7 @@ fn plan(bench: &Bench, clients: u64) -> ListenPlan {
     ListenPlan::new(clients, RAMP, bench.window()).settle(SETTLE)
 }
 
-/// A folder on this program's disk with the film.
+/// Creates a folder with the film on this program's disk.
 fn folder() -> TempDir {
     let film = source::film();
     let beside = film.with_file_name("");

@@ -1,9 +1,8 @@
 //! An authority that takes five seconds for some publishers, and the delay of all others.
 //!
-//! The server is the example `slow_authority`: it decides on streams named `slow/…` after five seconds, on all
-//! others at once. A thousand publishers send to a listener each. How old their frames are when they come is
-//! measured while groups of other publishers come and go: those of one turn wait for permission, those of the
-//! other, the control, are permitted at once.
+//! The server is the example `slow_authority`: it decides about streams named `slow/…` after five seconds, about all others at
+//! once. A thousand publishers each send to one listener. The age of their frames on arrival is measured while groups of other
+//! publishers come and go: those of one turn wait for permission, those of the other, the control, are permitted at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
@@ -17,25 +16,25 @@ use crate::bench::Bench;
 use crate::contest::serve_build;
 use crate::figure::{Against, Target, Unit};
 
-/// Publishers that are permitted at once, each with a listener.
+/// Number of publishers that are permitted at once, each with a listener.
 const OTHERS: u64 = 1_000;
-/// Beginnings in a second.
+/// Connections begun per second.
 const RAMP: u64 = 250;
-/// Publishers of a group that comes and goes.
+/// Number of publishers in a group that comes and goes.
 const WAITING: u64 = 50;
-/// The authority's five seconds, and time for a process to start and end.
+/// Time limit of a group: the authority's five seconds, and time for a process to start and end.
 const GROUP_DEADLINE: Duration = Duration::from_secs(60);
-/// For all others to be let in.
+/// Time limit for all others to be admitted.
 const PUBLISHED: Duration = Duration::from_secs(60);
-/// The delay of the others with publishers that wait, relative to the control.
+/// Maximum delay of the others while publishers wait, relative to the control.
 const RATIO_MAX: f64 = 1.1;
 
-/// Publishers that come and go beside the others.
+/// Publishers that come and go alongside the others.
 struct Group {
     who: &'static str,
-    /// The beginning of their streams' names, by which the authority tells them apart.
+    /// Prefix of their streams' names, by which the authority distinguishes them.
     prefix: &'static str,
-    /// How long they send once they are permitted, such that both groups stay equally long.
+    /// Time for which they send once they are permitted, chosen so that both groups stay equally long.
     duration: &'static str,
 }
 
@@ -54,14 +53,14 @@ pub(crate) fn gate(bench: &mut Bench) {
     let [mut with, mut without] = [Vec::new(), Vec::new()];
     for round in 0..bench.rounds() {
         let mut measure = |group: &Group, delays: &mut Vec<f64>| {
-            // A server for each turn: streams that have ended are kept for a while, and would burden the second.
+            // A new server for each turn: streams that have ended are kept for a while, and would burden the second turn.
             let server = serve_build(&program(), &[]);
             let _others = publish_others(&server);
             let report = beside(&server, group, || listen(bench, &server));
             bench.note(round, group.who, &[&report]);
             delays.push(report.number("/delay/p99") / 1e3);
         };
-        // The order alternates, so that a machine that slows down is on neither side.
+        // The order alternates, so that a machine that slows down favours neither side.
         if round % 2 == 0 {
             measure(&CONTROL, &mut without);
             measure(&WAITS, &mut with);
@@ -76,7 +75,7 @@ pub(crate) fn gate(bench: &mut Bench) {
     bench.figure(what, Unit::Seconds, with, against, target);
 }
 
-/// The example, which `cargo xtask bench` has built beside this program.
+/// Returns the path of the example, which `cargo xtask bench` has built next to this program.
 fn program() -> PathBuf {
     let this = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let path = this.with_file_name("examples").join("slow_authority");
@@ -109,7 +108,7 @@ fn listen(bench: &Bench, server: &Server) -> Report {
         .finish()
 }
 
-/// Does `work` while publishers of a group come, send and leave, one group after another.
+/// Does `work` while groups of publishers come, send and leave, one group after another.
 fn beside<T>(server: &Server, group: &Group, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -121,7 +120,7 @@ fn beside<T>(server: &Server, group: &Group, work: impl FnOnce() -> T) -> T {
                 }
             }
         });
-        // The groups have to end before a panic goes on: the scope waits for them.
+        // The groups must end before a panic continues: the scope waits for them.
         let done = catch_unwind(AssertUnwindSafe(work));
         is_over.store(true, Ordering::Relaxed);
         if let Err(panic) = groups.join() {

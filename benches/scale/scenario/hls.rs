@@ -1,20 +1,20 @@
-//! Low-latency HLS: a thousand viewers beside servers of files and of HLS, and requests that wait.
+//! Low-latency HLS: a thousand viewers, compared with servers of files and of HLS, and waiting requests.
 //!
-//! A part is complete when the publisher sends the first frame after it, because that is what ends it; its delay goes
-//! from there to the arrival of the part's last byte at a viewer's socket, which the kernel tells. One thread reads for
-//! all viewers, and what it is late is not the server's delay. Frames carry the time of their sending, and checked
-//! viewers read it. Publisher, server and viewers share the machine's clock. A muxer that learns a picture's duration
-//! from the next picture ends a part only with the second one after it: at 25 a second, that alone is 40 ms.
+//! A part is complete when the publisher sends the first frame after it, because that frame ends it; the part's delay runs from
+//! then to the arrival of the part's last byte at a viewer's socket, as reported by the kernel. One thread reads for all
+//! viewers, and its lateness is not part of the server's delay. Frames carry the time of their sending, and checked viewers
+//! read it. Publisher, server and viewers share the machine's clock. A muxer that learns a frame's duration from the next frame
+//! ends a part only with the second frame after it: at 25 per second, that alone is 40 ms.
 //!
-//! Viewers request the part that the playlist hints at, as RFC 8216bis §4.4.5.3 has it, and the next playlist; both
-//! wait at the server.
+//! Viewers request the part at which the playlist hints, according to RFC 8216bis §4.4.5.3, and the next playlist; both
+//! requests wait at the server.
 //!
-//! nginx serves the same playlist, parts and segments from files in memory, which are copied from our server as they
-//! appear. It cannot hold a request, so its viewers are paced: each requests the playlist when its next part is due.
-//! All requests go over HTTP/1.1 connections that are kept, two for each viewer, and are as many per viewer and second
-//! in both turns; the figure says how many. Each server runs with its defaults, nginx with one worker process.
-//! MediaMTX has parts and segments of the same length. It lists sound as a rendition of its own, which the viewers do
-//! not follow, so its cost is taken for as many bytes.
+//! nginx serves the same playlist, parts and segments from files in memory, which are copied from our server as they appear. It
+//! cannot hold a request, so its viewers are paced: each requests the playlist when its next part is due. All requests use
+//! persistent HTTP/1.1 connections, two for each viewer, and are equally many per viewer and second in both turns; the figure
+//! says how many. Each server runs with its defaults, nginx with one worker process. MediaMTX has parts and segments of the
+//! same length. It lists audio as a separate rendition, which the viewers do not follow, so its cost is scaled to as many
+//! bytes.
 
 use std::time::{Duration, Instant};
 
@@ -33,34 +33,34 @@ const PLAYLIST: &str = "/live/show/index.m3u8";
 const NAME: &str = "show";
 
 const VIEWERS: u64 = 1_000;
-/// Viewers of a run that only checks that the scenario works.
+/// Number of viewers in a run that only checks that the scenario works.
 const VIEWERS_SHORT: u64 = 100;
-/// Joins in a second.
+/// Joins per second.
 const RAMP: u64 = 200;
 /// Viewers whose frames are read, with every server.
 const CHECKED: &str = "--check=100";
-/// For servers that hold requests.
+/// Option for servers that hold requests.
 const HINTS: &str = "--hints";
 /// Seconds until all viewers are in step with the parts.
 const SETTLE: u64 = 8;
-/// Seconds.
+/// Maximum delay in seconds.
 const SERVED_MAX: f64 = 0.02;
 
 const NGINX: &str = "nginx, files in memory";
 const MEDIAMTX: &str = "MediaMTX";
 
-/// Requests that wait at the same time.
+/// Number of requests that wait at the same time.
 const RELOADS: usize = 2_000;
-/// How long they wait while the server is watched. The server gives up on them after 18 s.
+/// Time for which they wait while the server is watched. The server gives up on them after 18 s.
 const QUIET: Duration = Duration::from_secs(10);
-/// To accept all connections.
+/// Time limit for accepting all connections.
 const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
-/// Resident memory may grow by as much while nothing happens: what allocators do at their leisure.
+/// Permitted growth of resident memory in bytes while nothing happens: allocators work in the background.
 const GROWTH_MAX: f64 = (1 << 20) as f64;
-/// The publisher stays although it is silent for longer than the default allows.
+/// Settings that let the publisher stay although it is silent for longer than the default allows.
 const PATIENT: &[(&str, &str, &str)] = &[("ingest", "source_timeout", "\"10m\"")];
 
-/// What was measured of one server, in each round.
+/// Measurements of one server, one report per round.
 #[derive(Default)]
 struct Turns(Vec<Report>);
 
@@ -69,7 +69,7 @@ impl Turns {
         self.0.iter().map(of).collect()
     }
 
-    /// The cost of these turns for as much as ours did of something.
+    /// Returns the cost of these turns for as much of something as our turns did.
     fn cpu_beside(&self, ours: &Self, of: impl Fn(&Report) -> f64) -> Vec<f64> {
         let rounds = self.0.iter().zip(&ours.0);
         let cpus = rounds.map(|(theirs, ours)| theirs.cpu() * of(ours) / of(theirs));
@@ -145,7 +145,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
     }
 }
 
-/// nginx's turn; our server is where the files come from.
+/// Runs nginx's turn; the files come from our server.
 fn of_files(plan: &ListenPlan, server: &Server) -> Report {
     let files = FileServer::start();
     let _mirror = Mirror::start(server.addr("http"), PLAYLIST, files.folder());
@@ -155,7 +155,7 @@ fn of_files(plan: &ListenPlan, server: &Server) -> Report {
     paced.start(&url, &files.pids()[..1]).finish()
 }
 
-/// What the figures do not tell.
+/// Records details that the figures do not show.
 fn note_hls(bench: &mut Bench, round: usize, who: &str, report: &Report) {
     let hls = &report.json()["hls"];
     let found = [

@@ -12,7 +12,7 @@ use crate::source;
 
 const LISTENERS: u64 = 10_000;
 const RAMP: u64 = 2_500;
-/// The publisher stays although it is silent for longer than the default allows.
+/// Settings that let the publisher stay although it is silent for longer than the default allows.
 const PATIENT: &[(&str, &str, &str)] = &[("ingest", "source_timeout", "\"10m\"")];
 
 pub(crate) fn idle(bench: &mut Bench) {
@@ -24,7 +24,7 @@ pub(crate) fn idle(bench: &mut Bench) {
         source::wait_for_publisher(&server);
         let plan = ListenPlan::new(LISTENERS, RAMP, bench.window());
         let listening = plan.start(&way.url(&server), &[server.pid()]);
-        // All listeners have joined, and what is under way then has arrived before the window.
+        // All listeners have joined, and media in flight at that time has arrived before the window.
         std::thread::sleep(plan.before_window() - Duration::from_secs(3));
         publisher.signal(Signal::STOP);
         let report = listening.finish();

@@ -22,7 +22,7 @@ mod workers;
 
 use crate::bench::Bench;
 
-/// A list of figures and how to get them.
+/// A list of figures and the code that measures them.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Scenario {
     pub(crate) run: fn(&mut Bench),
 }
 
-/// In the order in which they run.
+/// All scenarios, in the order in which they run.
 pub(crate) const ALL: &[Scenario] = &[
     Scenario {
         name: "ogg-14k",
@@ -194,10 +194,10 @@ pub(crate) const ALL: &[Scenario] = &[
     },
 ];
 
-/// Scenarios whose figures another one has, too.
+/// Scenarios whose figures another scenario includes.
 pub(crate) const IN_OTHERS: &[&str] = &["memory"];
 
-/// A synthetic 128 kb/s MP3.
+/// Returns the options for a synthetic 128 kb/s MP3.
 fn mp3_media() -> Vec<String> {
     ["--audio", "mp3", "--audio-rate", "128k"]
         .map(str::to_owned)

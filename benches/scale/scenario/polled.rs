@@ -1,4 +1,4 @@
-//! Listeners of a mount while programs poll its figures, beside as many that nobody asks about.
+//! Listeners of a mount while programs poll its figures, compared with as many that are not polled.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use crate::figure::{Against, Target, Unit};
 use crate::source;
 
 const LISTENERS: u64 = 5_000;
-/// Joins in a second.
+/// Joins per second.
 const RAMP: u64 = 1_000;
-/// How often the figures are asked for, in both forms.
+/// Interval at which the figures are requested, in both forms.
 const STATS_EVERY: Duration = Duration::from_secs(1);
-/// Each so many times, the listeners are listed as well.
+/// Number of such requests after which the listeners are listed as well.
 const LISTED_EVERY: u32 = 10;
-/// What listeners cost while they are polled, relative to those that are not.
+/// Maximum cost of listeners while they are polled, relative to those that are not.
 const RATIO_MAX: f64 = 1.1;
 
 const MOUNT: Way = Way::Mount("radio.mp3");
@@ -35,7 +35,7 @@ pub(crate) fn five_thousand(bench: &mut Bench) {
             lost.push(flow.drops + turn.sum(Report::missing));
             turn.cpu()
         };
-        // The order alternates, so that a machine that slows down is on neither side.
+        // The order alternates, so that a machine that slows down favours neither side.
         if round % 2 == 0 {
             polled.push(measure(true));
             alone.push(measure(false));
@@ -66,7 +66,7 @@ fn turn(bench: &mut Bench, plans: &[ListenPlan], is_polled: bool) -> (Turn, Flow
     })
 }
 
-/// Asks as AzuraCast and monitors do, until it is over.
+/// Polls as AzuraCast and monitors do, until the turn is over.
 fn poll(server: &Server, is_over: &AtomicBool) {
     let mut due = Instant::now();
     for number in 0_u32.. {

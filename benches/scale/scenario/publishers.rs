@@ -13,14 +13,13 @@ use crate::figure::{Against, Target, Unit};
 const PUBLISHERS: u64 = 1_000;
 /// Connections begun per second.
 const RAMP: u64 = 250;
-/// Between the last connection and the window; system calls are counted meanwhile, because counting slows the
-/// server down.
+/// Time between the last connection and the window; system calls are counted meanwhile, because counting slows the server down.
 const SETTLE: Duration = Duration::from_secs(8);
-/// Time for the last of them to be accepted before calls are counted.
+/// Time for the last publishers to be accepted before calls are counted.
 const COUNT_AFTER: Duration = Duration::from_secs(7);
 const END_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Calls that read bytes, whatever else they do.
+/// System calls that read bytes, whatever else they do.
 const CALLS: [&str; 5] = ["read", "readv", "recvfrom", "recvmsg", "io_uring_enter"];
 
 pub(crate) fn publishers(bench: &mut Bench) {
@@ -82,7 +81,7 @@ pub(crate) fn publishers(bench: &mut Bench) {
     );
 }
 
-/// All publish to `url`; `pids` are the server's processes, the first of them the parent of the others.
+/// Lets all publishers publish to `url`; `pids` are the server's processes, the first of them the parent of the others.
 fn publish(bench: &Bench, url: &str, pids: &[u32]) -> (Report, Option<f64>) {
     let ramp = Duration::from_secs(PUBLISHERS.div_ceil(RAMP));
     let mut load = Tool::carillon()

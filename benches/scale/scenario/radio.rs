@@ -1,4 +1,4 @@
-//! Sound over HTTP.
+//! Audio over HTTP.
 
 use std::time::Duration;
 
@@ -10,20 +10,19 @@ use crate::source;
 
 const OGG_LISTENERS: u64 = 14_000;
 const MP3_LISTENERS: u64 = 5_000;
-/// Joins in a second.
+/// Joins per second.
 const OGG_RAMP: u64 = 3_000;
 const MP3_RAMP: u64 = 1_000;
 const MANY_RAMP: u64 = 4_000;
-/// Seconds after which icecast2 has accepted nearly as many listeners as our server has by the end of the
-/// ramp.
+/// Seconds after which icecast2 has accepted nearly as many listeners as our server has by the end of the ramp.
 const ICECAST_SETTLE: u64 = 25;
-/// Many listeners are measured for longer, and therefore at most this often.
+/// Window and rounds for many listeners: they are measured for longer, and therefore at most this often.
 const MANY_WINDOW: Duration = Duration::from_secs(60);
 const MANY_ROUNDS: usize = 3;
-/// What a listener may wait in addition.
+/// Seconds that a listener may wait in addition.
 const MANY_GAP_SPARE: f64 = 0.5;
-/// The time between two pages of the recording, and the default of `fanout.audio.max_wait`: between two
-/// messages to a listener lies at least the former, and at most both.
+/// Seconds between two pages of the recording, and the default of `fanout.audio.max_wait`: the time between two messages to a
+/// listener is at least the former, and at most both together.
 const PAGE_SECONDS: f64 = 1.0;
 const WINDOW_SECONDS: f64 = 0.4;
 

@@ -1,7 +1,7 @@
 //! Publishers that are recorded.
 //!
-//! Both servers write to a directory beside this program, on whatever disk that is. Each has its defaults otherwise:
-//! nginx-rtmp writes FLV, as it receives it. Ten viewers watch one of the streams: of ours, once with recording and once
+//! Both servers write to a directory next to this program, on whatever disk that is. Otherwise each has its defaults:
+//! nginx-rtmp writes FLV, as it receives it. Ten viewers watch one of the streams; our server has a turn with recording and one
 //! without.
 
 use std::fmt::Write as _;
@@ -23,24 +23,24 @@ use crate::figure::{Against, Target, Unit};
 use crate::machine;
 
 const PUBLISHERS: u64 = 1_000;
-/// Publishers of a run that only checks that the scenario works.
+/// Number of publishers in a run that only checks that the scenario works.
 const PUBLISHERS_SHORT: u64 = 50;
 /// Connections begun per second.
 const RAMP: u64 = 250;
-/// Between the last connection and the window; system calls are counted meanwhile.
+/// Time between the last connection and the window; system calls are counted meanwhile.
 const SETTLE: Duration = Duration::from_secs(8);
-/// For the last publisher to be accepted before anything else begins.
+/// Time for the last publisher to be accepted before anything else begins.
 const BEGIN: Duration = Duration::from_secs(2);
 const VIEWERS: u64 = 10;
 const CHECKED: &str = "--check=10";
 const END_PATIENCE: Duration = Duration::from_secs(60);
-/// For all recordings to be closed and finalised.
+/// Time limit for all recordings to be closed and finalised.
 const FINALISE_DEADLINE: Duration = Duration::from_secs(300);
 
-/// The name of turns without recording.
+/// Name of turns without recording.
 const PLAIN: &str = "not recorded";
 
-/// Calls that write files, whatever else they do.
+/// System calls that write files, whatever else they do.
 const CALLS: [&str; 3] = ["pwrite64", "pwritev", "pwritev2"];
 
 const MEGABYTE: f64 = 1e6;
@@ -50,13 +50,13 @@ const MOST_FIRST: u64 = 1_000;
 const MOST_LAST: u64 = 6_000;
 const MOST_STEP: u64 = 500;
 const MOST_WINDOW: Duration = Duration::from_secs(15);
-/// One process of the load has no processor time left from some 1,500 publishers on.
+/// Options of the load: from some 1,500 publishers on, a single process has no processor time left.
 const MOST_PROCESSES: [&str; 2] = ["--processes", "2"];
 
-/// Memory that stays free while the page cache is filled.
+/// Bytes of memory that stay free while the page cache is filled.
 const MEMORY_FREE: u64 = 512 << 20;
 
-/// Who has a turn in each round.
+/// Contenders that have a turn in each round.
 #[derive(Clone, Copy)]
 enum Contender {
     Ours,
@@ -67,9 +67,9 @@ enum Contender {
 /// One server's turn.
 struct Turn {
     report: Report,
-    /// Of files, in a megabyte of media.
+    /// Number of file writes per megabyte of media.
     writes: Option<f64>,
-    /// How old frames were when viewers had them; seconds.
+    /// Age of frames on arrival at viewers, in seconds.
     delay: Option<f64>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
     let [mut ours, mut plain, mut theirs] = [const { Vec::new() }; 3];
     let (mut lost, mut gaps) = (Vec::new(), Vec::new());
     for round in 0..bench.rounds() {
-        // Nobody is always the first, which may find the machine in another state than those behind it.
+        // The order alternates: the first may find the machine in another state than the others.
         let mut order = [Contender::Ours, Contender::Plain, Contender::Peer];
         if round % 2 == 1 {
             order.reverse();
@@ -162,7 +162,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
     }
 }
 
-/// Our server, with viewers and recordings.
+/// Runs our server, with viewers and recordings.
 fn ours_recorded(bench: &mut Bench, round: usize, publishers: u64) -> (Turn, Recorded) {
     let folder = folder();
     let server = serve(Some(folder.path()));
@@ -170,8 +170,8 @@ fn ours_recorded(bench: &mut Bench, round: usize, publishers: u64) -> (Turn, Rec
     let turn = ours_with_viewers(bench, &server, publishers);
     note(bench, round, OURS, &turn);
     let found = recorded(&server, publishers);
-    let told = json!({ "gaps": found.gaps, "frames": found.frames, "frames_sent": turn.report.number("/frames_sent") });
-    bench.note_value(round, OURS, told);
+    let reported = json!({ "gaps": found.gaps, "frames": found.frames, "frames_sent": turn.report.number("/frames_sent") });
+    bench.note_value(round, OURS, reported);
     (turn, found)
 }
 
@@ -195,11 +195,11 @@ fn theirs_recorded(bench: &mut Bench, round: usize, publishers: u64) -> Turn {
     turn
 }
 
-/// A file without content, as long as there is memory, that fills the page cache when it is read.
+/// A file without content, nearly as large as the available memory, that fills the page cache when it is read.
 ///
-/// So every turn finds the machine as a recorder does that has run for a day: without free memory, which is taken from
-/// the cache as it is needed. Free memory of a virtual machine may be the host's; then each page costs whoever writes
-/// to it first more than a recorder costs in all, and more in one turn than in another.
+/// Every turn therefore finds the machine as a recorder does that has run for a day: without free memory, which is taken from
+/// the cache as needed. Free memory of a virtual machine may be the host's; then the first write to each page costs the writer
+/// more than a recorder costs in total, and more in one turn than in another.
 struct Hole {
     file: File,
     bytes: u64,
@@ -274,14 +274,14 @@ pub(crate) fn most(bench: &mut Bench) {
     );
 }
 
-/// A directory on this program's disk.
+/// Creates a directory on this program's disk.
 fn folder() -> TempDir {
     let here = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let beside = here.parent().unwrap_or_else(|| Path::new("."));
     tempfile::tempdir_in(beside).unwrap_or_else(|error| panic!("{}: {error}", beside.display()))
 }
 
-/// Our server, which records everything to `directory`.
+/// Starts our server, which records everything to `directory`.
 fn serve(directory: Option<&Path>) -> Server {
     let server = Server::builder().release();
     match directory {
@@ -297,7 +297,7 @@ fn serve(directory: Option<&Path>) -> Server {
     .start()
 }
 
-/// Publishers under way.
+/// Publishers in progress.
 struct Publishing {
     load: Process,
     pids: Vec<u32>,
@@ -309,8 +309,8 @@ fn publish(bench: &Bench, url: &str, pids: &[u32], publishers: u64) -> Publishin
     publish_for(url, pids, publishers, bench.window(), &[])
 }
 
-/// All publish to `url`; `pids` are the server's processes, the first of them the parent of the others. `more` are options of
-/// the load.
+/// Lets all publishers publish to `url`; `pids` are the server's processes, the first of them the parent of the others. `more`
+/// are options of the load.
 fn publish_for(
     url: &str,
     pids: &[u32],
@@ -338,7 +338,7 @@ fn publish_for(
 }
 
 impl Publishing {
-    /// Waits for its end; `viewers` watch meanwhile.
+    /// Waits for the end; `viewers` watch meanwhile.
     fn finish(mut self, viewers: Option<crate::audience::Listening>) -> Turn {
         let calls = calls::per_second(&self.pids, &CALLS);
         let ramp = Duration::from_secs(self.publishers.div_ceil(RAMP));
@@ -361,7 +361,7 @@ fn ours_with_viewers(bench: &Bench, server: &Server, publishers: u64) -> Turn {
     publishing.finish(Some(viewers))
 }
 
-/// Megabytes of media in a second.
+/// Returns the megabytes of media per second.
 fn rate(report: &Report) -> f64 {
     report.number("/window/bytes") / report.number("/window/seconds") / MEGABYTE
 }
@@ -373,13 +373,13 @@ fn note(bench: &mut Bench, round: usize, who: &str, turn: &Turn) {
     bench.note_value(round, who, found);
 }
 
-/// What the recordings have.
+/// Contents of the recordings.
 struct Recorded {
     frames: u64,
     gaps: f64,
 }
 
-/// Waits for all recordings to be finalised, and counts what is in them.
+/// Waits for all recordings to be finalised, and counts their contents.
 fn recorded(server: &Server, publishers: u64) -> Recorded {
     let mut paths = Vec::new();
     wait_until("all recordings to be finalised", FINALISE_DEADLINE, || {
@@ -409,7 +409,8 @@ fn finalised(server: &Server) -> Vec<String> {
     }
 }
 
-/// Samples of a finalised recording: of all tables of sizes in the `moov` behind its media (ISO/IEC 14496-12 §8.7.3).
+/// Returns the number of samples of a finalised recording: in all tables of sizes in the `moov` behind its media (ISO/IEC
+/// 14496-12 §8.7.3).
 fn frames(path: &Path) -> io::Result<u64> {
     let mut file = File::open(path)?;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Listeners behind TLS, beside as many in the clear, and those of HTTP/2 beside those of HTTP/1.1.
+//! Listeners behind TLS, compared with as many in clear text, and those of HTTP/2 compared with those of HTTP/1.1.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::source;
 const HTTPS_LISTENERS: u64 = 4_000;
 const RTMPS_PLAYERS: u64 = 1_500;
 const HTTP2_LISTENERS: u64 = 1_000;
-/// For all of them to be there.
+/// Time limit for all listeners to be there.
 const HTTP2_DEADLINE: Duration = Duration::from_secs(60);
-/// Joins in a second, each with a handshake of its own.
+/// Joins per second, each with a handshake of its own.
 const RAMP: u64 = 300;
 /// Seconds in which nginx and icecast2 accept as many.
 const PEER_SETTLE: u64 = 8;
-/// Longer than a turn.
+/// Seconds of the clip, longer than a turn.
 const CLIP_SECONDS: u32 = 60;
 
-/// CPU beside as many listeners in the clear, beside the floor that seals likewise, and beside the peer.
+/// Maximum CPU cost compared with as many listeners in clear text, with the floor that also seals, and with the peer.
 const PLAIN_MAX: f64 = 1.5;
 const FLOOR_MAX: f64 = 1.1;
 const PEER_MAX: f64 = 0.4;
@@ -44,8 +44,8 @@ pub(crate) fn rtmps(bench: &mut Bench) {
     compete(bench, Way::Rtmp, media, RTMPS_PLAYERS, None);
 }
 
-/// What listeners over HTTP/2 cost, whose bodies are written by tasks: their connection is not the worker's alone. Both
-/// audiences are h2load's.
+/// Measures the cost of listeners over HTTP/2, whose bodies are written by tasks: their connection is not the worker's alone.
+/// Both audiences are h2load's.
 pub(crate) fn http2(bench: &mut Bench) {
     let [mut http2, mut http1] = [const { Vec::new() }; 2];
     for round in 0..bench.rounds() {
@@ -62,7 +62,7 @@ pub(crate) fn http2(bench: &mut Bench) {
     }
 }
 
-/// The server's cost while h2load listens; the report is that of one listener more.
+/// Returns the server's cost while h2load listens; the report is that of one additional listener.
 fn heard_by_h2load(bench: &mut Bench, round: usize, who: &str, options: &[&str]) -> Report {
     let server = Certificate::make()
         .serve_at(&["http"], Server::builder().release())

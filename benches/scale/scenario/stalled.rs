@@ -9,11 +9,10 @@ use crate::source;
 const LISTENERS: u64 = 1_000;
 const RAMP: u64 = 500;
 
-/// Seconds until the sockets of stalled listeners are full. Over the loopback the sender does the receiver's
-/// work, also that of squeezing a full queue, and by default the time between two messages follows the cost
-/// of a turn.
+/// Seconds until the sockets of stalled listeners are full. Over the loopback, the sender does the receiver's work, including
+/// that of compacting a full queue, and by default the time between two messages follows the cost of a turn.
 const FULL_AFTER: u64 = 14;
-/// With that time fixed, the effect of stalled listeners on the others shows from the beginning.
+/// Settings that fix that time, so that the effect of stalled listeners on the others shows from the beginning.
 const FIXED: &[(&str, &str, &str)] = &[
     ("fanout.audio", "min_wait", "\"200ms\""),
     ("fanout.audio", "max_wait", "\"200ms\""),

@@ -1,4 +1,4 @@
-//! Listeners of a station, beside as many of a live stream.
+//! Listeners of a station, compared with as many of a live stream.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::figure::{Against, Target, Unit};
 use crate::source;
 
 const LISTENERS: u64 = 5_000;
-/// Joins in a second.
+/// Joins per second.
 const RAMP: u64 = 1_000;
-/// The catalogue: one joint at least in each window.
+/// Number and length of the songs in the catalogue: at least one joint in each window.
 const SONGS: u32 = 20;
 const SONG_SECONDS: u32 = 8;
 const MAKE_DEADLINE: Duration = Duration::from_secs(120);
-/// For the files to be looked into.
+/// Time limit for the files to be examined.
 const PLAYING: Duration = Duration::from_secs(30);
-/// What listeners of a station cost, relative to those of a live stream.
+/// Maximum cost of a station's listeners, relative to those of a live stream.
 const RATIO_MAX: f64 = 1.05;
 
 const MOUNT: Way = Way::Mount("radio.mp3");
@@ -48,7 +48,7 @@ pub(crate) fn five_thousand(bench: &mut Bench) {
             lost.push(flow.drops + turn.sum(crate::audience::Report::missing));
             turn.cpu()
         };
-        // The order alternates, so that a machine that slows down is on neither side.
+        // The order alternates, so that a machine that slows down favours neither side.
         if round % 2 == 0 {
             ours.push(measure(true));
             live.push(measure(false));
@@ -82,14 +82,14 @@ fn of_live(bench: &mut Bench, plans: &[ListenPlan]) -> (Turn, Flow) {
     contest::attend(&server, plans, &MOUNT.url(&server))
 }
 
-/// A folder of MP3s of 128 kb/s.
+/// Creates a folder of MP3s of 128 kb/s.
 fn songs() -> TempDir {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("a folder: {error}"));
     for number in 0..SONGS {
         let pitch = 220 + 40 * number;
-        let sound = format!("sine={pitch}:r=44100:d={SONG_SECONDS}");
+        let audio = format!("sine={pitch}:r=44100:d={SONG_SECONDS}");
         Tool::ffmpeg()
-            .args(["-y", "-f", "lavfi", "-i", &sound])
+            .args(["-y", "-f", "lavfi", "-i", &audio])
             .args(["-c:a", "libmp3lame", "-b:a", "128k", "-ac", "2"])
             .arg(folder.path().join(format!("{number:02}.mp3")))
             .run(MAKE_DEADLINE);

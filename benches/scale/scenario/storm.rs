@@ -1,4 +1,4 @@
-//! Five thousand listeners join in a second, on a server that has five thousand.
+//! Five thousand listeners that join within a second, on a server that already has five thousand.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ const PRESENT: u64 = 5_000;
 const COMING: u64 = 5_000;
 /// Joins per second of the listeners that are there before.
 const PRESENT_RAMP: u64 = 1_000;
-/// The default of `fanout.audio.max_wait`, in seconds: the longest a listener waits for a message.
+/// Default of `fanout.audio.max_wait`, in seconds: the longest that a listener waits for a message.
 const WINDOW: f64 = 0.4;
-/// What it may wait in addition, in seconds.
+/// Seconds that a listener may wait in addition.
 const GAP_SPARE: f64 = 0.1;
 
 pub(crate) fn storm(bench: &mut Bench) {

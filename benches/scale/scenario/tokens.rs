@@ -1,7 +1,9 @@
-//! Listeners that join ten thousand in a second, each with a token that has to be verified, beside as many that need none.
+//! Listeners that join at ten thousand per second, each with a token that must be verified, compared with as many that need
+//! none.
 //!
-//! Each listener has a token of its own, as viewers of a site have, or all have one, as where it is embedded in a page: that one is
-//! verified once. The server and the listeners share the machine, so a join is as long as both need for it.
+//! Each listener has its own token, as viewers of a site do, or all share one, as when the token is embedded in a page: a
+//! shared token is verified once. The server and the listeners share the machine, so the time of a join is what both need for
+//! it.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,16 +23,16 @@ const JOINS: u64 = 10_000;
 /// Joins per second.
 const RAMP: u64 = 10_000;
 const JOIN_P99_MAX: f64 = 0.02;
-/// Of HS256.
+/// Secret for HS256.
 const SECRET: &str = "an-issuers-secret-of-32-characters";
 
-/// What listeners present.
+/// Token that listeners present.
 #[derive(Clone, Copy, Debug)]
 enum Presented {
     Nothing,
     Hmac,
     Signature,
-    /// The same for all.
+    /// One signature shared by all.
     SharedSignature,
 }
 
@@ -51,7 +53,7 @@ impl Presented {
         }
     }
 
-    /// The queries with the tokens, one a line, if the server has their key in `jwks`.
+    /// Returns the queries with the tokens, one per line, if the server has their key in `jwks`.
     fn queries(self, key: &EncodingKey) -> String {
         let count = match self {
             Self::Nothing => 0,
@@ -93,7 +95,7 @@ pub(crate) fn joins(bench: &mut Bench) {
     let mut lost = Vec::new();
     for round in 0..bench.rounds() {
         let mut order: Vec<usize> = (0..Presented::ALL.len()).collect();
-        // Nobody is always the first.
+        // The order rotates, so that none is always the first.
         order.rotate_left(round % Presented::ALL.len());
         for at in order {
             let presented = Presented::ALL[at];
@@ -131,7 +133,7 @@ pub(crate) fn joins(bench: &mut Bench) {
     bench.losses(lost);
 }
 
-/// Joins, each with one of the queries of a file, if it has any.
+/// Lets listeners join, each with one of the queries of a file, if it has any.
 fn join(server: &Server, way: Way, queries: &Path) -> crate::audience::Report {
     let _publisher = source::publish(&way.source_url(server), &super::mp3_media());
     source::wait_for_publisher(server);
@@ -140,7 +142,7 @@ fn join(server: &Server, way: Way, queries: &Path) -> crate::audience::Report {
     plan.start(&way.url(server), &[server.pid()]).finish()
 }
 
-/// Makes a key of P-256, and writes a set with its public half.
+/// Generates a P-256 key, and writes a key set with its public half.
 fn signing_key(jwks: &Path) -> EncodingKey {
     let made = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256);
     let made = made.unwrap_or_else(|error| panic!("a key: {error}"));

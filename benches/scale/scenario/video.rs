@@ -1,4 +1,4 @@
-//! Sound and pictures, 1.1 Mb/s of real media.
+//! Audio and video, 1.1 Mb/s of real media.
 
 use testkit::Clip;
 
@@ -8,12 +8,12 @@ use crate::contest::{Contest, Peer, Turn, Way};
 use crate::figure::{Target, Unit};
 
 const LISTENERS: u64 = 1_500;
-/// Joins in a second.
+/// Joins per second.
 const RAMP: u64 = 500;
-/// As long as a turn.
+/// Seconds of the clip, as long as a turn.
 const CLIP_SECONDS: u32 = 60;
 const MEMORY_MAX: f64 = 60.0 * (1 << 20) as f64;
-/// The default of SRS.
+/// Settings with the default of SRS.
 const LONGER_WAIT: &[(&str, &str, &str)] = &[("fanout.video", "max_wait", "\"350ms\"")];
 
 pub(crate) fn rtmp(bench: &mut Bench) {
@@ -32,8 +32,8 @@ pub(crate) fn flv_350(bench: &mut Bench) {
     compete(bench, Way::Flv, LONGER_WAIT, None);
 }
 
-/// Listeners by WebSocket, beside as many over HTTP. Their cost is reported and nothing is promised of it: each is a
-/// task of its own.
+/// Measures listeners by WebSocket, compared with as many over HTTP. Their cost is reported without a promise: each listener is
+/// a task of its own.
 pub(crate) fn websocket(bench: &mut Bench) {
     let clip = Clip::FlvMegabit.seconds(CLIP_SECONDS);
     let contest = |way| Contest {

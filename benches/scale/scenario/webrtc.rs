@@ -1,4 +1,4 @@
-//! Viewers over WebRTC, of a stream as an encoder sends it over RTMP: its sound is transcoded.
+//! WebRTC viewers of a stream in the form in which an encoder sends it over RTMP: its audio is transcoded.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,41 +16,40 @@ use crate::figure::{Against, Target, Unit};
 use crate::source;
 
 const LISTENERS: u64 = 1_000;
-/// Joins in a second: a handshake costs both sides a millisecond.
+/// Joins per second: a handshake costs both sides a millisecond.
 const RAMP: u64 = 50;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Likewise, beside a busy loop: only pauses are measured.
+/// Window alongside a busy loop: only pauses are measured.
 const BUSY_WINDOW: Duration = Duration::from_secs(20);
-/// Length of the clip, which is sent over and over.
+/// Length in seconds of the clip, which is repeated.
 const CLIP_SECONDS: u32 = 60;
 const FRAMES_PER_SECOND: f64 = 30.0;
-/// Listeners that the floor sends to without a pause.
+/// Number of listeners that the floor sends to without a pause.
 const FLOOR_GROUP: u64 = 50;
-/// Viewers that decrypt what they receive; the others count it.
+/// Number of viewers that decrypt what they receive; the others only count it.
 const CHECKED: &str = "--check=10";
 
 const CPU_TO_FLOOR_MAX: f64 = 1.5;
 const CPU_MAX: f64 = 0.3;
-/// Sends to a viewer in a second: one for each picture with the sound that is due, and those of a long keyframe.
+/// Maximum sends per viewer and second: one for each video frame with the audio that is due, and those of a long keyframe.
 const SENDS_MAX: f64 = 35.0;
 const MEMORY_EACH_MAX: f64 = 24.0 * 1_024.0;
 
-/// The first audience in the search for the largest, the factor to the next, and the limit: more than two
-/// cores can seal.
+/// First audience in the search for the largest, the step to the next, and the limit: more than two cores can seal for.
 const MOST_FIRST: u64 = 1_000;
 const MOST_STEP: u64 = 500;
 const MOST_LAST: u64 = 10_000;
 const MOST_RAMP: u64 = 100;
 const MOST_WINDOW: Duration = Duration::from_secs(20);
-/// More than two cores can send to: all of them come, and the accepted ones must not notice the rest.
+/// More viewers than two cores can send to: all of them come, and the accepted ones must not notice the rest.
 const TOO_MANY: u64 = 5_000;
-/// The share of packets from which on a viewer notices that some are missing.
+/// Share of packets from which on a viewer notices that some are missing.
 const LOSS_MAX: f64 = 0.001;
 
 const SHOW: &str = "live/show";
 const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\"")];
 
-/// Names of the server's metrics on its sessions, with their labels.
+/// Names of the server's metrics about its sessions, with their labels.
 mod names {
     pub(super) const REJECTED: &str = "carillon_rejected_total";
     pub(super) const SKIPS: &str = "carillon_skips_total";
@@ -61,7 +60,7 @@ mod names {
     pub(super) const BLOCKED: &str = "carillon_webrtc_blocked_sends_total";
     pub(super) const UNSENT: &str = "carillon_webrtc_unsent_datagrams_total";
     pub(super) const FAILURES: &str = "carillon_webrtc_failures_total";
-    /// What viewers report to have lost.
+    /// Losses that viewers report.
     pub(super) const LOST: (&str, &str) = ("carillon_webrtc_lost_packets_total", "way=\"whep\"");
     pub(super) const NACKED: (&str, &str) =
         ("carillon_webrtc_nacked_packets_total", "way=\"whep\"");
@@ -69,26 +68,26 @@ mod names {
         ("carillon_webrtc_keyframe_requests_total", "way=\"whep\"");
 }
 
-/// The result of one turn of the server.
+/// Result of one turn of the server.
 struct Turn {
     report: Report,
-    /// To each viewer in a second.
+    /// Sends per viewer and second.
     sends: f64,
     degraded: f64,
-    /// Viewers that it refused.
+    /// Number of viewers that it refused.
     rejected: f64,
 }
 
 impl Turn {
-    /// The share of packets that viewers did not receive.
+    /// Returns the share of packets that viewers did not receive.
     fn lost(&self) -> f64 {
         let lost = self.report.number("/packets/lost");
         lost / (lost + self.report.number("/packets/received")).max(1.0)
     }
 }
 
-/// The longest time that viewers waited for the next packet of a picture, in seconds, round by round: ours,
-/// and beside it the floor's, which sends each picture to all viewers and sleeps until the next.
+/// Longest waits of viewers for the next video packet, in seconds, round by round: ours, and next to it the floor's, which
+/// sends each frame to all viewers and sleeps until the next.
 #[derive(Default)]
 struct Pauses {
     median: [Vec<f64>; 2],
@@ -157,7 +156,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
         let turn = serve_viewers(bench, round, LISTENERS, RAMP, window);
         let floor_report = floor(bench, round, &turn.report, window);
         quiet.enter(&turn.report, &floor_report);
-        // A lower cost of fewer bytes must not make the floor lower.
+        // A lower cost for fewer bytes must not lower the floor.
         let bytes = |report: &Report| report.number("/window/bytes");
         floors.push(floor_report.cpu() * bytes(&turn.report) / bytes(&floor_report));
         turns.push(turn);
@@ -278,7 +277,7 @@ pub(crate) fn most(bench: &mut Bench) {
     admission(bench, window);
 }
 
-/// What accepted viewers see when more come than can be sent to.
+/// Measures accepted viewers while more come than can be sent to.
 fn admission(bench: &mut Bench, window: Duration) {
     let turn = serve_viewers(bench, 0, TOO_MANY, MOST_RAMP, window);
     let joined = turn.report.number("/joined");
@@ -315,7 +314,7 @@ fn admission(bench: &mut Bench, window: Duration) {
     }
 }
 
-/// Our server with a publisher and viewers.
+/// Runs our server with a publisher and viewers.
 fn serve_viewers(
     bench: &mut Bench,
     round: usize,
@@ -333,7 +332,7 @@ fn serve_viewers(
     )
 }
 
-/// A server with a publisher and viewers.
+/// Runs a server with a publisher and viewers.
 fn watched(bench: &mut Bench, round: usize, who: &str, server: Server, plan: ListenPlan) -> Turn {
     let _publisher = publish(&server);
     let plan = plan.option(CHECKED);
@@ -361,7 +360,7 @@ fn publish(server: &Server) -> Process {
     publisher
 }
 
-/// The server's counters, from its start on.
+/// Returns the server's counters since its start.
 fn said(metrics: &Metrics) -> serde_json::Value {
     let sum = |name| metrics.sum(name, &[]);
     let of = |(name, label)| metrics.sum(name, &[label]);
@@ -378,7 +377,7 @@ fn said(metrics: &Metrics) -> serde_json::Value {
     })
 }
 
-/// The floor sends as many packets as the server did, of the same sizes.
+/// Runs the floor, which sends as many packets as the server did, of the same sizes.
 fn floor(bench: &mut Bench, round: usize, ours: &Report, window: Duration) -> Report {
     let listener_seconds = LISTENERS as f64 * ours.number("/window/seconds");
     let flow = |kind: &str| {
@@ -387,14 +386,14 @@ fn floor(bench: &mut Bench, round: usize, ours: &Report, window: Duration) -> Re
         (packets / listener_seconds, bytes / packets)
     };
     let (pictures, picture_bytes) = flow("video");
-    let (sounds, sound_bytes) = flow("audio");
+    let (audio_frames, audio_bytes) = flow("audio");
     let arguments = [
         ("--srtp", String::new()),
         ("--frames", format!("{FRAMES_PER_SECOND}")),
         ("--packets", format!("{:.4}", pictures / FRAMES_PER_SECOND)),
         ("--packet", format!("{picture_bytes:.0}")),
-        ("--sounds", format!("{sounds:.3}")),
-        ("--sound", format!("{sound_bytes:.0}")),
+        ("--sounds", format!("{audio_frames:.3}")),
+        ("--sound", format!("{audio_bytes:.0}")),
         ("--listeners", LISTENERS.to_string()),
         ("--group", FLOOR_GROUP.to_string()),
     ];

@@ -15,21 +15,21 @@ const PUBLISHERS: u64 = 200;
 const RAMP: u64 = 50;
 const SETTLE: Duration = Duration::from_secs(3);
 const END_PATIENCE: Duration = Duration::from_secs(60);
-/// Kilobits a second of each publisher's pictures and sound: 1 Mb/s with what packets add.
+/// Bit rates of each publisher's video and audio: 1 Mb/s with the packets' overhead.
 const VIDEO_RATE: &str = "900k";
 const AUDIO_RATE: &str = "96k";
 
 const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\"")];
-/// Packets that publishers sent and the server did not get, and what it asked for again.
+/// Metrics of the packets that publishers sent and the server did not receive, and of all received datagrams.
 const LOST: (&str, &str) = ("carillon_webrtc_lost_packets_total", "way=\"whip\"");
 const RECEIVED: (&str, &str) = ("carillon_webrtc_datagrams_total", "direction=\"received\"");
 
 /// The server's turn.
 struct Turn {
     report: Report,
-    /// Packets lost.
+    /// Number of lost packets.
     lost: f64,
-    /// Datagrams of each publisher in a second, from the server's start on, and bytes of each.
+    /// Datagrams per publisher and second since the server's start, and bytes per datagram.
     datagrams: f64,
     datagram_bytes: f64,
 }
@@ -102,7 +102,7 @@ fn published(bench: &mut Bench, round: usize, who: &str, server: &Server) -> Tur
     turn
 }
 
-/// The floor's processor time for as many packets of the same size.
+/// Returns the floor's processor time for as many packets of the same size.
 fn floor(bench: &mut Bench, round: usize, ours: &Turn) -> f64 {
     let here = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let seconds = bench.window();

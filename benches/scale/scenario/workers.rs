@@ -1,9 +1,8 @@
-//! What a second worker adds.
+//! The gain from a second worker.
 //!
-//! The audience shares the two processors with the server, so two busy workers do not have two processors to
-//! themselves. What is judged is therefore how much a worker sends in a second of processor time, alone and
-//! beside another: with a processor for each of the two, the throughput would grow by twice that ratio.
-//! Measured sends per second are shown, too.
+//! The audience shares the two processors with the server, so two busy workers do not have two processors to themselves. The
+//! judged figure is therefore how much a worker sends per second of processor time, alone and alongside another: with a
+//! processor for each of the two, the throughput would grow by twice that ratio. Measured sends per second are shown, too.
 
 use serde_json::json;
 
@@ -13,17 +12,17 @@ use crate::contest::{Way, attend, serve};
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
-/// At one send for each frame, some 330,000 sends a second: more than one worker can do.
+/// Number of listeners: at one send per frame, some 330,000 sends per second, more than one worker can do.
 const LISTENERS: u64 = 8_000;
 const RAMP: u64 = 2_000;
 
-/// Each frame is sent by itself, at any cost.
+/// Settings that send each frame by itself, at any cost.
 const EACH_FRAME: [(&str, &str, &str); 2] = [
     ("fanout.audio", "max_samples", "1"),
     ("fanout", "target_utilisation", "0.9"),
 ];
 
-/// The results with one number of workers.
+/// Results with one number of workers.
 #[derive(Default)]
 struct Work {
     sends_per_second: Vec<f64>,
@@ -49,7 +48,7 @@ pub(crate) fn workers(bench: &mut Bench) {
             work.sends_per_cpu_second.push(sends / turn.cpu());
         }
     }
-    // Two processors' worth of two workers, beside one of one.
+    // Two processors' worth of two workers, compared with one processor's worth of one.
     let of_two = two.sends_per_cpu_second.iter().map(|sends| 2.0 * sends);
     bench.figure(
         "sends/s of 2 workers with a core each",

@@ -1,9 +1,9 @@
-//! Which clients are let in at all: the lists of addresses, programs, pages and countries of `[[access]]`.
+//! Access lists: the addresses, programs, pages and countries of `[[access]]`, which decide whether a client is let in at all.
 //!
-//! They are looked at before any credential, and again for the stream that an authority has another one stand for. All rules
-//! that fit have to let a client in, so that one more rule never lets more in. What a client does not tell (its country,
-//! its program) is on no list: it is refused where it would have to be on one. The page that sent it is an exception: programs
-//! that are no browsers have none.
+//! They are checked before any credential, and again if an authority substitutes another stream. All matching rules must let a
+//! client in, so adding a rule never lets more in. A property that a client does not provide (country, program) is on no list:
+//! the client is refused if the property would have to be on one. The referring page is an exception, because programs other
+//! than browsers have none.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::settings::{AccessRule, Permissions};
 use crate::watched::Watched;
 use crate::wildcard::Wildcard;
 
-/// Lists of clients that are let in, and that are not.
+/// All access rules.
 #[derive(Debug)]
 pub(crate) struct Access(Vec<List>);
 
@@ -49,7 +49,7 @@ impl Access {
         Self(rules.iter().map(list).collect())
     }
 
-    /// Reads the files again that have changed. It may wait for a disk.
+    /// Rereads the files that have changed. May wait for a disk.
     pub(crate) fn look(&self) {
         for list in &self.0 {
             list.allowed.look();
@@ -58,7 +58,7 @@ impl Access {
         }
     }
 
-    /// Reads the files again, and says what has become of each. It may wait for a disk.
+    /// Rereads the files and describes the result for each. May wait for a disk.
     pub(crate) fn read_again(&self) -> Vec<String> {
         let read = self.0.iter().flat_map(|list| {
             [
@@ -70,10 +70,10 @@ impl Access {
         read.flatten().collect()
     }
 
-    /// Whether a client is let in to a stream.
+    /// Checks that a client may connect to a stream.
     ///
     /// # Errors
-    /// By what it is excluded.
+    /// Returns the property that excludes it.
     pub(crate) fn judge(
         &self,
         action: Action,
@@ -106,7 +106,7 @@ impl List {
         if let Some(allowed) = &rule.allow_referers
             && !request.referer.is_empty()
         {
-            // A page that cannot be read is none that is allowed.
+            // A page that cannot be parsed is not an allowed one.
             let is_allowed = host(request.referer).is_some_and(|host| fits(allowed, host));
             lets_in(is_allowed, Excluded::Referer)?;
         }
@@ -133,7 +133,7 @@ impl List {
     }
 }
 
-/// The host of a page's address, without its port.
+/// Returns the host of a page's address, without its port.
 fn host(page: &str) -> Option<&str> {
     let (_, rest) = page.split_once("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
@@ -148,13 +148,14 @@ fn host(page: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::net::SocketAddr;
 
-    use fanout::gate::{Country, Remote};
+    use fanout::gate::Country;
     use media::Glob;
 
     use super::*;
     use crate::settings::AccessAction;
-    use crate::tests::Decided;
+    use crate::tests::{Decided, name};
 
     fn access(rules: &[AccessRule]) -> Access {
         Access::new(&Decided {
@@ -176,40 +177,25 @@ mod tests {
     }
 
     fn wildcards(texts: &[&str]) -> Vec<Wildcard> {
-        let read = texts
-            .iter()
-            .map(|text| Wildcard::parse(text).expect("a pattern"));
-        read.collect()
+        let read = texts.iter().map(|text| Wildcard::parse(text));
+        read.map(|read| read.expect("a pattern")).collect()
     }
 
     fn countries(codes: &[&str]) -> Vec<Country> {
-        let read = codes
-            .iter()
-            .map(|code| Country::new(code).expect("a country"));
-        read.collect()
+        let read = codes.iter().map(|code| Country::new(code));
+        read.map(|read| read.expect("a country")).collect()
     }
 
-    fn name(text: &str) -> StreamName {
-        StreamName::parse(text).expect("a name")
-    }
-
-    /// What becomes of a player of `live/show` at an address.
+    /// Judges a player of `live/show` at an address.
     fn played_from(access: &Access, address: &str) -> Result<(), Excluded> {
-        let stream = name("live/show");
-        let peer = (address.parse::<IpAddr>().expect("an address"), 5).into();
-        let remote = Remote {
-            peer,
-            country: None,
-        };
-        let request = Request::new(&stream, "test", remote);
-        access.judge(Action::Play, &stream, &request)
+        let ip = address.parse().expect("an address");
+        played_with(access, |request| request.peer = SocketAddr::new(ip, 5))
     }
 
-    /// What becomes of a player of `live/show` at a local address that says something of itself.
+    /// Judges a player of `live/show` at a local address that describes itself.
     fn played_with(access: &Access, say: impl FnOnce(&mut Request<'_>)) -> Result<(), Excluded> {
         let stream = name("live/show");
-        let peer = std::net::SocketAddr::from(([127, 0, 0, 1], 5));
-        let mut request = Request::new(&stream, "test", peer);
+        let mut request = Request::new(&stream, "test", SocketAddr::from(([127, 0, 0, 1], 5)));
         say(&mut request);
         access.judge(Action::Play, &stream, &request)
     }
@@ -247,7 +233,7 @@ mod tests {
         ]);
         let judge = |action, stream: &str, address: &str| {
             let stream = name(stream);
-            let peer = std::net::SocketAddr::new(address.parse().expect("an address"), 5);
+            let peer = SocketAddr::new(address.parse().expect("an address"), 5);
             let request = Request::new(&stream, "test", peer);
             access.judge(action, &stream, &request).is_ok()
         };
@@ -261,16 +247,13 @@ mod tests {
             (Action::Play, "live/show", "198.51.100.1", true),
             (Action::Play, "live/show", "192.0.2.7", false),
         ] {
-            assert_eq!(
-                judge(action, stream, address),
-                is_in,
-                "{action:?} {stream} {address}"
-            );
+            let judged = judge(action, stream, address);
+            assert_eq!(judged, is_in, "{action:?} {stream} {address}");
         }
     }
 
     #[test]
-    fn programs_are_told_by_what_they_call_themselves() {
+    fn programs_are_reported_by_what_they_call_themselves() {
         let agent = |access: &Access, agent| played_with(access, |request| request.agent = agent);
         let denied = access(&[rule(|rule| rule.deny_agents = wildcards(&["*ripper*"]))]);
         assert_eq!(agent(&denied, "StreamRipper/1.0"), Err(Excluded::Agent));
@@ -283,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_told_by_their_host() {
+    fn pages_are_reported_by_their_host() {
         let access = access(&[rule(|rule| {
             rule.allow_referers = Some(wildcards(&["example.com", "*.example.com"]));
         })]);

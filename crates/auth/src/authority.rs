@@ -1,13 +1,13 @@
-//! What decides on permissions, and how far its answers are believed.
+//! Authorities, which decide on permissions, and the limits on their answers.
 //!
-//! The gate asks one [`Authority`], and does what is the same for all of them: it bounds the time of an answer and
-//! limits guesses. The built-in authority is [`Keys`](crate::keys::Keys), and with a hook [`Hooked`](crate::hook::Hooked). An
-//! authority may ask another host. Its answer is dropped when the client hangs up first.
+//! The gate asks one [`Authority`], and does what is common to all: it bounds the time of an answer and limits guesses. The
+//! built-in authority is [`Keys`](crate::keys::Keys), or with a hook [`Hooked`](crate::hook::Hooked). An authority may ask
+//! another host. Its answer is dropped if the client disconnects first.
 //!
-//! [`Guesses`] counts wrong secrets: they use up a small allowance per address and kind of action. While it is used up no
-//! credential that the address presents for that kind is accepted, so guessing gains nothing, and none is looked at that would
-//! cost something, so it takes nothing from others. One exception: what was right from that address before is still looked at
-//! and accepted. Code that is about to spend time on a secret (a hash, a signature, a question to a hook) asks here first.
+//! [`Guesses`] counts wrong secrets, which use up a small allowance per address and kind of action. While it is used up, no
+//! credential that the address presents for that kind is accepted, so guessing gains nothing; and no costly check is made, so
+//! guessing takes nothing from others. One exception: a credential that was right from that address before is still checked and
+//! accepted. Code that is about to spend time on a secret (a hash, a signature, a question to a hook) asks here first.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,85 +28,85 @@ use sha2::Sha256;
 
 use crate::proof::Scope;
 
-/// Wrong credentials an address may present in a row for one kind of action: a person who tries all passwords
-/// they know, or a source client that retries while its operator looks for the key.
+/// Wrong credentials an address may present in a row for one kind of action. Enough for a person who tries all passwords they
+/// know, or a source client that retries while its operator looks for the key.
 const ALLOWANCE: u32 = 20;
 
-/// How long until one more wrong credential is allowed again. A guessing script gets 43,200 per day
-/// for each kind, of 2¹⁴⁴.
+/// Time until one more wrong credential is allowed. A guessing script gets 43,200 per day for each kind, of 2¹⁴⁴.
 const REFILL: Duration = Duration::from_secs(2);
 
-/// Successes remembered, some 64 KiB of them. Only a right credential makes one, so an attacker cannot flush them.
+/// Most successes remembered, some 64 KiB. Only a right credential adds one, so an attacker cannot flush them.
 const SUCCESSES_MAX: usize = 1_024;
 
-/// An authority's permission. By default it is without a credential, an end or an identity.
+/// Permission by an authority. By default it has no credential, end or identity.
 #[derive(Clone, Debug, Default)]
 pub struct Grant {
-    /// The credential that was shown; `None` if none was needed. A publisher's decides on takeover: equal
-    /// credentials are the same publisher come back.
+    /// Credential that was presented; `None` if none was needed. For publishers it decides on takeover: an equal credential
+    /// means that the same publisher is reconnecting.
     pub credential: Option<Credential>,
-    /// What stands for the secret that was shown, where `credential` does not: it is remembered as right.
+    /// Fingerprint of the presented secret if `credential` is not that; it is remembered as right.
     pub presented: Option<Credential>,
-    /// Until when, and to whom.
+    /// End of the permission, and identity of the client.
     pub terms: Terms,
-    /// The stream that it is for, if that is another than the one that was asked for.
+    /// Stream that is permitted, if different from the requested one.
     pub stream: Option<StreamName>,
-    /// Is told when what is permitted begins and ends.
+    /// Observer that is notified when the permitted activity begins and ends.
     pub witness: Option<Arc<dyn Witness>>,
 }
 
 impl Grant {
-    /// The stream that it is for, which may be another than the one that was asked for.
+    /// Returns the permitted stream, which may differ from the requested one.
     pub(crate) fn stream(&self, request: &Request<'_>) -> StreamName {
         self.stream.as_ref().unwrap_or(request.stream).clone()
     }
 
-    /// Without a credential, an end or an identity.
+    /// Makes a grant without a credential, an end or an identity.
     pub fn to_all() -> Self {
         Self::default()
     }
 }
 
-/// An authority's answer, which is awaited. Dropping it takes the question back.
+/// Future of an authority's answer. Dropping it cancels the question.
 pub type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Grant, Denied>> + Send + 'a>>;
 
-/// Decides what a client may do.
+/// Authority that decides what a client may do.
 pub trait Authority: fmt::Debug + Send + Sync {
-    /// Whether a client may do something. [`Denied::Missing`], [`Denied::Wrong`] and [`Denied::Unfit`] are about
-    /// what it presents, and only `Wrong` counts as a guess; [`Denied::Unavailable`] is the authority's own
-    /// failure.
+    /// Decides whether a client may do something. [`Denied::Missing`], [`Denied::Wrong`] and [`Denied::Unfit`] concern what it
+    /// presents, and only `Wrong` counts as a guess; [`Denied::Unavailable`] is the authority's own failure.
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a>;
 }
 
-/// Makes credentials from secrets: equal ones from equal secrets, within this process.
+/// Keyed hash that makes credentials from secrets: equal ones from equal secrets, within this process.
 #[derive(Clone)]
 pub(crate) struct Fingerprints {
-    /// The hash key, so that credentials reveal nothing about the secret.
+    /// Random hash key, so that credentials reveal nothing about the secret.
     key: [u8; 32],
 }
 
 impl Fingerprints {
+    /// Picks a random hash key.
+    ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// Fails when the system has no random bytes.
     pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
         Ok(Self { key })
     }
 
-    /// Stands for a hash of a key and a secret that was compared with it.
+    /// Returns the digest of a key's hash and a secret that was compared with it.
     pub(crate) fn of_pair(&self, hash: &str, secret: &str) -> [u8; 32] {
         // A hash has no line breaks.
         self.digest(&[hash, "\n", secret])
     }
 
-    /// Stands for a token that was verified.
+    /// Returns the digest of a verified token.
     pub(crate) fn of_token(&self, token: &str) -> [u8; 32] {
         self.digest(&[token])
     }
 
-    /// Stands for what a client presents, for who cannot tell which of it counts: its secrets, or the arguments of its address if it
-    /// has none; `None` if it presents nothing.
+    /// Returns one credential for everything a client presents, for a caller that does not know which part counts: its secrets,
+    /// or the arguments of its address if it has none; `None` if it presents nothing.
     pub(crate) fn of_presented(&self, request: &Request<'_>) -> Option<Credential> {
         let text = |text: Option<&str>| format!("{text:?}\n");
         let [user, password, token] = [request.user, request.password, request.token].map(text);
@@ -127,7 +127,7 @@ impl Fingerprints {
         mac.finalize().into_bytes().into()
     }
 
-    /// The credential of a secret; never [`Credential::YIELDS`].
+    /// Returns the credential of a secret; never [`Credential::YIELDS`].
     pub(crate) fn of(&self, secret: &str) -> Credential {
         credential(self.digest(&[secret]))
     }
@@ -141,8 +141,8 @@ fn credential(digest: [u8; 32]) -> Credential {
 
 base::debug!(Fingerprints {});
 
-/// The name and the password that a request presents: where its protocol has them, or in the address, for players over RTMP
-/// name no user unless they are asked in a way that takes the password itself.
+/// Returns the name and password of a request: from its protocol, or else from the address, because RTMP players name no user
+/// unless they are challenged in a way that takes the password itself.
 pub(crate) fn name_and_password<'a>(request: &Request<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
     if let (Some(user), Some(password)) = (request.user, request.password) {
         return Some((user.into(), password.into()));
@@ -151,10 +151,10 @@ pub(crate) fn name_and_password<'a>(request: &Request<'a>) -> Option<(Cow<'a, st
     Some((query.get("user")?.into(), query.get("pass")?.into()))
 }
 
-/// When a permission ends by the monotonic clock, which goes on where the other is set.
+/// Converts the end of a permission to the monotonic clock, which continues when the system clock is set.
 ///
 /// # Errors
-/// When that is over.
+/// [`Denied::Unfit`] if the end has passed.
 pub(crate) fn moment(expires: SystemTime, now: SystemTime) -> Result<Instant, Denied> {
     let left = expires.duration_since(now).ok();
     let left = left.filter(|left| !left.is_zero()).ok_or(Denied::Unfit)?;
@@ -164,10 +164,10 @@ pub(crate) fn moment(expires: SystemTime, now: SystemTime) -> Result<Instant, De
         .map_or(far, |end| end.min(far)))
 }
 
-/// Ends later than this, in seconds, come then: ten years, within which the server is started again.
+/// Furthest end, in seconds: ten years, within which the server is restarted. Later ends are moved here.
 const FAR_SECONDS: u64 = 10 * 366 * 24 * 3600;
 
-/// Who presents a secret, for what: whoever is about to spend time on it has to know.
+/// Origin and purpose of a presented secret, for code about to spend time on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tried<'a> {
     pub(crate) peer: IpAddr,
@@ -176,21 +176,21 @@ pub(crate) struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    /// Whether its address has no guess left, so that nothing is spent on it.
+    /// Whether its address has no guess left, so that nothing is spent on the secret.
     pub(crate) fn is_limited(self) -> bool {
         self.guesses.are_used_up(self.peer, self.scope)
     }
 }
 
-/// Guesses, and what was right before, of each address.
+/// Guesses and remembered right credentials of each address.
 ///
 /// Allowances are per scope: an encoder that retries with an old key must not lock out the operator who is about to correct it.
 #[derive(Debug)]
 pub(crate) struct Guesses {
-    /// Of the networks that presented a wrong credential lately.
+    /// Allowances of the networks that presented a wrong credential lately.
     wrong: Allowances<(IpAddr, Scope)>,
     right: Remembered<Success>,
-    /// Those of listeners, apart from the others, which are few: an audience would have them forgotten.
+    /// Right credentials of listeners, kept apart because an audience would push out the few others.
     of_listeners: Remembered<Success>,
 }
 
@@ -211,14 +211,14 @@ impl Guesses {
             .is_used_up((network(peer), scope), Instant::now())
     }
 
-    /// Returns whether what an address presents is to be looked at: it has a guess left, or this was right before.
+    /// Returns whether to check what an address presents: it has a guess left, or this credential was right before.
     pub(crate) fn may_try(&self, peer: IpAddr, scope: Scope, presented: Credential) -> bool {
         let success = (network(peer), scope, presented.0);
         !self.are_used_up(peer, scope) || self.successes(scope).has(&success)
     }
 
-    /// Counts a guess, and refuses even a right one after too many wrong ones. The allowance is looked at when the answer is
-    /// there: guesses side by side are worth no more than as many in a row.
+    /// Counts a wrong answer, and refuses even a right one after too many wrong ones. The allowance is checked when the answer
+    /// arrives, so that concurrent guesses are worth no more than as many in a row.
     pub(crate) fn believe(
         &self,
         scope: Scope,
@@ -256,11 +256,10 @@ impl Guesses {
     }
 }
 
-/// A right credential, with its network. It does not age: an encoder's connection may last for weeks before it has to
-/// reconnect.
+/// Right credential, with its network. It does not age: an encoder's connection may last for weeks before it has to reconnect.
 type Success = (IpAddr, Scope, u64);
 
-/// The most recent of what was right. Of too many, the one whose last repetition is oldest is forgotten.
+/// Bounded set of what was right. When full, the entry whose last repetition is oldest is dropped.
 #[derive(Debug)]
 pub(crate) struct Remembered<K>(Lock<Bounded<K, ()>>);
 
@@ -278,14 +277,14 @@ impl<K: Clone + Eq + Hash> Remembered<K> {
     }
 }
 
-/// Ends what was permitted.
+/// Ends ongoing sessions whose permission is over.
 #[derive(Clone)]
 pub(crate) struct Ender(Arc<dyn Fn(ListenerId) + Send + Sync>);
 
 base::debug!(Ender {});
 
 impl Ender {
-    /// Ends the permissions of listeners by `listener`.
+    /// Makes one that ends listeners by calling `listener`.
     pub(crate) fn new(listener: impl Fn(ListenerId) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }

@@ -1,5 +1,5 @@
-//! Files of clients, as Icecast's `deny-ip` and `deny-agents` are: one address, network or pattern a line. Empty lines, and those
-//! that begin with `#`, say nothing.
+//! Files of client lists, in the form of Icecast's `deny-ip` and `deny-agents`: one address, network or pattern per line. Empty
+//! lines, and lines that begin with `#`, are ignored.
 
 use std::path::Path;
 
@@ -8,26 +8,27 @@ use net::Network;
 use crate::files::read_file;
 use crate::wildcard::Wildcard;
 
-/// Most entries of a file: they are compared one after the other for each client that connects.
+/// Most entries of a file, which are compared one by one for each client that connects.
 const ENTRIES_MAX: usize = 10_000;
 
 /// Reads a file of addresses and networks.
 ///
 /// # Errors
-/// What is wrong with it, or that it cannot be read.
+/// Fails when the file cannot be read or is invalid.
 pub fn read_addresses(path: &Path) -> Result<Vec<Network>, String> {
     read(path, |line| {
-        // What follows is the reason.
-        let told = line.split('#').next().unwrap_or_default().trim();
-        told.parse()
-            .map_err(|_| format!("`{told}` is no address and no network such as 192.0.2.0/24"))
+        // A comment after the entry gives the reason.
+        let reported = line.split('#').next().unwrap_or_default().trim();
+        reported
+            .parse()
+            .map_err(|_| format!("`{reported}` is no address and no network such as 192.0.2.0/24"))
     })
 }
 
-/// Reads a file of patterns of what programs call themselves.
+/// Reads a file of patterns for program names.
 ///
 /// # Errors
-/// As for addresses.
+/// As for [`read_addresses`].
 pub fn read_agents(path: &Path) -> Result<Vec<Wildcard>, String> {
     read(path, |line| {
         Wildcard::parse(line).map_err(|why| format!("`{line}` {why}"))
@@ -44,7 +45,7 @@ fn read<T>(path: &Path, entry: impl Fn(&str) -> Result<T, String>) -> Result<Vec
     }
 }
 
-/// An error is of a line, counted from 1.
+/// Parses a file; an error has its line number, counted from 1.
 fn parse<T>(
     text: &str,
     entry: impl Fn(&str) -> Result<T, String>,
@@ -73,10 +74,8 @@ mod tests {
         assert_eq!(shown, ["192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32"]);
         write("192.0.2.7\n192.168.*\n");
         let why = read_addresses(&path).expect_err("it is none");
-        assert!(
-            why.contains("list:2:") && why.contains("192.168.*"),
-            "{why}"
-        );
+        let is_named = why.contains("list:2:") && why.contains("192.168.*");
+        assert!(is_named, "{why}");
         write("# programs\nStream Ripper*\n*#1 player*\n");
         let agents = read_agents(&path).expect("it is one");
         assert_eq!(agents.len(), 2);

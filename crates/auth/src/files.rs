@@ -1,6 +1,6 @@
 //! Files of credentials: users, and the public keys of tokens.
 //!
-//! They are read again when they change, so they can be handed out and revoked without a restart.
+//! They are read again when they change, so credentials can be issued and revoked without a restart.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -13,20 +13,20 @@ use crate::proof::Users;
 /// Bits of a file's mode that let every user of the host read or change it.
 const OPEN_TO_ALL: u32 = 0o007;
 
-/// Largest file read. The complete configuration has a few kilobytes.
+/// Largest file read, in bytes. A complete configuration has a few kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Reads a file of users.
 ///
 /// # Errors
-/// That it cannot be read, that every user of the host can, or what is wrong with it.
+/// Fails when the file cannot be read, is open to every user of the host, or is invalid.
 pub fn read_users(path: &Path) -> Result<Users, String> {
     is_private(path)?;
     let source = read_file(path)?;
     Users::parse(&source).map_err(|error| error.to_string())
 }
 
-/// Whether nobody but a file's owner and group has a right to it.
+/// Checks that only a file's owner and group have access to it.
 pub fn is_private(path: &Path) -> Result<(), String> {
     let metadata = fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     match metadata.permissions().mode() & OPEN_TO_ALL {
@@ -35,19 +35,19 @@ pub fn is_private(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Reads a file of public keys of tokens.
+/// Reads a file of public keys for tokens.
 ///
 /// # Errors
-/// That it cannot be read, or has no key of use.
+/// Fails when the file cannot be read, or has no usable key.
 pub fn read_token_keys(path: &Path) -> Result<KeySet, String> {
     let source = read_file(path)?;
     KeySet::parse(source.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// Reads a text that an operator has written.
+/// Reads a text file written by an operator.
 ///
 /// # Errors
-/// Why it cannot be read, to follow its name.
+/// Returns the reason, worded to follow the file's name.
 pub fn read_file(path: &Path) -> Result<String, String> {
     let mut source = String::new();
     let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;

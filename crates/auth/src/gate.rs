@@ -1,25 +1,26 @@
-//! The gate: the only module that grants permissions.
+//! Authorization gate: the only module that grants permissions.
 //!
-//! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered without a
-//! value that was made here. An [`Authority`] decides what a client may do; the gate awaits its answer, for
-//! [`ANSWER_TIMEOUT`] at most, in the task of the connection that asks.
+//! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered without a value made here. An
+//! [`Authority`] decides what a client may do; the gate awaits its answer, for at most [`ANSWER_TIMEOUT`], in the task of the
+//! requesting connection.
 //!
-//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action ([`Guesses`]);
-//! while it is used up no credential that the address presents for that kind is accepted, so guessing gains
-//! nothing. The allowance is checked when the answer arrives: thousands of guesses that are asked side by side
-//! while an authority takes its time are worth no more than as many in a row. It is also checked before an authority spends
-//! time on a secret, and whoever is to wait for that waits behind its own address ([`net::turns`]): guesses take no time from
-//! others. Pending questions use up nothing, so that many broadcasters behind one address may wait together.
+//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action ([`Guesses`]).
+//! While the allowance is used up, no credential that the address presents for that kind is accepted, so guessing gains
+//! nothing. The allowance is checked when the answer arrives: thousands of concurrent guesses while an authority takes its time
+//! are worth no more than as many in a row. It is also checked before an authority spends time on a secret, and requests that
+//! wait for such work queue per address ([`net::turns`]), so guesses take no time from others. Pending questions use up no
+//! allowance, so many broadcasters behind one address may wait together.
 //!
-//! One exception: a credential that was right from that address before is still accepted, so a publisher that
-//! shares its address with a guesser (behind a NAT or a balancer) can reconnect. Guesses from other addresses,
-//! and for other keys, stay limited. A guesser behind a publisher's own address learns at any pace whether a
-//! guess is right, which is why a key has at least eight characters.
+//! One exception: a credential that was right from that address before is still accepted, so a publisher that shares its
+//! address with a guesser (behind a NAT or a balancer) can reconnect. Guesses from other addresses, and for other keys, stay
+//! limited. A guesser behind a publisher's own address learns at any pace whether a guess is right, which is why a key has at
+//! least eight characters.
 //!
-//! Before all that the lists of [`access`](crate::access) decide which clients are let in at all; a client that is not has guessed nothing.
+//! Before all that, the lists of [`access`](crate::access) decide whether a client is let in at all; an excluded client has not
+//! guessed.
 //!
-//! A credential that is right and has expired, or is for something else, is no guess: a player that goes on with its link of
-//! yesterday locks no other one behind its address out.
+//! A right credential that has expired, or is for something else, is not a guess: a player that keeps using yesterday's link
+//! does not lock out others behind its address.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -43,13 +44,13 @@ use crate::proof::Scope;
 use crate::secret::Secret;
 use crate::settings::Permissions;
 
-/// Stands for the secret of publishers without one. No key is as short.
+/// Placeholder for the secret of publishers without one. Every real key is longer.
 const NO_KEY: &str = "";
 
-/// Stands for the secret of publishers that an authority permits without a credential.
+/// Placeholder for the secret of publishers that an authority permits without a credential.
 const OPEN: &str = "open";
 
-/// The action of using the operator's port.
+/// Action of using the operator's port.
 #[derive(Clone, Copy, Debug)]
 pub struct Administer;
 
@@ -61,18 +62,18 @@ pub struct AuthorityGate {
     gatekeeper: Gatekeeper,
     access: Access,
     authority: Arc<dyn Authority>,
-    /// The configured ones, whether or not the authority has them.
+    /// Configured keys, whether or not the authority uses them.
     keys: Arc<Keys>,
     guesses: Arc<Guesses>,
     fingerprints: Fingerprints,
 }
 
 impl AuthorityGate {
-    /// Guards by what a configuration says, and by its hook, which is reached by `connector` and charged to `holdings`; or by
-    /// `authority` if there is one. Listeners are those of `fanout`.
+    /// Makes a gate that decides by a configuration's keys and its hook, which is reached by `connector` and charged to
+    /// `holdings`; or by `authority`, if given. Listeners are those of `fanout`.
     ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// Fails when the system has no random bytes.
     pub fn new(
         permissions: Arc<dyn Permissions>,
         gatekeeper: Gatekeeper,
@@ -83,7 +84,7 @@ impl AuthorityGate {
         let fingerprints = Fingerprints::new()?;
         let admin_password = permissions.auth().admin_password.clone();
         let guesses = Arc::new(Guesses::default());
-        // What is permitted keeps the table, and is kept by the fan-out.
+        // Weak, because the fan-out owns the permissions, and these own the table.
         let listeners = Arc::downgrade(fanout);
         let ender = Ender::new(move |listener| {
             if let Some(fanout) = listeners.upgrade() {
@@ -122,34 +123,34 @@ impl AuthorityGate {
         })
     }
 
-    /// Reads the files of keys and of addresses again that have changed. It may wait for a disk.
+    /// Rereads the files of keys and addresses that have changed. May wait for a disk.
     pub fn look_at_keys(&self) {
         self.keys.look();
         self.access.look();
     }
 
-    /// Reads the files of keys and of addresses again, and says what has become of them. It may wait for a disk.
+    /// Rereads all files of keys and addresses, and describes the results. May wait for a disk.
     pub fn reread_keys(&self) -> String {
-        let told: Vec<_> = self
+        let reported: Vec<_> = self
             .keys
             .read_again()
             .chain(self.access.read_again())
             .collect();
-        match told.is_empty() {
+        match reported.is_empty() {
             true => "no file".to_owned(),
-            false => told.join(", "),
+            false => reported.join(", "),
         }
     }
 
-    /// What has become of tokens' signatures.
+    /// Returns the counts of verified token signatures.
     pub fn signature_counts(&self) -> &SignatureCounts {
         self.keys.signature_counts()
     }
 
-    /// Whether a password is the operator's, or a key with that scope.
+    /// Checks that a password is the operator's, or a key with the admin scope.
     ///
     /// # Errors
-    /// When it is not, or none was presented.
+    /// Fails when it is neither, or none was presented.
     pub async fn administer(
         &self,
         peer: IpAddr,
@@ -187,7 +188,7 @@ impl AuthorityGate {
         })
     }
 
-    /// Permits what this server publishes itself and yields to every key of the stream.
+    /// Permits a publication by this server that yields to every key of the stream.
     pub fn publish_until_replaced(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
@@ -195,8 +196,8 @@ impl AuthorityGate {
         })
     }
 
-    /// Permits what this server publishes itself and does not yield: a key replaces it, and is replaced by
-    /// it, only where the present publisher has stalled.
+    /// Permits a publication by this server that does not yield: a key replaces it, and is replaced by it, only if the present
+    /// publisher has stalled.
     pub fn publish_without_key(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
@@ -204,14 +205,14 @@ impl AuthorityGate {
         })
     }
 
-    /// Permits this server to push a stream, or to keep its past.
+    /// Permits this server to push or record a stream.
     pub fn play_unasked(&self, stream: &StreamName) -> Authorized<Play> {
         self.gatekeeper.authorize(Play {
             stream: stream.clone(),
         })
     }
 
-    /// Asks the authority about a client that is let in.
+    /// Checks the access lists, then asks the authority about a client.
     async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
         self.let_in(action, request.stream, request)?;
         let verdict = self.authority.decide(action, request);
@@ -234,7 +235,7 @@ impl AuthorityGate {
         Ok(grant)
     }
 
-    /// Whether a client may connect to a stream, whatever it presents.
+    /// Checks that a client may connect to a stream, whatever it presents.
     fn let_in(
         &self,
         action: Action,

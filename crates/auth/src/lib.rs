@@ -1,4 +1,4 @@
-//! Who may do what: one request from a connection, one answer.
+//! Authorization: decides whether a client may publish, play, set titles or administer.
 //!
 //! ```text
 //!  fanout::gate::Request ─► gate ─► access: lists of addresses, programs, countries
@@ -7,12 +7,12 @@
 //!                            └─Grant─ hook ─► an HTTP server, in its dialect
 //! ```
 //!
-//! * [`AuthorityGate`] is the one place that grants permissions.
-//! * It asks [`Permissions`] for what the configuration says; the checked values are the types of `settings`.
+//! * [`AuthorityGate`] is the only place that grants permissions.
+//! * Settings come from [`Permissions`], a checked configuration; its value types are those of `settings`.
 //! * [`Shown`] reads what a request over HTTP presents.
-//! * A dialect of hooks is a file of `hook/dialect`, and its row in `hook/dialect/mod.rs`.
+//! * Each dialect of hooks is a file of `hook/dialect`, and a row in `hook/dialect/mod.rs`.
 //!
-//! Called by `config`, which reads the settings, by `server`, which makes the gate, and by what serves HTTP.
+//! Called by `config`, which reads the settings, by `server`, which makes the gate, and by the HTTP services.
 
 mod access;
 mod authority;

@@ -5,7 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// A key or password. It shows itself as `***`, and is compared in constant time, whatever its length.
+/// Key or password. It prints as `***`, and is compared in constant time, whatever its length.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -15,9 +15,9 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Whether the text offered is the secret.
+    /// Whether the offered text is the secret.
     pub fn matches(&self, offered: &str) -> bool {
-        // Digests have one length, so that a guess of the wrong length takes as long as any other.
+        // Digests have one length, so a guess of the wrong length takes as long as any other.
         let digest = |text: &str| Sha256::digest(text.as_bytes());
         digest(&self.0)
             .as_slice()
@@ -25,7 +25,7 @@ impl Secret {
             .into()
     }
 
-    /// The secret itself, for the line that tells the operator the key generated at start.
+    /// Returns the secret itself, for the line that shows the operator the key generated at start.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
-//! What a request over HTTP shows of its client: its credentials, its program, the page that sent it here.
+//! Client properties of an HTTP request: its credentials, its program, the page that referred it.
 //!
-//! Listeners, viewers over HLS, pages and WebRTC sessions all ask the gate with what is read here, once per request.
+//! Requests of listeners, HLS viewers, pages and WebRTC sessions all reach the gate in this form, once per request.
 
 use std::fmt;
 
@@ -10,18 +10,19 @@ use http::{HeaderMap, StatusCode};
 use http1::{Credentials, Password};
 use media::StreamName;
 
-/// See the module's description. Untrusted texts.
+/// Credentials and client properties of one HTTP request; build it with [`by`](Self::by) and pass [`request`](Self::request) to
+/// the gate. All texts are untrusted.
 pub struct Shown<'a, H> {
     headers: H,
     query: &'a str,
-    /// Boxed, because thousands of requests may wait, and few have one.
+    /// Boxed, because thousands of requests may wait and few have one.
     basic: Option<Box<Credentials>>,
-    /// That of the header, else the key in the address.
+    /// Bearer token of the header, else the key in the address.
     token: Option<Password>,
     is_in_address: bool,
 }
 
-/// Shows nothing that may be secret.
+/// Prints nothing that may be secret.
 impl<H> fmt::Debug for Shown<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shown").finish_non_exhaustive()
@@ -29,7 +30,7 @@ impl<H> fmt::Debug for Shown<'_, H> {
 }
 
 impl<'a, H: Headers> Shown<'a, H> {
-    /// Reads headers and the query, which is as it was sent, without the question mark.
+    /// Reads the headers and the query, which is unmodified and without the question mark.
     pub fn by(headers: H, query: &'a str) -> Self {
         let authorization = headers.header("authorization").unwrap_or_default();
         let bearer = http1::bearer(authorization);
@@ -42,7 +43,7 @@ impl<'a, H: Headers> Shown<'a, H> {
         }
     }
 
-    /// Has a password in the header go before a key in the address.
+    /// Prefers a password in the header to a key in the address.
     #[must_use]
     pub fn password_first(self) -> Self {
         let is_second = self.is_in_address && self.basic.is_some();
@@ -50,7 +51,7 @@ impl<'a, H: Headers> Shown<'a, H> {
         Self { token, ..self }
     }
 
-    /// Ignores a user and a password: the protocol knows tokens alone.
+    /// Ignores user and password, for protocols that have only tokens.
     #[must_use]
     pub fn tokens_alone(self) -> Self {
         Self {
@@ -59,22 +60,22 @@ impl<'a, H: Headers> Shown<'a, H> {
         }
     }
 
-    /// The token of the header, else the key in the address.
+    /// Returns the token of the header, else the key in the address.
     pub fn token(&self) -> Option<&str> {
         self.token.as_ref().map(Password::reveal)
     }
 
-    /// Whether the token is that in the address: addresses of what it opens need it as well.
+    /// Whether the token came from the address; URLs derived from it need the token as well.
     pub fn is_in_address(&self) -> bool {
         self.is_in_address && self.token.is_some()
     }
 
-    /// The name of the client's program; empty if it does not say.
+    /// Returns the name of the client's program; empty if it sends none.
     pub fn agent(&self) -> &str {
         self.text("user-agent")
     }
 
-    /// The page that sent the client here; some browsers name its origin alone.
+    /// Returns the page that referred the client; some browsers send only its origin.
     fn referer(&self) -> &str {
         let mut pages = ["referer", "origin"]
             .map(|name| self.text(name))
@@ -86,7 +87,7 @@ impl<'a, H: Headers> Shown<'a, H> {
         self.headers.header(name).unwrap_or_default()
     }
 
-    /// The request to the gate.
+    /// Builds the request to the gate.
     pub fn request<'r>(
         &'r self,
         stream: &'r StreamName,
@@ -106,7 +107,7 @@ impl<'a, H: Headers> Shown<'a, H> {
         }
     }
 
-    /// What the books have of the client. `request` is its request line without the query, which may hold a key.
+    /// Builds the listener's record entry. `request` is its request line without the query, which may hold a key.
     pub fn introduction(
         &self,
         remote: impl Into<Remote>,
@@ -124,7 +125,7 @@ impl<'a, H: Headers> Shown<'a, H> {
     }
 }
 
-/// Headers in the types of the `http` crate, as far as they are text: in UTF-8, not in ASCII alone.
+/// Headers in the types of the `http` crate, as far as they are text in UTF-8, not only ASCII.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(pub &'a HeaderMap);
 
@@ -134,11 +135,11 @@ impl Headers for Fields<'_> {
     }
 }
 
-/// The status of a denial over HTTP. With 401 goes a challenge, in the protocol's words.
+/// Returns the HTTP status of a denial. The protocol adds its own challenge to a 401.
 pub const fn status_of(denied: Denied) -> StatusCode {
     match denied {
         Denied::Missing | Denied::Wrong => StatusCode::UNAUTHORIZED,
-        // Without a challenge: the same program would present the same link again.
+        // No challenge: the same program would present the same link again.
         Denied::Unfit | Denied::InUse | Denied::Excluded(_) => StatusCode::FORBIDDEN,
         Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
         Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -166,31 +167,24 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             if !authorization.is_empty() {
-                headers.insert(
-                    header::AUTHORIZATION,
-                    HeaderValue::from_static(authorization),
-                );
+                let value = HeaderValue::from_static(authorization);
+                headers.insert(header::AUTHORIZATION, value);
             }
             let shown = Shown::by(Fields(&headers), query);
-            assert_eq!(
-                (shown.token(), shown.is_in_address()),
-                (expected, in_address),
-                "{authorization} {query}"
-            );
+            let reported = (shown.token(), shown.is_in_address());
+            assert_eq!(reported, (expected, in_address), "{authorization} {query}");
         }
     }
 
     #[test]
     fn what_counts_beside_a_password_is_the_protocols_matter() {
         let mut headers = HeaderMap::new();
-        headers.insert(
-            header::AUTHORIZATION,
-            HeaderValue::from_static("Basic eDp5"),
-        );
-        headers.insert(
-            header::ORIGIN,
-            HeaderValue::from_static("https://a.example"),
-        );
+        for (name, value) in [
+            (header::AUTHORIZATION, "Basic eDp5"),
+            (header::ORIGIN, "https://a.example"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         let stream = StreamName::parse("a").expect("a name");
         let peer = std::net::SocketAddr::from(([192, 0, 2, 1], 5));
         let shown = || Shown::by(Fields(&headers), "key=Q");

@@ -1,16 +1,49 @@
-//! What an operator has decided, for tests.
+//! An operator's configuration, for tests.
 
+use std::fs::{self, Permissions as Rights};
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanout::gate::Identity;
+use fanout::gate::{Denied, Identity};
 use media::{Glob, StreamName};
 
+use crate::authority::{Guesses, Tried};
 use crate::files::{is_private, read_file};
 use crate::proof::{Scope, Scopes};
 use crate::secret::Secret;
 use crate::settings::{AccessRule, Auth, Key, KeyRule, KeySecret, Permissions, PlayAccess};
+
+pub(crate) fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+/// Writes as editors do: another file in its place, which is its owner's alone.
+pub(crate) fn write(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("written");
+    fs::set_permissions(&new, Rights::from_mode(0o600)).expect("set");
+    fs::rename(&new, path).expect("renamed");
+}
+
+/// A listener's attempt.
+pub(crate) fn by(guesses: &Guesses) -> Tried<'_> {
+    Tried {
+        peer: IpAddr::from([192, 0, 2, 1]),
+        scope: Scope::Play,
+        guesses,
+    }
+}
+
+/// Has that listener guess until it has no guess left.
+pub(crate) fn use_up(guesses: &Guesses) {
+    while !by(guesses).is_limited() {
+        let wrong = guesses.believe(Scope::Play, by(guesses).peer, Err(Denied::Wrong));
+        wrong.expect_err("wrong");
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Decided {

@@ -1,7 +1,7 @@
-//! A file whose content is read again when it has changed.
+//! File whose content is read again when it changes.
 //!
-//! One that is of no use changes nothing: what it said before goes on to hold, and the log says what is wrong with it, once.
-//! Decisions take what holds at the moment; they never wait for the disk.
+//! An invalid file changes nothing: the previous content stays in effect, and the log reports the fault once. Decisions use the
+//! current content and never wait for the disk.
 
 use std::fmt;
 use std::fs;
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base::Lock;
-/// Reads a file, or says what is wrong with it.
+/// Reads a file, or returns what is wrong with it.
 type Read<T> = Box<dyn Fn(&Path) -> Result<T, String> + Send + Sync>;
 
-/// File that is read again when it has changed. Without a path it is empty for ever.
+/// File that is read again when it changes; without a path it stays empty.
 pub(crate) struct Watched<T> {
     path: Option<PathBuf>,
-    /// What it holds, for the log.
+    /// Name of its entries, for the log.
     what: &'static str,
     read: Read<T>,
     content: RwLock<Arc<T>>,
-    /// Of the file that was read last; `None` if there was none.
+    /// Stamp of the file read last; `None` if there was none.
     stamp: Lock<Option<Stamp>>,
 }
 
-/// What changes when a file does: inode, length and both times in nanoseconds.
+/// Properties that change with a file: inode, length, and both times in nanoseconds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Stamp([i128; 4]);
 
@@ -43,7 +43,7 @@ impl Stamp {
 }
 
 impl<T: Default> Watched<T> {
-    /// Reads it for the first time. `what` names its entries, such as "keys".
+    /// Reads the file for the first time. `what` names its entries, such as "keys".
     pub(crate) fn new(
         path: Option<&Path>,
         what: &'static str,
@@ -60,12 +60,12 @@ impl<T: Default> Watched<T> {
         file
     }
 
-    /// What it said the last time that it was of use.
+    /// Returns the content of the last valid read.
     pub(crate) fn content(&self) -> Arc<T> {
         Arc::clone(&self.content.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads it if it has changed. It may wait for a disk.
+    /// Reads the file if it has changed. May wait for a disk.
     pub(crate) fn look(&self) {
         let Some(path) = &self.path else {
             return;
@@ -76,11 +76,11 @@ impl<T: Default> Watched<T> {
         }
     }
 
-    /// Reads it, and says what has become of it; `None` if there is no file. It may wait for a disk.
+    /// Reads the file and describes the result; `None` if there is no path. May wait for a disk.
     pub(crate) fn read_again(&self) -> Option<String> {
         let (path, what) = (self.path.as_deref()?, self.what);
         let mut stamp = self.stamp.lock();
-        // Taken before the file is read: a change meanwhile is read the next time.
+        // Taken before the file is read, so that a concurrent change is read the next time.
         *stamp = Stamp::of(path);
         Some(match (self.read)(path) {
             Ok(content) => {
@@ -108,20 +108,13 @@ impl<T> fmt::Debug for Watched<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::write;
 
     fn numbers(path: &Path) -> Result<Vec<u32>, String> {
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
         let numbers = text.lines().map(|line| line.parse::<u32>());
-        numbers
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())
-    }
-
-    /// Writes as editors do: another file in its place.
-    fn write(path: &Path, text: &str) {
-        let new = path.with_extension("new");
-        fs::write(&new, text).expect("written");
-        fs::rename(&new, path).expect("renamed");
+        let numbers: Result<_, _> = numbers.collect();
+        numbers.map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Patterns over what clients say of themselves.
+//! Patterns that match how clients describe themselves.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use std::fmt;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Wildcard(Box<str>);
 
-/// Longest pattern, in bytes: the names of programs have some hundred.
+/// Longest pattern, in bytes; program names have about a hundred.
 const PATTERN_BYTES_MAX: usize = 255;
 
-/// As much of a text is compared: the work is at most the product of the two lengths, and clients choose the text.
+/// Bytes of a text that are compared. The work is at most the product of the two lengths, and clients choose the text.
 const TEXT_BYTES_MAX: usize = 1_024;
 
 impl Wildcard {
-    /// Accepts a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, to follow the text itself.
+    /// Returns the reason, worded to follow the text itself.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         match text.len() {
             ..=PATTERN_BYTES_MAX => Ok(Self(text.into())),
@@ -24,17 +24,17 @@ impl Wildcard {
         }
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether a text fits, or the first kilobyte of a longer one.
+    /// Whether a text matches; only the first kilobyte of a longer text is compared.
     pub fn matches(&self, text: &str) -> bool {
         let (pattern, text) = (self.0.as_bytes(), text.as_bytes());
         let text = &text[..text.len().min(TEXT_BYTES_MAX)];
         let (mut at, mut reached) = (0, 0);
-        // Where the last star stands, and how much of the text it has taken.
+        // Position of the last star, and how much of the text it has consumed.
         let mut star: Option<(usize, usize)> = None;
         while reached < text.len() {
             match pattern.get(at) {

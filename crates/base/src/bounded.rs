@@ -1,23 +1,23 @@
-//! A map of so many entries, of which the oldest gives way.
+//! A map with a bounded number of entries; a new entry replaces the oldest.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// Remembers at most so many entries. The oldest is the one that was inserted or [renewed](Self::renew) longest ago.
+/// A map of at most `max` entries. The oldest entry is the one that was inserted or [renewed](Self::renew) longest ago.
 ///
-/// It reads no clock: entries of a certain age go when its user says so, see [`drop_while`](Self::drop_while).
+/// The map reads no clock; the caller drops entries by age with [`drop_while`](Self::drop_while).
 #[derive(Debug)]
 pub struct Bounded<K, V> {
     max: usize,
     entries: HashMap<K, (u64, V)>,
-    /// The keys by the numbers of their entries, which only grow.
+    /// Keys by the numbers of their entries, which only grow.
     order: BTreeMap<u64, K>,
     next: u64,
 }
 
 impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
-    /// Remembers at most `max` entries, and at least one.
+    /// Creates an empty map for at most `max` entries, and at least one.
     pub fn new(max: usize) -> Self {
         Self {
             max,
@@ -27,17 +27,17 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         }
     }
 
-    /// Entries now.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is remembered.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The value of a key, if it is remembered.
+    /// Returns the value of a key, if present.
     pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -45,7 +45,7 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         self.entries.get(key).map(|(_, value)| value)
     }
 
-    /// Remembers a value as the newest, in the place of the key's own or, if there are too many, of the oldest.
+    /// Inserts a value as the newest, replacing the key's own value or, if there are too many, the oldest entry.
     pub fn insert(&mut self, key: K, value: V) {
         self.remove(&key);
         while self.len() >= self.max.max(1) {
@@ -56,7 +56,7 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         self.next += 1;
     }
 
-    /// The value of a key that is remembered, which becomes the newest.
+    /// Returns the value of a key, if present, and makes it the newest.
     pub fn renew<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -69,7 +69,7 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         Some(value)
     }
 
-    /// The value of a key, which becomes the newest, or is inserted.
+    /// Returns the value of a key and makes it the newest; inserts a default value if the key is absent.
     pub fn renew_or_insert(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -80,7 +80,7 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         &mut self.entries.entry(key).or_default().1
     }
 
-    /// Forgets a key.
+    /// Removes a key and returns its value.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -90,7 +90,7 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         Some(value)
     }
 
-    /// Forgets entries from the oldest on for as long as `is_over` holds for them.
+    /// Removes entries from the oldest on for as long as `is_over` holds for them.
     pub fn drop_while(&mut self, is_over: impl Fn(&V) -> bool) {
         let oldest = |this: &Self| this.get(this.order.first_key_value()?.1).map(&is_over);
         while oldest(self) == Some(true) {
@@ -122,7 +122,7 @@ mod tests {
         }
         assert_eq!((known(&map), map.len()), (vec![2, 3, 4], 3));
         assert_eq!((map.get(&1), map.get(&2)), (None, Some(&20)));
-        // What is inserted again is the newest, and so is what is renewed.
+        // An entry that is inserted again becomes the newest, and so does a renewed one.
         map.insert(2, 21);
         assert_eq!(map.renew(&3), Some(&mut 30));
         assert_eq!(map.renew(&9), None);

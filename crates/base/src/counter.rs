@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number: a counter, or a gauge. Nothing is ordered by it.
+/// A counter or a gauge. Nothing is ordered by it.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -13,20 +13,20 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Takes from the value what was added.
+    /// Subtracts from the value; only as much as was added.
     #[inline]
     pub fn sub(&self, count: u64) {
         let before = self.0.fetch_sub(count, Ordering::Relaxed);
         debug_assert!(before >= count, "nothing is taken that was not added");
     }
 
-    /// Replaces the value: for gauges.
+    /// Replaces the value; for gauges.
     #[inline]
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// The value now.
+    /// Returns the current value.
     #[must_use]
     #[inline]
     pub fn value(&self) -> u64 {

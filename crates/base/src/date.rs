@@ -1,30 +1,30 @@
-//! Dates as RFC 3339 has them, in UTC. Moments before 1970 are taken for its beginning, those after 9999 for its end.
+//! Dates in the form of RFC 3339, in UTC. Times before 1970 count as its beginning, those after 9999 as its end.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The last second of the year 9999, since 1970.
+/// Last second of the year 9999, in seconds since 1970.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// Whole seconds since 1970; 0 before it.
+/// Returns the whole seconds since 1970; 0 for times before it.
 pub fn unix_seconds(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// `2026-11-21T04:54:26Z`.
+/// Formats a time to the second: `2026-11-21T04:54:26Z`.
 pub fn rfc3339(at: SystemTime) -> String {
     with_zone(at, "Z")
 }
 
-/// `2026-11-21T04:54:26.512Z`.
+/// Formats a time to the millisecond: `2026-11-21T04:54:26.512Z`.
 pub fn rfc3339_millis(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     with_zone(at, &format!(".{:03}Z", since.subsec_millis()))
 }
 
-/// The same to the second, with something else behind it.
+/// Formats a time to the second, with `zone` in place of the `Z`.
 pub fn with_zone(at: SystemTime, zone: &str) -> String {
     let seconds = i64::try_from(unix_seconds(at)).unwrap_or(i64::MAX);
     let at = OffsetDateTime::from_unix_timestamp(seconds.min(LAST_SECOND));
@@ -34,8 +34,8 @@ pub fn with_zone(at: SystemTime, zone: &str) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}")
 }
 
-/// Reads a date, its time and its zone, from 1970 on: `2026-11-21T04:54:26.5Z`, `2026-11-21T05:54:26+01:00`. Between date
-/// and time may be any character.
+/// Parses a date with time and zone, from 1970 on: `2026-11-21T04:54:26.5Z`, `2026-11-21T05:54:26+01:00`. Any character
+/// may separate date and time.
 pub fn parse(text: &str) -> Option<SystemTime> {
     let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     let seconds = u64::try_from(at.unix_timestamp()).ok()?;

@@ -1,7 +1,7 @@
-//! The debug form of types that have parts without one.
+//! `Debug` for types some of whose parts do not implement it.
 
-/// Implements `Debug`: shows the name of a type and these of its fields, or what else it has to tell of itself. The others
-/// have no such form, say nothing, or are secret.
+/// Implements `Debug`: writes the name of a type and these of its fields, or other expressions. The remaining fields do
+/// not implement `Debug`, have nothing of interest, or are secret.
 ///
 /// ```
 /// # use carillon_base as base;

@@ -1,33 +1,33 @@
-//! A counter for each case of an enum, with the words that metrics have for the cases.
+//! A counter for each case of an enum, with the labels that metrics use for the cases.
 
 use std::fmt::Debug;
 use std::ops::Index;
 
 use crate::Counter;
 
-/// An enum without fields whose cases have a word each, as [`labels!`](crate::labels!) declares it.
+/// An enum without fields whose cases have a label each; declared by [`labels!`](crate::labels!).
 pub trait Label: Copy + 'static {
     /// A counter for each case, in the order of their indices.
     type Counters: AsRef<[Counter]> + Debug + Default;
 
-    /// The words, in the order of the indices.
+    /// Labels, in the order of the indices.
     const LABELS: &'static [&'static str];
 
-    /// The place of the case among all.
+    /// Returns the index of the case among all.
     fn index(self) -> usize;
 }
 
-/// Declares an enum without fields: its cases, and for each the word for metrics and the API. It has `ALL`, every case in
-/// the order of their indices; `label`, the word; and is a [`Label`].
+/// Declares an enum without fields: its cases, and for each the label in metrics and the API. The enum has `ALL`, every
+/// case in the order of their indices, and `label`; and it is a [`Label`].
 ///
 /// ```
 /// # use carillon_base as base;
 /// base::labels! {
-///     /// How a request ended.
+///     /// Outcome of a request.
 ///     pub enum Outcome {
 ///         /// The client has the answer.
 ///         Answered = "answered",
-///         /// It went away first.
+///         /// The client left first.
 ///         GivenUp = "given_up",
 ///     }
 /// }
@@ -52,7 +52,7 @@ macro_rules! labels {
             /// Every case, in the order of their indices.
             $visibility const ALL: [Self; [$($label),+].len()] = [$(Self::$case),+];
 
-            /// Its word in metrics and the API.
+            /// Returns its label in metrics and the API.
             $visibility const fn label(self) -> &'static str {
                 match self {
                     $(Self::$case => $label,)+
@@ -72,7 +72,7 @@ macro_rules! labels {
     };
 }
 
-/// A counter for each case of `E`. Nothing is ordered by them.
+/// A counter for each case of `E`. Nothing is ordered by these counters.
 #[derive(Debug)]
 pub struct Labelled<E: Label>(E::Counters);
 
@@ -82,7 +82,7 @@ impl<E: Label> Default for Labelled<E> {
     }
 }
 
-/// The counter of one case.
+/// Returns the counter of one case.
 impl<E: Label> Index<E> for Labelled<E> {
     type Output = Counter;
 
@@ -99,23 +99,23 @@ impl<E: Label> Labelled<E> {
         self[case].add(1);
     }
 
-    /// The value of one case now.
+    /// Returns the current value of one case.
     pub fn value(&self, case: E) -> u64 {
         self[case].value()
     }
 
-    /// The word of each case and its value now, in the order of the indices.
+    /// Returns the label of each case with its current value, in the order of the indices.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let values = self.0.as_ref().iter().map(Counter::value);
         E::LABELS.iter().copied().zip(values)
     }
 
-    /// The values now, in the order of the indices.
+    /// Returns the current values, in the order of the indices.
     pub fn all(&self) -> Vec<u64> {
         self.0.as_ref().iter().map(Counter::value).collect()
     }
 
-    /// The sum of all values now.
+    /// Returns the sum of all current values.
     pub fn sum(&self) -> u64 {
         self.0.as_ref().iter().map(Counter::value).sum()
     }

@@ -1,12 +1,12 @@
-//! What many crates need and the standard library lacks. It knows nothing of streams.
+//! Basics that many crates need and the standard library lacks; independent of streams.
 //!
-//! * [`Counter`] and [`Labelled`]: numbers that some threads write and any thread reads, alone or one for each case of an
-//!   enum; [`labels!`] declares such an enum with the words that metrics and the API have for its cases.
+//! * [`Counter`] and [`Labelled`]: numbers that some threads write and any thread reads, alone or one for each case of
+//!   an enum; [`labels!`] declares such an enum with the labels of its cases in metrics and the API.
 //! * [`Published`]: numbers that one thread counts without sharing, for others; [`numbers!`] declares them.
-//! * [`Bounded`]: a map of so many entries, of which the oldest gives way.
-//! * [`Lock`]: a mutex that goes on after a panic of its user.
-//! * [`debug!`]: the debug form of a type of which the rest has none, or is secret.
-//! * [`date`]: dates as RFC 3339 has them.
+//! * [`Bounded`]: a map with a bounded number of entries; a new entry replaces the oldest.
+//! * [`Lock`]: a mutex that stays usable after a panic of its user.
+//! * [`debug!`]: `Debug` for a type some of whose parts do not implement it, or are secret.
+//! * [`date`]: dates in the form of RFC 3339.
 //!
 //! Nothing here reads a clock, opens a socket or spawns anything. Every other crate may use it.
 

@@ -1,32 +1,32 @@
-//! A mutex that goes on after a panic of its user.
+//! A mutex that stays usable after a panic of its user.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A mutex without poison: a panic under it, which costs one peer (see `net::panics`), leaves it usable by all others. So
-/// what it guards is right between any two statements of its users.
+/// A mutex without poison: a panic under it, which costs one peer (see `net::panics`), leaves it usable by all others.
+/// Its users must therefore keep the guarded value valid between any two statements.
 #[derive(Debug, Default)]
 pub struct Lock<T: ?Sized>(Mutex<T>);
 
 impl<T> Lock<T> {
-    /// Guards `value`.
+    /// Creates a lock that guards `value`.
     pub const fn new(value: T) -> Self {
         Self(Mutex::new(value))
     }
 
-    /// The value, which nobody else has any more.
+    /// Returns the value, which nobody else can reach any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: ?Sized> Lock<T> {
-    /// Waits until nobody else has the value. Must not be held while something is awaited.
+    /// Waits for and takes the lock. It must not be held across an await.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, for one that has the lock to itself.
+    /// Returns the value without locking, for a caller with exclusive access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,12 +4,12 @@ use std::marker::PhantomData;
 
 use crate::Counter;
 
-/// Numbers under names, as [`numbers!`](crate::numbers!) declares them.
+/// A set of named numbers, declared by [`numbers!`](crate::numbers!).
 pub trait Numbers: Copy + Default {
-    /// Shows every number, always in the same order.
+    /// Passes every number to `show`, always in the same order.
     fn each(&mut self, show: &mut impl FnMut(&mut u64));
 
-    /// Adds another's, number by number.
+    /// Adds another set, number by number.
     fn merge(&mut self, other: Self);
 }
 
@@ -50,7 +50,7 @@ macro_rules! numbers {
     };
 }
 
-/// The numbers of one thread as it published them last, for any thread.
+/// Numbers of one thread as it published them last, for any thread.
 #[derive(Debug)]
 pub struct Published<N> {
     cells: Box<[Counter]>,
@@ -69,7 +69,7 @@ impl<N: Numbers> Default for Published<N> {
 }
 
 impl<N: Numbers> Published<N> {
-    /// Replaces what was published before. A reader at the same moment may see some numbers of both.
+    /// Replaces the published numbers. A reader at the same moment may see some numbers of both sets.
     pub fn publish(&self, mut numbers: N) {
         let mut cells = self.cells.iter();
         numbers.each(&mut |number| {
@@ -79,7 +79,7 @@ impl<N: Numbers> Published<N> {
         });
     }
 
-    /// The numbers now.
+    /// Returns the published numbers.
     pub fn value(&self) -> N {
         let (mut numbers, mut cells) = (N::default(), self.cells.iter());
         numbers.each(&mut |number| *number = cells.next().map_or(0, Counter::value));

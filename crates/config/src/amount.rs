@@ -1,21 +1,21 @@
-//! Amounts that have no limit unless one is given: bytes, and long times.
+//! Amounts without a limit unless one is given: bytes, and long durations.
 
 use std::time::Duration;
 
 use crate::setting::{Fault, Setting, unreadable};
 
-/// An amount of bytes.
+/// Amount of bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ByteSize(pub(crate) u64);
 
-/// A time of days and years.
+/// Duration of days and years.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Age(pub(crate) Duration);
 
-/// Longest age; a longer one is a slip of the unit.
+/// Longest age, in days; a longer one is a mistake in the unit.
 const DAYS_MAX: u64 = 36_500;
 
-/// A number and its unit.
+/// Splits a text into a number and its unit.
 pub(crate) fn split(text: &str) -> Option<(u64, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);

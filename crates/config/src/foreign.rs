@@ -1,10 +1,9 @@
-//! Keys of other servers' configurations, and what there is here instead. Suggesting a similar key of our
-//! own would mislead an operator who looks for one of them. Whole files of theirs are known, too: `carillon import` reads
-//! them.
+//! Keys of other servers' configurations, and their equivalents here. Suggesting a similar key of our own would mislead an
+//! operator who looks for one of them. Whole files of theirs are recognised, too: `carillon import` reads them.
 
 use import::Kind;
 
-/// What to do with a file that is no TOML, if it is a configuration of another server.
+/// Returns the advice for a file that is not TOML, if it is a configuration of another server.
 pub(super) fn import_instead(source: &str) -> Option<String> {
     let server = Kind::of(source)?.server();
     Some(format!(
@@ -12,7 +11,7 @@ pub(super) fn import_instead(source: &str) -> Option<String> {
     ))
 }
 
-/// What to do without a key that Icecast, nginx-rtmp, SRS or MediaMTX has, and this server has not.
+/// Returns the advice for a key that Icecast, nginx-rtmp, SRS or MediaMTX has, and this server does not have.
 pub(super) fn instead(key: &str) -> Option<&'static str> {
     let key = key.to_ascii_lowercase().replace('-', "_");
     let (_, words) = INSTEAD.iter().find(|(keys, _)| keys.contains(&&*key))?;
@@ -118,10 +117,8 @@ mod tests {
     #[test]
     fn files_of_others_are_known() {
         let words = import_instead("<icecast>\n</icecast>").expect("it is known");
-        assert!(
-            words.contains("Icecast") && words.contains("carillon import"),
-            "{words}"
-        );
+        assert!(words.contains("Icecast"), "{words}");
+        assert!(words.contains("carillon import"), "{words}");
         assert_eq!(import_instead("[rtmp\n"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Files of credentials: `auth.keys_file`, a TOML file of further keys; those of `[[auth.htpasswd]]`, with users; and
 //! `auth.jwt.jwks_file`, the public keys of tokens.
 //!
-//! The first has tables `[[key]]` with the fields of `[[auth.key]]`. The server reads all of them again when they change, so keys
-//! can be handed out and revoked without a restart. Called by `check` and by `server`.
+//! The first has tables `[[key]]` with the fields of `[[auth.key]]`. The server reads all of these files again when they
+//! change, so keys can be handed out and revoked without a restart. Callers: `check` and `server`.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use super::report::{Problem, Report};
 use super::sections::read_key;
 use auth::{Auth, KeyRule, read_file};
 
-/// Reads a file of keys, which are none of those of `auth`.
+/// Reads a file of keys, which must differ from those of `auth`.
 ///
 /// # Errors
-/// Everything that is wrong, or that the file cannot be read, or that every user of the host can.
+/// A report of all problems; or the file cannot be read, or every user of the host can read it.
 pub fn read_keys(path: &Path, auth: &Auth) -> Result<Vec<KeyRule>, Report> {
     let name = path.display().to_string();
     let of_file = |message| Report::new(name.clone(), vec![Problem::of_file(message)]);

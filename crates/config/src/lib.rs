@@ -1,4 +1,4 @@
-//! The configuration: one TOML file, any key of it from the environment.
+//! Configuration of the server: one TOML file, any key of which can be overridden in the environment.
 //!
 //! ```text
 //!   carillon.toml ─┐                                    ┌─► Config (only valid values)
@@ -6,11 +6,11 @@
 //!   CARILLON__… ───┘     then contradictions (check)    └─► Report (every problem, with its place)
 //! ```
 //!
-//! Only this crate makes a [`Config`], and all that it holds has been checked; its users check nothing again.
-//! The defaults are those of [`Config::default`] and nowhere else: reading a file starts from
-//! them, and `config/carillon.toml` is tested to say the same.
+//! Only this crate creates a [`Config`], and all its values have been checked; its users check nothing again. The defaults are
+//! those of [`Config::default`] and nowhere else: reading a file starts from them, and a test ensures that
+//! `config/carillon.toml` says the same.
 //!
-//! Called by `server`, which reads the configuration when it starts and for `carillon check`.
+//! Callers: `server`, which reads the configuration when it starts and for `carillon check`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Config {
     /// Reads a file, or starts from the default without one, and applies the environment to it.
     ///
     /// # Errors
-    /// Everything that is wrong, or that the file cannot be read.
+    /// A report of all problems; or the file cannot be read.
     pub fn load(
         path: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -73,10 +73,10 @@ impl Config {
         }
     }
 
-    /// Like [`Config::load`], from the text of a file and the name to call it by.
+    /// Parses the text of a file like [`Config::load`]; `name` names the file in reports.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// A report of all problems.
     pub fn parse(
         name: &str,
         source: &str,
@@ -90,35 +90,35 @@ impl Config {
         })
     }
 
-    /// The rule for a stream: the first whose pattern fits its name, or that of the stream that it is a
-    /// rendition of.
+    /// Returns the rule for a stream: the first whose pattern fits its name, or the name of the stream that it is a rendition
+    /// of.
     pub fn rule(&self, name: &StreamName) -> Option<&StreamRule> {
         self.streams.iter().find(|rule| rule.pattern.fits(name))
     }
 
-    /// How the listeners of a stream are served.
+    /// Returns the delivery policy for the listeners of a stream.
     pub fn policy(&self, name: &StreamName, class: Class) -> Policy {
         let base = self.fanout.policy(class);
         self.rule(name)
             .map_or(base, |rule| rule.policy.applied_to(base))
     }
 
-    /// Who may replace a stream's publisher.
+    /// Returns who may replace a stream's publisher.
     pub fn takeover(&self, name: &StreamName) -> Takeover {
         let rule = self.rule(name);
         rule.and_then(|rule| rule.takeover)
             .unwrap_or(self.ingest.takeover)
     }
 
-    /// How long a stream keeps its listeners while its publisher is away.
+    /// Returns the time for which a stream keeps its listeners while its publisher is away.
     pub fn linger(&self, name: &StreamName) -> Duration {
         self.rule(name)
             .and_then(|rule| rule.linger)
             .unwrap_or(self.ingest.linger)
     }
 
-    /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists. A stream that is
-    /// pulled on demand has no more: what keeps it would be a listener for ever.
+    /// Returns the length of a stream's past that can be watched over HLS; zero is what the live playlist lists. A stream that
+    /// is pulled on demand has no more, because the task that keeps the past would be a listener forever.
     pub fn dvr(&self, name: &StreamName) -> Duration {
         if self.is_on_demand(name) {
             return Duration::ZERO;
@@ -142,8 +142,8 @@ impl Config {
             .unwrap_or(self.hls.encryption)
     }
 
-    /// Whether it depends on more than what a client shows whether it may listen to a stream: on its address, its program,
-    /// its country, or what a hook knows. Then no cache may give to one what another was given.
+    /// Whether the permission to listen to a stream depends on more than what a client shows: on its address, its program, its
+    /// country, or on a hook. If so, no cache may give one client what another was given.
     pub fn is_judged_by_client(&self, name: &StreamName) -> bool {
         let mut rules = self.access.iter();
         let hook = &self.auth.hook;
@@ -151,14 +151,14 @@ impl Config {
             || hook.url.is_some() && hook.asks != HookAsks::Publish
     }
 
-    /// The number of the first group of [`variants`](Self::variants) that has a stream.
+    /// Returns the index of the first group of [`variants`](Self::variants) that has a stream.
     pub fn group(&self, name: &StreamName) -> Option<usize> {
         let mut groups = self.variants.iter();
         groups.position(|group| group.streams.contains(name))
     }
 
-    /// The number of the rule by which a stream is recorded: the first whose pattern fits. A stream that is pulled on
-    /// demand has none: its recorder would be a listener for ever.
+    /// Returns the index of the rule by which a stream is recorded: the first whose pattern fits. A stream that is pulled on
+    /// demand has none, because its recorder would be a listener forever.
     pub fn record_rule(&self, name: &StreamName) -> Option<usize> {
         if self.is_on_demand(name) {
             return None;
@@ -173,7 +173,7 @@ impl Config {
     }
 }
 
-/// What `read` makes of the text of a TOML file, unless it notes a problem.
+/// Parses a TOML file and returns the result of `read`, unless `read` reports a problem.
 fn read_toml<T>(
     name: &str,
     source: &str,
@@ -182,7 +182,7 @@ fn read_toml<T>(
 ) -> Result<T, Report> {
     let (table, syntax) = DeTable::parse_recoverable(source);
     if !syntax.is_empty() {
-        // What the parser made of a broken file is a guess, and errors in it would be too.
+        // The parser's result for a broken file is a guess, and errors in it would be guesses, too.
         let problems = syntax.iter();
         let problems = problems.map(|error| Problem::of_syntax(source, error));
         return Err(Report::new(name.to_owned(), problems.collect()));

@@ -1,27 +1,27 @@
-//! What becomes of listeners: the rules of [`MountRule`], by the streams that they are for.
+//! Listener rules by stream: lookups of each stream's [`MountRule`].
 
 use std::path::Path;
 
 use media::{Charset, StreamName};
 
-use crate::{Config, Fallback, MountRule, SoundRule};
+use crate::{AudioRule, Config, Fallback, MountRule};
 
-/// The first segment of the names under which files are played that are fallbacks.
+/// First segment of the names of streams that are played from fallback files.
 const FILLERS: &str = "fallback";
 
 impl Config {
-    /// What becomes of the listeners of a stream.
+    /// Returns the rules for the listeners of a stream.
     pub fn mount(&self, name: &StreamName) -> MountRule {
         let rule = self.rule(name);
         rule.map(|rule| rule.mount.clone()).unwrap_or_default()
     }
 
-    /// What of the sound of a stream is an event.
-    pub fn sound(&self, name: &StreamName) -> SoundRule {
-        self.rule(name).map(|rule| rule.sound).unwrap_or_default()
+    /// Returns the rule that selects audio events of a stream.
+    pub fn audio(&self, name: &StreamName) -> AudioRule {
+        self.rule(name).map(|rule| rule.audio).unwrap_or_default()
     }
 
-    /// What a path, percent-decoded once, stands for: an alias, and what is below it, are those of its stream.
+    /// Resolves a path, percent-decoded once: an alias, and everything below it, stands for its stream.
     pub fn aliased(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix('/')?;
         let exact = self.aliases.iter().find(|rule| rule.path == name);
@@ -36,7 +36,7 @@ impl Config {
         Some(format!("/{}{rest}", rule.stream))
     }
 
-    /// The character set of a stream's texts that are not UTF-8.
+    /// Returns the character set of a stream's texts that are not UTF-8.
     pub fn charset(&self, name: &StreamName) -> Charset {
         let rule = self.rule(name);
         rule.map_or(Charset::UTF_8, |rule| rule.mount.charset)
@@ -47,8 +47,8 @@ impl Config {
         self.rule(name).is_some_and(|rule| rule.mount.unchain)
     }
 
-    /// The stream that is heard while the publisher of this one is away. A pattern that fits its own fallback gives it
-    /// none, and renditions have the publisher of their stream.
+    /// Returns the stream that is played while the publisher of this one is away. A pattern that fits its own fallback gives it
+    /// none; renditions have the publisher of their stream.
     pub fn fallback(&self, name: &StreamName) -> Option<StreamName> {
         let fits = |rule: &crate::StreamRule| rule.pattern.matches(name.as_str());
         let index = self.streams.iter().position(fits)?;
@@ -60,7 +60,7 @@ impl Config {
         (!is_own).then_some(fallback)
     }
 
-    /// The streams with a fallback that a rule names, rather than a pattern.
+    /// Returns the streams with a fallback that a rule names literally, rather than by a pattern.
     pub fn named_with_fallback(&self) -> Vec<StreamName> {
         let rules = self.streams.iter().filter(|rule| rule.pattern.is_name());
         let names = rules.filter_map(|rule| StreamName::parse(rule.pattern.as_str()).ok());
@@ -69,13 +69,13 @@ impl Config {
             .collect()
     }
 
-    /// Whether a stream is one of files that are a fallback.
+    /// Whether a stream is played from fallback files.
     pub fn is_filler(&self, name: &StreamName) -> bool {
         let is_named_so = name.as_str().starts_with(FILLERS);
         is_named_so && self.fillers().any(|(filler, _)| filler == *name)
     }
 
-    /// The streams that are played from files as fallbacks, and the file or the folder of each.
+    /// Returns the streams that are played from files as fallbacks, and the file or the folder of each.
     pub fn fillers(&self) -> impl Iterator<Item = (StreamName, &Path)> {
         let rules = self.streams.iter().enumerate();
         rules.filter_map(|(index, rule)| match &rule.mount.fallback {
@@ -85,7 +85,7 @@ impl Config {
     }
 }
 
-/// The stream that is played from the files of a rule.
+/// Returns the name of the stream that is played from the files of a rule.
 fn filler(index: usize) -> Option<StreamName> {
     StreamName::parse(&format!("{FILLERS}/{index}")).ok()
 }

@@ -1,21 +1,21 @@
-//! Every address of another server that a configuration has this one connect to: the one list of them.
+//! List of all addresses of other servers to which a configuration makes this server connect.
 //!
-//! Who prepares connections (the certificates that are trusted) goes by this list, so that no kind of address is forgotten; a
-//! test goes over all keys that take an address.
+//! Code that prepares connections (the trusted certificates) relies on this list, so that no kind of address is forgotten; a
+//! test checks all keys that accept an address.
 
 use crate::{Config, PullRule};
 
-/// An address of another server.
+/// Address of another server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outbound {
-    /// Its key, such as `push.0.url`.
+    /// Key of the address, such as `push.0.url`.
     pub key: String,
-    /// Whether it is reached over TLS.
+    /// Whether the server is reached over TLS.
     pub is_secure: bool,
 }
 
 impl Config {
-    /// The addresses of other servers that are connected to.
+    /// Returns the addresses of other servers that are connected to.
     pub fn outbound(&self) -> Vec<Outbound> {
         let of = |key: String, is_secure| Outbound { key, is_secure };
         let hook = &self.auth.hook;

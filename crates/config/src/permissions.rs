@@ -1,4 +1,4 @@
-//! What the gate asks of a configuration.
+//! Implementation of the gate's view of a configuration.
 
 use std::path::Path;
 use std::time::Duration;
@@ -45,8 +45,8 @@ impl Permissions for Config {
         rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
     }
 
-    /// Where clients have to be in a file of users the hook is not asked, unless the file's rule says so: what permits all that
-    /// it does not know would let everyone in.
+    /// Whether a hook is queried. If clients must be listed in a file of users, the hook is not queried, unless the file's rule
+    /// says so: a hook that permits all unknown clients would admit everyone.
     fn asks_hook(&self, scope: Scope, stream: &StreamName) -> bool {
         let mut patterns = self.auth.hook.patterns.iter();
         let files = self.auth.users.iter();

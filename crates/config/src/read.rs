@@ -1,7 +1,7 @@
-//! Walking the file and the environment together.
+//! Reader that walks the file and the environment together.
 //!
-//! There is no separate list of keys: the code that fills a field names its key, and a key of a
-//! section that no code has named is unknown. Every problem is noted and the walk goes on.
+//! There is no separate list of keys: the code that fills a field names its key, and a key of a section that no code has named
+//! is unknown. Every problem is noted and the walk continues.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,17 +16,17 @@ use super::setting::{Fault, Faults, Setting, nearest};
 /// Environment variables with this prefix are settings; others are ignored.
 pub(super) const ENVIRONMENT_PREFIX: &str = "CARILLON__";
 
-/// Most entries of an array of tables; matching is linear, and more are not written by hand.
+/// Largest number of entries in an array of tables; matching is linear, and nobody writes more by hand.
 const ENTRIES_MAX: usize = 1_000;
 
-/// The state of one walk.
+/// State of one walk.
 #[derive(Debug)]
 pub(super) struct Walk<'s> {
     source: &'s str,
     /// Settings of the environment that no key has claimed yet.
     environment: BTreeMap<String, String>,
     problems: Vec<Problem>,
-    /// Where each setting that is not the default was made.
+    /// Position of each setting that is not the default.
     places: BTreeMap<String, Location>,
     known: Vec<Key>,
     unknown: Vec<(Key, Range<usize>)>,
@@ -36,14 +36,14 @@ pub(super) struct Walk<'s> {
 #[derive(Clone, Debug, Default)]
 struct Key(Vec<String>);
 
-/// One table of the file, with the keys that were asked of it.
+/// One table of the file, with the keys that code has read from it.
 #[derive(Debug)]
 pub(super) struct Section<'w, 's> {
     walk: &'w mut Walk<'s>,
     table: Option<&'w DeTable<'w>>,
     key: Key,
     known: Vec<&'static str>,
-    /// Keys that must be there and are not, with what to write.
+    /// Required keys that are missing, with advice on what to write.
     missing: Vec<(&'static str, &'static str)>,
 }
 
@@ -71,7 +71,7 @@ impl<'s> Walk<'s> {
         self.report_unknown_variables();
     }
 
-    /// Notes a problem of a key, where the key was set.
+    /// Reports a problem of a key at the position where the key was set.
     pub(super) fn problem(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
         let at = self.place(key);
         let fault = Fault {
@@ -81,7 +81,7 @@ impl<'s> Walk<'s> {
         self.note(at, key.to_owned(), fault);
     }
 
-    /// Where a key was set.
+    /// Returns the position at which a key was set.
     fn place(&self, key: &str) -> Location {
         self.places.get(key).cloned().unwrap_or(Location::Nowhere)
     }
@@ -100,7 +100,7 @@ impl<'s> Walk<'s> {
         self.places.contains_key(key)
     }
 
-    /// The settings that were asked for, as `section.key`.
+    /// Returns the settings that code has read, as `section.key`.
     #[cfg(test)]
     pub(super) fn known_keys(&self) -> impl Iterator<Item = String> {
         self.known.iter().map(Key::path)
@@ -126,7 +126,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// The key of that name in another section, else the most similar one of the same section.
+    /// Returns the key of that name in another section, or else the most similar one of the same section.
     fn suggestion(&self, unknown: &Key) -> Option<String> {
         let elsewhere = self
             .known
@@ -178,7 +178,7 @@ impl Section<'_, '_> {
         }
     }
 
-    /// Reads a key that must be there; `help` says what to write.
+    /// Reads a required key; `help` says what to write.
     pub(super) fn needed<T: Setting>(
         &mut self,
         name: &'static str,
@@ -191,7 +191,7 @@ impl Section<'_, '_> {
         value
     }
 
-    /// Notes a problem of a key unless what must hold does.
+    /// Reports a problem of a key unless `holds`.
     pub(super) fn require(&mut self, name: &'static str, holds: bool, message: &str) {
         if !holds {
             self.walk
@@ -199,12 +199,12 @@ impl Section<'_, '_> {
         }
     }
 
-    /// A key is missing; `help` says what to write.
+    /// Reports that a key is missing; `help` says what to write.
     pub(super) fn missing(&mut self, name: &'static str, help: &'static str) {
         self.missing.push((name, help));
     }
 
-    /// The key of this table.
+    /// Returns the key of this table.
     pub(super) fn path(&self) -> String {
         self.key.path()
     }
@@ -219,8 +219,7 @@ impl Section<'_, '_> {
         Section::visit(self.walk, table, key, visit);
     }
 
-    /// Reads an array of tables, and `NAME__0__…`, `NAME__1__…` of the environment; `visit` is
-    /// called once per entry.
+    /// Reads an array of tables, and `NAME__0__…`, `NAME__1__…` of the environment; `visit` is called once per entry.
     pub(super) fn sections(
         &mut self,
         name: &'static str,
@@ -257,7 +256,7 @@ impl Section<'_, '_> {
         }
     }
 
-    /// The value of a key: the environment's, else the file's. Both are checked.
+    /// Returns the value of a key from the environment, or else from the file. Both are checked.
     pub(super) fn read<T: Setting>(&mut self, name: &'static str) -> Option<T> {
         let key = self.claim(name);
         self.walk.known.push(key.clone());
@@ -266,13 +265,14 @@ impl Section<'_, '_> {
         self.walk.read_variable(&key).or(of_file)
     }
 
-    /// The whole key of a name, which is known from now on.
+    /// Returns the full key of a name, and marks the name as known.
     fn claim(&mut self, name: &'static str) -> Key {
         self.known.push(name);
         self.key.child(name)
     }
 
-    /// Notes the keys that are missing, unless they are there but wrong, or an unknown one beside them is probably meant.
+    /// Reports the missing keys, except those that are present but wrong, and those in whose place an unknown key is probably
+    /// meant.
     fn note_missing(&mut self) {
         let at = self.walk.place(&self.key.path());
         for (name, help) in std::mem::take(&mut self.missing) {
@@ -288,9 +288,9 @@ impl Section<'_, '_> {
         }
     }
 
-    /// Notes what the table holds beyond what was asked of it.
+    /// Records the unknown keys of the table.
     fn note_unknown(self) {
-        // Names of tables are suggestions too.
+        // Names of tables are suggestions, too.
         self.walk
             .known
             .extend(self.known.iter().map(|name| self.key.child(name)));
@@ -349,7 +349,7 @@ impl Walk<'_> {
         }
     }
 
-    /// One more than the highest index that the environment gives to an array.
+    /// Returns one more than the highest index that the environment gives to an array.
     fn entries_in_environment(&self, key: &Key) -> usize {
         let prefix = format!("{}__", key.variable());
         self.environment
@@ -371,7 +371,7 @@ impl Key {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// The section. All entries of an array have the same keys, so their indices do not count.
+    /// Returns the section. All entries of an array have the same keys, so their indices do not count.
     fn parent(&self) -> Vec<&str> {
         let section = self.0.split_last().map_or(&[][..], |(_, section)| section);
         section

@@ -1,46 +1,46 @@
-//! What is wrong with a configuration: every error with its place, so that one run is enough to fix it.
+//! Report of a configuration's problems: every error with its position, so that one run is enough to fix them all.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Everything that is wrong, in the order of the file, then of the environment.
+/// All problems, in the order of the file, then of the environment.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The file as the operator named it.
+    /// Path of the file as the operator named it.
     file: String,
     problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
-    /// Where it stands.
+    /// Position of the problem.
     pub at: Location,
-    /// The key it is about, such as `fanout.audio.max_wait`; empty when it is about no key.
+    /// Key that it concerns, such as `fanout.audio.max_wait`; empty if it concerns no key.
     pub key: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to write instead, if that can be guessed.
+    /// Advice on what to write instead, if that can be guessed.
     pub help: Option<String>,
 }
 
-/// Where a setting came from.
+/// Origin of a setting.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Location {
-    /// The file.
+    /// Position in the file.
     File {
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
-        /// In characters, counted from 1.
+        /// Column in characters, counted from 1.
         column: usize,
-        /// How many characters are meant.
+        /// Number of characters that are marked.
         width: usize,
-        /// The line itself. What could be a secret is masked.
+        /// Text of the line. Parts that could be a secret are masked.
         text: String,
     },
-    /// A variable of the environment.
+    /// Variable of the environment.
     Environment(String),
-    /// The built-in default, or the file as a whole.
+    /// Built-in default, or the file as a whole.
     Nowhere,
 }
 
@@ -54,14 +54,14 @@ impl Report {
         Self { file, problems }
     }
 
-    /// All problems.
+    /// Returns all problems.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 }
 
 impl Problem {
-    /// The file as a whole cannot be used.
+    /// Creates the problem of a file that cannot be used as a whole.
     pub(super) fn of_file(message: String) -> Self {
         Self {
             at: Location::Nowhere,
@@ -71,7 +71,7 @@ impl Problem {
         }
     }
 
-    /// The file is not TOML.
+    /// Creates the problem of a file that is not TOML.
     pub(super) fn of_syntax(source: &str, error: &toml::de::Error) -> Self {
         let at = match error.span() {
             Some(span) => Location::in_file(source, span),
@@ -87,7 +87,7 @@ impl Problem {
 }
 
 impl Location {
-    /// The place of a span of bytes in the text of the file.
+    /// Returns the position of a range of bytes in the text of the file.
     pub(super) fn in_file(source: &str, span: Range<usize>) -> Self {
         let start = floor(source, span.start);
         let end = floor(source, span.end).max(start);
@@ -116,7 +116,7 @@ impl Location {
     }
 }
 
-/// The last boundary between characters at or before an offset.
+/// Returns the last boundary between characters at or before an offset.
 fn floor(source: &str, offset: usize) -> usize {
     (0..=offset.min(source.len()))
         .rev()
@@ -124,8 +124,8 @@ fn floor(source: &str, offset: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Hides the values on a line that may hold a secret, also when its key is misspelt or the line
-/// is no TOML. `None` when there is nothing to hide.
+/// Hides the values on a line that may contain a secret, even if its key is misspelt or the line is not TOML. `None` if there
+/// is nothing to hide.
 fn mask(line: &str) -> Option<String> {
     let lower = line.to_ascii_lowercase();
     let suspicious = [
@@ -136,7 +136,7 @@ fn mask(line: &str) -> Option<String> {
     }
     match line.split_once('=') {
         Some((before, _)) => Some(format!("{before}= ***")),
-        // A value that begins on the line before.
+        // A value that begins on the previous line.
         None if lower.contains(['@', '"', '\'']) => Some("***".to_owned()),
         None => None,
     }

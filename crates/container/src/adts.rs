@@ -2,21 +2,21 @@
 
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 
-/// Writes the headers for one track.
+/// Writer of ADTS headers for one track.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
     header: AdtsHeader,
 }
 
 impl Writer {
-    /// A writer for a track with this AudioSpecificConfig. `None` when it cannot be read, or when ADTS cannot
-    /// express it. High-efficiency AAC is signalled implicitly, at the core rate.
+    /// Creates a writer for a track with this AudioSpecificConfig. `None` when the config cannot be read, or when ADTS
+    /// cannot express it. High-efficiency AAC is signalled implicitly, at the core rate.
     pub fn new(config: &[u8]) -> Option<Self> {
         let header = AdtsHeader::for_config(&AudioSpecificConfig::parse(config)?)?;
         Some(Self { header })
     }
 
-    /// The header for an access unit of `payload_bytes`; `None` when the unit is too long for ADTS, as no
+    /// Returns the header for an access unit of `payload_bytes`; `None` when the unit is too long for ADTS, as no
     /// audible one is.
     pub fn header(&self, payload_bytes: usize) -> Option<[u8; AdtsHeader::BYTES]> {
         self.header.to_bytes(payload_bytes)
@@ -25,10 +25,9 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use media::Item;
-
     use super::*;
     use crate::frames::{Demuxer, Syntax};
+    use crate::testing::{samples, tracks};
 
     #[test]
     fn what_is_written_is_demuxed_again() {
@@ -39,18 +38,12 @@ mod tests {
             stream.extend(writer.header(length).expect("short enough"));
             stream.resize(stream.len() + length, 0xFF);
         }
-        let mut demuxer = Demuxer::new(Syntax::Adts);
         let mut items = Vec::new();
-        demuxer.push(&stream, &mut items);
-        let lengths: Vec<_> = items
-            .iter()
-            .filter_map(|item| match item {
-                Item::Sample(sample) => Some(sample.data.len() - AdtsHeader::BYTES),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(lengths, [300, 6, 1_000, 41]);
-        assert!(matches!(&items[0], Item::Track(track) if track.config == config[..]));
+        Demuxer::new(Syntax::Adts).push(&stream, &mut items);
+        let samples = samples(&items).into_iter();
+        let lengths = samples.map(|it| it.data.len() - AdtsHeader::BYTES);
+        assert_eq!(lengths.collect::<Vec<_>>(), [300, 6, 1_000, 41]);
+        assert_eq!(tracks(&items)[0].config, config[..]);
     }
 
     #[test]

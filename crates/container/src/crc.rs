@@ -1,20 +1,19 @@
-//! The checksum with the polynomial 0x04C11DB7, most significant bit first and not inverted: that of the sections of a
-//! transport stream (ISO/IEC 13818-1 annex A), and that of the pages of Ogg (RFC 3533 §6.1).
+//! CRC-32 with the polynomial 0x04C11DB7, most significant bit first and not inverted, as used by the sections of a
+//! transport stream (ISO/IEC 13818-1 annex A) and by Ogg pages (RFC 3533 §6.1).
 
-/// That of a section, begun with ones. Over a section with its checksum it is zero.
+/// Computes the checksum of a section, starting from all ones; zero over a section that includes its checksum.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     update(u32::MAX, bytes)
 }
 
-/// Appends the checksum to a section without it.
+/// Appends the checksum to a section that lacks it.
 pub(crate) fn seal(section: &mut Vec<u8>) {
     section.extend(crc32(section).to_be_bytes());
 }
 
-/// The checksum over what has the checksum `sum` so far, and over `bytes`.
+/// Continues a checksum: `sum` covers the bytes so far, the result covers them and `bytes`.
 pub(crate) fn update(sum: u32, bytes: &[u8]) -> u32 {
-    /// `TABLES[k][b]` is the remainder of byte `b` with `k` zero bytes behind it, so that four
-    /// bytes need one step.
+    /// `TABLES[k][b]` is the remainder of byte `b` followed by `k` zero bytes, so that four bytes take one step.
     const TABLES: [[u32; 256]; 4] = tables();
     let mut words = bytes.chunks_exact(4);
     let sum = words.by_ref().fold(sum, |sum, word| {

@@ -1,14 +1,14 @@
-//! One interface for all demuxers.
+//! Common interface of all demuxers.
 
 use media::{Container, Item, Kind};
 
 use crate::{frames, ogg, raw, webm};
 
-/// Turns what an Icecast source sends into items, however the network cut it.
+/// Demuxer for whatever an Icecast source sends, however the network cut it.
 ///
-/// Nothing in the input is an error: bytes that belong to no frame, page or cluster are dropped and counted
-/// by [`Self::skipped_bytes`]. The items do not depend on how the input was cut, except in
-/// [`Container::Other`], which has no units of its own.
+/// Nothing in the input is an error: bytes that belong to no frame, page or cluster are dropped and counted by
+/// [`Self::skipped_bytes`]. The items do not depend on how the input was cut, except in [`Container::Other`], which has
+/// no units of its own.
 #[derive(Debug)]
 pub struct Demuxer(Inner);
 
@@ -21,7 +21,7 @@ enum Inner {
 }
 
 impl Demuxer {
-    /// The demuxer for a source's `Content-Type`. Parameters and case are ignored; an unknown type is passed
+    /// Creates the demuxer for a source's `Content-Type`. Parameters and case are ignored; an unknown type is passed
     /// through.
     pub fn for_content_type(content_type: &str) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -42,7 +42,7 @@ impl Demuxer {
         })
     }
 
-    /// The kind of byte stream that the items form.
+    /// Returns the kind of byte stream that the items form.
     pub const fn container(&self) -> Container {
         match &self.0 {
             Inner::Frames(demuxer) => demuxer.container(),
@@ -52,7 +52,7 @@ impl Demuxer {
         }
     }
 
-    /// Takes `bytes`, appending to `out` the items that they complete.
+    /// Takes `bytes` and appends the items that they complete to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         match &mut self.0 {
             Inner::Frames(demuxer) => demuxer.push(bytes, out),
@@ -62,7 +62,7 @@ impl Demuxer {
         }
     }
 
-    /// The source has ended: appends the usable part of what was held back.
+    /// Ends the input: appends the usable part of the bytes held back.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
         match &mut self.0 {
             Inner::Frames(demuxer) => demuxer.finish(out),
@@ -72,7 +72,7 @@ impl Demuxer {
         }
     }
 
-    /// Bytes that were not passed on, so far: tags, garbage, damaged and unusable parts.
+    /// Returns the bytes dropped so far: tags, garbage, damaged and unusable parts.
     pub const fn skipped_bytes(&self) -> u64 {
         match &self.0 {
             Inner::Frames(demuxer) => demuxer.skipped_bytes(),
@@ -86,6 +86,7 @@ impl Demuxer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{samples, stream_bytes};
 
     #[test]
     fn content_types_choose() {
@@ -100,10 +101,8 @@ mod tests {
             ("video/nsv", Container::Other),
             ("", Container::Other),
         ] {
-            assert_eq!(
-                Demuxer::for_content_type(content_type).container(),
-                container
-            );
+            let found = Demuxer::for_content_type(content_type).container();
+            assert_eq!(found, container, "{content_type}");
         }
     }
 
@@ -117,13 +116,7 @@ mod tests {
         }
         demuxer.finish(&mut items);
         assert!(matches!(&items[0], Item::Track(track) if track.kind == Kind::Video));
-        let relayed: Vec<u8> = items
-            .iter()
-            .flat_map(|item| match item {
-                Item::Sample(sample) if sample.keyframe => sample.data.to_vec(),
-                _ => Vec::new(),
-            })
-            .collect();
-        assert_eq!(relayed, input);
+        assert!(samples(&items).iter().all(|sample| sample.keyframe));
+        assert_eq!(stream_bytes(&items), input);
     }
 }

@@ -1,20 +1,19 @@
 //! Container formats: bytes to samples and back.
 //!
-//! Everything here is pure: bytes in, [`media::Item`]s out, or the other way round. There is no clock, no
-//! socket and no task; every buffer has a bound, and any input of a source results in items or nothing, never
-//! in a panic.
+//! Everything here is pure: bytes in, [`media::Item`]s out, or the reverse. There is no clock, no socket and no task.
+//! Every buffer is bounded, and any input from a source produces items or nothing, never a panic.
 //!
-//! * [`Sniffer`] finds out what an Icecast source delivers, and [`Demuxer`] frames it: MP3, ADTS, Ogg, WebM,
-//!   or anything else.
-//! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
-//! * [`fmp4`] is what `/{stream}.mp4` is made of.
-//! * [`mp3_file`] is what becomes of frames of MP3 in a file.
-//! * [`mp4_file`] is what becomes of that in a file: its beginning, its whole part, and its index; and what is played
+//! * [`Sniffer`] detects what an Icecast source delivers, and [`Demuxer`] frames it: MP3, ADTS, Ogg, WebM, or anything
+//!   else.
+//! * [`flv`] reads and writes FLV, for RTMP and for `/{stream}.flv`.
+//! * [`fmp4`] writes fragmented MP4, for `/{stream}.mp4`.
+//! * [`mp3_file`] turns MP3 frames into a file.
+//! * [`mp4_file`] handles MP4 files: their beginning, their whole part and their index, for recordings and for playback
 //!   on demand.
-//! * [`rtp`] is what WebRTC carries.
-//! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
-//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags
-//!   and reads those of files, [`scte35`] reads and writes the instructions for breaks.
+//! * [`rtp`] packetizes and depacketizes media for WebRTC.
+//! * [`ts`] handles MPEG transport streams, for set-top boxes and the older half of HTTP Live Streaming.
+//! * [`adts`] adds headers to bare AAC, [`icy`] inserts titles between frames, [`id3`] writes tags and reads those of
+//!   files, and [`scte35`] reads and writes splice instructions for breaks.
 
 pub mod adts;
 pub mod flv;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
-/// The longest sample. Larger input is cut, so that no join point lies far from the next.
+/// Bytes of the longest sample. Larger input is cut, so that no join point is far from the next.
 pub const SAMPLE_BYTES_MAX: usize = 16 * 1024;
 
-/// Cuts input into samples; holds nothing back.
+/// Splitter of input into samples; holds nothing back.
 #[derive(Debug)]
 pub struct Demuxer {
     kind: Kind,
@@ -20,7 +20,7 @@ pub struct Demuxer {
 }
 
 impl Demuxer {
-    /// A pass-through for a stream that is announced as `kind`.
+    /// Creates a pass-through for a stream that is announced as `kind`.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,

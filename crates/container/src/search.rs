@@ -1,83 +1,85 @@
-//! Looking for a place in a file: the last one at or before a time where a reader may begin.
+//! Search in a file for the last place at or before a given time where a reader may begin.
 //!
 //! ```text
 //! │ found ≤ time │ ····· probe ─► first mark behind it ····· │ all later │
 //!                ▲ from                                       ▲ until
 //! ```
 //!
-//! A [`Search`] reads nothing itself: its caller reads what it [`wants`](Search::wants), until that is nothing. Where
-//! readers may begin in a format, and when that is, are its [`Marks`]; a [`Bisection`] decides where to look for them.
-//! Looks are bounded, whatever the file holds; a search that runs out of them has the best place it found.
+//! A [`Search`] reads nothing itself: its caller reads the range it [`wants`](Search::wants) until there is none.
+//! [`Marks`] knows where and at which time readers may begin in a format; a [`Bisection`] decides where to look for
+//! marks. The number of looks is bounded, whatever the file holds; a search that runs out of looks returns the best
+//! place it found.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use media::Span;
 
-/// Bytes of a look: two of the longest pages of Ogg, and some frames of video.
+/// Bytes of one look: two of the longest Ogg pages, or some frames of video.
 pub(crate) const LOOK_BYTES: u64 = 128 * 1024;
 
-/// Looks of one search. A bisection of a file of 4 GiB has some twenty; one in a chain has ten for each title before the
-/// time, so a hundred titles.
+/// Upper bound on the looks of one search. A bisection of a 4 GiB file takes some twenty; a search in a chain takes ten
+/// for each title before the time, so the bound allows a hundred titles.
 pub(crate) const LOOKS_MAX: usize = 1_024;
 
-/// Where a reader begins.
+/// Starting point of a reader.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Place {
-    /// What it needs before that; empty if the bytes there have it.
+    /// Bytes that the reader needs first; empty if the bytes at `at` have it all.
     pub header: Bytes,
-    /// Where the file goes on.
+    /// Offset in the file from which the reader continues.
     pub at: u64,
-    /// How long after the file's beginning that plays.
+    /// Playback time at `at`, from the file's beginning.
     pub began: Span,
 }
 
-/// A search in a file of any format.
+/// Search in a file of any format.
 pub trait Search: Send {
-    /// The bytes of the file that it needs next, some hundred KiB; `None` when it is over.
+    /// Returns the range of the file to read next, some hundred KiB; `None` when the search is over.
     fn wants(&self) -> Option<Range<u64>>;
 
-    /// Takes the bytes that it wants. Fewer are the file's end.
+    /// Takes the wanted bytes. Fewer bytes mean the end of the file.
     fn take(&mut self, bytes: &Bytes);
 
-    /// What it found, once nothing is wanted; `None` if there is nothing that can be read.
+    /// Returns the place found, once nothing is wanted; `None` if nothing in the file can be read.
     fn place(&mut self) -> Option<Place>;
 }
 
-/// Where in some bytes a reader may begin.
+/// First place in some bytes where a reader may begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Mark {
-    /// Here.
+    /// A mark in these bytes.
     At {
-        /// Where in the bytes it is.
+        /// Offset of the mark in the bytes.
         offset: usize,
-        /// Where the one behind it is looked for: there, or further on.
+        /// Offset at which the search for the next mark starts: `offset` or later.
         behind: usize,
         ticks: i64,
     },
-    /// Nowhere before this, and what begins here is later than any time that is looked for.
+    /// No mark before this offset; everything from there on is later than any time searched for.
     Beyond(usize),
-    /// Nowhere in so many bytes.
+    /// No mark in this many bytes.
     None(usize),
 }
 
-/// A format's marks.
+/// Finder of marks in one format.
 pub(crate) trait Marks {
-    /// The first one in `bytes`.
+    /// Returns the first mark in `bytes`.
     fn first(&mut self, bytes: &Bytes) -> Mark;
 }
 
-/// See the module's description. Times of marks rise with their places.
+/// Bisection of a file for a time; read what it wants and pass it to `take` until it wants nothing. Times of marks rise
+/// with their offsets.
 #[derive(Debug)]
 pub(crate) struct Bisection {
     to: i64,
-    /// The best mark so far, and when that is.
+    /// Offset and time of the best mark so far.
     pub(crate) found: (u64, i64),
-    /// The first place that is known to be beyond all times.
+    /// Lowest offset known to be beyond all times.
     pub(crate) beyond: Option<u64>,
     from: u64,
     until: u64,
-    /// Where the present probe began, and has come to.
+    /// Offset at which the current probe began, followed by its progress.
     probe: u64,
     at: u64,
     end: u64,
@@ -85,7 +87,8 @@ pub(crate) struct Bisection {
 }
 
 impl Bisection {
-    /// For a time, in a file of so many bytes, behind a place that is known, which is not later. It has so many looks.
+    /// Creates a bisection for the time `to` in a file of `end` bytes. `found` is a known mark that is not later than
+    /// `to`; at most `looks` looks are made.
     pub(crate) fn new(to: i64, found: (u64, i64), end: u64, looks: usize) -> Self {
         let mut new = Self {
             to,
@@ -108,7 +111,7 @@ impl Bisection {
         (!is_over && self.at < end).then_some(self.at..end)
     }
 
-    /// Looks that are left.
+    /// Returns the number of looks left.
     pub(crate) fn looks(&self) -> usize {
         self.looks
     }
@@ -126,7 +129,7 @@ impl Bisection {
             let offset = self.at.checked_sub(begin);
             let offset = offset.and_then(|offset| usize::try_from(offset).ok());
             let Some(rest) = offset.filter(|offset| *offset < bytes.len()) else {
-                // Elsewhere, or the end.
+                // The offset is outside this look, or at the end of the file.
                 if self.at >= self.end {
                     self.later();
                     continue;
@@ -162,7 +165,7 @@ impl Bisection {
                 }
                 Mark::None(passed) => {
                     let left = bytes.len() - rest;
-                    // Of a look that begins here and has nothing, nothing is looked at again.
+                    // If a look that begins here has no mark, none of it is looked at again.
                     let is_stuck = passed == 0 && (is_look || self.at + left as u64 >= self.end);
                     self.at += if is_stuck { left } else { passed.min(left) } as u64;
                     let is_past = self.at >= self.until && !self.is_linear();
@@ -176,12 +179,12 @@ impl Bisection {
         }
     }
 
-    /// The present probe goes through all that there is behind what was found.
+    /// Returns whether the current probe covers everything after the mark found so far.
     fn is_linear(&self) -> bool {
         self.probe == self.from
     }
 
-    /// What the probe found is later than the time.
+    /// Continues before the current probe, because the probe found nothing early enough.
     fn later(&mut self) {
         self.until = self.probe;
         self.begin_probe();
@@ -225,13 +228,11 @@ pub(crate) mod tests {
                         let Some(digits) = bytes.get(offset + 1..offset + 8) else {
                             return Mark::None(offset);
                         };
-                        let ticks = std::str::from_utf8(digits)
-                            .ok()
-                            .and_then(|it| it.parse().ok());
+                        let digits = String::from_utf8_lossy(digits);
                         return Mark::At {
                             offset,
                             behind: offset + 8,
-                            ticks: ticks.unwrap_or(i64::MAX),
+                            ticks: digits.parse().unwrap_or(i64::MAX),
                         };
                     }
                     _ => {}
@@ -271,18 +272,15 @@ pub(crate) mod tests {
             for to in [0, 1, 2, last / 3, last / 2, last - 1, last, last + 9] {
                 let (place, beyond, looks) = found(&file, to);
                 let expected = to.min(last);
-                assert_eq!(
-                    place,
-                    (expected as u64 * every as u64, expected),
-                    "{every} {to}"
-                );
+                let expected = (expected as u64 * every as u64, expected);
+                assert_eq!(place, expected, "{every} {to}");
                 assert!(beyond.is_none() && looks < 60, "{every} {to}: {looks}");
             }
         }
     }
 
     #[test]
-    fn what_is_beyond_bounds_it_and_is_told() {
+    fn what_is_beyond_bounds_it_and_is_reported() {
         let mut all = file(3_000, 1_000);
         let bytes = all.len() as u64;
         all.push(b'B');

@@ -1,60 +1,61 @@
-//! The real format of a source, whatever it announces.
+//! Detector of a source's real format, whatever the source announces.
 //!
-//! Many sources are set up by hand and announce the wrong type, or none. So every source begins here: the
-//! demuxers of all known formats read its first bytes, and the first one to find a frame, a header or a
-//! cluster of its own gets the stream.
+//! Many sources are configured by hand and announce the wrong type, or none. So every source begins here: the demuxers
+//! of all known formats read its first bytes, and the first one to find a frame, a header or a cluster of its own gets
+//! the stream.
 
 use media::{Container, Item, Kind};
 
 use crate::Demuxer;
 
-/// Bytes after which a source that announced a known format, and in which none was found, is refused: more
-/// than the longest tag, 4 MiB, that a demuxer drops, and than the longest header.
+/// Bytes after which a source that announced a known format is refused if none was found: more than the longest tag,
+/// 4 MiB, that a demuxer drops, and more than the longest header.
 const SEARCHED_BYTES_MAX: usize = 5 * 1024 * 1024;
 
-/// Bytes of a source of a foreign type that are held back while they may be the beginning of a known format:
-/// three of the longest frames, and a tag without pictures.
+/// Bytes held back from a source of a foreign type while they may be the beginning of a known format: three of the
+/// longest frames, and a tag without cover art.
 const HELD_BYTES_MAX: usize = 32 * 1024;
 
-/// The first bytes of known formats. Foreign ones begin with none of these.
+/// First bytes of known formats. Foreign formats begin with none of these.
 const OPENINGS: [&[u8]; 5] = [b"OggS", b"\x1A\x45\xDF\xA3", b"ID3", b"\xFF", b"fLaC"];
 
-/// How a FLAC file begins. It is relayed as it comes.
+/// First bytes of a FLAC file, which is relayed unchanged.
 const FLAC: &[u8] = b"fLaC";
 
-/// What AAC in LATM is called (RFC 6416 §7.3). It is relayed as it comes, for it is no ADTS, which it is often announced as.
+/// Media type of AAC in LATM (RFC 6416 §7.3). LATM is relayed unchanged, because it is not ADTS, although it is often
+/// announced as such.
 const LATM: &str = "audio/mp4a-latm";
 
-/// How many bytes from the front name the type of an EBML document.
+/// Length of the beginning of an EBML document within which its document type is named.
 const DOCTYPE_WITHIN: usize = 64;
 
-/// Reads the front of a source's bytes until their format is clear.
+/// Sniffer of one source's first bytes; call [`push`](Self::push) until it returns the format.
 #[derive(Debug)]
 pub struct Sniffer {
     announced: String,
-    /// One for each known format, the announced one first.
+    /// One demuxer for each known format, the announced one first.
     candidates: Vec<Demuxer>,
-    /// The first bytes: as many as decide, and all of them while the announced type is foreign.
+    /// First bytes: as many as are needed to decide, and all of them while the announced type is foreign.
     front: Vec<u8>,
     is_foreign: bool,
     searched_bytes: usize,
 }
 
-/// The format found.
+/// Detected format.
 #[derive(Debug)]
 pub struct Found {
-    /// Reads the rest.
+    /// Demuxer for the rest of the stream.
     pub demuxer: Demuxer,
-    /// The media type: the announced one where it is right.
+    /// Media type: the announced one where it is right.
     pub media_type: String,
 }
 
-/// Neither a known format was found, nor a foreign one announced.
+/// Error when no known format was found and no foreign one announced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Unknown;
 
 impl Sniffer {
-    /// For a source that announces `media_type`, which is empty when it announces none.
+    /// Creates a sniffer for a source that announces `media_type`, which is empty when the source announces none.
     pub fn new(media_type: &str) -> Self {
         let announced = Demuxer::for_content_type(media_type);
         let is_foreign = announced.container() == Container::Other && !media_type.is_empty();
@@ -70,10 +71,10 @@ impl Sniffer {
         }
     }
 
-    /// Takes `bytes`. As soon as their format is clear, returns it and appends the items to `out`.
+    /// Takes `bytes`. As soon as the format is clear, returns it and appends the items to `out`.
     ///
     /// # Errors
-    /// When the format is unknown.
+    /// If the format is unknown.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<Option<Found>, Unknown> {
         self.searched_bytes += bytes.len();
         let first: Vec<_> = self.front.iter().chain(bytes).copied().take(2).collect();
@@ -106,7 +107,7 @@ impl Sniffer {
         Ok(None)
     }
 
-    /// The source ended before its format was clear: what was held back of a foreign type is relayed.
+    /// Ends the input before the format was clear: bytes held back from a source of a foreign type are relayed.
     pub fn finish(&mut self, out: &mut Vec<Item>) -> Option<Found> {
         let announced = self.announced.clone();
         let is_held = self.is_foreign && !self.front.is_empty();
@@ -159,7 +160,7 @@ impl Sniffer {
         }
     }
 
-    /// Passes on what was held back, and the bytes `beyond`, unchanged.
+    /// Passes on the bytes held back, then `beyond`, unchanged.
     fn relayed(&mut self, beyond: &[u8], media_type: &str, out: &mut Vec<Item>) -> Found {
         let mut demuxer = Demuxer::for_content_type(media_type);
         demuxer.push(&std::mem::take(&mut self.front), out);
@@ -171,12 +172,13 @@ impl Sniffer {
     }
 }
 
-/// Whether bytes may begin with a frame of LOAS, in which LATM is sent (ISO/IEC 14496-3 §1.7.2).
+/// Returns whether `bytes` may begin with a frame of LOAS, which carries LATM (ISO/IEC 14496-3 §1.7.2).
 fn begins_with_loas(bytes: &[u8]) -> bool {
     matches!(bytes, [0x56, second, ..] if second & 0xE0 == 0xE0)
 }
 
-/// Whether bytes begin with frames of LOAS: each says where the next one is. Three are no chance.
+/// Returns whether `bytes` begin with frames of LOAS: each frame gives the position of the next. Three in a row are no
+/// coincidence.
 fn is_latm(bytes: &[u8]) -> bool {
     let mut at = 0;
     (0..3).all(|_| {
@@ -189,7 +191,7 @@ fn is_latm(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether `bytes` begin with one of [`OPENINGS`], or may, because too few have arrived.
+/// Returns whether `bytes` begin with one of [`OPENINGS`], or may do so once more have arrived.
 fn may_be_known(bytes: &[u8]) -> bool {
     let mut openings = OPENINGS.iter();
     openings.any(|opening| bytes.starts_with(opening) || opening.starts_with(bytes))
@@ -197,40 +199,25 @@ fn may_be_known(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
-    use media::codec::mpeg_audio::FrameHeader;
-    use media::{Codec, Framing, Track, TrackId};
+    use media::{Codec, Track};
 
     use super::*;
     use crate::ogg::OpusMuxer;
-    use crate::testing::stream_bytes;
+    use crate::testing::{adts_frame, mp3_frame, stream_bytes, track};
 
     fn mp3() -> Vec<u8> {
-        let bits = 0xFFFB_9064_u32.to_be_bytes();
-        let header = FrameHeader::parse(&bits).expect("a valid header");
-        let mut frame = vec![0; header.frame_bytes()];
-        frame[..4].copy_from_slice(&bits);
-        frame.repeat(8)
+        mp3_frame(0xFFFB_9064, 0).repeat(8)
     }
 
     fn adts() -> Vec<u8> {
-        let config = AudioSpecificConfig::parse(&[0x12, 0x10]).expect("a valid configuration");
-        let header = AdtsHeader::for_config(&config).and_then(|header| header.to_bytes(200));
-        let mut frame = header.expect("ADTS can say it").to_vec();
-        frame.resize(frame.len() + 200, 0x21);
-        frame.repeat(8)
+        adts_frame([0x12, 0x10], 200, 0x21).repeat(8)
     }
 
     fn ogg() -> Vec<u8> {
         let track = Track {
-            id: TrackId::AUDIO,
-            kind: Kind::Audio,
-            codec: Codec::Opus,
-            framing: Framing::Bare,
-            config: bytes::Bytes::new(),
             sample_rate: 48_000,
             channels: 2,
-            flv: None,
+            ..track(Codec::Opus, b"")
         };
         OpusMuxer::new(&track, 1).header(None)
     }
@@ -267,20 +254,15 @@ mod tests {
 
     #[test]
     fn the_bytes_decide_whatever_is_announced() {
-        let ours = [
-            "",
-            "audio/mpeg",
-            "audio/aac",
-            "application/ogg",
-            "video/webm",
-        ];
+        let ours = ["", "audio/mpeg", "audio/aac", "application/ogg"];
+        let others = ["video/webm", "text/html", "audio/flac"];
         for (input, container, right) in [
             (mp3(), Container::Mp3, "audio/mpeg"),
             (adts(), Container::Adts, "audio/aac"),
             (ogg(), Container::Ogg, "audio/ogg"),
             (webm(), Container::WebM, "audio/webm"),
         ] {
-            for announced in ours.into_iter().chain(["text/html", "audio/flac"]) {
+            for announced in ours.into_iter().chain(others) {
                 for size in [1, 7, 100, input.len()] {
                     let what = format!("{container:?} as {announced:?} by {size}");
                     let found = sniff(announced, &input, size);
@@ -303,45 +285,40 @@ mod tests {
         assert_eq!(found.1, "audio/aacp");
     }
 
+    /// It passes as `media_type`, whatever is announced and however it is cut.
+    fn check_relayed(input: &[u8], media_type: &str, announced: &[&str]) {
+        for announced in announced {
+            for size in [1, 3, 500, 1_000, input.len()] {
+                let found = sniff(announced, input, size).expect("it is passed on");
+                assert_eq!((found.0, &found.1[..]), (Container::Other, media_type));
+                assert!(found.2 == input, "{announced} by {size}");
+            }
+        }
+    }
+
     #[test]
     fn foreign_types_pass_from_the_first_byte_on() {
         let transport: Vec<u8> = (0..2_000).map(|index| (index % 188) as u8 ^ 0x47).collect();
         let seems = [&[0xFF; 100][..], &mp3(), &transport.repeat(40)].concat();
         for input in [transport, seems, b"fLa\x00".repeat(9)] {
-            for size in [1, 1000, input.len()] {
-                let found = sniff("video/mp2t", &input, size).expect("it is passed on");
-                assert_eq!((found.0, &found.1[..]), (Container::Other, "video/mp2t"));
-                assert!(found.2 == input, "{size}");
-            }
+            check_relayed(&input, "video/mp2t", &["video/mp2t"]);
         }
     }
 
     #[test]
     fn a_flac_file_is_relayed_as_one() {
         let input = [b"fLaC", &[7; 500][..]].concat();
-        for announced in ["", "audio/mpeg", "audio/x-flac"] {
-            for size in [1, 3, 504] {
-                let found = sniff(announced, &input, size).expect("it is passed on");
-                assert_eq!((found.0, &found.1[..]), (Container::Other, "audio/flac"));
-                assert!(found.2 == input);
-            }
-        }
+        check_relayed(&input, "audio/flac", &["", "audio/mpeg", "audio/x-flac"]);
     }
 
     #[test]
     fn latm_is_relayed_whatever_of_ours_it_is_announced_as() {
         let frame = [&[0x56, 0xE1, 0x2C][..], &[7; 300]].concat();
         let input = frame.repeat(9);
-        for announced in ["audio/aac", "audio/aacp", "audio/mpeg", ""] {
-            for size in [1, 3, 500, input.len()] {
-                let found = sniff(announced, &input, size).expect("it is passed on");
-                assert_eq!((found.0, &found.1[..]), (Container::Other, LATM));
-                assert!(found.2 == input, "{announced} by {size}");
-            }
-        }
+        check_relayed(&input, LATM, &["audio/aac", "audio/aacp", "audio/mpeg", ""]);
         let found = sniff("audio/MP4A-LATM", &input, 500).expect("it is passed on");
         assert_eq!(found.1, "audio/MP4A-LATM");
-        // A word that looks like one is no frame.
+        // A word that looks like a sync word is not a frame.
         let found = sniff("audio/mpeg", &[b"V\xE0\x01", &mp3()[..]].concat(), 100);
         assert_eq!(found.expect("found").0, Container::Mp3);
     }
@@ -351,11 +328,8 @@ mod tests {
         let noise = vec![0x20; 1024 * 1024];
         let mut sniffer = Sniffer::new("audio/mpeg");
         let mut items = Vec::new();
-        let searched = (0..6).map(|_| sniffer.push(&noise, &mut items).is_ok());
-        assert_eq!(
-            searched.collect::<Vec<_>>(),
-            [true, true, true, true, true, false]
-        );
+        assert!((0..5).all(|_| sniffer.push(&noise, &mut items).is_ok()));
+        assert!(sniffer.push(&noise, &mut items).is_err());
         assert!(items.is_empty());
     }
 }

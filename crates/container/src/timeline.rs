@@ -1,22 +1,22 @@
-//! A source's clock, made monotonic to order a log by.
+//! Monotonic version of a source's clock, used to order a log.
 
 use media::{Span, Timestamp};
 
-/// The longest step forward that is followed, in ticks: longer than any page or cluster lasts, far shorter
-/// than the leap of a reset or wrong clock.
+/// Longest forward step that is followed, in ticks: longer than any page or cluster lasts, far shorter than the leap of
+/// a reset or wrong clock.
 const STEP_TICKS_MAX: i64 = 60 * media::TICKS_PER_SECOND;
 
-/// Maps ticks of a source's own clock to a timeline that starts at zero and never steps back. A leap of the
+/// Mapping from the ticks of a source's own clock to a timeline that starts at zero and never steps back. A leap of the
 /// source's clock, forward or back, sets a new origin.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// Source ticks that stand for `now`; `None` until the first mark.
+    /// Source ticks that correspond to `now`; `None` until the first mark.
     source: Option<i64>,
     now: Timestamp,
 }
 
 impl Timeline {
-    /// The present time of the timeline.
+    /// Returns the current time of the timeline.
     pub(crate) const fn now(&self) -> Timestamp {
         self.now
     }
@@ -33,7 +33,7 @@ impl Timeline {
         self.now
     }
 
-    /// Lets the present stand for the point that the source calls `ticks`.
+    /// Makes the current time correspond to the point that the source calls `ticks`.
     pub(crate) fn restart_at(&mut self, ticks: i64) {
         self.source = Some(ticks);
     }

@@ -1,7 +1,7 @@
-//! Going through a file that is written no more, piece by piece, up to where its whole part ends.
+//! Walk through a finished file, piece by piece, up to the end of its whole part.
 //!
-//! A [`Walk`] reads nothing itself: its caller reads what it [`wants`](Walk::wants), until that is nothing. What there
-//! is to be found in a file is its format's ([`Pieces`]): frames of MP3, tags of FLV, pages, packets, clusters.
+//! A [`Walk`] reads nothing itself: its caller reads the range it [`wants`](Walk::wants) until there is none. The
+//! format defines the pieces of a file ([`Pieces`]): MP3 frames, FLV tags, pages, packets, clusters.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,10 +9,11 @@ use std::time::Duration;
 /// Bytes wanted at once: a usual file is read in a thousand steps.
 const WINDOW_BYTES: usize = 256 * 1024;
 
-/// Bytes that a format may want of a piece before it knows what that is: a whole tag of FLV, the largest of any.
+/// Upper bound on the bytes of a piece that a format may need to recognize it: a whole FLV tag, the largest of any
+/// format.
 const PIECE_BYTES_MAX: usize = 9 * 1024 * 1024;
 
-/// Leaves out every second of what is kept of a file.
+/// Removes every second entry.
 pub(crate) fn halve<T>(kept: &mut Vec<T>) {
     let mut index = 0;
     kept.retain(|_| {
@@ -21,39 +22,40 @@ pub(crate) fn halve<T>(kept: &mut Vec<T>) {
     });
 }
 
-/// A format's pieces.
+/// Parser of one format's pieces.
 pub(crate) trait Pieces {
-    /// What begins with `front`, at `at` in a file, which has `left` bytes from there on. A piece may be longer than
-    /// `front`; one that is longer than `left` is none.
+    /// Classifies the piece that begins with `front`, at offset `at` in a file with `left` bytes from there on. A piece
+    /// may be longer than `front`, but not longer than `left`.
     fn piece(&mut self, front: &[u8], at: u64, left: u64) -> Piece;
 
-    /// What the pieces so far come to, which were all there is in `bytes` bytes.
+    /// Returns the summary of the pieces so far, which fill the first `bytes` bytes.
     fn close(&mut self, bytes: u64) -> Closed;
 }
 
-/// What stands at the front of some bytes.
+/// Result of parsing the front of some bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Piece {
-    /// One of so many bytes; never none.
+    /// A piece of this many bytes; never zero.
     Whole(u64),
-    /// So many bytes are needed to know; more than there were.
+    /// This many bytes are needed to recognize the piece; more than were given.
     Short(usize),
-    /// None of the format.
+    /// Bytes that are not a piece of the format.
     Foreign,
 }
 
-/// What a file came to.
+/// Summary of a walked file.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Closed {
-    /// Where its last whole piece ends. What follows is cut, and may be removed.
+    /// End of the last whole piece, in bytes. The truncated rest may be removed.
     pub bytes: u64,
-    /// How long it lasts; `None` if it does not tell.
+    /// Duration of the file; `None` if the file does not state it.
     pub duration: Option<Duration>,
-    /// What is to be written into it, and where: always within `bytes`.
+    /// Offsets and bytes to be written into the file; always within `bytes`.
     pub patches: Vec<(u64, Vec<u8>)>,
 }
 
-/// See the module's description.
+/// Walk through a finished file; read what it [`wants`](Walker::wants), pass it to [`take`](Walker::take), then
+/// [`close`](Walker::close).
 #[derive(Debug, Default)]
 pub struct Walk<P> {
     pieces: P,
@@ -63,20 +65,20 @@ pub struct Walk<P> {
     has_ended: bool,
 }
 
-/// A [`Walk`] through a file of any format.
+/// [`Walk`] through a file of any format.
 pub trait Walker {
-    /// The bytes of the file that it needs next, some hundred KiB but for a larger piece; `None` at its end.
+    /// Returns the range of the file to read next, some hundred KiB, or more for a larger piece; `None` at the end.
     fn wants(&self) -> Option<Range<u64>>;
 
-    /// Takes the bytes that it wants. Fewer are the end.
+    /// Takes the wanted bytes. Fewer bytes mean the end.
     fn take(&mut self, bytes: &[u8]);
 
-    /// What the file came to, once nothing is wanted.
+    /// Returns the summary of the file, once nothing is wanted.
     fn close(&mut self) -> Closed;
 }
 
 impl<P: Default> Walk<P> {
-    /// Through a file of so many bytes.
+    /// Creates a walk through a file of `file_bytes` bytes.
     pub(crate) fn of(file_bytes: u64) -> Self {
         Self {
             file_bytes,

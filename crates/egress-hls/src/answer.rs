@@ -1,9 +1,14 @@
-//! Answers: statuses, headers and bodies; and the refusals, by whose fault they are.
+//! Answers (status, headers and body), and the refusals, sorted by whose fault they are.
 //!
-//! How long an answer may be cached follows RFC 8216bis Appendix B: what its address determines (a segment, a part, a
-//! playlist that was waited for) six target durations, the present playlist half of one by shared caches, refusals a
-//! short time. Playlists are for shared caches: video.js asks for the one that it has waited for until it is another
-//! one, which no browser's cache would ever answer. What was incomplete when the lane opened is not cached, because another server may have all of it.
+//! Cache lifetimes follow RFC 8216bis Appendix B:
+//!
+//! * six target durations for anything that its address determines: a segment, a part, a playlist that was waited for;
+//! * half a target duration, in shared caches only, for the current playlist;
+//! * a short time for refusals.
+//!
+//! Browsers must revalidate playlists: video.js repeats the request that it has waited for until the playlist changes,
+//! and a browser's cache would return the old one forever. Media that was incomplete when the lane opened is not
+//! cached, because another server may have all of it.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -27,32 +32,32 @@ use crate::template::{self, Filled, Own};
 
 pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
 
-/// What an address determines for good.
+/// Caching of resources that their address determines for good.
 const CACHED_LONG: Caching = Caching::Targets(6);
 
-/// A playlist that was waited for.
+/// Caching of a playlist that was waited for.
 const CACHED_WAITED: Caching = Caching::Shared(6);
 
-/// The present playlist.
+/// Caching of the current playlist.
 const CACHED_SHORT: Caching = Caching::Present;
 
-/// A refusal that a moment may change.
+/// Caching of a refusal that may change within a moment.
 const CACHED_MOMENT: Caching = Caching::Moment;
 
-/// A refusal of what will never be: for one target duration, or four where it was waited for.
+/// Caching of a permanent refusal: one target duration, or four if the request was one that waits.
 const CACHED_REFUSAL: Caching = Caching::Targets(1);
 const CACHED_WAITED_REFUSAL: Caching = Caching::Targets(4);
 
 const NOT_CACHED: Caching = Caching::Never;
 
-/// For how long an answer is kept.
+/// Lifetime of an answer in caches.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Caching {
-    /// For so many target durations.
+    /// The given number of target durations.
     Targets(i64),
-    /// The same by shared caches. Browsers revalidate it.
+    /// The given number of target durations in shared caches. Browsers revalidate.
     Shared(i64),
-    /// For half of one by shared caches. Browsers revalidate it, so that a page that is loaded again begins with the
+    /// Half a target duration in shared caches. Browsers revalidate, so that a page that is reloaded begins with the
     /// present.
     Present,
     Moment,
@@ -60,8 +65,8 @@ enum Caching {
 }
 
 impl Caching {
-    /// The value of Cache-Control, where a target duration has so many seconds. `is_shared` if caches may give it to
-    /// others.
+    /// Returns the value of Cache-Control, for a target duration of `target` seconds. Set `is_shared` if caches may
+    /// give the answer to other clients.
     fn control(self, target: i64, is_shared: bool) -> String {
         let scope = if is_shared { "public" } else { "private" };
         match self {
@@ -79,39 +84,39 @@ impl Caching {
     }
 }
 
-/// How urgent an answer is to its client (RFC 9218); playlists before media, as Appendix B has it.
+/// Urgency of an answer for its client (RFC 9218); playlists come before media, as Appendix B recommends.
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const PLAYLIST_PRIORITY: &str = "u=1";
 const MEDIA_PRIORITY: &str = "u=2";
 
-/// The realm that Icecast names; players remember passwords by it.
+/// Realm that Icecast names; players remember passwords by it.
 const CHALLENGE: &str = "Basic realm=\"Icecast2 Server\"";
 
 /// An answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// Status code.
     pub status: StatusCode,
-    /// Its headers, without those that all answers of the server have.
+    /// Headers, without those that all answers of the server have.
     pub headers: HeaderMap,
-    /// Its body, in pieces that share the memory of the log.
+    /// Body, in pieces that share the memory of the log.
     pub body: Vec<Bytes>,
-    /// What follows it.
+    /// Remainder of the body, after [`body`](Self::body).
     pub rest: Option<Rest>,
     caching: Caching,
 }
 
-/// What of a body is made as its client takes it.
+/// Remainder of a body that is produced as the client takes it.
 #[derive(Debug)]
 pub enum Rest {
-    /// It is read from a disk.
+    /// Bytes read from a disk.
     File(FileBody),
-    /// It is put together for one viewer.
+    /// Text assembled for one viewer.
     Text(Filled),
 }
 
 impl Rest {
-    /// Bytes that are still to come.
+    /// Returns the number of bytes still to come.
     pub fn left(&self) -> u64 {
         match self {
             Self::File(file) => file.left(),
@@ -119,7 +124,7 @@ impl Rest {
         }
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         match self {
             Self::File(file) => file.poll_next(cx),
@@ -141,7 +146,7 @@ impl Answer {
         answer
     }
 
-    /// States how long it may be cached, where a target duration has so many seconds: by the client alone unless it
+    /// Sets Cache-Control, for a target duration of `target` seconds. Only the client may cache the answer unless it
     /// `is_shared`.
     pub(crate) fn cached_by(mut self, target: i64, is_shared: bool) -> Self {
         if let Ok(control) = HeaderValue::try_from(self.caching.control(target, is_shared)) {
@@ -154,7 +159,7 @@ impl Answer {
         self.headers.insert(name, HeaderValue::from_static(value));
     }
 
-    /// Bytes of its body.
+    /// Returns the length of the body in bytes.
     pub(crate) fn length(&self) -> u64 {
         let rest = self.rest.as_ref().map_or(0, Rest::left);
         self.body
@@ -164,10 +169,10 @@ impl Answer {
             + rest
     }
 
-    /// The multivariant playlist.
+    /// Returns an answer with the multivariant playlist.
     ///
     /// # Errors
-    /// When the client's address has its share.
+    /// If answers for the client's address already use up its share of memory.
     pub(crate) fn multivariant(
         text: String,
         headers: &HeaderMap,
@@ -181,10 +186,11 @@ impl Answer {
         Ok(answer)
     }
 
-    /// A media playlist with what is the viewer's own, or that the client has it already.
+    /// Returns an answer with a media playlist, including the parts that are the viewer's own, or 304 if the client has
+    /// this version.
     ///
     /// # Errors
-    /// When the client's address has its share.
+    /// If answers for the client's address already use up its share of memory.
     pub(crate) fn playlist(
         rendered: &Rendered,
         own: &Own,
@@ -209,8 +215,8 @@ impl Answer {
         } else if own.is_empty() {
             let coding = answer.coding(headers);
             let text = rendered.text.plain.bytes(coding);
-            // All viewers have a short one in common, and soon the next. A long one that is not taken is kept from being
-            // replaced.
+            // All viewers have a short text in common, and the next version replaces it soon. A long one that its
+            // client does not take stays in memory after it is replaced, so it is charged.
             answer.body.push(match text.len() > LONG_TEXT {
                 true => share.answer(text)?,
                 false => text,
@@ -221,7 +227,8 @@ impl Answer {
         Ok(answer)
     }
 
-    /// The text of one viewer: compressed, unless that would cost more than it saves, or made as it is sent.
+    /// Adds the text of one viewer: compressed, unless that would cost more than it saves; otherwise produced as it is
+    /// sent.
     fn fill(
         &mut self,
         mut text: Filled,
@@ -234,7 +241,8 @@ impl Answer {
             false => self.coding(headers),
         };
         if coding == Coding::Identity {
-            // As where a viewer has nothing of its own: what all have in common is nobody's if it is short.
+            // As for a viewer with nothing of its own: a text that all have in common is charged to nobody if it is
+            // short.
             let shared = Some(text.shared()).filter(|bytes| *bytes > LONG_TEXT);
             let bytes = shared.unwrap_or_default() + template::PIECE_BYTES;
             let held = share.take(Kind::Answers, bytes)?;
@@ -247,10 +255,10 @@ impl Answer {
         Ok(())
     }
 
-    /// The same without what is made as its client takes it, unless that is long or comes from a disk.
+    /// Moves the remainder of the body into memory, unless it is long or comes from a disk.
     ///
     /// # Errors
-    /// When the client's address has its share.
+    /// If answers for the client's address already use up its share of memory.
     pub(crate) fn in_memory(mut self, share: Share<'_>) -> Result<Self, Refused> {
         match self.rest.take() {
             Some(Rest::Text(text)) if text.left() <= LONG_TEXT as u64 => {
@@ -261,7 +269,7 @@ impl Answer {
         Ok(self)
     }
 
-    /// Chooses a coding, and says so.
+    /// Chooses a coding and sets the headers that state it.
     fn coding(&mut self, headers: &HeaderMap) -> Coding {
         self.coding_of(Coding::accepted(headers))
     }
@@ -274,12 +282,12 @@ impl Answer {
         coding
     }
 
-    /// An initialization segment.
+    /// Returns an answer with an initialization segment.
     pub(crate) fn init(bytes: Bytes) -> Self {
         Self::media(Packaging::Mp4, vec![bytes], true)
     }
 
-    /// A key.
+    /// Returns an answer with a key.
     pub(crate) fn key(key: [u8; KEY_BYTES]) -> Self {
         let mut answer = Self::new(StatusCode::OK, "application/octet-stream", NOT_CACHED);
         answer.set(PRIORITY, PLAYLIST_PRIORITY);
@@ -287,14 +295,14 @@ impl Answer {
         answer
     }
 
-    /// A segment that is read from a disk; see [`media`](Self::media).
+    /// Returns an answer with a segment that is read from a disk; see [`media`](Self::media).
     pub(crate) fn file(mut body: FileBody, is_whole: bool) -> Self {
         let mut answer = Self::media(dvr::PACKAGING, vec![body.take_first()], is_whole);
         answer.rest = Some(Rest::File(body));
         answer
     }
 
-    /// A segment or a part; not `is_whole` if the lane was opened in the middle of it.
+    /// Returns an answer with a segment or a part. `is_whole` is false if the lane was opened in the middle of it.
     pub(crate) fn media(packaging: Packaging, pieces: Vec<Bytes>, is_whole: bool) -> Self {
         let caching = if is_whole { CACHED_LONG } else { NOT_CACHED };
         let mut answer = Self::new(StatusCode::OK, packaging.media_type(), caching);
@@ -304,60 +312,60 @@ impl Answer {
     }
 }
 
-/// Why there is no resource, sorted by blame.
+/// Reasons for refusing a request, sorted by whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    // The client asks for what it may not have, or what there is not.
-    /// The gate denied it.
+    // Fault of the client: it requests something it may not have, or that does not exist.
+    /// Denied by the gate.
     #[error("you cannot watch here: {0}")]
     Denied(Denied),
-    /// An operator has removed the viewer.
+    /// Removed by an operator.
     #[error("you were removed from this stream")]
     Removed,
-    /// A malformed directive.
+    /// Malformed directive.
     #[error("{0}")]
     Directives(&'static str),
-    /// A query that playlists would have to repeat in each address.
+    /// Query too long for playlists to repeat in each address.
     #[error("the query is longer than {OWN_QUERY_BYTES_MAX} bytes")]
     QueryTooLong,
-    /// A segment or part that no player that follows asks for.
+    /// Segment or part further ahead than any player that follows the playlist would request.
     #[error("that is too far ahead")]
     TooFarAhead,
-    /// The stream has no DVR window.
+    /// Stream without a DVR window.
     #[error("the past of this stream is not kept")]
     NoWindow,
-    /// No such segment, part or initialization segment.
+    /// Missing segment, part or initialization segment.
     #[error("there is no such piece of the stream")]
     NoSuchPiece,
-    /// What there is of the stream is encrypted.
+    /// Clear packaging of a stream that is encrypted.
     #[error("this stream is encrypted: only index.m3u8 and what that names can be had")]
     Encrypted,
-    /// No such stream.
+    /// Unknown stream.
     #[error("there is no such stream")]
     NoSuchStream,
-    /// The stream's codecs do not allow it.
+    /// Stream with a codec that HLS does not carry.
     #[error("the stream has a codec that HLS does not carry")]
     NotCarried,
 
-    // The publisher.
-    /// It has not sent enough.
+    // Fault of the publisher.
+    /// Publisher has not sent enough yet.
     #[error("the stream has not begun yet")]
     NotBegun,
-    /// What was waited for did not come.
+    /// Awaited part or segment did not arrive in time.
     #[error("it did not come in time")]
     NotInTime,
 
-    // This server.
-    /// A limit of the server.
+    // Fault of this server.
+    /// Refused by a limit of the server.
     #[error("{}", .0.reason)]
     Turned(Turned),
-    /// What was made for the client's address, and it has not taken, is its share.
+    /// Answers made for the client's address, and not yet read, use up its share of memory.
     #[error("answers for your address wait to be read; no more are made meanwhile")]
     HoldsEnough,
-    /// The stream has as many viewers as it may.
+    /// Stream at its limit of viewers.
     #[error("the stream has as many viewers as it may")]
     Full,
-    /// The stream cannot be fetched, or has no lane.
+    /// Stream that cannot be fetched, or has no lane.
     #[error("{0}")]
     Unavailable(&'static str),
 }
@@ -369,7 +377,7 @@ impl From<Turned> for Refused {
 }
 
 impl From<io::Error> for Refused {
-    /// A file of a DVR window cannot be read.
+    /// Converts the failure to read a file of a DVR window.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NoSuchPiece,
@@ -413,13 +421,13 @@ impl Refused {
             Self::Turned(_) | Self::Full | Self::HoldsEnough | Self::Unavailable(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED)
             }
-            // A cache must not keep an audience from a publisher that has returned; but without any caching it would
-            // pass on its whole audience, one request after the other.
+            // A cache must not keep viewers from a publisher that has returned. But without any caching, the cache
+            // would forward the requests of all its viewers, one after another.
             Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, CACHED_MOMENT),
             Self::Removed => (StatusCode::FORBIDDEN, NOT_CACHED),
             Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),
             Self::QueryTooLong => (StatusCode::URI_TOO_LONG, NOT_CACHED),
-            // It is in time that decides, so a cache must not keep it.
+            // Whether the request is too far ahead depends on when it arrives, so a cache must not keep the refusal.
             Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
             Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
             Self::NoWindow | Self::Encrypted => (StatusCode::NOT_FOUND, CACHED_MOMENT),
@@ -428,7 +436,7 @@ impl Refused {
         }
     }
 
-    /// The answer: the one place where refusals become words on the wire.
+    /// Returns the answer that states this refusal: the one place where refusals become text on the wire.
     pub(crate) fn answer(&self) -> Answer {
         let (status, caching) = self.status();
         let mut answer = Answer::new(status, "text/plain; charset=utf-8", caching);

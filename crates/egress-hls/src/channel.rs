@@ -1,7 +1,7 @@
-//! A stream as its HLS viewers see it, in one [`Packaging`], for as long as there are any.
+//! View of a stream for its HLS viewers, in one [`Packaging`]; it exists as long as there are viewers.
 //!
-//! A channel holds the [`RangeReader`] that keeps the lane of segments open, the [`Renderer`] of its playlists, and the
-//! [`Viewers`]. [`Channels`](crate::channels::Channels) has all of them, and closes them.
+//! A channel owns the [`RangeReader`] that keeps the lane of segments open, the [`Renderer`] of its playlists, and the
+//! [`Viewers`]. [`Channels`](crate::channels::Channels) owns all channels and closes them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,28 +22,29 @@ use crate::renderer::{Rendered, Renderer, Wanted};
 use crate::viewers::Viewers;
 use crate::waits;
 
-/// What a player needs to find in the first playlist that it reads.
+/// Least content of the first playlist that a player reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Start {
     /// A part of a segment.
     Part,
-    /// So many segments that no longer grow.
+    /// The given number of complete segments.
     Segments(usize),
 }
 
-/// The segments of a first playlist where not all begin with a keyframe. VHS, which video.js plays HLS with, appends the
-/// initialization segment again when it takes its second segment from another version of the playlist than its first; from
-/// there on browsers drop pictures until the next keyframe.
+/// Number of segments in a first playlist where not every segment begins with a keyframe. VHS, the HLS engine of
+/// video.js, appends the initialization segment again if it takes its first and second segments from different versions
+/// of the playlist; browsers then drop frames until the next keyframe.
 const SPARSE_START: usize = 2;
 
-/// See the module's description.
+/// View of one stream in one packaging. [`Channels::open`](crate::channels::Channels::open) makes it; requests call
+/// [`playlist`](Self::playlist), [`segment`](Self::segment) and [`part`](Self::part).
 #[derive(Debug)]
 pub(crate) struct Channel {
     stream: Arc<Stream>,
     packaging: Packaging,
     segmentation: Segmentation,
     has_parts: bool,
-    /// The segments that its first playlist lists.
+    /// Number of segments that the first playlist lists.
     first_segments: usize,
     keys: Arc<Keys>,
     reader: RangeReader,
@@ -52,10 +53,10 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Opens its lane. `discontinuity_base` is added to its discontinuity sequence numbers.
+    /// Opens a channel and its lane. `discontinuity_base` is added to its discontinuity sequence numbers.
     ///
     /// # Errors
-    /// When the lane cannot be opened.
+    /// If the lane cannot be opened.
     pub(crate) fn new(
         subscription: &Subscription,
         packaging: Packaging,
@@ -102,7 +103,8 @@ impl Channel {
         &self.segmentation
     }
 
-    /// Whether its playlists list parts. That is decided when it opens, and what they promise follows from it.
+    /// Returns whether its playlists list parts. The channel decides this when it opens, because its playlists promise
+    /// things that depend on it.
     pub(crate) fn has_parts(&self) -> bool {
         self.has_parts
     }
@@ -115,18 +117,18 @@ impl Channel {
         &self.reader
     }
 
-    /// The stream's description.
+    /// Returns the stream's description.
     pub(crate) fn info(&self) -> Info {
         self.stream.info()
     }
 
-    /// The segments that can be read.
+    /// Returns the index of the readable segments.
     pub(crate) fn index(&self) -> LaneIndex {
         self.reader.index()
     }
 
-    /// What its first playlist is to list for a player that [is content with parts](Start::Part), if there are any, or
-    /// that is not.
+    /// Returns the least content of the first playlist for a player: a part if it is [content with parts](Start::Part)
+    /// and the channel has parts, otherwise whole segments.
     pub(crate) fn start(&self, parts_are_enough: bool) -> Start {
         match parts_are_enough && self.has_parts {
             true => Start::Part,
@@ -134,7 +136,7 @@ impl Channel {
         }
     }
 
-    /// Whether that is there.
+    /// Returns whether that content has arrived.
     pub(crate) fn has_begun(&self, start: Start) -> bool {
         let index = self.index();
         match start {
@@ -146,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// Waits for that, or for the end of the lane.
+    /// Waits for that content, or for the end of the lane.
     pub(crate) async fn begins(&self, start: Start) {
         match start {
             Start::Part => {
@@ -156,22 +158,22 @@ impl Channel {
         }
     }
 
-    /// Whether there is nothing to list.
+    /// Returns whether there is nothing to list.
     pub(crate) fn is_blank(&self) -> bool {
         self.index().segments.is_empty()
     }
 
-    /// The playlist of this moment.
+    /// Returns the current playlist.
     pub(crate) fn playlist(&self, wanted: Wanted<'_>) -> Arc<Rendered> {
         self.renderer.playlist(&self.index(), wanted)
     }
 
-    /// The initialization segment of a digest.
+    /// Returns the initialization segment with this digest.
     pub(crate) fn init(&self, digest: &str) -> Option<Bytes> {
         self.renderer.init(&self.index(), digest)
     }
 
-    /// A segment that no longer grows.
+    /// Returns a segment that no longer grows.
     pub(crate) fn segment(&self, number: u64) -> Option<Answer> {
         let index = self.index();
         let is_closed =
@@ -181,14 +183,14 @@ impl Channel {
         Some(Answer::media(self.packaging, pieces, segment.is_whole))
     }
 
-    /// The key of that number, of segments that are listed.
+    /// Returns the key with this number, if a listed segment uses it.
     pub(crate) fn key(&self, number: u64) -> Option<[u8; KEY_BYTES]> {
         let is_used = |segment: &Arc<Segment>| self.keys.number(segment.number) == number;
         let is_listed = self.index().segments.iter().any(is_used);
         is_listed.then(|| self.keys.key(self.stream.name(), number))
     }
 
-    /// A part, which may be the next to come.
+    /// Returns a part; waits for it if it is the next one due.
     pub(crate) async fn part(&self, number: u64, part: usize) -> Option<Answer> {
         if self.is_to_come(number, part) {
             let patience = waits::patience(&self.segmentation);
@@ -198,12 +200,12 @@ impl Channel {
         self.listed_part(number, part)
     }
 
-    /// Whether it is the part that players are told will come next, and has not come.
+    /// Returns whether this is the part that playlists announce as the next one, and it has not arrived yet.
     pub(crate) fn is_to_come(&self, number: u64, part: usize) -> bool {
         self.reader.place(number, part).is_none() && self.is_hinted(number, part)
     }
 
-    /// A part that has come.
+    /// Returns a part that has arrived.
     pub(crate) fn listed_part(&self, number: u64, part: usize) -> Option<Answer> {
         let came = PartState::There { number, part };
         if self.reader.place(number, part) != Some(came) {
@@ -222,7 +224,7 @@ impl Channel {
         last.is_some_and(|last| playlist::next(last) == (number, part))
     }
 
-    /// A lane for one more viewer.
+    /// Opens a lane for one more viewer.
     pub(crate) fn lane(
         &self,
         subscription: &Subscription,
@@ -234,7 +236,7 @@ impl Channel {
         subscription.lane(format, make, now)
     }
 
-    /// Whether it shows what the registry has by that name, or the end of what there was.
+    /// Returns whether it shows the stream that the registry has under its name, or the end of the one that was there.
     pub(crate) fn is_current(&self, present: Option<&Arc<Stream>>) -> bool {
         match present {
             Some(stream) => Arc::ptr_eq(stream, &self.stream) && !self.reader.is_ended(),
@@ -243,7 +245,7 @@ impl Channel {
     }
 }
 
-/// The segment of a number. They are numbered without holes.
+/// Returns the segment with this number. Numbers are consecutive.
 fn find(index: &LaneIndex, number: u64) -> Option<&Arc<Segment>> {
     let first = index.segments.first()?.number;
     index

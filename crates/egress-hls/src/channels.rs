@@ -1,7 +1,7 @@
-//! All channels: at most one for each stream and packaging.
+//! Registry of all channels: at most one for each stream and packaging.
 //!
-//! A task of each channel lets viewers go that have left, and closes the channel when it has had none for a while, or
-//! when its lane has ended.
+//! A task per channel removes viewers that have left. It closes the channel when there have been no viewers for a
+//! while, or when its lane has ended.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,16 +17,17 @@ use crate::channel::Channel;
 use crate::keys::Keys;
 use crate::packaging::Packaging;
 
-/// How long the lane stays open without viewers: the next one finds segments, and need not wait for one.
+/// Time for which the lane stays open without viewers, so that the next viewer finds segments and does not have to
+/// wait.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// How often the channel's task looks: a lane that has ended is let go of this much later.
+/// Interval of the channel's task, and so the delay until it releases a lane that has ended.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long the playlist of a lane that has ended can still be had, so that players see that it has.
+/// Time for which the playlist of an ended lane stays available, so that players see that the stream has ended.
 const ENDED_FOR: Duration = Duration::from_secs(30);
 
-/// See the module's description.
+/// Registry of the open channels; [`get`](Self::get) finds a channel and [`open`](Self::open) makes one.
 #[derive(Debug)]
 pub(crate) struct Channels {
     segmentation: Segmentation,
@@ -38,7 +39,7 @@ pub(crate) struct Channels {
 type Key = (StreamName, Packaging);
 
 impl Channels {
-    /// None yet. All will have the same bounds of segments, and keys of the same secret.
+    /// Makes an empty registry. All channels will have the same segment bounds, and keys derived from the same secret.
     pub(crate) fn new(
         segmentation: Segmentation,
         keys: Arc<Keys>,
@@ -52,7 +53,7 @@ impl Channels {
         }
     }
 
-    /// The channel of a stream, unless what it shows is no longer the stream of that name.
+    /// Returns the channel of a stream, unless the channel no longer shows the stream of that name.
     pub(crate) fn get(
         &self,
         registry: &Registry,
@@ -64,10 +65,10 @@ impl Channels {
         channel.is_current(present.as_ref()).then_some(channel)
     }
 
-    /// The channel of a stream that a viewer has joined.
+    /// Returns the channel of a stream that a viewer has joined, and opens it if necessary.
     ///
     /// # Errors
-    /// When its lane cannot be opened.
+    /// If the channel's lane cannot be opened.
     pub(crate) fn open(
         self: &Arc<Self>,
         subscription: &Subscription,
@@ -93,7 +94,7 @@ impl Channels {
         }
     }
 
-    /// Forgets a channel, unless another has its place.
+    /// Removes a channel, unless another has taken its place.
     fn close(&self, channel: &Arc<Channel>) {
         let key = (channel.stream().name().clone(), channel.packaging());
         if let Entry::Occupied(entry) = self.all.lock().entry(key)
@@ -104,7 +105,7 @@ impl Channels {
     }
 }
 
-/// Lets go of viewers, and of the channel when it has had none for a while.
+/// Removes viewers that have left, and closes the channel when it has had none for a while.
 async fn keep(channels: Weak<Channels>, channel: Arc<Channel>) {
     let mut ended = None;
     loop {

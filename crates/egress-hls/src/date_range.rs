@@ -1,11 +1,11 @@
 //! Events as date ranges of a playlist (RFC 8216bis §4.4.5.1).
 //!
-//! * A break is one range: its beginning and its end are tags with the same identifier and start (§4.4.5.1.1). What
-//!   has its way in the media (ID3, captions) has no range.
-//! * Each title is a range of the class [`TITLE_CLASS`], which ends where the next one begins. One without a text says
-//!   that nothing is known to be playing. Its identifier is made of its time on the stream's timeline and its text, so
-//!   any node has the same, and what a tag states never changes.
-//! * Texts come from strangers: see [`Quoted`].
+//! * An ad break is one range: its beginning and its end are tags with the same identifier and start (§4.4.5.1.1).
+//!   Events that the media itself carries (ID3, captions) have no range.
+//! * Each title is a range of the class [`TITLE_CLASS`], which ends where the next one begins. A title without text
+//!   means that nothing is known to be playing. Its identifier consists of its time on the stream's timeline and a
+//!   digest of its text, so all nodes produce the same identifier, and the contents of a tag never change.
+//! * Texts come from untrusted sources: see [`Quoted`].
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::digest::digest;
 use crate::playlist::Seconds;
 use crate::wall::iso8601;
 
-/// The class of titles. A title is over where the next range of its class begins (`END-ON-NEXT`).
+/// Class of titles. A title ends where the next range of its class begins (`END-ON-NEXT`).
 pub(crate) const TITLE_CLASS: &str = "com.carillon.title";
 
-/// Between the artist and the title, where a source sends both as one text.
+/// Separator of artist and title, for sources that send both as one text.
 const ARTIST_SEPARATOR: &str = " - ";
 
-/// Characters of a text: more than a line of a player shows.
+/// Longest text in characters: more than a line of a player shows.
 const TEXT_CHARS_MAX: usize = 256;
 
-/// The tags of titles. `wall` tells when a title began, as milliseconds since 1970.
+/// Writes the tags of titles. `wall` returns the time at which a title began, in milliseconds since 1970.
 pub(crate) fn write_titles(
     f: &mut impl Write,
     titles: &[Arc<TitleChange>],
@@ -60,7 +60,7 @@ fn write_title(f: &mut impl Write, change: &TitleChange, millis: i64) -> fmt::Re
     f.write_char('\n')
 }
 
-/// The tags of those events that have one. `wall` tells a moment of the stream as milliseconds since 1970.
+/// Writes the tags of those events that have one. `wall` converts a timestamp of the stream to milliseconds since 1970.
 pub(crate) fn write_all(
     f: &mut impl Write,
     events: &[Arc<TimedEvent>],
@@ -105,8 +105,8 @@ const fn attribute(cue: &Cue) -> &'static str {
     }
 }
 
-/// A text as a quoted string has it, which knows no escapes (§4.2): without quotation marks and ends of lines, without
-/// `{$`, which would begin a reference to a variable (§4.3), and of [`TEXT_CHARS_MAX`].
+/// Text in the form of a quoted string, which has no escapes (§4.2): at most [`TEXT_CHARS_MAX`] characters, without
+/// quotation marks and line ends, and without `{$`, which would begin a reference to a variable (§4.3).
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -116,7 +116,7 @@ impl fmt::Display for Quoted<'_> {
             let char = match char {
                 '"' => '\'',
                 '$' if before == '{' => ' ',
-                // Some players take them for ends of lines.
+                // Some players treat them as line ends.
                 '\u{2028}' | '\u{2029}' => ' ',
                 control if control.is_control() => ' ',
                 other => other,
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// What is written of a cue at ten seconds, on a stream that began in 1970.
+    /// Returns the tag of a cue at ten seconds, on a stream that began in 1970.
     fn written(id: &str, action: CueAction, duration: Option<i64>, began: Option<i64>) -> String {
         let cue = Cue {
             id: id.to_owned(),
@@ -167,7 +167,7 @@ mod tests {
         );
     }
 
-    /// What is written of a title that began in the stream's thirteenth second.
+    /// Returns the tag of a title that began in the stream's thirteenth second.
     fn title(text: &str, url: &str) -> String {
         let title = media::Title {
             text: text.to_owned(),

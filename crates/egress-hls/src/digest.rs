@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// Characters of a digest: of the few initialization segments of a stream no two share them.
+/// Length of a digest in characters: enough that no two of a stream's few initialization segments share one.
 pub(crate) const DIGEST_CHARS: usize = 12;
 
-/// The digest of some bytes, in lower-case hexadecimal digits.
+/// Returns the digest of some bytes, in lower-case hexadecimal digits.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest[..DIGEST_CHARS / 2]

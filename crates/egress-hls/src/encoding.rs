@@ -1,4 +1,4 @@
-//! Playlists compressed, once per version.
+//! Compression of playlists, once per version.
 
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
@@ -9,26 +9,26 @@ use flate2::write::GzEncoder;
 use http::{HeaderMap, header};
 use net::holdings::{Holdings, Kind};
 
-/// Brotli's quality and window (RFC 7932): better than gzip's best, at about its cost, for texts of some kilobytes.
+/// Quality and window of Brotli (RFC 7932): better than gzip's best at about its cost, for texts of some kilobytes.
 const BROTLI_QUALITY: u32 = 5;
 const BROTLI_WINDOW_BITS: u32 = 18;
 
-/// The same for texts from so many bytes on, those of long DVR windows, and for those of one viewer, which are compressed
-/// for each request: quick rather than small.
+/// Length in bytes from which a text, such as that of a long DVR window, is compressed quickly rather than well. Texts
+/// of one viewer are too, because they are compressed for each request.
 pub(crate) const LONG_TEXT: usize = 256 << 10;
 const BROTLI_QUALITY_QUICK: u32 = 1;
 
-/// How a body is encoded (RFC 9110 §8.4.1).
+/// Content coding of a body (RFC 9110 §8.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Coding {
-    /// As it is.
+    /// No coding.
     Identity,
     Gzip,
     Brotli,
 }
 
 impl Coding {
-    /// The best of those that a client accepts (RFC 9110 §12.5.3).
+    /// Returns the best coding that a client accepts (RFC 9110 §12.5.3).
     pub(crate) fn accepted(headers: &HeaderMap) -> Self {
         let accepts = |coding| {
             let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
@@ -43,7 +43,7 @@ impl Coding {
         }
     }
 
-    /// The value of Content-Encoding, if it has one.
+    /// Returns the value of Content-Encoding, if it has one.
     pub(crate) fn token(self) -> Option<&'static str> {
         match self {
             Self::Identity => None,
@@ -53,7 +53,7 @@ impl Coding {
     }
 }
 
-/// A text in all codings, each made when it is first wanted.
+/// Text in all codings; each is made when it is first requested.
 #[derive(Debug)]
 pub(crate) struct Encoded {
     holdings: Arc<Holdings>,
@@ -94,7 +94,7 @@ impl Encoded {
     }
 }
 
-/// A text of one viewer in a coding.
+/// Encodes a text of one viewer.
 pub(crate) fn encoded_once(text: Vec<u8>, coding: Coding) -> Bytes {
     match coding {
         Coding::Identity => text.into(),

@@ -1,8 +1,8 @@
-//! Which streams are encrypted over HLS, and what that leaves of their addresses.
+//! Choice of the streams that are encrypted over HLS, and of the packagings that remain for them.
 //!
-//! Of a stream that is encrypted there is one packaging, [`Packaging::Encrypted`]; of any other, all but that one. So a
-//! viewer cannot have in clear what an operator wants encrypted, whatever it asks for. Keys are for viewers that have
-//! passed the gate, like everything else.
+//! An encrypted stream has one packaging, [`Packaging::Encrypted`]; any other stream has all but that one. So a viewer
+//! cannot obtain in clear a stream that an operator wants encrypted, whatever it requests. Keys, like everything else,
+//! are for viewers that have passed the gate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::packaging::Packaging;
 use crate::reload::Directives;
 use crate::{Context, Request, Resource};
 
-/// Whether a stream is encrypted.
+/// Predicate for streams that are encrypted.
 pub type Applies = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
 
-/// What an operator decides about encryption.
+/// Operator's settings of encryption.
 pub struct Settings {
-    /// What all keys are derived from. It is to be as hard to guess as a key.
+    /// Secret that all keys are derived from. It must be as hard to guess as a key.
     pub secret: Vec<u8>,
-    /// For how long a key is used.
+    /// Time for which one key is used.
     pub key_period: Duration,
-    /// Which streams are encrypted; must not change its mind about a stream that is live.
+    /// Streams that are encrypted; the result must not change for a stream that is live.
     pub applies: Applies,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// See the module's description.
+/// Keys, and the choice of encrypted streams. Requests pass through [`named`] and [`of_stream`].
 pub(crate) struct Encryption {
     pub(crate) keys: Arc<Keys>,
     applies: Applies,
@@ -63,10 +63,10 @@ impl Encryption {
     }
 }
 
-/// The packaging that a request is about; `None` for the usual one.
+/// Returns the packaging that a request names; `None` for the usual one.
 ///
 /// # Errors
-/// When the stream does not have it, because it is encrypted or because it is not.
+/// If the stream does not have that packaging, because the stream is encrypted or because it is not.
 pub(crate) fn named(
     context: &Context,
     request: &Request<'_>,
@@ -84,7 +84,7 @@ pub(crate) fn named(
     }
 }
 
-/// The packaging that the multivariant playlist names of a stream.
+/// Returns the packaging that the multivariant playlist names for a stream.
 pub(crate) fn of_stream(context: &Context, info: &Info, directives: &Directives) -> Packaging {
     match directives.packaging {
         _ if context.encryption.applies(&info.name) => Packaging::Encrypted,

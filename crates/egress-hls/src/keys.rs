@@ -1,10 +1,10 @@
-//! The keys of encrypted segments, and what encrypts with them (RFC 8216bis §4.4.4.4, §5.2).
+//! Keys of encrypted segments, and the encryption of segments with them (RFC 8216bis §4.4.4.4, §5.2).
 //!
-//! * A key is derived (HKDF, RFC 5869) from the server's secret, the stream's name and the key's number, and that from the
-//!   segment's number. So nodes that share the secret have the same keys, and none is kept.
+//! * A key is derived (HKDF, RFC 5869) from the server's secret, the stream's name and the key's number; the number
+//!   follows from the segment's number. So nodes that share the secret have the same keys, and no key is stored.
 //! * A segment is encrypted as a whole, by AES-128 in CBC mode with PKCS #7 padding. Its initialization vector is its
 //!   number (§5.2), so playlists name none.
-//! * Neither secret nor key is ever shown: [`fmt::Debug`] is silent about both.
+//! * Neither the secret nor a key is ever shown: the [`fmt::Debug`] implementations omit both.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -14,13 +14,13 @@ use std::time::Duration;
 use aws_lc_rs::cipher::{AES_128, EncryptionContext, StreamingEncryptingKey, UnboundCipherKey};
 use aws_lc_rs::hkdf::{self, HKDF_SHA256};
 use fanout::Segmentation;
-use formats::SegmentCipher;
 use media::{Span, StreamName};
+use packagers::SegmentCipher;
 
-/// Bytes of a key, and of a block.
+/// Length of a key, and of a block, in bytes.
 pub(crate) const KEY_BYTES: usize = 16;
 
-/// Sets these keys apart from whatever else may be derived from the same secret.
+/// Salt that separates these keys from anything else derived from the same secret.
 const SALT: &[u8] = b"carillon hls aes-128";
 
 const INFALLIBLE: &str = "lengths are right";
@@ -32,7 +32,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Each key is for as many segments as begin in `period`, at least for one.
+    /// Makes the keys from the secret. Each key serves as many segments as begin in `period`, and at least one.
     pub(crate) fn new(secret: &[u8], period: Duration, bounds: &Segmentation) -> Self {
         let segments = Span::from(period).ticks() / bounds.segment.ticks().max(1);
         Self {
@@ -42,15 +42,15 @@ impl Keys {
         }
     }
 
-    /// The number of the key of a segment.
+    /// Returns the number of a segment's key.
     pub(crate) fn number(&self, segment: u64) -> u64 {
         segment / self.segments_per_key
     }
 
-    /// A stream's key of that number.
+    /// Returns a stream's key with this number.
     pub(crate) fn key(&self, stream: &StreamName, number: u64) -> [u8; KEY_BYTES] {
         let number = number.to_be_bytes();
-        // No name has the byte 0, so no two streams have the same information.
+        // No name contains the byte 0, so no two streams have the same information.
         let info = [stream.as_str().as_bytes(), &[0], &number];
         let mut key = [0; KEY_BYTES];
         let derived = self.secret.expand(&info, KeyLength);
@@ -63,7 +63,7 @@ impl Keys {
 
 base::debug!(Keys {});
 
-/// As HKDF is told it.
+/// Length of the derived key, in the form that HKDF takes.
 struct KeyLength;
 
 impl hkdf::KeyType for KeyLength {
@@ -72,14 +72,14 @@ impl hkdf::KeyType for KeyLength {
     }
 }
 
-/// Encrypts the segments of one stream.
+/// Encryptor of the segments of one stream.
 pub(crate) struct SegmentEncryptor {
     keys: Arc<Keys>,
     stream: StreamName,
     segment: u64,
-    /// The open segment; `None` before its first byte.
+    /// Cipher of the open segment; `None` before its first byte.
     open: Option<StreamingEncryptingKey>,
-    /// Ciphertext on its way; empty between calls.
+    /// Buffer for ciphertext; empty between calls.
     out: Vec<u8>,
 }
 

@@ -6,19 +6,20 @@
 //!                                     RangeReader ─► the lane of segments
 //! ```
 //!
-//! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Nothing is copied but the
-//!   playlist's text, which is rendered and compressed once per version of the playlist. What of it is a viewer's own
-//!   (its query behind each address) is put in as it is sent, and is charged to its address ([`net::holdings`]).
-//! * A stream has one channel for each packaging that has viewers, which keeps its lane open.
-//! * Several streams may be the qualities of one name ([`Variants`]). Each has its own channels and viewers; they have
-//!   a multivariant playlist in common, and each one's media playlist reports where the others end.
-//! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
-//!   counts as one listener, and leaves when it has requested nothing for a while.
-//! * A stream may be [encrypted](encryption): then it has one packaging, whose segments are ciphertext.
-//! * A stream may have a [DVR window](dvr): its past on disk, which a playlist lists before what the lane has.
-//! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
+//! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Only the text of the playlist is
+//!   copied: it is rendered and compressed once per version. The part that is a viewer's own (its query behind each
+//!   address) is inserted as the text is sent, and is charged to its address ([`net::holdings`]).
+//! * A stream has one channel for each packaging that has viewers; the channel keeps its lane open.
+//! * Several streams may be the qualities of one name ([`Variants`]). Each has its own channels and viewers. They share
+//!   a multivariant playlist, and the media playlist of each reports how far the others have come.
+//! * A viewer is one address with one program and one set of credentials. It passes the gate and the limits once,
+//!   counts as one listener, and leaves after a while without requests.
+//! * A stream may be [encrypted](encryption): it then has one packaging, whose segments are ciphertext.
+//! * A stream may have a [DVR window](dvr): its past on disk, which a playlist lists before the segments of the lane.
+//! * Requests wait for a part or segment that is due soon, up to a deadline; a request that is dropped leaves nothing
+//!   behind.
 //!
-//! The server's pages find the [`Resource`] of a path and call [`answer()`].
+//! The server's pages parse a path into a [`Resource`] and call [`answer()`].
 
 mod answer;
 mod channel;
@@ -71,36 +72,36 @@ use self::channels::Channels;
 use self::dvr::{Dvr, Window};
 use self::encryption::Encryption;
 
-/// Lets viewers in, within the server's limits.
+/// Admission of viewers within the server's limits.
 pub trait Admission: Send + Sync {
-    /// A permit for a viewer at `peer`, held for as long as it watches. It is asked for before the gate, because a question
-    /// to the gate is work.
+    /// Returns a permit for a viewer at `peer`, which holds it as long as it watches. It is obtained before the gate is
+    /// consulted, because consulting the gate is work.
     ///
     /// # Errors
-    /// Why it is turned away.
+    /// The reason for the refusal.
     fn admit(&self, peer: SocketAddr) -> Result<Permit, Turned>;
 }
 
-/// Why the server's limits turn a viewer away.
+/// Refusal of a viewer by the server's limits.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Turned {
-    /// For people.
+    /// Reason, for people.
     pub reason: String,
-    /// Seconds after which it may come again.
+    /// Seconds after which the client may try again.
     pub retry_after: u64,
 }
 
-/// What holds for all streams, and for as long as the server runs: playlists promise it.
+/// Settings of all streams. They stay fixed while the server runs, because playlists promise them.
 pub struct Settings {
-    /// The bounds of segments and parts.
+    /// Bounds of segments and parts.
     pub segmentation: Segmentation,
-    /// Which streams can be watched further back than memory reaches; `None` for none.
+    /// Streams with a DVR window, which reaches further back than memory; `None` for none.
     pub dvr: Option<dvr::Settings>,
-    /// Which streams are encrypted.
+    /// Streams that are encrypted.
     pub encryption: encryption::Settings,
-    /// What is held for viewers is charged to.
+    /// Account of the memory held for viewers.
     pub holdings: Arc<Holdings>,
-    /// Of which streams it depends on who a viewer is whether it may watch.
+    /// Streams whose permission depends on who the viewer is.
     pub judged: Judged,
 }
 
@@ -110,10 +111,10 @@ base::debug!(Settings {
     encryption
 });
 
-/// Whether it depends on more than what a client shows whether it may watch a stream.
+/// Predicate for streams whose permission depends on more than the credentials that a client shows.
 pub type Judged = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
 
-/// What all requests share.
+/// State shared by all requests.
 pub struct Context {
     segmentation: Segmentation,
     dvr: Option<Arc<Dvr>>,
@@ -130,7 +131,7 @@ pub struct Context {
 base::debug!(Context {});
 
 impl Context {
-    /// Without channels.
+    /// Makes a context without channels.
     pub fn new(
         settings: Settings,
         registry: Arc<Registry>,
@@ -164,18 +165,19 @@ impl Context {
         }
     }
 
-    /// Whether caches may give an answer about a stream to others: not if the client showed credentials in a header, of
-    /// which an address tells nothing (RFC 9111 §3.5), nor if it depends on who it is.
+    /// Returns whether caches may give an answer about a stream to other clients. They may not if the client showed
+    /// credentials in a header, which is not part of the address (RFC 9111 §3.5), nor if permission depends on who the
+    /// client is.
     fn is_shared(&self, stream: &StreamName, headers: &HeaderMap) -> bool {
         !headers.contains_key(header::AUTHORIZATION) && !(self.judged)(stream)
     }
 
-    /// The DVR windows, if any stream may have one. They are kept by [`Dvr::keep`].
+    /// Returns the DVR windows, if any stream may have one. [`Dvr::keep`] maintains them.
     pub fn dvr(&self) -> Option<&Arc<Dvr>> {
         self.dvr.as_ref()
     }
 
-    /// The DVR window of what a channel shows.
+    /// Returns the DVR window of a channel's stream.
     fn window(&self, channel: &Channel) -> Option<(&Arc<Dvr>, Arc<Window>)> {
         let dvr = self.dvr.as_ref()?;
         let is_kept = channel.packaging() == dvr::PACKAGING;
@@ -183,8 +185,8 @@ impl Context {
         Some((dvr, window?))
     }
 
-    /// The media playlist of a stream that its viewers are named: that of the DVR window if they want it and there is
-    /// one. So an address that asks for it stays good when an operator gives the window up.
+    /// Returns the media playlist that viewers of a stream are given: that of the DVR window if they want it and there
+    /// is one. So an address that requests the window stays valid when an operator removes the window.
     fn playlist_of(&self, stream: &Arc<Stream>, wants_dvr: bool) -> Piece {
         let wants_dvr = wants_dvr && !self.encryption.applies(stream.name());
         let dvr = self.dvr.as_ref().filter(|_| wants_dvr);
@@ -195,18 +197,18 @@ impl Context {
     }
 }
 
-/// Where a stream can be watched.
+/// Address at which a stream can be watched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Address {
-    /// For people.
+    /// Label for people.
     pub label: &'static str,
-    /// Relative to the stream's page.
+    /// Path relative to the stream's page.
     pub path: &'static str,
-    /// What is there.
+    /// Media type of the resource.
     pub media_type: &'static str,
 }
 
-/// The address of a stream's playlist; `None` if its codecs do not allow one.
+/// Returns the address of a stream's playlist; `None` if its codecs do not allow one.
 pub fn address(info: &Info) -> Option<Address> {
     Packaging::usual(info).carries(info).then_some(Address {
         label: "HLS",
@@ -215,7 +217,7 @@ pub fn address(info: &Info) -> Option<Address> {
     })
 }
 
-/// The address of the playlist of a stream's DVR window; `None` if it has none.
+/// Returns the address of the playlist of a stream's DVR window; `None` if it has none.
 pub fn dvr_address(context: &Context, info: &Info) -> Option<Address> {
     let dvr = context.dvr.as_ref()?;
     let has_window = dvr.has_window(&info.name) && dvr::PACKAGING.carries(info);
@@ -229,27 +231,27 @@ pub fn dvr_address(context: &Context, info: &Info) -> Option<Address> {
 /// A request for a resource of a stream.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Which stream.
+    /// Name of the stream.
     pub stream: &'a StreamName,
-    /// What of it.
+    /// Resource of that stream.
     pub resource: &'a Resource,
-    /// The client.
+    /// Address of the client.
     pub peer: SocketAddr,
-    /// Its country, by the word of a proxy that may say so.
+    /// Country of the client, as stated by a trusted proxy.
     pub country: Option<Country>,
-    /// Its headers.
+    /// Headers of the request.
     pub headers: &'a HeaderMap,
-    /// The query as it was sent, without the question mark; empty without one.
+    /// Query as it was sent, without the question mark; empty if there is none.
     pub query: &'a str,
 }
 
 impl<'a> Request<'a> {
-    /// What it shows of its client.
+    /// Returns the credentials and the description that the client shows.
     fn shown(&self) -> Shown<'a, Fields<'a>> {
         Shown::by(Fields(self.headers), self.query)
     }
 
-    /// The wish of its client, which shows this, to watch a stream.
+    /// Returns the client's wish to watch a stream, from what it shows.
     fn wish<'w>(&self, shown: &'w Shown<'_, Fields<'_>>, stream: &'w StreamName) -> Wish<'w> {
         let remote = Remote {
             peer: self.peer,
@@ -263,8 +265,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Answers a request. Waits for what is about to come, for 25 s at most; to be called within a runtime, and may be
-/// dropped.
+/// Answers a request. It waits up to 25 s for a part or segment that is due soon. Call it within a runtime; the future
+/// may be dropped.
 pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
     let answer = match respond::resource(context, &request).await {
         Ok(answer) => answer,

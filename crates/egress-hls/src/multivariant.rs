@@ -1,7 +1,7 @@
-//! Multivariant playlists as text (RFC 8216bis §4.4.6): the variants, with what players choose by.
+//! Text of multivariant playlists (RFC 8216bis §4.4.6): the variants, with the properties that players choose by.
 //!
-//! Each variant has its pictures and its sound in one media playlist, so variants name no groups of renditions.
-//! hls.js's light build knows no alternative audio, a player makes half as many requests, and the sound that each
+//! Each variant has its video and its audio in one media playlist, so variants name no groups of renditions. hls.js's
+//! light build does not support alternative audio, a player makes half as many requests, and the audio that each
 //! quality repeats is less than a tenth of its bytes.
 
 use std::fmt::Write;
@@ -14,13 +14,13 @@ use media::{Kind, TICKS_PER_SECOND};
 use crate::packaging::Packaging;
 use crate::variants::Quality;
 
-/// Assumed where nothing has been measured yet, in bits per second: a usual stream with pictures, and one without.
+/// Bit rate assumed before one has been measured, in bits per second: of a usual stream with video, and of one without.
 const PICTURES_ASSUMED: u64 = 2_500_000;
-const SOUND_ASSUMED: u64 = 160_000;
+const AUDIO_ASSUMED: u64 = 160_000;
 
-/// Closed captions within the pictures (§4.4.6.1). They are declared to be absent, of all variants together, where no picture
-/// has a place for them: players that are told neither look for some in the listed segments, and Shaka fails if one of the
-/// few that a young stream has is still growing.
+/// Group of the closed captions within the video (§4.4.6.1). Captions are declared absent, for all variants together,
+/// if no variant's video has room for them. Without that declaration players look for captions in the listed segments,
+/// and Shaka fails if one of the few segments of a young stream is still growing.
 const CAPTION_GROUP: &str = "cc";
 const CAPTIONS: &str =
     "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\",INSTREAM-ID=\"CC1\"\n";
@@ -28,15 +28,15 @@ const CAPTIONS: &str =
 /// One of the streams that a player chooses from.
 pub(crate) struct Variant {
     pub(crate) quality: Quality,
-    /// What its media playlist lists.
+    /// Packaging that its media playlist lists.
     pub(crate) packaging: Packaging,
-    /// Its segments, if its lane is open.
+    /// Segments of its lane, if the lane is open.
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// The media playlist, relative to the multivariant one.
+    /// Address of the media playlist, relative to the multivariant one.
     pub(crate) address: String,
 }
 
-/// The playlist of variants, in their order. `suffix` is appended to each address.
+/// Renders the playlist of variants, in the given order. `suffix` is appended to each address.
 pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
     let mut out = String::from("#EXTM3U\n#EXT-X-VERSION:9\n");
     if variants.iter().any(|variant| variant.quality.info.captions) {
@@ -57,7 +57,7 @@ pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
 
 const INFALLIBLE: &str = "a String takes all text";
 
-/// The tag of a variant.
+/// Writes the tag of a variant.
 fn describe(variant: &Variant, has_captions: bool, out: &mut String) {
     let Quality {
         info, dimensions, ..
@@ -88,10 +88,10 @@ fn describe(variant: &Variant, has_captions: bool, out: &mut String) {
     }
 }
 
-/// MP3 as plain frames. In fragmented MP4 it has another name, which browsers do not know.
+/// Codec name of MP3 as plain frames. In fragmented MP4 it has another name, which browsers do not know.
 const MP3_FRAMES: &str = "mp4a.40.34";
 
-/// What the tracks in the segments are called in `CODECS`.
+/// Returns the value of `CODECS` for the tracks in the segments.
 fn codecs(info: &Info, packaging: Packaging) -> Option<String> {
     if packaging == Packaging::Mp3 {
         return Some(MP3_FRAMES.to_owned());
@@ -101,7 +101,7 @@ fn codecs(info: &Info, packaging: Packaging) -> Option<String> {
     Some(codecs.trim_end_matches('"').to_owned())
 }
 
-/// Bits per second: of the stream on average, and of its largest segment (§4.4.6.2).
+/// Returns bits per second: the stream's average, and the rate of its largest segment (§4.4.6.2).
 fn bandwidth(variant: &Variant) -> (u64, u64) {
     let Quality {
         info,
@@ -111,7 +111,7 @@ fn bandwidth(variant: &Variant) -> (u64, u64) {
     let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
     let average = bits_per_second.unwrap_or(match has_pictures {
         true => PICTURES_ASSUMED,
-        false => SOUND_ASSUMED,
+        false => AUDIO_ASSUMED,
     });
     let complete = variant
         .segments

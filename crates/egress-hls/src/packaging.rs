@@ -1,21 +1,21 @@
-//! What segments are made of: one row for each container that HLS knows.
+//! Containers of segments: one row for each that HLS knows.
 //!
 //! | packaging | address | for |
 //! |---|---|---|
 //! | fragmented MP4 | `hls/` | all codecs; the usual one |
-//! | packed audio | `aac/`, `mp3/` | sound alone, of that codec |
-//! | transport stream | `ts/` | players that know no fragmented MP4; whole segments alone |
-//! | encrypted transport stream | `aes/` | streams that are to be [encrypted](crate::encryption); whole segments alone |
+//! | packed audio | `aac/`, `mp3/` | audio alone, in that codec |
+//! | transport stream | `ts/` | players that do not support fragmented MP4; whole segments only |
+//! | encrypted transport stream | `aes/` | streams that are to be [encrypted](crate::encryption); whole segments only |
 
 use std::sync::Arc;
 
 use fanout::{Choice, Format, Info, Packager, Segmentation};
-use formats::{Extension, Form, Mp4, PackedAudio, Ts};
 use media::{Codec, Kind, StreamName};
+use packagers::{Extension, Form, Mp4, PackedAudio, Ts};
 
 use crate::keys::{Keys, SegmentEncryptor};
 
-/// How a stream's media is packed into segments.
+/// Container of a stream's segments.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Packaging {
     /// Fragmented MP4.
@@ -31,11 +31,11 @@ pub enum Packaging {
 }
 
 impl Packaging {
-    /// Every one of them.
+    /// All packagings.
     pub const ALL: [Self; 5] = [Self::Mp4, Self::Ts, Self::Aac, Self::Mp3, Self::Encrypted];
 
-    /// The one that the multivariant playlist of a stream names. RFC 8216bis §3.1.4 has sound alone as plain
-    /// frames, which every player knows; MP3 in fragmented MP4 few know.
+    /// Returns the packaging that a stream's multivariant playlist names. RFC 8216bis §3.1.4 packs audio alone as plain
+    /// frames, which every player supports; few support MP3 in fragmented MP4.
     pub(crate) fn usual(info: &Info) -> Self {
         let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
         match info.tracks.first().map(|track| track.codec) {
@@ -45,7 +45,7 @@ impl Packaging {
         }
     }
 
-    /// The folder of its addresses, below the stream's.
+    /// Returns the folder of its addresses, below the stream's.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Mp4 => "hls",
@@ -56,7 +56,7 @@ impl Packaging {
         }
     }
 
-    /// What the names of its segments end with.
+    /// Returns the suffix of its segments' names.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::Mp4 => ".m4s",
@@ -75,13 +75,13 @@ impl Packaging {
         }
     }
 
-    /// Whether playlists list parts. Those of a transport stream can only be read behind the first part of their
-    /// segment, which has the tables, and those of an encrypted segment are no ciphertexts of their own.
+    /// Returns whether playlists list parts. Parts of a transport stream are readable only after the first part of
+    /// their segment, which has the tables; parts of an encrypted segment cannot be decrypted on their own.
     pub(crate) fn has_parts(self) -> bool {
         !matches!(self, Self::Ts | Self::Encrypted)
     }
 
-    /// The lane that it is a view of.
+    /// Returns the format of the lane that it is a view of.
     pub(crate) fn format(self, bounds: &Segmentation) -> Format {
         match self {
             Self::Mp4 => Mp4::segments(bounds),
@@ -91,7 +91,7 @@ impl Packaging {
         }
     }
 
-    /// Of a stream's lane.
+    /// Makes the packager of a stream's lane.
     pub(crate) fn packager(
         self,
         bounds: Segmentation,
@@ -109,8 +109,8 @@ impl Packaging {
         }
     }
 
-    /// Whether a stream's tracks can be carried, as its live body in the same container tells. While announced pictures
-    /// are awaited that is unclear: players would keep to the sound.
+    /// Chooses whether it can carry a stream's tracks, by the rule of the live body in the same container. The choice
+    /// is unclear while announced video is awaited: players would stay with audio only.
     pub(crate) fn choose(self, info: &Info) -> Choice<Self> {
         if info.awaits_pictures {
             return Choice::Unclear;
@@ -124,7 +124,7 @@ impl Packaging {
         Form::choose(info, Some(extension), false).map(|_| self)
     }
 
-    /// Whether it carries a stream, or some of its tracks.
+    /// Returns whether it carries a stream, or some of its tracks.
     pub(crate) fn carries(self, info: &Info) -> bool {
         matches!(self.choose(info), Choice::Take(_) | Choice::Settle(..))
     }

@@ -1,14 +1,14 @@
-//! Media playlists as text: a view of a lane's index (RFC 8216bis §4.4).
+//! Text of media playlists: a view of a lane's index (RFC 8216bis §4.4).
 //!
-//! * Every figure about time that a playlist promises is fixed for as long as the lane is open: the target durations
-//!   and the distances that players keep follow from [`Segmentation`] alone.
-//! * A playlist only gains at its end and loses at its beginning. The live one lists the segments of the last
-//!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
-//!   (§6.2.2).
-//! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
-//! * Date ranges of events stand before the first segment that begins at their time or later, and behind the last one
-//!   until that has come. The title in force where the list begins stands before its first segment. A delta update has
-//!   all of them, since it may leave out no more than segments (§6.2.5.1).
+//! * Every duration that a playlist promises is fixed for as long as the lane is open: target durations and hold-back
+//!   distances follow from [`Segmentation`] alone.
+//! * A playlist only gains entries at its end and loses them at its beginning. The live playlist lists the segments of
+//!   the last [`LISTED_TARGETS`] target durations, once that much has arrived; the lane keeps them long enough
+//!   afterwards (§6.2.2).
+//! * Parts are listed for three target durations, as §4.4.4.9 requires.
+//! * Date ranges of events stand before the first segment that begins at their time or later, and after the last
+//!   segment until that one has arrived. The title in force at the start of the list stands before its first segment. A
+//!   delta update has all date ranges, since it may omit segments only (§6.2.5.1).
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -25,86 +25,87 @@ use crate::resource::Piece;
 use crate::template::OWN;
 use crate::wall::{Wall, iso8601};
 
-/// The protocol version that delta updates need (§8), and the one of old players: durations with decimals.
+/// Protocol version that delta updates need (§8), and the version for old players: durations with decimals.
 const VERSION: u32 = 9;
 const VERSION_OF_SEGMENTS: u32 = 3;
 
-/// Players keep this many target durations of segments, or of parts, from the end (§4.4.3.8).
+/// Distance from the end, in target durations of segments or of parts, at which players stay (§4.4.3.8).
 const HOLD_BACK: i64 = 3;
 
-/// What is older than this many target durations may be left out of a delta update (§4.4.3.8).
+/// Age in target durations from which a delta update may omit segments (§4.4.3.8).
 const SKIP_TARGETS: i64 = 6;
 
-/// How much is listed, in target durations: three at the least (§6.2.2), which whole segments alone have to make up,
-/// and one for the segment that is still growing.
+/// Listed time in target durations: the minimum of three (§6.2.2), which must be whole segments, and one for the
+/// segment that is still growing.
 const LISTED_TARGETS: i64 = 4;
 
-/// How long parts are listed, in target durations.
+/// Time for which parts are listed, in target durations.
 const PART_TARGETS: i64 = 3;
 
-/// How many parts may lie between two keyframes. A player that begins in between appends parts without pictures until the
-/// next one; VHS, which video.js plays HLS with, gives up after ten such in a row, and a segment that ends in between has one more.
+/// Most parts that may lie between two keyframes. A player that starts in between appends parts without video until the
+/// next keyframe. VHS, the HLS engine of video.js, gives up after ten such parts in a row, and a segment that ends in
+/// between adds one.
 const GROUP_PARTS_MAX: i64 = 9;
 
-/// Whether players that begin anywhere can do with parts. Whole segments are so long that they never have many in a row
+/// Returns whether parts suit players that start anywhere. Whole segments are so long that few follow each other
 /// without a keyframe.
 pub(crate) fn suits_parts(info: &Info, segmentation: &Segmentation) -> bool {
     let longest = Span::from_ticks(segmentation.part_max.ticks() * GROUP_PARTS_MAX);
-    // An encoder that can be asked sends one every few seconds from now on.
+    // An encoder that sends keyframes on request will send one every few seconds from now on.
     let keyframes = info.keyframes.filter(|keyframes| !keyframes.on_request);
     let interval = keyframes.and_then(|keyframes| keyframes.interval);
     interval.is_none_or(|interval| interval <= longest)
 }
 
-/// What a playlist is made of. It is written with [`OWN`] where something of a viewer's own is to stand.
+/// Contents of a playlist. Its text has [`OWN`] at each place for something of the viewer's own.
 pub(crate) struct Sheet<'a> {
     pub(crate) packaging: Packaging,
-    /// See [`suits_parts`].
+    /// Result of [`suits_parts`].
     pub(crate) has_parts: bool,
-    /// Segments that lie before those of the lane.
+    /// Segments older than those of the lane.
     pub(crate) kept: &'a [Arc<Kept>],
-    /// Of the lane, without those that are [not listed](unlisted).
+    /// Segments of the lane, without those that are [not listed](unlisted).
     pub(crate) segments: &'a [Arc<Segment>],
-    /// The events that no segment is listed with.
+    /// Events that are not listed with a segment yet.
     pub(crate) waiting: &'a [Arc<TimedEvent>],
-    /// The titles likewise.
+    /// Titles that are not listed with a segment yet.
     pub(crate) waiting_titles: &'a [Arc<TitleChange>],
     pub(crate) segmentation: Segmentation,
-    /// Nothing follows.
+    /// Whether the playlist is complete.
     pub(crate) is_ended: bool,
     pub(crate) wall: &'a Wall,
-    /// The digest of an initialization segment; empty for an empty one.
+    /// Digest of an initialization segment; empty for an empty one.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
-    /// The keys of its segments, if they are encrypted.
+    /// Keys of its segments, if they are encrypted.
     pub(crate) keys: Option<&'a Keys>,
-    /// Whose playlist it is.
+    /// Name of the stream.
     pub(crate) stream: &'a StreamName,
-    /// Added to its discontinuity sequence numbers.
+    /// Number added to its discontinuity sequence numbers.
     pub(crate) discontinuity_base: u64,
-    /// Where the other playlists of the presentation end.
+    /// Ends of the other playlists of the presentation.
     pub(crate) reports: &'a [Report],
-    /// How many segments this delta update leaves out; none of a whole playlist.
+    /// Number of segments that this delta update omits; zero for a whole playlist.
     pub(crate) skipped: usize,
 }
 
-/// The longest duration of a segment in whole seconds: `EXT-X-TARGETDURATION`.
+/// Returns the longest duration of a segment in whole seconds: `EXT-X-TARGETDURATION`.
 pub(crate) fn target_seconds(segmentation: &Segmentation) -> i64 {
     let ticks = segmentation.segment_max().ticks();
     (ticks + TICKS_PER_SECOND / 2) / TICKS_PER_SECOND
 }
 
-/// How far from the end players with low latency stay.
+/// Returns the distance from the end at which players with low latency stay.
 fn part_hold_back(segmentation: &Segmentation) -> Span {
     Span::from_ticks(segmentation.part_max.ticks() * HOLD_BACK)
 }
 
-/// Tells players how far from the end they are to start.
+/// Returns the tag that states how far from the end players are to start.
 pub(crate) fn start_tag(start: Span, segmentation: &Segmentation) -> String {
     let start = Seconds(start.max(part_hold_back(segmentation)));
     format!("#EXT-X-START:TIME-OFFSET=-{start}\n")
 }
 
-/// How many of a lane's segments, its oldest, the live playlist does not list.
+/// Returns how many of a lane's segments, counted from the oldest, the live playlist omits.
 pub(crate) fn unlisted(index: &LaneIndex) -> usize {
     let Some(segmentation) = &index.segmentation else {
         return index.segments.len();
@@ -112,8 +113,8 @@ pub(crate) fn unlisted(index: &LaneIndex) -> usize {
     beyond(index.segments.iter(), segmentation, LISTED_TARGETS)
 }
 
-/// How many segments, the oldest, are followed by more than so many target durations. What counts is what is listed:
-/// after a pause the stream's time is further.
+/// Returns how many segments, counted from the oldest, are followed by more than `targets` target durations. It adds up
+/// the durations of segments, because the stream's time advances further over a pause.
 fn beyond<'a>(
     segments: impl DoubleEndedIterator<Item = &'a Arc<Segment>>,
     segmentation: &Segmentation,
@@ -129,7 +130,7 @@ fn beyond<'a>(
     segments.rev().map(is_old).filter(|is_old| *is_old).count()
 }
 
-/// What a playlist lists: first what is kept, then what the lane has.
+/// Iterates over the segments that a playlist lists: first those kept on disk, then those of the lane.
 pub(crate) fn all<'a>(
     kept: &'a [Arc<Kept>],
     segments: &'a [Arc<Segment>],
@@ -137,7 +138,7 @@ pub(crate) fn all<'a>(
     kept.iter().map(|kept| &kept.segment).chain(segments)
 }
 
-/// How many segments a delta update leaves out: a playlist of the last minutes has some, a shorter one has none.
+/// Returns how many segments a delta update omits. A playlist of some minutes omits some, a shorter one none.
 pub(crate) fn skipped(
     kept: &[Arc<Kept>],
     segments: &[Arc<Segment>],
@@ -146,7 +147,7 @@ pub(crate) fn skipped(
     beyond(all(kept, segments), segmentation, SKIP_TARGETS)
 }
 
-/// A segment that is whole: its length and its address, without the end of the line.
+/// Writes the duration and the address of a complete segment, without the line end.
 pub(crate) fn whole(f: &mut impl Write, segment: &Segment, packaging: Packaging) -> fmt::Result {
     if segment.is_gap {
         f.write_str("#EXT-X-GAP\n")?;
@@ -196,11 +197,11 @@ impl Sheet<'_> {
         if self.packaging.has_parts() {
             self.control(f)?;
         }
-        // Where a viewer's own start is said.
+        // Place of a viewer's own start tag.
         f.write_char(OWN)
     }
 
-    /// What players are promised, those with low latency most of it.
+    /// Writes what players may rely on; most of it is for those with low latency.
     fn control(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = target_seconds(&self.segmentation);
         if !self.has_parts {
@@ -221,7 +222,7 @@ impl Sheet<'_> {
         )
     }
 
-    /// All segments, of those left out only the date ranges. Returns the last one.
+    /// Writes all segments, but only the date ranges of those that are omitted. Returns the last segment.
     fn list(&self, f: &mut fmt::Formatter<'_>) -> Result<Option<&Segment>, fmt::Error> {
         let mut before = None;
         for (at, kept) in self.kept.iter().enumerate() {
@@ -248,8 +249,8 @@ impl Sheet<'_> {
         Ok(before.map(|(last, _)| last))
     }
 
-    /// What a segment with the initialization segment `map`, which is empty without one, does not share with the one
-    /// `before`, if one is listed or left out there.
+    /// Writes the tags in which a segment differs from the one `before` it, whether that is listed or omitted. `map` is
+    /// the digest of its initialization segment; empty if it has none.
     fn map(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -271,7 +272,7 @@ impl Sheet<'_> {
         writeln!(f, "#EXT-X-MAP:URI=\"{address}\"")
     }
 
-    /// The key of a segment, unless the one `before` has the same.
+    /// Writes the key of a segment, unless the segment `before` has the same key.
     fn key(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -289,7 +290,7 @@ impl Sheet<'_> {
         writeln!(f, "#EXT-X-KEY:METHOD=AES-128,URI=\"{address}\"")
     }
 
-    /// The rest about a segment.
+    /// Writes the remaining lines of a segment.
     fn segment(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -312,7 +313,7 @@ impl Sheet<'_> {
         writeln!(f, "{OWN}")
     }
 
-    /// The address of a piece, with the place of the viewer's query.
+    /// Returns the address of a piece, with the place for the viewer's query.
     fn address(&self, piece: Piece) -> impl fmt::Display {
         fmt::from_fn(move |f| write!(f, "{}{OWN}", piece.name(self.packaging)))
     }
@@ -327,7 +328,7 @@ impl Sheet<'_> {
         date_range::write_titles(f, titles, |change| self.wall.title(change))
     }
 
-    /// The title in force where the list begins, which was listed with a segment before it.
+    /// Writes the title in force at the start of the list, if it was listed with a segment before that.
     fn first_title(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = all(self.kept, self.segments).next() else {
             return Ok(());
@@ -346,7 +347,7 @@ impl Sheet<'_> {
         date_range::write_titles(f, std::slice::from_ref(change), |_| began)
     }
 
-    /// How many segments of the lane, its oldest, are listed without their parts.
+    /// Returns how many of the lane's segments, counted from the oldest, are listed without their parts.
     fn without_parts(&self) -> usize {
         match self.has_parts {
             true => beyond(self.segments.iter(), &self.segmentation, PART_TARGETS),
@@ -370,7 +371,7 @@ impl Sheet<'_> {
         f.write_char('\n')
     }
 
-    /// The part that comes next.
+    /// Writes the hint at the part that comes next.
     fn hint(&self, f: &mut fmt::Formatter<'_>, last: &Segment) -> fmt::Result {
         let (number, part) = next(last);
         let address = self.address(Piece::Part(number, part));
@@ -378,7 +379,7 @@ impl Sheet<'_> {
     }
 }
 
-/// The number and the part that follow the newest segment, as far as is known.
+/// Returns the segment number and the part index that follow the newest segment, as far as is known.
 pub(crate) fn next(last: &Segment) -> (u64, usize) {
     match last.is_complete {
         true => (last.number + 1, 0),
@@ -386,10 +387,10 @@ pub(crate) fn next(last: &Segment) -> (u64, usize) {
     }
 }
 
-/// How long a part or a segment lasts, in tenths of microseconds: one or two more than it is. Shaka adds these up and compares
-/// the sums with the times within the media. It allows for a difference of just that millisecond by which it has moved the
-/// media itself; where a sum is less than it should be, by an error in the last digit, it resets its buffer, and shows nothing
-/// before the next keyframe.
+/// Duration of a part or a segment in tenths of microseconds, one or two more than the exact value. Shaka adds these
+/// durations up and compares the sums with the times within the media. It tolerates only the millisecond by which it
+/// has moved the media itself. If a sum is too small, even by an error in the last digit, Shaka resets its buffer and
+/// shows nothing before the next keyframe.
 #[derive(Clone, Copy)]
 struct Lasting(i64);
 
@@ -401,7 +402,7 @@ impl Lasting {
         let whole = i64::try_from(exact / i128::from(TICKS_PER_SECOND)).unwrap_or(i64::MAX - 2);
         let is_whole = exact % i128::from(TICKS_PER_SECOND) == 0;
         match (whole, is_whole) {
-            // A gap of nothing.
+            // A gap without duration.
             (0, true) => Self(0),
             (whole, true) => Self(whole + 1),
             (whole, false) => Self(whole + 2),
@@ -420,7 +421,7 @@ impl fmt::Display for Lasting {
     }
 }
 
-/// Another duration as decimal seconds.
+/// Any other duration, as decimal seconds.
 pub(crate) struct Seconds(pub(crate) Span);
 
 impl fmt::Display for Seconds {
@@ -432,7 +433,7 @@ impl fmt::Display for Seconds {
 #[cfg(test)]
 mod tests {
     use fanout::Retention;
-    use formats::Mp4;
+    use packagers::Mp4;
 
     use super::*;
 
@@ -442,7 +443,7 @@ mod tests {
         assert_eq!(text(0), "0.0000000");
         assert_eq!(text(TICKS_PER_SECOND / 2), "0.5000001");
         assert_eq!(text(TICKS_PER_SECOND * 6), "6.0000001");
-        // A thirtieth, and a thousandth less.
+        // A thirtieth, less a thousandth.
         assert_eq!(text(TICKS_PER_SECOND / 30), "0.0333335");
         assert_eq!(text(TICKS_PER_SECOND * 1_001 / 30_000), "0.0333668");
         let target = Lasting::of(Span::from_millis(500));
@@ -460,7 +461,7 @@ mod tests {
             let Retention::Window { time, .. } = Mp4::segments(&segmentation).retention else {
                 panic!("a lane of ranges keeps a window");
             };
-            // What is listed, then its own duration and that of the longest playlist with it (§6.2.2).
+            // The listed time, then the segment's own duration and that of the longest playlist with it (§6.2.2).
             let list = target_seconds(&segmentation) * TICKS_PER_SECOND * LISTED_TARGETS + longest;
             assert!(time.ticks() >= 2 * list + longest, "{millis} ms: {time:?}");
         }

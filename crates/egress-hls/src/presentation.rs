@@ -1,8 +1,9 @@
-//! The multivariant playlist of a name that stands for several streams.
+//! Multivariant playlist of a name that stands for several streams.
 //!
-//! The gate is asked for each stream with the viewer's own credentials, so a viewer sees those that it may watch, and
-//! is refused if it may watch none. It is asked again for the stream whose media playlist is requested: only then is a
-//! lane opened and a listener counted. A viewer that switches is for some seconds a listener of both.
+//! The gate decides on each stream with the viewer's own credentials, so the playlist lists the streams that the viewer
+//! may watch, and the viewer is refused if it may watch none. The gate decides again on the stream whose media playlist
+//! is requested; only then does a lane open and a listener count. A viewer that switches is a listener of both streams
+//! for some seconds.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -24,17 +25,17 @@ use crate::variants::best_first;
 use crate::viewers::Viewer;
 use crate::{Context, Request, encryption, waits};
 
-/// How long streams that are still coming, or have announced no tracks yet, are waited for when another is there: an
-/// encoder starts its qualities one after the other, within a second.
+/// Wait for streams that are still arriving, or have not announced tracks yet, once another is there: an encoder starts
+/// its qualities one after another, within a second.
 const OTHERS_WAIT: Duration = Duration::from_secs(2);
 
-/// A stream's description, once it is known whether the viewer may watch it.
+/// Lookup of a stream's description, which completes once it is known whether the viewer may watch the stream.
 type Asked<'a> = Pin<Box<dyn Future<Output = Result<Info, Refused>> + Send + 'a>>;
 
-/// The playlist of those of `streams` that the viewer may watch.
+/// Answers with the playlist of those of `streams` that the viewer may watch.
 ///
 /// # Errors
-/// When there is none.
+/// If the viewer may watch none of them.
 pub(crate) async fn answer(
     context: &Context,
     request: &Request<'_>,
@@ -80,7 +81,7 @@ pub(crate) async fn answer(
     Answer::multivariant(text, request.headers, Share::of(context, request))
 }
 
-/// The description of a stream that the client may watch.
+/// Returns the description of a stream that the client may watch.
 async fn describe(
     context: &Context,
     request: &Request<'_>,
@@ -95,10 +96,10 @@ async fn describe(
     Ok(info)
 }
 
-/// The results of all that succeed; after the first success the others have [`OTHERS_WAIT`].
+/// Returns the results of all lookups that succeed; after the first success the others have [`OTHERS_WAIT`].
 ///
 /// # Errors
-/// The most telling one if none succeeds: any but that there is no such stream, if there is another.
+/// The most informative refusal if none succeeds: any other in preference to "no such stream".
 async fn gather(mut asked: Vec<Asked<'_>>) -> Result<Vec<Info>, Refused> {
     let (mut infos, mut refused) = (Vec::new(), Refused::NoSuchStream);
     let mut patience = pin!(None);

@@ -1,7 +1,7 @@
 //! Addresses relative to one another, so that a path prefix in front of the server needs no configuration.
 
-/// The address of `to`, relative to a resource directly below the folder `from`. Both are paths without a slash in
-/// front, `from` without one at its end; no segment is empty, `.` or `..`, as in no stream's name.
+/// Returns the address of `to`, relative to a resource directly below the folder `from`. Both are paths without a
+/// leading slash, and `from` has no trailing slash. No segment is empty, `.` or `..`; stream names have none of these.
 pub fn relative(from: &str, to: &str) -> String {
     let (folder, file) = to
         .rsplit_once('/')

@@ -1,15 +1,15 @@
-//! Delivery directives, and what a request for a playlist waits for (RFC 8216bis §6.2.5).
+//! Delivery directives, and the waiting of playlist requests (RFC 8216bis §6.2.5).
 //!
 //! | request | answer |
 //! |---|---|
-//! | none of `_HLS_msn`, `_HLS_part` | at once; of a stream that has just begun, when it has a segment |
+//! | neither `_HLS_msn` nor `_HLS_part` | at once; for a stream that has just begun, when it has a segment |
 //! | `_HLS_part` without `_HLS_msn` | 400 |
-//! | `_HLS_msn=M` | when the first part of M is listed, as Safari means it |
-//! | both | when part N of M is listed, or of a segment after it |
+//! | `_HLS_msn=M` | when the first part of M is listed, which is what Safari expects |
+//! | both | when part N of M is listed, or a part of a later segment |
 //! | M is no longer listed | at once |
 //! | far ahead | 400 |
-//! | nothing follows | at once |
-//! | not within three target durations | 503 |
+//! | the stream has ended | at once |
+//! | not listed within three target durations | 503 |
 
 use fanout::PartState;
 use media::Span;
@@ -20,31 +20,31 @@ use crate::channel::{Channel, Start};
 use crate::packaging::Packaging;
 use crate::waits;
 
-/// No list is longer than a day.
+/// Largest start offset in seconds: no list is longer than a day.
 const START_MAX_SECONDS: f64 = 86_400.0;
 
-/// What the query of a playlist's address asks for.
+/// Directives in the query of a playlist's address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Directives {
-    /// Wait for this segment, or for this part of it.
+    /// Segment to wait for, and the part of it.
     pub(crate) wait_for: Option<(u64, usize)>,
-    /// Leave out old segments.
+    /// Whether to omit old segments.
     pub(crate) skips: bool,
-    /// Do not wait for a first segment: parts are enough.
+    /// Whether parts are enough for the beginning, so that the answer need not wait for a first segment.
     starts_with_parts: bool,
-    /// The packaging that a multivariant playlist is to name; the usual one if none is asked for.
+    /// Packaging that a multivariant playlist is to name; `None` for the usual one.
     pub(crate) packaging: Option<Packaging>,
-    /// The multivariant playlist is to name those of DVR windows, which are fragmented MP4.
+    /// Whether the multivariant playlist is to name the playlists of DVR windows, which are fragmented MP4.
     pub(crate) dvr: bool,
-    /// How far from the end players are to start, if they are to be told.
+    /// Distance from the end at which players are to start; `None` to leave the start to them.
     pub(crate) start: Option<Span>,
 }
 
 impl Directives {
-    /// Reads a query.
+    /// Parses a query.
     ///
     /// # Errors
-    /// When a directive is malformed, or `_HLS_part` stands alone.
+    /// If a directive is malformed, or `_HLS_part` stands alone.
     pub(crate) fn parse(query: &str) -> Result<Self, Refused> {
         let mut directives = Self::default();
         let (mut number, mut part) = (None, None);
@@ -75,7 +75,7 @@ impl Directives {
         Ok(directives)
     }
 
-    /// Whether a parameter is a directive, and no part of the viewer's own query.
+    /// Returns whether a parameter is a directive, rather than part of the viewer's own query.
     pub(crate) fn is_one(parameter: &str) -> bool {
         let name = parameter.split('=').next().unwrap_or_default();
         name.starts_with("_HLS_") || matches!(name, "_parts" | "format" | "dvr")
@@ -108,22 +108,22 @@ fn decimal(text: &str) -> Result<u64, Refused> {
     ))
 }
 
-/// What must come before a playlist can be answered.
+/// Media that must arrive before a playlist request can be answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Awaited {
     Nothing,
-    /// A part of a segment, or what follows it.
+    /// Part of a segment, or a later part.
     Part(u64, usize),
-    /// The stream's first media.
+    /// First media of the stream.
     Beginning(Start),
 }
 
-/// What the playlist of this moment waits for.
+/// Returns the media that a playlist request has to wait for.
 ///
 /// # Errors
-/// When what is requested is too far ahead.
+/// If the requested part is too far ahead.
 pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awaited, Refused> {
-    // Players of whole segments alone are not told that they may wait for one.
+    // Playlists of whole segments alone do not offer to wait.
     let wait_for = directives.wait_for.filter(|_| channel.has_parts());
     let Some((number, part)) = wait_for else {
         let start = channel.start(directives.starts_with_parts);
@@ -142,12 +142,12 @@ pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awai
 /// Waits until the playlist can be answered.
 ///
 /// # Errors
-/// When what is requested is too far ahead, or does not come in time.
+/// If the requested part is too far ahead, or does not arrive in time.
 pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(), Refused> {
     match awaited(channel, directives)? {
         Awaited::Nothing => Ok(()),
         Awaited::Beginning(start) => {
-            // What there is by then is the answer.
+            // The answer lists whatever has arrived by then.
             timeout(waits::start(channel.segmentation()), channel.begins(start))
                 .await
                 .ok();
@@ -160,7 +160,7 @@ pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(
             let patience = waits::patience(channel.segmentation());
             let place = timeout(patience, channel.reader().wait_for(number, part)).await;
             match place.map_err(|_| Refused::NotInTime)? {
-                // Of a stream that had not begun, it could not be told before.
+                // Before the stream began, it was not known that the part is too far ahead.
                 PartState::TooFarAhead => Err(Refused::TooFarAhead),
                 PartState::There { .. } | PartState::Gone | PartState::Ended => Ok(()),
             }

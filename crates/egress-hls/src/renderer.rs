@@ -1,8 +1,8 @@
-//! The playlists of one channel, rendered and compressed once for each version, whatever viewers have of their own: see
+//! Playlists of one channel, rendered and compressed once per version, whatever each viewer has of its own: see
 //! [`Template`].
 //!
-//! Viewers of the present never wait for the text of a DVR window, which may be a thousand times as long: each of the two
-//! lists has a lock of its own.
+//! Viewers of the live playlist never wait while the text of a DVR window is rendered, which may be a thousand times as
+//! long: each of the two lists has its own lock.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,65 +23,65 @@ use crate::report::Report;
 use crate::template::Template;
 use crate::wall::Wall;
 
-/// See the module's description.
+/// Renderer and cache of one channel's playlists; call [`playlist`](Self::playlist) for the current version.
 #[derive(Debug)]
 pub(crate) struct Renderer {
     stream: StreamName,
     packaging: Packaging,
     has_parts: bool,
     segmentation: Segmentation,
-    /// See [`timeline`](crate::timeline).
+    /// First discontinuity number; see [`timeline`](crate::timeline).
     discontinuity_base: u64,
     keys: Option<Arc<Keys>>,
     holdings: Arc<Holdings>,
     facts: Lock<Facts>,
-    /// Of the live playlist, and of the DVR window: the present version, whole and as a delta update.
+    /// Current versions of the live playlist and of the DVR window, each whole and as a delta update.
     rendered: [Lock<[Option<Arc<Rendered>>; 2]>; 2],
 }
 
-/// What playlists are made of beside the lane's index.
+/// Facts that playlists need beyond the lane's index.
 #[derive(Clone, Debug, Default)]
 struct Facts {
     wall: Wall,
-    /// The digests of the lane's initialization segments; empty for an empty one.
+    /// Digests of the lane's initialization segments; empty for an empty one.
     digests: Vec<(Arc<Preamble>, String)>,
 }
 
-/// A version of a playlist.
+/// One version of a playlist.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     version: Version,
     reports: Vec<Report>,
     pub(crate) text: Template,
-    /// The entity tag, good for each viewer: what is its own stands in the address.
+    /// Entity tag, the same for every viewer: the viewer's own part stands in the address.
     pub(crate) tag: String,
 }
 
-/// What tells the versions of a playlist apart, beside its reports.
+/// State that distinguishes versions of a playlist, apart from its reports.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Version {
     first: u64,
     last: u64,
     parts: usize,
     is_complete: bool,
-    /// Events that wait for a segment.
+    /// Number of events that wait for a segment.
     waiting: usize,
-    /// Titles that do, and when the newest began.
+    /// Number of titles that wait for a segment, and the start of the newest.
     titles: (usize, Option<Timestamp>),
     /// See [`Past::revision`]; zero without a DVR window.
     revision: u64,
     is_ended: bool,
 }
 
-/// Which playlist is wanted.
+/// Request for a playlist.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
-    /// The stream's DVR window, if it has one.
+    /// DVR window of the stream, if it has one.
     pub(crate) window: Option<&'a Window>,
-    /// The playlist of that window, and not the live one.
+    /// Whether the playlist of that window is requested, rather than the live one.
     pub(crate) is_dvr: bool,
     pub(crate) directives: &'a Directives,
-    /// Where the other playlists of the presentation end.
+    /// Ends of the other playlists of the presentation.
     pub(crate) reports: Vec<Report>,
 }
 
@@ -108,7 +108,7 @@ impl Renderer {
         }
     }
 
-    /// The playlist of a lane that has `index`, whose newest media has just come.
+    /// Returns the playlist of a lane that has `index`, whose newest media has just arrived.
     pub(crate) fn playlist(&self, index: &LaneIndex, wanted: Wanted<'_>) -> Arc<Rendered> {
         let past = match wanted.window {
             Some(window) if wanted.is_dvr => window.past(index),
@@ -120,7 +120,8 @@ impl Renderer {
         };
         let version = Version::of(&past, index);
         let (list, form) = (usize::from(wanted.is_dvr), usize::from(skipped > 0));
-        // Held while the text is made, so that it is made once: all who wait here want it. A panic leaves an older one.
+        // The lock is held while the text is rendered, so that it is rendered once: all who wait here need it. A panic
+        // leaves an older version.
         let mut present = self.rendered[list].lock();
         if let Some(known) = &present[form]
             && known.version == version
@@ -137,7 +138,7 @@ impl Renderer {
         let rendered = Arc::new(Rendered {
             version,
             reports: wanted.reports,
-            // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
+            // The tag is weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
             tag: format!("W/\"{}\"", digest(text.as_bytes())),
             text: Template::new(&text, &self.holdings),
         });
@@ -153,7 +154,7 @@ impl Renderer {
         skipped: usize,
         wanted: &Wanted<'_>,
     ) -> String {
-        // A window outlives channels, and its times are those of both playlists.
+        // A window outlives channels, so both playlists take their times from it.
         let wall = wanted
             .window
             .map(|window| window.wall(index, SystemTime::now()));
@@ -177,7 +178,7 @@ impl Renderer {
         sheet.to_string()
     }
 
-    /// The initialization segment of a digest, of a lane that has `index`.
+    /// Returns the initialization segment with this digest, from a lane that has `index`.
     pub(crate) fn init(&self, index: &LaneIndex, digest: &str) -> Option<Bytes> {
         let mut facts = self.facts.lock();
         facts.describe(&index.segments);
@@ -207,7 +208,7 @@ impl Version {
 }
 
 impl Facts {
-    /// Takes all that the lane has, of which the playlists list different segments.
+    /// Records the facts of all the lane's segments; the two playlists list different ones of them.
     fn describe(&mut self, segments: &[Arc<Segment>]) {
         self.wall.observe(segments, SystemTime::now());
         let is_there = |preamble: &Arc<Preamble>| {
@@ -232,7 +233,7 @@ impl Facts {
         }
     }
 
-    /// The digest of a preamble that was described.
+    /// Returns the digest of a recorded initialization segment.
     fn digest(&self, preamble: &Arc<Preamble>) -> &str {
         let mut known = self.digests.iter();
         let known = known.find(|(known, _)| Arc::ptr_eq(known, preamble));

@@ -1,8 +1,8 @@
-//! Rendition reports (RFC 8216bis §4.4.5.4): where the other media playlists of a presentation end, so that a player
-//! that switches asks for the right part at once.
+//! Rendition reports (RFC 8216bis §4.4.5.4): the ends of the other media playlists of a presentation, so that a player
+//! that switches requests the right part at once.
 //!
-//! A playlist reports the streams that a player may switch to and whose channel is open: of others there is no playlist
-//! yet. Reports are part of a playlist's version, but no request is woken by them.
+//! A playlist reports the streams that a player may switch to and whose channel is open; the others have no playlist
+//! yet. Reports are part of a playlist's version, but no waiting request is woken by them.
 
 use std::fmt;
 
@@ -14,18 +14,18 @@ use crate::relative::relative;
 use crate::resource::{Piece, Resource};
 use crate::template::OWN;
 
-/// The end of another media playlist.
+/// End of another media playlist.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Report {
     pub(crate) stream: StreamName,
-    /// Which of its playlists.
+    /// Playlist of that stream which is reported.
     pub(crate) playlist: Piece,
-    /// The segment with the newest part, and that part's index in it.
+    /// Number of the segment with the newest part, and that part's index in it.
     pub(crate) last: (u64, usize),
 }
 
 impl Report {
-    /// Of a stream's lane; `None` before it has a part, and when nothing follows.
+    /// Makes the report of a stream's lane; `None` before it has a part, and once it has ended.
     pub(crate) fn of(stream: StreamName, playlist: Piece, index: &LaneIndex) -> Option<Self> {
         let mut newest = index.segments.iter().rev().filter(|_| !index.is_ended);
         let segment = newest.find(|segment| !segment.parts.is_empty())?;
@@ -37,7 +37,7 @@ impl Report {
         })
     }
 
-    /// The tag in the playlist of `stream`, with the place of a viewer's query behind the address.
+    /// Writes the tag into the playlist of `stream`, with the place for a viewer's query after the address.
     pub(crate) fn write(
         &self,
         f: &mut fmt::Formatter<'_>,

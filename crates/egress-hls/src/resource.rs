@@ -1,64 +1,64 @@
-//! The addresses below a stream's name.
+//! Addresses below a stream's name.
 //!
-//! | path | what |
+//! | path | resource |
 //! |---|---|
 //! | `/{stream}/index.m3u8` | the multivariant playlist; with `?dvr` that of the DVR window |
 //! | `/{stream}/hls/live.m3u8` | the media playlist |
-//! | `/{stream}/hls/dvr.m3u8` | the same over the DVR window |
+//! | `/{stream}/hls/dvr.m3u8` | the media playlist of the DVR window |
 //! | `/{stream}/hls/init-{digest}.m4s` | an initialization segment, by a digest of its bytes |
 //! | `/{stream}/hls/{number}.m4s` | a segment |
-//! | `/{stream}/hls/{number}.{part}.m4s` | a part of it |
+//! | `/{stream}/hls/{number}.{part}.m4s` | a part of a segment |
 //! | `/{stream}/aes/{number}.key` | a key of encrypted segments |
 //!
-//! The other [`Packaging`]s have the same in folders of their own, with names that end like their container's:
-//! `ts/41.ts`, `aac/41.2.aac`; a DVR window they have not. Names depend on the stream and its epochs alone, so any node
-//! of a cluster has the same.
+//! The other [`Packaging`]s have the same files, except a DVR window, in folders of their own, with the suffix of their
+//! container: `ts/41.ts`, `aac/41.2.aac`. Names depend only on the stream and its epochs, so every node of a cluster
+//! has the same names.
 
 use std::fmt;
 
 use crate::packaging::Packaging;
 
-/// The multivariant playlist below a stream's name.
+/// Name of the multivariant playlist, below a stream's name.
 pub(crate) const MULTIVARIANT: &str = "index.m3u8";
 
-/// The same, naming the playlist of the DVR window.
+/// Name of the multivariant playlist that names the playlist of the DVR window.
 pub(crate) const WITH_DVR: &str = "index.m3u8?dvr";
 
-/// The media playlist in its folder, and that of the DVR window.
+/// Name of the media playlist in its folder, and that of the DVR window's.
 const PLAYLIST: &str = "live.m3u8";
 const DVR: &str = "dvr.m3u8";
 
-/// What the name of a key ends with.
+/// Suffix of a key's name.
 const KEY: &str = ".key";
 
-/// What a request is for.
+/// Resource that a request names.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Resource {
     /// The multivariant playlist.
     Multivariant,
-    /// Something of one packaging.
+    /// Piece of one packaging.
     Media(Packaging, Piece),
 }
 
-/// What there is of each packaging.
+/// Resource within a packaging.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Piece {
     /// The media playlist.
     Playlist,
-    /// That of the DVR window, of fragmented MP4 alone.
+    /// Media playlist of the DVR window; fragmented MP4 only.
     Dvr,
-    /// The initialization segment of this digest.
+    /// Initialization segment with this digest.
     Init(String),
-    /// The segment of this number.
+    /// Segment with this number.
     Segment(u64),
-    /// A part of the segment of this number.
+    /// Part of the segment with this number, by its index.
     Part(u64, usize),
-    /// The key of this number, of encrypted segments alone.
+    /// Key with this number; encrypted segments only.
     Key(u64),
 }
 
 impl Resource {
-    /// The stream's name and the resource that a path names; `None` if it names none. The path begins with a slash.
+    /// Parses a path, which begins with a slash, into the stream's name and the resource; `None` if it names none.
     pub fn of(path: &str) -> Option<(&str, Self)> {
         let (folder, file) = path.strip_prefix('/')?.rsplit_once('/')?;
         if file == MULTIVARIANT {
@@ -70,7 +70,7 @@ impl Resource {
         Some((stream, Self::Media(packaging, Piece::of(file, packaging)?)))
     }
 
-    /// Whether it is media, and no playlist.
+    /// Returns whether it is media rather than a playlist.
     pub(crate) fn is_media(&self) -> bool {
         matches!(
             self,
@@ -80,7 +80,7 @@ impl Resource {
 }
 
 impl Piece {
-    /// A file in the folder of a packaging.
+    /// Parses the name of a file in the folder of a packaging.
     pub(crate) fn of(name: &str, packaging: Packaging) -> Option<Self> {
         match name {
             PLAYLIST => return Some(Self::Playlist),
@@ -106,7 +106,7 @@ impl Piece {
         }
     }
 
-    /// Its name in the folder of a packaging.
+    /// Returns its name in the folder of a packaging.
     pub(crate) fn name(&self, packaging: Packaging) -> impl fmt::Display {
         let suffix = packaging.suffix();
         fmt::from_fn(move |f| match self {
@@ -120,13 +120,13 @@ impl Piece {
     }
 }
 
-/// A number as [`Piece`] writes it: a resource has one name.
+/// Parses a number exactly as [`Piece`] writes it, so that a resource has one name.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text == "0" || !text.starts_with(['0', '+']);
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// The address relative to the stream's page.
+/// Formats the address relative to the stream's page.
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

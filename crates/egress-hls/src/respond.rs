@@ -1,4 +1,4 @@
-//! What each resource of a stream is answered with.
+//! Answers to requests, one for each resource of a stream.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::{Context, Request, dvr, encryption, playlist, presentation};
 /// Answers a request.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason for the refusal.
 pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
     if viewers::is_too_long(request.query) {
         return Err(Refused::QueryTooLong);
@@ -64,16 +64,16 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
     Ok(answer)
 }
 
-/// What a request of a viewer that may watch is answered with, without waiting.
+/// Result of an attempt to answer, without waiting, a viewer that may watch.
 pub(crate) enum AtOnce {
     Answer(Box<Answer>),
-    /// When this part of a segment has come, or what follows it.
+    /// Answer due once this part of a segment, or a later one, has arrived.
     Awaits(u64, usize),
-    /// By [`resource`], which may wait for other things, and refuse.
+    /// Request for [`resource`], which may wait for other things and refuse.
     Elsewhere,
 }
 
-/// The same as [`resource`] for what viewers request again and again: pieces in memory, and playlists of the present.
+/// Answers, without waiting, the requests that viewers repeat most: pieces in memory, and current playlists.
 pub(crate) fn at_once(
     context: &Context,
     request: &Request<'_>,
@@ -107,7 +107,7 @@ pub(crate) fn at_once(
     found.map_or(AtOnce::Elsewhere, |answer| AtOnce::Answer(Box::new(answer)))
 }
 
-/// The channel that a request is about, once the viewer may watch it.
+/// Returns the channel of a request, once the viewer may watch it.
 async fn channel(
     context: &Context,
     request: &Request<'_>,
@@ -137,7 +137,7 @@ async fn channel(
     Ok(channel)
 }
 
-/// A request of a viewer that may watch.
+/// Request of a viewer that may watch.
 struct Watch<'a> {
     context: &'a Context,
     request: &'a Request<'a>,
@@ -165,7 +165,7 @@ impl Watch<'_> {
         Share::of(self.context, self.request)
     }
 
-    /// The media playlist, or that of the DVR window.
+    /// Answers with the media playlist, or with that of the DVR window.
     async fn playlist(&self, is_dvr: bool) -> Result<Answer, Refused> {
         if is_dvr && self.context.window(self.channel).is_none() {
             return Err(Refused::NoWindow);
@@ -174,7 +174,7 @@ impl Watch<'_> {
         self.present(is_dvr)
     }
 
-    /// The media playlist as it is.
+    /// Answers with the media playlist in its current state.
     fn present(&self, is_dvr: bool) -> Result<Answer, Refused> {
         let window = self.context.window(self.channel).map(|(_, window)| window);
         let wanted = Wanted {
@@ -194,8 +194,9 @@ impl Watch<'_> {
         Answer::playlist(&rendered, &own, self.directives, whose)
     }
 
-    /// Where others of the same packaging end, if the channel and they have parts. The playlist of a DVR window reports those of
-    /// others' windows, as the multivariant playlist names them.
+    /// Returns reports on the streams that the player may switch to, in the same packaging, if this channel and theirs
+    /// have parts. The playlist of a DVR window reports the playlists of their windows, as the multivariant playlist
+    /// names them.
     fn reports(&self, is_dvr: bool) -> Vec<Report> {
         if !self.channel.has_parts() {
             return Vec::new();
@@ -216,7 +217,7 @@ impl Watch<'_> {
         reports.collect()
     }
 
-    /// An initialization segment, of the lane or of the DVR window.
+    /// Answers with an initialization segment of the lane or of the DVR window.
     async fn init(&self, digest: &str) -> Result<Answer, Refused> {
         if let Some(bytes) = self.channel.init(digest) {
             return Ok(Answer::init(bytes));
@@ -226,7 +227,7 @@ impl Watch<'_> {
         Ok(Answer::init(dvr.init(&window, digest).await?))
     }
 
-    /// A segment that no longer grows, of the lane or of the DVR window.
+    /// Answers with a segment that no longer grows, from the lane or the DVR window.
     async fn segment(&self, number: u64) -> Result<Answer, Refused> {
         if let Some(answer) = self.channel.segment(number) {
             return Ok(answer);

@@ -1,4 +1,4 @@
-//! What the address of a request may have held for it, and whether its answers are others' as well.
+//! Share of memory that the address of a request may use, and whether its answers may go to other clients.
 
 use bytes::Bytes;
 use net::holdings::{Held, Kind};
@@ -6,7 +6,7 @@ use net::holdings::{Held, Kind};
 use crate::answer::Refused;
 use crate::{Context, Request};
 
-/// See the module's description.
+/// Share of one request's address; [`take`](Self::take) charges bytes to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Share<'a> {
     context: &'a Context,
@@ -18,7 +18,7 @@ impl<'a> Share<'a> {
         Self { context, request }
     }
 
-    /// Whether caches may give the answer to others.
+    /// Returns whether caches may give the answer to other clients.
     pub(crate) fn is_public(self) -> bool {
         self.context
             .is_shared(self.request.stream, self.request.headers)
@@ -27,17 +27,17 @@ impl<'a> Share<'a> {
     /// Charges bytes to the address.
     ///
     /// # Errors
-    /// When it has its share.
+    /// If the address has used up its share.
     pub(crate) fn take(self, kind: Kind, bytes: usize) -> Result<Held, Refused> {
         let address = self.request.peer.ip();
         let held = self.context.holdings.take(kind, address, bytes);
         held.ok_or(Refused::HoldsEnough)
     }
 
-    /// The same bytes, which are charged until they are sent.
+    /// Returns the bytes with a charge that lasts until they are sent.
     ///
     /// # Errors
-    /// When it has its share.
+    /// If the address has used up its share.
     pub(crate) fn answer(self, bytes: Bytes) -> Result<Bytes, Refused> {
         Ok(self.take(Kind::Answers, bytes.len())?.over(bytes))
     }

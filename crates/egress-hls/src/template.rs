@@ -1,8 +1,8 @@
-//! A playlist's text, which all viewers have in common, and the places in it for what is a viewer's own: its query behind
-//! each address, and where its player is to start.
+//! Text of a playlist that all viewers share, with the places for what is the viewer's own: its query after each
+//! address, and the start tag of its player.
 //!
-//! So a text is rendered once per version, and what a viewer's own one takes does not grow with its length: it is put
-//! together piece by piece, as its client takes it.
+//! The text is rendered once per version. The memory for one viewer's copy does not grow with its length: the copy is
+//! assembled piece by piece as its client takes it.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use net::holdings::{Held, Holdings};
 
 use crate::encoding::Encoded;
 
-/// Stands in a text for what is a viewer's own: first where its player is to start, then its query. No text has it: those
-/// of strangers are without control characters (see [`date_range`](crate::date_range)).
+/// Placeholder for the viewer's own text: the first for the start tag, the others for its query. It occurs in no other
+/// text: texts from untrusted sources are stripped of control characters (see [`date_range`](crate::date_range)).
 pub(crate) const OWN: char = '\0';
 
-/// Bytes that are put together at a time, less one viewer's own.
+/// Number of bytes assembled at a time; the viewer's own text may exceed it.
 pub(crate) const PIECE_BYTES: usize = 16 << 10;
 
-/// What is a viewer's own.
+/// Text of one viewer.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Own {
-    /// The tag that says where its player is to start, with its end of line; or nothing.
+    /// Tag that states where its player is to start, with its line end; or empty.
     pub(crate) start: String,
-    /// Its query with its question mark; or nothing.
+    /// Query with its question mark; or empty.
     pub(crate) query: String,
 }
 
@@ -33,17 +33,17 @@ impl Own {
     }
 }
 
-/// See the module's description.
+/// Shared text of a playlist; [`filled`](Self::filled) makes one viewer's copy.
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// Without anything of a viewer's own.
+    /// Text without anything of a viewer's own.
     pub(crate) plain: Encoded,
-    /// Offsets in the plain text: of the start, then of each query.
+    /// Offsets in the plain text: of the start tag, then of each query.
     places: Arc<[u32]>,
 }
 
 impl Template {
-    /// Of a text with [`OWN`] where something of a viewer's own is to stand.
+    /// Makes a template from a text that has [`OWN`] at each place.
     pub(crate) fn new(written: &str, holdings: &Arc<Holdings>) -> Self {
         let mut plain = String::with_capacity(written.len());
         let mut places = Vec::new();
@@ -59,7 +59,7 @@ impl Template {
         }
     }
 
-    /// The text of one viewer.
+    /// Returns the text of one viewer.
     pub(crate) fn filled(&self, own: &Own) -> Filled {
         let text = self.plain.identity();
         let queries = self.places.len().saturating_sub(1) as u64;
@@ -78,51 +78,51 @@ impl Template {
     }
 }
 
-/// The text of one viewer, piece by piece.
+/// Text of one viewer, piece by piece.
 #[derive(Debug)]
 pub struct Filled {
     text: Bytes,
     places: Arc<[u32]>,
     own: Own,
-    /// Bytes of the text that were put into pieces, and places that were filled.
+    /// Bytes of the text already put into pieces, and the number of places filled.
     at: usize,
     place: usize,
     left: u64,
-    /// Returned when it is sent.
+    /// Charge, returned when the text is sent.
     _held: Option<Held>,
 }
 
 impl Filled {
-    /// Bytes that are still to come.
+    /// Returns the number of bytes still to come.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Bytes of the text that all viewers have in common.
+    /// Returns the length in bytes of the text that all viewers share.
     pub(crate) fn shared(&self) -> usize {
         self.text.len()
     }
 
-    /// Keeps a charge for as long as it is being sent.
+    /// Keeps a charge for as long as the text is being sent.
     pub(crate) fn hold(&mut self, held: Held) {
         self._held = Some(held);
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub fn next_piece(&mut self) -> Option<Bytes> {
         let mut piece = Vec::new();
         self.fill(&mut piece, PIECE_BYTES);
         (!piece.is_empty()).then(|| piece.into())
     }
 
-    /// All that is still to come.
+    /// Returns everything that is still to come.
     pub(crate) fn whole(mut self) -> Vec<u8> {
         let mut whole = Vec::with_capacity(self.left as usize);
         self.fill(&mut whole, usize::MAX);
         whole
     }
 
-    /// What is still to come, without taking it.
+    /// Returns everything that is still to come, without taking it.
     #[cfg(test)]
     pub(crate) fn peeked(&self) -> Vec<u8> {
         let copy = Self {
@@ -135,7 +135,7 @@ impl Filled {
         copy.whole()
     }
 
-    /// Appends until there are `bytes_max`; what is a viewer's own is not cut.
+    /// Appends until `into` has `bytes_max` bytes; the viewer's own text is never cut.
     fn fill(&mut self, into: &mut Vec<u8>, bytes_max: usize) {
         while into.len() < bytes_max {
             let place = self.places.get(self.place).map(|at| *at as usize);

@@ -1,11 +1,11 @@
-//! Which streams have the same timestamps, as players of several qualities have to know.
+//! Timelines: sets of streams with the same timestamps, which players of several qualities need to know.
 //!
-//! RFC 8216bis §6.2.4 has equal timestamps and equal discontinuity sequence numbers in all variants. Streams that one
-//! publisher sends have both. Streams that are published by themselves have neither: the time of a new one begins where
-//! the others are (`fanout::Settings::group`), which is exact to the delay of its first sample, and after an interruption
-//! it is late by as much. Players map timestamps to the playlist's time once for each discontinuity sequence number, and
-//! across numbers they align playlists by their program times. So each such stream has numbers of its own: without them
-//! hls.js shows a quality as much too early or late as its timestamps are.
+//! RFC 8216bis §6.2.4 requires equal timestamps and equal discontinuity sequence numbers in all variants. Streams of
+//! one publisher have both. Streams that are published separately have neither: the time of a new one begins at the
+//! present time of the others (`fanout::Settings::group`), which is exact only to the delay of its first sample, and
+//! after an interruption it is late by as much. Players map timestamps to the playlist's time once for each
+//! discontinuity sequence number; across numbers they align playlists by their program times. So each such stream has
+//! its own numbers. Without them hls.js shows a quality early or late by the error of its timestamps.
 
 use fanout::{Registry, Stream};
 use media::StreamName;
@@ -13,16 +13,16 @@ use sha2::{Digest, Sha256};
 
 use crate::Variants;
 
-/// Discontinuities of one timeline: more publishers than follow one another between two restarts.
+/// Discontinuities of one timeline: more than the publishers that follow one another between two restarts.
 const DISCONTINUITIES: u64 = 1 << 16;
 
-/// Timelines, so that their discontinuity sequence numbers are positive in 32 bits, in which players hold them. The
-/// first are those of groups, which the configuration numbers.
+/// Number of timelines, chosen so that discontinuity sequence numbers stay positive in 32 bits, as players hold them.
+/// The first are those of groups, which the configuration numbers.
 const TIMELINES: u64 = 1 << 15;
 const TIMELINES_OF_GROUPS: u64 = 20_000;
 
-/// What is added to the discontinuity sequence numbers of a stream. It depends on the configuration, on the stream's
-/// name, and on whether it has its publisher in common with the stream that it is a rendition of.
+/// Returns the number that is added to a stream's discontinuity sequence numbers. It depends on the configuration, on
+/// the stream's name, and on whether the stream shares its publisher with the stream that it is a rendition of.
 pub(crate) fn discontinuity_base(variants: &Variants, registry: &Registry, stream: &Stream) -> u64 {
     number(variants, registry, stream) * DISCONTINUITIES
 }

@@ -1,10 +1,10 @@
-//! Which streams are the qualities of a name: the one place that knows.
+//! Mapping from a name to the streams that are its qualities; no other code knows it.
 //!
-//! * The name of a configured group stands for the streams of the group. It is no stream itself.
-//! * Any other name stands for the stream of that name and its renditions that are here
-//!   ([`StreamName::rendition`]). For most streams that is the stream alone.
+//! * The name of a configured group stands for the streams of the group. It is not a stream itself.
+//! * Any other name stands for the stream of that name and its renditions that are present ([`StreamName::rendition`]).
+//!   For most streams that is the stream alone.
 //!
-//! Qualities are ordered best first: by height, then by bits per second. A quality whose publisher is away is left out
+//! Qualities are ordered best first: by height, then by bits per second. A quality whose publisher is away is omitted
 //! while another is live.
 
 use std::cmp::Reverse;
@@ -13,21 +13,21 @@ use std::collections::HashMap;
 use fanout::{Expected, Info, Phase, Registry};
 use media::{Description, Kind, StreamName};
 
-/// Most qualities of a name: more than a ladder has. Of more renditions the first by their names are taken.
+/// Most qualities of a name: more than any ladder has. If there are more renditions, the first by name are taken.
 pub const QUALITIES_MAX: usize = 16;
 
-/// Knows the groups of the configuration.
+/// Groups of the configuration, and lookups of qualities.
 #[derive(Debug, Default)]
 pub struct Variants {
     groups: HashMap<StreamName, Vec<StreamName>>,
-    /// The groups that a stream is in, by its name.
+    /// Groups that each stream is in, by the stream's name.
     memberships: HashMap<StreamName, Vec<StreamName>>,
-    /// Numbers of the streams that are in a group, from 1 on.
+    /// Numbers of the streams that are in a group, from 1.
     numbers: HashMap<StreamName, u64>,
 }
 
 impl Variants {
-    /// With groups of streams, by the groups' names.
+    /// Makes the mapping for groups of streams, given by the groups' names.
     pub fn new(groups: impl IntoIterator<Item = (StreamName, Vec<StreamName>)>) -> Self {
         let mut variants = Self::default();
         for (name, streams) in groups {
@@ -42,18 +42,18 @@ impl Variants {
         variants
     }
 
-    /// Whether a name is that of a group.
+    /// Returns whether a name is that of a group.
     pub fn is_group(&self, name: &StreamName) -> bool {
         self.groups.contains_key(name)
     }
 
-    /// A number that no other stream of a group has; `None` for a stream that is in none.
+    /// Returns a number that no other stream of a group has; `None` for a stream that is in no group.
     pub(crate) fn number(&self, stream: &StreamName) -> Option<u64> {
         self.numbers.get(stream).copied()
     }
 
-    /// The streams that a name stands for: those of a group whether they are here or not; else the stream itself,
-    /// and its renditions that are here. At most [`QUALITIES_MAX`], and at least one.
+    /// Returns the streams that a name stands for: all streams of a group, whether present or not; otherwise the stream
+    /// itself and its renditions that are present. At least one, and at most [`QUALITIES_MAX`].
     pub fn streams(&self, registry: &Registry, name: &StreamName) -> Vec<StreamName> {
         if let Some(streams) = self.groups.get(name) {
             return streams.iter().take(QUALITIES_MAX).cloned().collect();
@@ -63,9 +63,9 @@ impl Variants {
         std::iter::once(name.clone()).chain(renditions).collect()
     }
 
-    /// The stream that a player of a single one is given for the name of a group: the best quality, or without any the
-    /// first that may be fetched from elsewhere. `None` for other names, without either, and where a stream is published
-    /// under the name all the same.
+    /// Returns the stream for a player of a single stream that requests the name of a group: the best quality, or if
+    /// none is present, the first stream that may be fetched from elsewhere. `None` if there is neither, for other
+    /// names, and if a stream is published under the group's name.
     pub fn single(&self, registry: &Registry, name: &StreamName) -> Option<StreamName> {
         let streams = self.groups.get(name)?;
         if registry.stream(name).is_some() {
@@ -78,15 +78,15 @@ impl Variants {
         })
     }
 
-    /// The qualities of a name that are here, best first.
+    /// Returns the qualities of a name that are present, best first.
     pub fn qualities(&self, registry: &Registry, name: &StreamName) -> Vec<Quality> {
         let streams = self.streams(registry, name);
         let present = streams.iter().filter_map(|name| registry.stream(name));
         best_first(present.map(|stream| stream.info()).collect())
     }
 
-    /// The other streams that a player may switch to from this one: those of its groups, its renditions, and if it is
-    /// a rendition, its stream and that one's. At most [`QUALITIES_MAX`]; empty for most streams.
+    /// Returns the other streams that a player may switch to from this one: those of its groups, its renditions, and if
+    /// it is a rendition, its stream and that stream's renditions. At most [`QUALITIES_MAX`]; empty for most streams.
     pub(crate) fn others(&self, registry: &Registry, stream: &StreamName) -> Vec<StreamName> {
         let groups = self.memberships.get(stream).into_iter().flatten();
         let parent = stream.parent();
@@ -101,19 +101,19 @@ impl Variants {
     }
 }
 
-/// A stream as one of several qualities.
+/// Stream as one of several qualities.
 #[derive(Clone, Debug)]
 pub struct Quality {
-    /// The stream.
+    /// Description of the stream.
     pub info: Info,
-    /// Width and height of its pictures; `None` without pictures, or where they are not known.
+    /// Width and height of its video; `None` without video, or if they are not known.
     pub dimensions: Option<(u32, u32)>,
-    /// What its tracks send together; `None` before that has been measured.
+    /// Bit rate of all its tracks together; `None` before it has been measured.
     pub bits_per_second: Option<u64>,
 }
 
 impl Quality {
-    /// A stream's.
+    /// Makes the quality of a stream.
     pub fn of(info: Info) -> Self {
         let mut pictures = info.tracks.iter().filter(|track| track.kind == Kind::Video);
         let dimensions = pictures
@@ -127,13 +127,13 @@ impl Quality {
         }
     }
 
-    /// The height of its pictures; 0 without.
+    /// Returns the height of its video; 0 without video.
     pub fn height(&self) -> u32 {
         self.dimensions.map_or(0, |(_, height)| height)
     }
 }
 
-/// The sum of a stream's tracks, once all of them have been measured.
+/// Returns the sum of the bit rates of a stream's tracks, once all of them have been measured.
 pub(crate) fn bits_per_second(info: &Info) -> Option<u64> {
     let rates = info.rates.iter();
     let rates: Option<Vec<u64>> = rates
@@ -145,7 +145,7 @@ pub(crate) fn bits_per_second(info: &Info) -> Option<u64> {
     measured.filter(|sum| *sum > 0).or(declared)
 }
 
-/// Streams as qualities, best first. Those whose publisher is away are left out while another is live.
+/// Converts streams to qualities, best first. Streams whose publisher is away are omitted while another is live.
 pub(crate) fn best_first(streams: Vec<Info>) -> Vec<Quality> {
     let is_live = |info: &Info| info.phase == Phase::Live;
     let is_any_live = streams.iter().any(is_live);

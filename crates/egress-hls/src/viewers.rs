@@ -1,9 +1,9 @@
-//! Who watches a channel: viewers, told apart by what their requests have in common.
+//! Viewers of a channel, identified by what their requests have in common.
 //!
-//! A viewer is one address with one program and one set of credentials, since HLS has no connection to count. Its
-//! first request passes the gate and the limits, and makes it a listener with a record, like any other; it leaves
-//! when it has requested nothing for longer than a player does that still plays. One that an operator has removed is
-//! refused for [`REMOVED_FOR`], because its player would only ask again.
+//! A viewer is one address with one program and one set of credentials, since HLS has no connection to count. Its first
+//! request passes the gate and the limits, and makes it a listener with a record, like any other. It leaves when it has
+//! requested nothing for longer than any player that still plays. A viewer that an operator has removed is refused for
+//! [`REMOVED_FOR`], because its player would only repeat its request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
@@ -24,39 +24,40 @@ use crate::reload::Directives;
 use crate::timeline::discontinuity_base;
 use crate::{Context, Request, Resource};
 
-/// How long a viewer that was removed is refused.
+/// Time for which a removed viewer is refused.
 const REMOVED_FOR: Duration = Duration::from_secs(60);
 
-/// Viewers of one channel. Each takes about a kilobyte, its record included.
+/// Most viewers of one channel. Each takes about a kilobyte, including its record.
 const VIEWERS_MAX: usize = 65_536;
 
-/// Connections of one viewer that threads carry: several people behind one router who use the same program are one
-/// viewer, and a browser keeps six connections to a server. Each holds a descriptor, which limits do not count.
+/// Most connections of one viewer that threads carry. Several people behind one router who use the same program are one
+/// viewer, and a browser keeps six connections to a server. Each connection holds a descriptor, which limits do not
+/// count.
 const CARRIED_MAX: u32 = 64;
 
-/// Random for each run, so that no client can choose requests that collide.
+/// Hasher state, random for each run, so that no client can choose requests that collide.
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// What the requests of one viewer have in common.
+/// Identity that the requests of one viewer have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewer {
     key: (IpAddr, u64),
-    /// Its own query, with its question mark: the addresses in its playlists need it as well.
+    /// Query of its own, with its question mark; the addresses in its playlists repeat it.
     suffix: String,
 }
 
-/// Bytes of directives beside a viewer's own query: several times what players send.
+/// Bytes allowed for directives beside a viewer's own query: several times what players send.
 const DIRECTIVES_BYTES_MAX: usize = 256;
 
-/// Whether a query is longer than is repeated in playlists, or remembered.
+/// Returns whether a query is too long to be repeated in playlists, or to be remembered.
 pub(crate) fn is_too_long(query: &str) -> bool {
-    // With its question mark.
+    // The own query includes its question mark.
     query.len() > OWN_QUERY_BYTES_MAX + DIRECTIVES_BYTES_MAX
         || own_query(query).len() > 1 + OWN_QUERY_BYTES_MAX
 }
 
 impl Viewer {
-    /// The viewer that makes a request.
+    /// Returns the viewer that makes a request.
     pub(crate) fn of(request: &Request<'_>) -> Self {
         let suffix = own_query(request.query);
         let mut hasher = HASHES.build_hasher();
@@ -79,7 +80,7 @@ impl Viewer {
     }
 }
 
-/// What of a query is the viewer's own, with its question mark; nothing if it has only directives.
+/// Returns the viewer's own part of a query, with its question mark; empty if the query has directives only.
 pub(crate) fn own_query(query: &str) -> String {
     let parameters = query.split('&');
     let own: Vec<_> = parameters
@@ -87,36 +88,36 @@ pub(crate) fn own_query(query: &str) -> String {
         .collect();
     match own.is_empty() {
         true => String::new(),
-        // A quotation mark would end the attribute that an address stands in.
+        // A quotation mark would end the attribute that contains the address.
         false => format!("?{}", own.join("&").replace('"', "%22")),
     }
 }
 
-/// A viewer that has been let in.
+/// Viewer that has passed the gate.
 pub(crate) struct Introduced {
     pub(crate) channel: Arc<Channel>,
     pub(crate) listener: Listener,
 }
 
-/// A viewer's entry in the books.
+/// Registration of a viewer as a listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
     handle: ListenerHandle,
-    /// When its permission ends, if it does.
+    /// Time at which its permission ends, if it does.
     until: Option<Instant>,
 }
 
 impl Listener {
-    /// Whether it was removed because its permission has ended: it may be introduced again.
+    /// Returns whether its permission has ended. A listener removed for that reason may be introduced again.
     fn is_expired(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
 }
 
-/// Joins a viewer to its stream: the gate, the stream, the limits, the channel of the packaging that is chosen.
+/// Joins a viewer to its stream: the gate, the stream, the limits, and the channel of the chosen packaging.
 ///
 /// # Errors
-/// Why it may not, or cannot.
+/// The reason for which the viewer may not join, or cannot.
 pub(crate) async fn introduce(
     context: &Context,
     request: &Request<'_>,
@@ -138,7 +139,7 @@ pub(crate) async fn introduce(
         ..
     } = joined?;
     if subscription.stream().name() != request.stream {
-        // Addresses of playlists and segments are of the stream that was asked for.
+        // Addresses of playlists and segments belong to the stream that was requested.
         return Err(Refused::NoSuchStream);
     }
     subscription.set_permit(permit);
@@ -153,10 +154,11 @@ pub(crate) async fn introduce(
     Ok(Introduced { channel, listener })
 }
 
-/// See the module's description.
+/// Viewers of one channel. A request calls [`touch`](Self::touch), [`enter`](Self::enter) if the viewer is new, and
+/// [`sent`](Self::sent).
 #[derive(Debug)]
 pub(crate) struct Viewers {
-    /// Those that request nothing for so long have left.
+    /// Time without requests after which a viewer has left.
     silent_for: Duration,
     state: Lock<State>,
 }
@@ -164,17 +166,17 @@ pub(crate) struct Viewers {
 #[derive(Debug)]
 struct State {
     present: HashMap<(IpAddr, u64), ViewerState>,
-    /// When there was one last.
+    /// Time at which a viewer was last present.
     seen: Instant,
 }
 
-/// Whether a viewer is a listener.
+/// Standing of a viewer.
 #[derive(Debug)]
 enum ViewerState {
     Watching {
         listener: Listener,
         seen: Instant,
-        /// Connections that threads carry.
+        /// Number of its connections that threads carry.
         carried: u32,
     },
     Removed {
@@ -183,7 +185,7 @@ enum ViewerState {
 }
 
 impl Viewers {
-    /// None. Those to come have left when they have requested nothing for `silent_for`.
+    /// Makes an empty set. Viewers leave when they have requested nothing for `silent_for`.
     pub(crate) fn new(silent_for: Duration, now: Instant) -> Self {
         let state = State {
             present: HashMap::new(),
@@ -195,10 +197,10 @@ impl Viewers {
         }
     }
 
-    /// Records that a viewer has requested something. False for one that has to be introduced.
+    /// Records a request of a viewer. Returns false if the viewer has to be introduced.
     ///
     /// # Errors
-    /// When it was removed.
+    /// If the viewer was removed.
     pub(crate) fn touch(&self, viewer: &Viewer, now: Instant) -> Result<bool, Refused> {
         let mut state = self.state.lock();
         state.seen = now;
@@ -218,10 +220,10 @@ impl Viewers {
         }
     }
 
-    /// Takes a viewer that was introduced, unless another of its requests was faster.
+    /// Adds a viewer that was introduced, unless another of its requests was faster.
     ///
     /// # Errors
-    /// When there are [`VIEWERS_MAX`].
+    /// If there are [`VIEWERS_MAX`] viewers.
     pub(crate) fn enter(
         &self,
         viewer: &Viewer,
@@ -243,7 +245,8 @@ impl Viewers {
         Ok(())
     }
 
-    /// Counts an answer's bytes that a viewer is sent. False for one that has to be introduced again, or was removed.
+    /// Counts the bytes of an answer to a viewer. Returns false if the viewer has to be introduced again, or was
+    /// removed.
     pub(crate) fn sent(
         &self,
         viewer: &Viewer,
@@ -252,7 +255,7 @@ impl Viewers {
         now: Instant,
     ) -> bool {
         let mut state = self.state.lock();
-        // A request may have waited for longer than viewers may be silent.
+        // The request may have waited for longer than a viewer may be silent.
         let Some((listener, _)) = state.watching(viewer, now) else {
             return false;
         };
@@ -263,7 +266,7 @@ impl Viewers {
         true
     }
 
-    /// A thread carries one more connection of a viewer. False if it may not.
+    /// Counts one more connection of a viewer that a thread carries. Returns false if the viewer may not have it.
     pub(crate) fn carry(&self, viewer: &Viewer, now: Instant) -> bool {
         match self.state.lock().watching(viewer, now) {
             Some((_, carried)) if *carried < CARRIED_MAX => {
@@ -274,7 +277,7 @@ impl Viewers {
         }
     }
 
-    /// A thread carries one less. A viewer that has left meanwhile had none.
+    /// Counts one connection less. A viewer that has left meanwhile has none.
     pub(crate) fn put_down(&self, viewer: &Viewer) {
         if let Some(ViewerState::Watching { carried, .. }) =
             self.state.lock().present.get_mut(&viewer.key)
@@ -283,7 +286,7 @@ impl Viewers {
         }
     }
 
-    /// Lets go of those that have left.
+    /// Removes viewers that have left.
     pub(crate) fn expire(&self, now: Instant) {
         let since = |at: Instant| now.saturating_duration_since(at);
         let mut state = self.state.lock();
@@ -296,7 +299,7 @@ impl Viewers {
         });
     }
 
-    /// Lets go of all of them: the stream has ended.
+    /// Removes all viewers, because the stream has ended.
     pub(crate) fn end(&self) {
         for (_, viewer) in self.state.lock().present.drain() {
             if let ViewerState::Watching { mut listener, .. } = viewer {
@@ -305,7 +308,7 @@ impl Viewers {
         }
     }
 
-    /// Whether there has been no viewer for so long.
+    /// Returns whether there has been no viewer for `time`.
     pub(crate) fn is_idle(&self, now: Instant, time: Duration) -> bool {
         let mut state = self.state.lock();
         let is_watched = |viewer: &ViewerState| matches!(viewer, ViewerState::Watching { .. });
@@ -317,8 +320,8 @@ impl Viewers {
 }
 
 impl State {
-    /// A viewer that requests something, or is sent it: its listener, and how many of its connections threads carry.
-    /// `None` if it does not watch.
+    /// Returns the listener of a viewer that requests something or receives it, and the number of its connections that
+    /// threads carry. `None` if the viewer does not watch.
     fn watching(&mut self, viewer: &Viewer, now: Instant) -> Option<(&mut Listener, &mut u32)> {
         self.seen = now;
         let watching = self.present.get_mut(&viewer.key)?;
@@ -337,7 +340,8 @@ impl State {
 }
 
 impl ViewerState {
-    /// Lets go of a listener that was removed. False for one whose permission has ended: it may be introduced again.
+    /// Releases the listener if it was removed. Returns false if its permission has ended, so that the viewer may be
+    /// introduced again.
     fn settle(&mut self, now: Instant) -> bool {
         if let Self::Watching { listener, .. } = self
             && listener.handle.is_kicked()

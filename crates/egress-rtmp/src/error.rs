@@ -1,4 +1,4 @@
-//! Why a player's connection ended early, sorted by blame, and what the player is told.
+//! Errors that end a player's connection early, sorted by blame, and the status that the player receives.
 
 use std::io;
 
@@ -7,45 +7,45 @@ use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
 use media::NameError;
 
-/// What ended a connection or a request to play, except its normal end.
+/// Reason why a connection or a request to play ended, except its normal end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    // The peer asked for what it may not have.
+    // The peer requested something it may not have.
     /// The stream's name is invalid.
     #[error("{0}")]
     Name(#[from] NameError),
-    /// The gate refuses it.
+    /// The gate refused the player.
     #[error("{0}")]
     Denied(Denied),
-    /// It has no publisher, and none came in time.
+    /// The stream has no publisher, and none arrived in time.
     #[error("there is no such stream")]
     NotFound,
-    /// RTMP cannot carry its container.
+    /// RTMP cannot carry the stream's container.
     #[error("the stream's format cannot be played over RTMP")]
     Unplayable,
-    /// It is to be played on a message stream that has no lanes.
+    /// The requested message stream has no lanes.
     #[error("play on the first stream of the connection")]
     MessageStream,
 
     // The peer broke the protocol, or one of its limits.
-    /// RTMP was broken.
+    /// The peer broke RTMP.
     #[error("{0}")]
     Rtmp(#[from] ::rtmp::Error),
 
-    /// It pauses or restarts playback more often than a person would.
+    /// The player pauses or restarts playback more often than a person would.
     #[error("playing was interrupted too often")]
     Restless,
 
-    /// The file is damaged, or has nothing that RTMP can carry; or its disk does not give it.
+    /// The file is damaged, or contains nothing that RTMP can carry; or reading it from its disk failed.
     #[error("the file cannot be played: {0}")]
     File(io::Error),
 
     // The server has no capacity.
-    /// It is elsewhere, and cannot be brought now.
+    /// The stream is on another server, and cannot be fetched now.
     #[error("the stream cannot be fetched at the moment")]
     Unavailable,
-    /// The stream has no lane for it.
+    /// The stream has no lane for the player.
     #[error("{0}")]
     Lane(LaneRefused),
     /// The stream has as many listeners as it may.
@@ -55,7 +55,7 @@ pub enum Error {
     #[error("too many listeners are joining at once")]
     Busy,
 
-    // It is over.
+    // Playing is over.
     /// The server accepts nothing new.
     #[error("the server is shutting down")]
     Leaving,
@@ -74,7 +74,7 @@ impl From<JoinRefused> for Error {
         match refused {
             JoinRefused::Denied(denied) => Self::Denied(denied),
             JoinRefused::NotFound | JoinRefused::Late => Self::NotFound,
-            // A stream that is still unclear is not waited for once it is decided that RTMP cannot carry it.
+            // `Unclear` does not occur: `choose` decides every stream at once.
             JoinRefused::Impossible(_) | JoinRefused::Unclear(_) => Self::Unplayable,
             JoinRefused::Full => Self::Full,
             JoinRefused::Unavailable => Self::Unavailable,
@@ -85,8 +85,8 @@ impl From<JoinRefused> for Error {
 }
 
 impl Error {
-    /// The status that tells the player; `None` when the session has sent its own, when another applies, or
-    /// when no peer is left to tell.
+    /// Returns the status for the player; `None` when the session has sent its own, when another applies, or
+    /// when no peer is left to receive one.
     pub(crate) fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Name(_) | Self::NotFound => Rejection::StreamNotFound,

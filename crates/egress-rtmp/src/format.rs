@@ -1,21 +1,22 @@
-//! What RTMP can carry, and the names of its lanes: a stream has one for each requested shape.
+//! Streams that RTMP can carry, and the names of their lanes: a stream has one for each requested shape.
 
 use fanout::{Format, Info, Protocol};
 use media::Container;
 
-use formats::rtmp::{Rtmp, Shape};
+use packagers::rtmp::{Rtmp, Shape};
 
-/// The message stream that players have lanes on: the first that they made, which every client plays on. A
-/// free choice would package each format once more, for unauthenticated peers.
+/// Message stream on which players have lanes: the first that they made, which every client plays on. A free
+/// choice would package each format once more, for unauthenticated peers.
 const PLAYED_ON: u32 = 1;
 
-/// Everything, sound alone, pictures alone.
+/// Names of played lanes: everything, audio alone, video alone.
 const PLAYED: [&str; 3] = ["rtmp", "rtmp-audio", "rtmp-video"];
 
-/// By message stream, which the target of a push assigns: the form in which one publishes.
+/// Names of pushed lanes, by message stream, which the target of a push assigns; their bytes have the form
+/// for publishing.
 const PUSHED: [&str; 3] = ["rtmp-push-0", "rtmp-push", "rtmp-push-2"];
 
-/// The format of lanes of a shape; `None` where there are none.
+/// Returns the format of lanes of a shape; `None` for shapes without lanes.
 pub(crate) fn format(shape: Shape) -> Option<Format> {
     let selection = match (shape.audio, shape.video) {
         (true, true) => 0,
@@ -38,7 +39,7 @@ pub(crate) fn format(shape: Shape) -> Option<Format> {
     })
 }
 
-/// Whether RTMP can carry the stream. One that has announced nothing yet is given time.
+/// Whether RTMP can carry the stream. A stream that has announced no tracks yet counts as carried.
 pub(crate) fn is_carried(info: &Info) -> bool {
     match info.source.container {
         Container::Tracks | Container::Unknown => true,

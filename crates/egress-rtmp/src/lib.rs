@@ -6,15 +6,13 @@
 //!                            └── pause, selection, stop, another play ◄───────┘  it comes back
 //! ```
 //!
-//! A file is not a stream: the task of its player reads it through [`Films`] and sends it, plain or behind TLS, at the
-//! pace that the player asks for.
+//! A file is not a stream: the task of its player reads it through [`Films`] and sends it, plain or over TLS,
+//! at the pace that the player requests.
 //!
-//! * The lane's bytes are final chunk-stream bytes, the same for every player; the private packager
-//!   makes them once per stream.
-//! * While media flows, a player's acknowledgements and pings are answered where the socket is. Anything
-//!   else ends the flow between two messages and is decided by a task.
-//!
-//! The server's door calls [`serve`].
+//! * The lane's bytes are final chunk-stream bytes, the same for every player; the private packager makes
+//!   them once per stream.
+//! * While media flows, the worker that owns the socket answers a player's acknowledgements and pings.
+//!   Anything else ends the flow between two messages and is decided by a task.
 
 mod error;
 mod films;
@@ -30,24 +28,23 @@ use std::time::Duration;
 use fanout::gate::Gate;
 use fanout::{Permit, Registry};
 use net::TransportStream;
-use rtmp_io::PlayRequest;
+use net::rtmp::PlayRequest;
 use tokio::sync::watch;
 
 pub use error::Error;
 pub use films::{Coming, Film, Films};
 
-/// What every player's connection shares.
+/// State shared by every player's connection.
 pub struct Context {
-    /// Where streams are.
+    /// All streams.
     pub registry: Arc<Registry>,
-    /// Decides who may play.
+    /// Gate that decides who may play.
     pub gate: Arc<dyn Gate>,
-    /// How long a player waits for a stream that is not there; zero turns it away at once.
+    /// Time that a player waits for an absent stream; zero refuses it at once.
     pub play_wait: Duration,
-    /// The files that can be played.
+    /// Files that can be played.
     pub films: Arc<dyn Films>,
-    /// Turns true when the server is about to leave: players that know how are asked to connect
-    /// again.
+    /// Becomes true when the server is about to leave: players that support it are asked to reconnect.
     pub leaving: watch::Receiver<bool>,
 }
 
@@ -56,8 +53,8 @@ base::debug!(Context {
     play_wait
 });
 
-/// Serves a player. Ends when a worker has its connection, or when it is over; the worker may give it back to a task
-/// of its own.
+/// Serves a player. Returns when a worker has its connection, or when it is over; the worker may return the
+/// connection to a task of its own.
 ///
 /// `permit` counts the player under the server's limits, and is held until its connection ends.
 pub async fn serve<S: TransportStream>(

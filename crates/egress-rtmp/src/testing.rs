@@ -1,5 +1,5 @@
-//! What the tests share: a registry with real workers, a show that names its frames, and players
-//! that follow a script.
+//! Shared support for the tests: a registry with real workers, a show that names its frames, and players that
+//! follow a script.
 
 use std::future::{pending, ready};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,9 +22,9 @@ use media::{
 };
 use net::TransportStream;
 use net::holdings::Holdings;
+use net::rtmp::{NextRequest, RtmpConnection, next_request};
 use net::tls::testing::TestTls;
 use net::wait::at_once;
-use rtmp_io::{NextRequest, RtmpConnection, next_request};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -33,10 +33,10 @@ use tokio::time::timeout;
 use crate::Context;
 use crate::play;
 
-/// How long a test waits for what must happen.
+/// Longest time that a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What opens the stream `live/secret`.
+/// Password for the stream `live/secret`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
 /// Lets every peer publish, and listen to every stream but `live/secret`; it never decides about
@@ -141,23 +141,23 @@ impl TestServer {
             .unwrap()
     }
 
-    /// A publisher of pictures and sound that has announced its tracks.
+    /// A publisher of video and audio that has announced its tracks.
     pub(crate) fn show(&self, stream: &str) -> Show {
-        let mut show = Show {
-            publisher: self.publish(stream, Container::Tracks),
-            frame: 0,
-        };
-        show.write(&[metadata(), video_track(), audio_track()]);
-        show
+        self.announced(stream, &[metadata(), video_track(), audio_track()])
     }
 
-    /// A publisher of sound that has announced its track.
-    pub(crate) fn sound(&self, stream: &str) -> Show {
+    /// A publisher of audio that has announced its track.
+    pub(crate) fn audio(&self, stream: &str) -> Show {
+        self.announced(stream, &[audio_track()])
+    }
+
+    fn announced(&self, stream: &str, items: &[Item]) -> Show {
+        let publisher = self.publish(stream, Container::Tracks);
         let mut show = Show {
-            publisher: self.publish(stream, Container::Tracks),
+            publisher,
             frame: 0,
         };
-        show.write(&[audio_track()]);
+        show.write(items);
         show
     }
 
@@ -179,7 +179,7 @@ impl Drop for TestServer {
     }
 }
 
-/// A publisher: pictures 40 ms apart, every fifth a keyframe, with sound 20 ms after each.
+/// A publisher: video frames 40 ms apart, every fifth a keyframe, with audio 20 ms after each.
 pub(crate) struct Show {
     publisher: Publisher,
     frame: i64,
@@ -191,14 +191,14 @@ impl Show {
             let (at, number) = (self.frame * 40, self.frame as u8);
             let is_key = self.frame % 5 == 0;
             let picture = sample(TrackId::VIDEO, at, is_key, vec![number; 2_000]);
-            let sound = sample(TrackId::AUDIO, at + 20, true, vec![number; 100]);
-            self.write(&[picture, sound]);
+            let audio = sample(TrackId::AUDIO, at + 20, true, vec![number; 100]);
+            self.write(&[picture, audio]);
             self.frame += 1;
         }
     }
 
-    /// Sound alone.
-    pub(crate) fn sounds(&mut self, count: usize) {
+    /// Writes audio alone.
+    pub(crate) fn audio_frames(&mut self, count: usize) {
         for _ in 0..count {
             let at = self.frame * 40 + 20;
             self.write(&[sample(TrackId::AUDIO, at, true, vec![9; 100])]);
@@ -206,7 +206,7 @@ impl Show {
         }
     }
 
-    /// A picture that is no keyframe.
+    /// Writes a video frame that is no keyframe.
     pub(crate) fn large_frame(&mut self, bytes: usize) {
         let picture = sample(TrackId::VIDEO, self.frame * 40, false, vec![7; bytes]);
         self.write(&[picture]);
@@ -244,15 +244,15 @@ fn audio_track() -> Item {
 }
 
 fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Item {
-    let is_sound = kind == Kind::Audio;
+    let is_audio = kind == Kind::Audio;
     Item::Track(Arc::new(Track {
         id,
         kind,
         codec,
         framing: Framing::Bare,
         config: Bytes::copy_from_slice(config),
-        sample_rate: if is_sound { 48_000 } else { 0 },
-        channels: if is_sound { 2 } else { 0 },
+        sample_rate: if is_audio { 48_000 } else { 0 },
+        channels: if is_audio { 2 } else { 0 },
         flv: None,
     }))
 }
@@ -273,7 +273,7 @@ fn sample(track: TrackId, millis: i64, keyframe: bool, data: Vec<u8>) -> Item {
 pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Pipe for S {}
 
-/// How a player is connected.
+/// Transport of a player's connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
     /// By a plain socket.
@@ -286,7 +286,7 @@ pub(crate) enum Way {
 pub(crate) struct ScriptedPlayer {
     socket: Box<dyn Pipe>,
     reader: Reader,
-    /// Received, in words; see [`describe`].
+    /// Received messages, in words; see [`describe`].
     heard: Vec<String>,
     input: BytesMut,
     is_closed: bool,
@@ -320,28 +320,24 @@ impl ScriptedPlayer {
         player.socket.write_all(&hello).await.unwrap();
         let mut answer = [0; 1 + 2 * 1536];
         player.socket.read_exact(&mut answer).await.unwrap();
-        player
-            .command(0, "connect", 1.0, |e| {
-                e.object();
-                e.key("app").string("live");
-                e.key("tcUrl").string("rtmp://h/live");
-                if let Some(capabilities) = capabilities {
-                    e.key("capsEx").number(capabilities);
-                }
-                e.end();
-            })
-            .await;
-        player.hear("_result").await;
-        player
-            .command(0, "createStream", 2.0, |e| {
-                e.null();
-            })
-            .await;
-        player.hear("_result").await;
+        let connect = command(0, "connect", 1.0, |e| {
+            e.object();
+            e.key("app").string("live");
+            e.key("tcUrl").string("rtmp://h/live");
+            if let Some(capabilities) = capabilities {
+                e.key("capsEx").number(capabilities);
+            }
+            e.end()
+        });
+        let create = command(0, "createStream", 2.0, |e| e.null());
+        for call in [connect, create] {
+            player.write(&call).await;
+            player.hear("_result").await;
+        }
         player
     }
 
-    /// Connects and asks for a stream.
+    /// Connects and requests a stream.
     pub(crate) async fn playing(server: &TestServer, way: Way, name: &str) -> Self {
         let mut player = Self::connect(server, way, None).await;
         player.play(name).await;
@@ -349,38 +345,29 @@ impl ScriptedPlayer {
     }
 
     pub(crate) async fn play(&mut self, name: &str) {
-        self.command(1, "play", 4.0, |e| {
-            e.null().string(name).number(-2_000.0);
-        })
-        .await;
+        let play = command(1, "play", 4.0, |e| e.null().string(name).number(-2_000.0));
+        self.write(&play).await;
     }
 
-    pub(crate) async fn command(
-        &mut self,
-        stream_id: u32,
-        name: &str,
-        transaction: f64,
-        arguments: impl FnOnce(&mut Encoder<'_>),
-    ) {
-        let mut body = BytesMut::new();
-        let mut encoder = Encoder::new(&mut body);
-        encoder.string(name).number(transaction);
-        arguments(&mut encoder);
-        self.send(MessageKind::CommandAmf0, stream_id, &body).await;
-    }
-
-    /// The command, and in the same segment a ping that is answered by `control 7 42`.
-    pub(crate) async fn command_with_ping(&mut self, name: &str, flag: bool) {
-        let bytes = [self.encode_command(name, flag), self.ping()].concat();
-        self.write(&bytes).await;
+    pub(crate) async fn close(&mut self) {
+        let close = command(1, "closeStream", 0.0, |e| e.null());
+        self.write(&close).await;
     }
 
     /// A command on stream 1 whose only argument is a truth value.
+    pub(crate) async fn switch(&mut self, name: &str, flag: bool) {
+        self.write(&self.encode_command(name, flag)).await;
+    }
+
+    /// The command, and in the same segment a ping that is answered by `control 7 42`.
+    pub(crate) async fn switch_and_ping(&mut self, name: &str, flag: bool) {
+        let bytes = [self.encode_command(name, flag), self.ping()].concat();
+        self.write(&bytes).await;
+        self.hear("control 7 42").await;
+    }
+
     pub(crate) fn encode_command(&self, name: &str, flag: bool) -> Vec<u8> {
-        let mut body = BytesMut::new();
-        let mut encoder = Encoder::new(&mut body);
-        encoder.string(name).number(0.0).null().boolean(flag);
-        encode(MessageKind::CommandAmf0, 1, &body)
+        command(1, name, 0.0, |e| e.null().boolean(flag))
     }
 
     pub(crate) fn ping(&self) -> Vec<u8> {
@@ -393,16 +380,16 @@ impl ScriptedPlayer {
 
     pub(crate) async fn send(&mut self, kind: MessageKind, stream_id: u32, body: &[u8]) {
         let bytes = encode(kind, stream_id, body);
-        // The server may have closed already; what it said is still to be heard.
+        // The server may have closed already; its last messages are still to be read.
         self.socket.write_all(&bytes).await.ok();
     }
 
-    /// Everything heard up to and including something that begins with `what`.
+    /// Returns everything received up to and including something that begins with `what`.
     pub(crate) async fn hear(&mut self, what: &str) -> Vec<String> {
         self.hear_any(&[what]).await
     }
 
-    /// The same for whichever comes first.
+    /// Like [`hear`](Self::hear), for whichever comes first.
     pub(crate) async fn hear_any(&mut self, what: &[&str]) -> Vec<String> {
         loop {
             let is_it = |said: &String| what.iter().any(|what| said.starts_with(what));
@@ -415,13 +402,13 @@ impl ScriptedPlayer {
         }
     }
 
-    /// Everything up to the end of the connection.
+    /// Returns everything up to the end of the connection.
     pub(crate) async fn hear_all(&mut self) -> Vec<String> {
         while timeout(PATIENCE, self.pump()).await.expect("it is closed") {}
         std::mem::take(&mut self.heard)
     }
 
-    /// Whether nothing comes for a while that is long compared with every delay of the server.
+    /// Whether nothing arrives for a while that is long compared with every delay of the server.
     pub(crate) async fn hears_nothing(&mut self) -> bool {
         let silence = Duration::from_millis(300);
         self.heard.is_empty() && timeout(silence, self.pump()).await.is_err()
@@ -443,6 +430,17 @@ impl ScriptedPlayer {
     }
 }
 
+fn command(
+    stream_id: u32,
+    name: &str,
+    transaction: f64,
+    arguments: impl for<'a, 'b> FnOnce(&'a mut Encoder<'b>) -> &'a mut Encoder<'b>,
+) -> Vec<u8> {
+    let mut body = BytesMut::new();
+    arguments(Encoder::new(&mut body).string(name).number(transaction));
+    encode(MessageKind::CommandAmf0, stream_id, &body)
+}
+
 fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
     let header = Header {
         csid: 3,
@@ -457,7 +455,7 @@ fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
 
 /// The server's door: reads up to the request to play.
 async fn serve<S: TransportStream>(context: Arc<Context>, socket: S) {
-    let doorway = rtmp_io::Context {
+    let doorway = net::rtmp::Context {
         session: SessionConfig::default(),
         leaving: context.leaving.clone(),
         holdings: Holdings::new(0),
@@ -485,7 +483,7 @@ fn describe(message: &Message) -> String {
     }
 }
 
-/// A command's name, and the code it tells.
+/// Returns a command's name, and the code in it.
 fn words(body: &[u8]) -> String {
     let mut decoder = Decoder::new(body);
     let mut said = String::new();

@@ -1,10 +1,10 @@
-//! The wall clock of one worker.
+//! Wall clock of one worker.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use webrtc::rtcp;
 
-/// The wall clock of one worker: read once, then counted on, so that it never steps.
+/// Wall clock of one worker. It reads the system clock once and counts on from there, so it never steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wall {
     began: Instant,
@@ -21,18 +21,18 @@ impl Wall {
         }
     }
 
-    /// Seconds since 1900 as 32.32 fixed point.
+    /// Returns the seconds since 1900 as 32.32 fixed point.
     pub(crate) fn ntp(&self, now: Instant) -> u64 {
         let since = now.saturating_duration_since(self.began);
         self.ntp.wrapping_add(rtcp::ntp_span(since))
     }
 
-    /// Its middle 32 bits, which reports are identified by.
+    /// Returns the middle 32 bits of [`ntp`](Self::ntp), by which reports are identified.
     pub(crate) fn ntp_middle(&self, now: Instant) -> u32 {
         (self.ntp(now) >> 16) as u32
     }
 
-    /// Milliseconds since the clock was read, for records that are short-lived.
+    /// Returns the milliseconds since the clock was read, for short-lived records.
     pub(crate) fn millis(&self, now: Instant) -> u32 {
         now.saturating_duration_since(self.began).as_millis() as u32
     }
@@ -50,9 +50,7 @@ mod tests {
         let later = wall.began + Duration::from_millis(1_500);
         assert_eq!(wall.ntp(later) - wall.ntp(wall.began), 3 << 31);
         assert_eq!(wall.millis(later), 1_500);
-        let middle = wall
-            .ntp_middle(later)
-            .wrapping_sub(wall.ntp_middle(wall.began));
-        assert_eq!(middle, 3 << 15);
+        let middle = wall.ntp_middle(later);
+        assert_eq!(middle.wrapping_sub(wall.ntp_middle(wall.began)), 3 << 15);
     }
 }

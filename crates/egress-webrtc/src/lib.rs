@@ -9,14 +9,14 @@
 //!           once per stream                              rtcp: NACK, PLI, reports
 //! ```
 //!
-//! * [`agree()`] finds which of a stream's tracks an offer can take, and as what.
-//! * [`formats::rtp::packager`] makes the RTP lane: a unit is a frame, as packets in the clear.
-//! * [`Viewers`] is what one worker thread of the WebRTC port runs for its viewers: it follows lanes
-//!   and seals each packet straight from the log into the send buffer.
+//! * [`agree()`] finds the tracks of a stream that an offer can receive, and their formats.
+//! * [`packagers::rtp::packager`] makes the RTP lane. Each unit is a frame, stored as unencrypted packets.
+//! * [`Viewers`] serves the viewers of one worker thread of the WebRTC port: it follows lanes and seals each packet straight
+//!   from the log into the send buffer.
 //!
-//! A stream's packets are the same for all its viewers but for the key, the payload type, and the sequence
-//! number, from which each viewer's own start and skips are subtracted: so each viewer sees contiguous
-//! numbers from its first packet on, whenever it joined and wherever it skipped to.
+//! All viewers of a stream receive the same packets except for the key, the payload type and the sequence number. Each viewer's
+//! own start and skips are subtracted from the sequence number, so every viewer sees contiguous numbers from its first packet
+//! on, whenever it joined and wherever it skipped to.
 
 mod agree;
 mod clock;

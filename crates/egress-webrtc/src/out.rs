@@ -1,22 +1,22 @@
-//! Where viewers' packets go.
+//! Outlet for viewers' packets.
 
 use webrtc::ice::Path;
 use webrtc::mux::Handle;
 
-/// What became of a send.
+/// Result of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sent {
-    /// It is on its way.
+    /// The packets were handed to the socket.
     Sent,
-    /// The socket is full, and nothing was sent. The socket's owner says when it has space.
+    /// The socket is full, and nothing was sent. The socket's owner reports when it has space.
     Blocked,
     /// The path no longer leads anywhere.
     Gone,
 }
 
-/// The sending side of the port a worker serves, as far as [`Viewers`](crate::Viewers) need it.
+/// Sending side of the port that a worker serves, as far as [`Viewers`](crate::Viewers) needs it.
 pub trait ViewerOutbox {
-    /// Space for one send, packets one after another: at least 17 packets.
+    /// Returns the buffer for one send, in which packets lie one after another; it holds at least 17 packets.
     fn buffer(&mut self) -> &mut [u8];
 
     /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes, the last of
@@ -26,6 +26,6 @@ pub trait ViewerOutbox {
     /// Seals and sends a compound packet.
     fn rtcp(&mut self, session: Handle, compound: &[u8]);
 
-    /// Ends a session; [`Viewers::closed`](crate::Viewers::closed) need not be told.
+    /// Ends a session; no call of [`Viewers::closed`](crate::Viewers::closed) is needed.
     fn close(&mut self, session: Handle);
 }

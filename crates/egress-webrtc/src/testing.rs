@@ -1,5 +1,4 @@
-//! What the tests share: a registry, a camera that publishes into it, and a wire that keeps what is
-//! sent.
+//! Fixtures of the tests: a registry, a camera that publishes into it, and a wire that keeps everything sent.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -21,9 +20,9 @@ use webrtc::ice::Path;
 use webrtc::mux::Handle;
 
 use crate::out::{Sent, ViewerOutbox};
-use formats::rtp::{RTP, Tally, packager};
+use packagers::rtp::{RTP, Tally, packager};
 
-/// How long a test waits for what must happen.
+/// Longest wait of a test for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A registry with a worker that has nothing to do.
@@ -126,15 +125,14 @@ pub(crate) fn picture_track() -> Track {
         id: TrackId::VIDEO,
         kind: Kind::Video,
         codec: Codec::H264,
-        framing: Framing::Bare,
         config: Bytes::copy_from_slice(&record),
         sample_rate: 0,
         channels: 0,
-        flv: None,
+        ..audio_track()
     }
 }
 
-pub(crate) fn sound_track() -> Track {
+pub(crate) fn audio_track() -> Track {
     Track {
         id: TrackId::AUDIO,
         kind: Kind::Audio,
@@ -158,13 +156,20 @@ fn filling(seed: u64, len: usize) -> impl Iterator<Item = u8> {
     })
 }
 
-/// How a picture is predicted.
+/// Prediction of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Picture {
     Key,
     Predicted,
-    /// Nothing is predicted from it.
+    /// No frame is predicted from it.
     Spare,
+}
+
+impl Picture {
+    /// A keyframe if it is the first one.
+    pub(crate) fn first(is_first: bool) -> Self {
+        if is_first { Self::Key } else { Self::Predicted }
+    }
 }
 
 pub(crate) fn picture(at: Timestamp, what: Picture, bytes: usize, seed: u64) -> Sample {
@@ -179,16 +184,14 @@ pub(crate) fn picture(at: Timestamp, what: Picture, bytes: usize, seed: u64) -> 
     data.extend(filling(seed, len - 1));
     Sample {
         track: TrackId::VIDEO,
-        dts: at,
-        pts: at,
         duration: Span::ZERO,
         keyframe: what == Picture::Key,
         data: data.into(),
-        flv: None,
+        ..audio(at, 0, 0)
     }
 }
 
-pub(crate) fn sound(at: Timestamp, bytes: usize, seed: u64) -> Sample {
+pub(crate) fn audio(at: Timestamp, bytes: usize, seed: u64) -> Sample {
     let data: Vec<u8> = [0xFC].into_iter().chain(filling(seed, bytes)).collect();
     Sample {
         track: TrackId::AUDIO,
@@ -201,29 +204,29 @@ pub(crate) fn sound(at: Timestamp, bytes: usize, seed: u64) -> Sample {
     }
 }
 
-/// Publishes 25 pictures a second, and sound in packets of 20 ms.
+/// Publishes 25 video frames a second, and audio in packets of 20 ms.
 pub(crate) struct Camera {
     pub(crate) publisher: Publisher,
     /// The next tick of 20 ms.
     pub(crate) tick: i64,
     pub(crate) has_picture: bool,
-    pub(crate) has_sound: bool,
-    /// Pictures from one keyframe to the next.
+    pub(crate) has_audio: bool,
+    /// Video frames from one keyframe to the next.
     pub(crate) key_every: i64,
     pub(crate) key_bytes: usize,
     pub(crate) picture_bytes: usize,
-    /// All that was written.
+    /// Everything that was written.
     pub(crate) samples: Vec<Sample>,
 }
 
 impl Camera {
     pub(crate) fn new(publisher: Publisher, kinds: &[Kind], now: Instant) -> Self {
-        let (has_picture, has_sound) = (kinds.contains(&Kind::Video), kinds.contains(&Kind::Audio));
+        let (has_picture, has_audio) = (kinds.contains(&Kind::Video), kinds.contains(&Kind::Audio));
         let mut camera = Self {
             publisher,
             tick: 0,
             has_picture,
-            has_sound,
+            has_audio,
             key_every: 50,
             key_bytes: 30_000,
             picture_bytes: 4_000,
@@ -238,8 +241,8 @@ impl Camera {
         if self.has_picture {
             items.push(Item::Track(Arc::new(picture_track())));
         }
-        if self.has_sound {
-            items.push(Item::Track(Arc::new(sound_track())));
+        if self.has_audio {
+            items.push(Item::Track(Arc::new(audio_track())));
         }
         self.publisher.write(&mut items, now).expect("it is ours");
     }
@@ -248,22 +251,13 @@ impl Camera {
     pub(crate) fn tick(&mut self, now: Instant) {
         let at = Timestamp::from_millis(self.tick * 20);
         let seed = self.tick as u64;
-        if self.has_sound {
-            self.write(sound(at, 80, seed + 1_000_000), now);
+        if self.has_audio {
+            self.write(audio(at, 80, seed + 1_000_000), now);
         }
         if self.has_picture && self.tick % 2 == 0 {
             let is_key = self.tick / 2 % self.key_every == 0;
-            let what = if is_key {
-                Picture::Key
-            } else {
-                Picture::Predicted
-            };
-            let bytes = if is_key {
-                self.key_bytes
-            } else {
-                self.picture_bytes
-            };
-            self.write(picture(at, what, bytes, seed), now);
+            let bytes = [self.picture_bytes, self.key_bytes][usize::from(is_key)];
+            self.write(picture(at, Picture::first(is_key), bytes, seed), now);
         }
         self.tick += 1;
     }
@@ -285,7 +279,7 @@ pub(crate) struct Sending {
 /// A port that keeps what is sent.
 pub(crate) struct Wire {
     buffer: Vec<u8>,
-    /// Datagrams, in order, by where they went.
+    /// Datagrams in order, by their destination.
     pub(crate) datagrams: HashMap<Path, Vec<Vec<u8>>>,
     pub(crate) sendings: Vec<Sending>,
     pub(crate) full: HashSet<Path>,
@@ -330,10 +324,8 @@ impl ViewerOutbox for Wire {
             self.refused += 1;
             return Sent::Blocked;
         }
-        let pieces: Vec<Vec<u8>> = self.buffer[..len]
-            .chunks(segment)
-            .map(<[u8]>::to_vec)
-            .collect();
+        let pieces = self.buffer[..len].chunks(segment);
+        let pieces: Vec<_> = pieces.map(<[u8]>::to_vec).collect();
         self.sendings.push(Sending {
             path,
             lengths: pieces.iter().map(Vec::len).collect(),

@@ -1,5 +1,5 @@
-//! The asynchronous, lossless way to follow a lane: for recording, and for other readers that may be late but
-//! must be complete.
+//! The asynchronous, lossless reader of a lane: for recording, and for other readers that may be late but must be
+//! complete.
 //!
 //! ```text
 //!            reader                    start                committed
@@ -8,9 +8,9 @@
 //!              └─ bytes_max at the most ─┘
 //! ```
 //!
-//! A slow reader delays no other: what the log drops is held for it, up to its own bound. Beyond that the
-//! oldest pages go, and the loss is reported once and exactly. It goes on at the next join point and is never
-//! dropped. It need not be polled for pages to be held.
+//! A slow reader delays no other: pages that the log drops are held for the reader, up to its own bound. Beyond that
+//! bound the oldest pages are dropped, and the loss is reported once, with its exact range. The reader then continues
+//! at the next join point; it is never disconnected. Pages are held even if the reader is not polled.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,62 +25,62 @@ use crate::format::Format;
 use crate::lane::LaneGuard;
 use crate::task_bells::TaskSlot;
 
-/// Upper bound on the bytes of pages that the log would drop and that are held for one reader: half a minute of
-/// 16 Mb/s. They are counted to the lane, within `fanout.log_mib`; when memory is short they go first.
+/// Upper bound on the bytes of pages that the log would drop and that are held for one reader: half a minute of 16
+/// Mb/s. They are charged to the lane, within `fanout.log_mib`; when memory is short they are dropped first.
 pub const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes handed out at once, but for a unit that is larger: what one write of a file takes that a killed
-/// process does not tear apart (2 MiB on ext4).
+/// Upper bound on the bytes returned at once, unless a single unit is larger: below the size of a file write that a
+/// killed process does not tear apart (2 MiB on ext4).
 const RUN_BYTES_MAX: u64 = 1 << 20;
 
-/// What an [`ArchiveReader`] finds, in order.
+/// Result of one read of an [`ArchiveReader`], in lane order.
 #[derive(Clone, Debug)]
 pub enum Archived {
-    /// What follows is of this epoch of the stream; the first is 1.
+    /// Number of the stream's epoch that all following media belong to; the first is 1.
     Epoch(u32),
-    /// What follows is read with these headers: said at the beginning, when they change, and after a loss.
+    /// Headers of the following media: given at the beginning, when they change, and after a loss.
     Preamble {
-        /// All that precedes the media.
+        /// Everything that precedes the media.
         bytes: Bytes,
-        /// Changes with the headers.
+        /// Number that changes with the headers.
         generation: u32,
     },
-    /// Media: whole units of one epoch and one generation, behind one another.
+    /// Media: consecutive whole units of one epoch and one generation.
     Media {
-        /// What is in it; never nothing.
+        /// The units; never empty.
         units: Vec<LaneUnit>,
-        /// Its bytes, in pieces that share the log's pages.
+        /// The bytes of these units, in pieces that share the log's pages.
         bytes: Vec<Bytes>,
     },
-    /// The media in between is lost. The next media is that of a join point.
+    /// A loss of media. The next media begins at a join point.
     Lost(Lost),
 }
 
-/// What an [`ArchiveReader`] has lost.
+/// Media that an [`ArchiveReader`] has lost.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lost {
-    /// The media time of the first unit that is lost.
+    /// Media time of the first lost unit.
     pub from: Timestamp,
-    /// That of the first unit that is not, or of the last one if nothing follows.
+    /// Media time of the first unit after the loss, or of the last lost one if nothing follows.
     pub to: Timestamp,
-    /// Where in the log it was.
+    /// Range of the lost bytes in the log.
     pub range: Range<u64>,
 }
 
-/// See the module's description. It keeps its lane open and is no listener; got from
-/// [`Stream::archive`](crate::Stream::archive).
+/// Lossless reader of one lane, from [`Stream::archive`](crate::Stream::archive); call [`next`](Self::next) until it
+/// returns `None`. It keeps its lane open and does not count as a listener.
 #[derive(Debug)]
 pub struct ArchiveReader {
     guard: LaneGuard,
-    /// Its slot among the tasks that wait for the lane.
+    /// Slot of this reader among the tasks that wait for the lane.
     slot: Arc<TaskSlot>,
     hold: Hold,
-    /// It is at a join point, or behind one.
+    /// Whether reading has begun, at a join point.
     has_begun: bool,
-    /// The headers reported last; `None` if they are to be reported again.
+    /// Epoch of the headers reported last; `None`, as for `generation`, if they are to be reported again.
     epoch: Option<u32>,
     generation: Option<u32>,
-    /// The time of the last unit given.
+    /// Media time of the last unit returned.
     reached: Timestamp,
 }
 
@@ -104,17 +104,17 @@ impl ArchiveReader {
         }
     }
 
-    /// What the lane carries.
+    /// Returns the lane's format.
     pub fn format(&self) -> Format {
         self.guard.format()
     }
 
-    /// What comes next; `None` at the end of the lane.
+    /// Waits for and returns the next item; `None` at the end of the lane.
     pub async fn next(&mut self) -> Option<Archived> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// See [`next`](Self::next).
+    /// Polls for [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Archived>> {
         loop {
             match self.at_hand() {
@@ -130,13 +130,13 @@ impl ArchiveReader {
         }
     }
 
-    /// What [`next`](Self::next) gives without waiting.
+    /// Returns the result of [`next`](Self::next) without waiting.
     ///
     /// # Errors
-    /// When it would wait.
+    /// Returns [`AtEnd`] if [`next`](Self::next) would wait.
     pub fn at_hand(&mut self) -> Result<Option<Archived>, AtEnd> {
         loop {
-            // Read first: all there is has been committed when a lane ends.
+            // Read before stepping: when a lane ends, all its bytes have been committed.
             let is_over = self.guard.lane().ended();
             match self.step(is_over) {
                 Step::Give(archived) => return Ok(Some(archived)),
@@ -172,7 +172,7 @@ impl ArchiveReader {
         self.run(&behind.view, first)
     }
 
-    /// Begins at the first join point; what comes before it is of no use.
+    /// Begins at the first join point; anything before it is of no use.
     fn begin(&mut self, behind: &Behind) -> Step {
         let view = &behind.view;
         match first_join(view, behind.at) {
@@ -188,7 +188,7 @@ impl ArchiveReader {
         }
     }
 
-    /// Goes on at the first join point of what is left, or at the end.
+    /// Continues at the first join point of the remaining log, or at its end.
     fn skip(&mut self, behind: &Behind, is_over: bool) -> Step {
         let Behind { at, lost, view } = behind;
         let (offset, to) = match (first_join(view, view.start()), view.newest()) {
@@ -206,7 +206,7 @@ impl ArchiveReader {
         }))
     }
 
-    /// The units from `first` on that belong together.
+    /// Returns the run of units from `first` on that share an epoch and a generation.
     fn run(&mut self, view: &View, first: &Unit) -> Step {
         let belongs =
             |unit: &&Unit| unit.epoch == first.epoch && unit.generation == first.generation;
@@ -226,7 +226,7 @@ impl ArchiveReader {
         };
         let end = last.range.end;
         let Some(bytes) = self.guard.lane().log.rope(first.offset..end) else {
-            // Given up just now.
+            // These pages were dropped just now.
             return Step::Again;
         };
         self.reached = last.at;
@@ -236,7 +236,7 @@ impl ArchiveReader {
     }
 }
 
-/// The first unit from `offset` on that a listener may start at.
+/// Returns the first unit from `offset` on that a listener may start at.
 fn first_join(view: &View, offset: u64) -> Option<&Unit> {
     let is_join = |unit: &&Unit| matches!(unit.entry, Entry::Join(_));
     view.units_from(offset).find(is_join)
@@ -248,16 +248,16 @@ impl Drop for ArchiveReader {
     }
 }
 
-/// An [`ArchiveReader`] has given all there is by now.
+/// The state of an [`ArchiveReader`] that has returned everything written so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AtEnd {
-    /// Where that ends in the log.
+    /// Log offset at which the written bytes end.
     pub end: u64,
 }
 
 enum Step {
     Give(Archived),
     Again,
-    /// There is nothing more, up to there.
+    /// Nothing more to read; carries the offset of the end.
     Wait(u64),
 }

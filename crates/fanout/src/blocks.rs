@@ -1,6 +1,6 @@
-//! Streams that an operator has ended and wants to stay ended for a time.
+//! Blocks: streams that an operator has ended and that must not begin again for a time.
 //!
-//! Locked when a stream is published or blocked, and when blocks are listed; never for media.
+//! The lock is taken when a stream is published or blocked, and when blocks are listed; never for media.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use base::Lock;
 use media::StreamName;
 
-/// Names that may be blocked at once: an operator ends them one by one.
+/// Upper bound on names blocked at once: an operator ends them one by one.
 pub const BLOCKS_MAX: usize = 1_000;
 
-/// The longest block. To keep a publisher out for longer, revoke its key.
+/// Longest time of a block. To keep a publisher out for longer, revoke its key.
 pub const BLOCK_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// There are as many blocks as there may be.
+/// Error: the number of blocks is at its limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{BLOCKS_MAX} streams are blocked already")]
 pub struct TooManyBlocks;
 
-/// See the module's description.
+/// Blocked names, each with the time at which its block ends.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks(Lock<HashMap<StreamName, Instant>>);
 
 impl Blocks {
-    /// Blocks a name for this long from now on, replacing an earlier block.
+    /// Blocks a name for `time` from `now`, replacing an earlier block.
     pub(crate) fn set(
         &self,
         name: &StreamName,
@@ -40,19 +40,19 @@ impl Blocks {
         Ok(())
     }
 
-    /// Lifts a block. False when there is none.
+    /// Lifts a block. Returns `false` if there is none.
     pub(crate) fn lift(&self, name: &StreamName, now: Instant) -> bool {
         let lifted = self.0.lock().remove(name);
         lifted.is_some_and(|until| until > now)
     }
 
-    /// For how much longer a name is blocked, if it is.
+    /// Returns the remaining time of a name's block, if it is blocked.
     pub(crate) fn remaining(&self, name: &StreamName, now: Instant) -> Option<Duration> {
         let until = *self.0.lock().get(name)?;
         Some(until.saturating_duration_since(now)).filter(|remaining| !remaining.is_zero())
     }
 
-    /// All blocks in the order of their names, and how long they last.
+    /// Returns all blocks sorted by name, with their remaining time.
     pub(crate) fn list(&self, now: Instant) -> Vec<(StreamName, Duration)> {
         let blocks = self.0.lock();
         let lasting = blocks.iter().filter(|(_, until)| **until > now);

@@ -1,5 +1,4 @@
-//! The books of one thread that serves listeners: how many, what they were sent, how they fare, and what
-//! that costs.
+//! Books of one thread that serves listeners: their number, their traffic, their delays, and the cost of serving them.
 //!
 //! Every plane keeps the same books, so that a figure means the same whatever the protocol:
 //!
@@ -24,36 +23,36 @@ use crate::format::Protocol;
 use crate::policy::Class;
 use crate::stats::Histogram;
 
-/// Seconds, for delays and costs that lie between 50 µs and a second.
+/// Bucket bounds in seconds, for delays and costs between 50 µs and a second.
 const FINE_SECONDS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0,
 ];
 
-/// Seconds, for windows and lags.
+/// Bucket bounds in seconds, for windows and lags.
 const COARSE_SECONDS: &[f64] = &[
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 10.0, 30.0,
 ];
 
-/// Samples in one message.
+/// Bucket bounds for the samples in one message.
 const SAMPLES: &[f64] = &[
     1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 512.0,
 ];
 
-/// The lag of a listener that is further behind than the log reaches back, in seconds.
+/// Lag recorded for a listener that is further behind than the log reaches back, in seconds.
 const LAG_UNKNOWN: f64 = 3_600.0;
 
-/// A listener counts as degraded for this long after it was moved forward.
+/// Time for which a listener counts as degraded after it was moved forward.
 pub const DEGRADED_FOR: Duration = Duration::from_secs(10);
 
-/// A message over a connection (TCP) that comes this much later than its window allows is late. Players buffer
-/// more, so no listener hears it yet; a thread that waits for its core among a few busy ones is back sooner.
+/// Delay beyond its window from which a message over a connection (TCP) is late. Players buffer more, so no listener
+/// hears it yet; a thread that waits for its core among a few busy ones is back sooner.
 pub const LATE_AFTER: Duration = Duration::from_millis(500);
 
-/// How often the lag of each listener is sampled, and degraded ones are counted.
+/// Interval at which the lag of each listener is sampled and degraded ones are counted.
 pub const CHECKUP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What serves the listeners of a set of books.
+/// Kind of thread that serves the listeners of a set of books.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Plane {
     /// A fan-out worker: plain TCP.
@@ -64,20 +63,20 @@ pub enum Plane {
     Tasks,
 }
 
-/// See the module's description.
+/// Counters and histograms of one thread that serves listeners.
 #[derive(Debug)]
 pub struct Books {
-    /// What serves the listeners.
+    /// Plane of the thread.
     pub plane: Plane,
-    /// Which one of its plane it is.
+    /// Number of the thread within its plane.
     number: usize,
-    /// The kernel's name of the thread; 0 until it is known. Tasks have none.
+    /// The kernel's id of the thread; 0 until it is known. Tasks have none.
     thread: AtomicU32,
     /// Send calls.
     pub sends: Counter,
     /// Bytes taken by listeners' sockets, by [`Protocol`].
     pub egress_bytes: Labelled<Protocol>,
-    /// Listeners now, by [`Protocol`].
+    /// Current listeners, by [`Protocol`].
     pub listeners: Labelled<Protocol>,
     /// Listeners moved to a newer join point.
     pub skips: Counter,
@@ -89,24 +88,24 @@ pub struct Books {
     pub busy_nanos: Counter,
     /// Nanoseconds of CPU spent on everything, as of the last visit.
     pub cpu_nanos: Counter,
-    /// Nanoseconds of CPU per second that visits would take if every window were as wide as it may
-    /// become: the least that the present listeners need.
+    /// Nanoseconds of CPU per second that visits would take if every window were as wide as it may become: the least
+    /// that the current listeners need.
     pub demand_nanos: Counter,
-    /// Messages of [`forward_delay_seconds`](Self::forward_delay_seconds) that came late: more than
-    /// [`LATE_AFTER`] behind their window, or over WebRTC later than its viewers bear.
+    /// Messages of [`forward_delay_seconds`](Self::forward_delay_seconds) that were late: more than [`LATE_AFTER`]
+    /// behind their window, or over WebRTC later than its viewers tolerate.
     pub late_messages: Counter,
-    /// Samples per message; not of WebRTC, where a frame is several packets.
+    /// Samples per message; not recorded for WebRTC, where a frame is several packets.
     pub message_samples: Histogram,
     /// CPU seconds of one full turn.
     pub turn_seconds: Histogram,
-    /// The window chosen, by [`Class`]; not of WebRTC, where pictures wait for nothing.
+    /// Chosen window, by [`Class`]; not recorded for WebRTC, which delays no frame.
     pub window_seconds: [Histogram; Class::ALL.len()],
-    /// From a sample's arrival to the send that carried it, per message for its oldest sample; of listeners
-    /// that had everything before.
+    /// Time from a sample's arrival to the send that carried it, per message for its oldest sample; only for listeners
+    /// that were up to date.
     pub forward_delay_seconds: Histogram,
-    /// How far behind listeners are, sampled each [`CHECKUP_INTERVAL`].
+    /// Lag of listeners, sampled each [`CHECKUP_INTERVAL`].
     pub lag_seconds: Histogram,
-    /// From request to first media byte, by [`Protocol`].
+    /// Time from request to first media byte, by [`Protocol`].
     pub join_seconds: [Histogram; Protocol::ALL.len()],
 }
 
@@ -135,7 +134,7 @@ impl Books {
         }
     }
 
-    /// The metric label `worker`.
+    /// Returns the value of the metric label `worker`.
     pub fn label(&self) -> String {
         match self.plane {
             Plane::Worker => self.number.to_string(),
@@ -150,8 +149,8 @@ impl Books {
         self.thread.store(thread, Ordering::Relaxed);
     }
 
-    /// How long the thread has been ready to run without a core, since it began; `None` for tasks, and where
-    /// the kernel does not tell.
+    /// Returns the time that the thread has been ready to run without a core, since it began; `None` for tasks, and if
+    /// the kernel does not report it.
     pub fn waited(&self) -> Option<Duration> {
         match self.thread.load(Ordering::Relaxed) {
             0 => None,
@@ -159,24 +158,24 @@ impl Books {
         }
     }
 
-    /// Visits took `busy` of CPU time, and the thread has used `cpu` since it began.
+    /// Records that visits took `busy` of CPU time, and that the thread has used `cpu` since it began.
     pub fn visited(&self, busy: Duration, cpu: Duration) {
         self.busy_nanos.add(nanos(busy));
         self.cpu_nanos.set(nanos(cpu));
     }
 
-    /// A full turn costs this much CPU time now.
+    /// Records the current CPU time of a full turn.
     pub fn turn_costs(&self, cost: Duration) {
         self.turn_seconds.observe_duration(cost, 1);
     }
 
-    /// The present listeners need this share of a core at the least.
+    /// Records the least share of a core that the current listeners need.
     pub fn demands(&self, share: f64) {
         self.demand_nanos.set((share * 1e9) as u64);
     }
 
-    /// Counts `messages` to listeners that were up to date, whose oldest sample had arrived `delay` ago; they
-    /// are late from `late_after` on.
+    /// Counts `messages` to listeners that were up to date. Their oldest sample had arrived `delay` ago; they are late
+    /// beyond `late_after`.
     pub fn forwarded(&self, delay: Duration, late_after: Duration, messages: u64) {
         self.forward_delay_seconds.observe_duration(delay, messages);
         if delay > late_after {
@@ -184,15 +183,15 @@ impl Books {
         }
     }
 
-    /// Counts `listeners` that are this far behind; `None` is further than the log reaches back. To be called
-    /// for each listener once in a [`CHECKUP_INTERVAL`].
+    /// Counts `listeners` that are this far behind; `None` means further than the log reaches back. Call it for each
+    /// listener once per [`CHECKUP_INTERVAL`].
     pub fn sampled_lag(&self, lag: Option<Span>, listeners: u64) {
         let seconds = lag.map_or(LAG_UNKNOWN, Span::seconds);
         self.lag_seconds
             .observe(seconds.min(LAG_UNKNOWN), listeners);
     }
 
-    /// Listeners now.
+    /// Returns the number of current listeners.
     pub fn listeners_now(&self) -> u64 {
         self.listeners.sum()
     }

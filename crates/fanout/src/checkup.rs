@@ -1,8 +1,7 @@
 //! Checks once a second on the listeners that tasks serve, as a worker does on its own.
 //!
-//! A task that waits for its client's socket cannot report how far behind that client is; so each reader
-//! records where it [stands](Standing), and the registry's housekeeping reads that. No lock is held here that a
-//! reader takes while it reads.
+//! A task that waits for its client's socket cannot report that client's lag; so each reader records its position in a
+//! [`Standing`], which the registry's housekeeping reads. No lock is held here that a reader takes while it reads.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,20 +21,19 @@ use crate::lane::Lane;
 use crate::listener::ListenerId;
 use crate::reader::MESSAGE_COST;
 
-/// The offset of a reader that has found no join point yet.
+/// Offset of a reader that has found no join point yet.
 const NOWHERE: u64 = u64::MAX;
 
 /// A reader's position, written by it and read by the check-up.
 #[derive(Debug)]
 pub(crate) struct Standing {
     lane: Arc<Lane>,
-    /// The next byte it lacks, or [`NOWHERE`].
+    /// Log offset of the next byte it lacks, or [`NOWHERE`].
     offset: AtomicU64,
-    /// When it was last moved forward, in milliseconds after the workers were started, counted from one; 0 is
-    /// never.
+    /// Time of its last move forward, in milliseconds since the workers were started, counted from one; 0 for never.
     skipped_at: AtomicU64,
     /// Whether it has been reported as degraded. Used by the check-up alone.
-    is_told_degraded: AtomicBool,
+    is_reported_degraded: AtomicBool,
 }
 
 impl Standing {
@@ -44,7 +42,7 @@ impl Standing {
             lane: Arc::clone(lane),
             offset: AtomicU64::new(NOWHERE),
             skipped_at: AtomicU64::new(0),
-            is_told_degraded: AtomicBool::new(false),
+            is_reported_degraded: AtomicBool::new(false),
         }
     }
 
@@ -52,7 +50,7 @@ impl Standing {
         self.offset.store(offset, Ordering::Relaxed);
     }
 
-    /// It was moved forward, so long after the workers were started.
+    /// Records a move forward, this long after the workers were started.
     pub(crate) fn skipped(&self, since_start: Duration) {
         let millis = since_start.as_millis() as u64 + 1;
         self.skipped_at.store(millis, Ordering::Relaxed);
@@ -66,13 +64,14 @@ impl Standing {
 
     /// Reports a change through `sender`, and again later if there was no room for it.
     fn tell(&self, id: ListenerId, is_degraded: bool, sender: &ConditionSender) {
-        let is_known = self.is_told_degraded.load(Ordering::Relaxed) == is_degraded;
+        let is_known = self.is_reported_degraded.load(Ordering::Relaxed) == is_degraded;
         if !is_known && sender.tell(id, is_degraded) {
-            self.is_told_degraded.store(is_degraded, Ordering::Relaxed);
+            self.is_reported_degraded
+                .store(is_degraded, Ordering::Relaxed);
         }
     }
 
-    /// How far behind it is; `None` when it is further behind than the log reaches back.
+    /// Returns its lag; `None` when it is further behind than the log reaches back.
     fn lag(&self, view: &View) -> Option<Span> {
         match self.offset.load(Ordering::Relaxed) {
             NOWHERE => Some(Span::ZERO),
@@ -84,7 +83,7 @@ impl Standing {
 /// A lane that readers follow.
 struct Followed {
     view: View,
-    /// The share of a core that one reader of it needs at the widest window.
+    /// Share of a core that one reader of it needs at the widest window.
     demand_each: f64,
 }
 
@@ -125,17 +124,17 @@ impl Fanout {
         }
         books.degraded.set(degraded);
         books.demands(demand);
-        // The cost of messages is all that is known of these tasks.
+        // These tasks' only known cost is that of their messages.
         books.cpu_nanos.set(books.busy_nanos.value());
     }
 }
 
-/// When the next check is due.
+/// Time of the next check.
 #[derive(Debug, Default)]
 pub(crate) struct Checkups(Lock<Option<Instant>>);
 
 impl Checkups {
-    /// Whether one is due now; the next one is then due later.
+    /// Whether a check is due now; if so, the next one is due an interval later.
     fn is_due(&self, now: Instant) -> bool {
         let mut next = self.0.lock();
         let is_due = next.is_none_or(|next| now >= next);

@@ -1,11 +1,11 @@
-//! The time for code that is called without it: futures that a task polls.
+//! Source of the current time for code that is not passed it: futures that a task polls.
 
 use std::time::Instant;
 
 #[cfg(feature = "testing")]
 use std::sync::Arc;
 
-/// The system's clock, or that of a test.
+/// The system's clock, or a test's.
 #[derive(Clone, Default)]
 pub(crate) enum Clock {
     #[default]

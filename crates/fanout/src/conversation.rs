@@ -1,9 +1,8 @@
-//! Listeners that may speak: the protocol's side of a socket that a worker owns.
+//! Two-way listeners: the protocol's side of a socket that a worker owns.
 //!
-//! A listener over HTTP says nothing after its request. A player over RTMP acknowledges, pauses,
-//! chooses, or says goodbye. The worker knows no protocol: it passes what it receives to the
-//! listener's [`Conversation`], sends the answers between two units of the lane, and gives the
-//! socket back when more is to be decided than a worker should.
+//! A listener over HTTP sends nothing after its request. A player over RTMP acknowledges, pauses, chooses, or says
+//! goodbye. The worker knows no protocol: it passes the bytes it receives to the listener's [`Conversation`], sends the
+//! replies between two units of the lane, and gives the socket back when there is more to decide than a worker should.
 
 use std::fmt;
 use std::time::Instant;
@@ -13,17 +12,18 @@ use media::Timestamp;
 use net::Transport;
 use net::panics::{self, Part};
 
-/// What a listener sends while it listens, and what it is sent besides the lane.
+/// A protocol's dialogue with one listener: handles what it sends while it listens, and supplies the bytes sent to it
+/// besides the lane's.
 ///
-/// All of it runs on a worker's thread and must not block: thousands of other listeners wait. A panic over what
-/// a listener has sent hangs up on that listener only.
+/// All methods run on a worker's thread and must not block: thousands of other listeners wait. A panic over a
+/// listener's bytes hangs up on that listener only.
 pub trait Conversation: Send + fmt::Debug {
-    /// Takes `bytes` that the listener has sent, appending answers to `words`. They are sent
-    /// between units, in order.
+    /// Handles `bytes` received from the listener and appends replies to `words`. They are sent between units, in
+    /// order.
     fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard;
 
-    /// The server is about to leave: the last chance to say so in `words`. It may be called for a listener that
-    /// was told before a worker took it in.
+    /// Announces that the server is about to leave: the last chance to say so in `words`. It may be called for a
+    /// listener that had the announcement before a worker took it in.
     fn announce_leave(&mut self, words: &mut BytesMut);
 
     /// Takes the connection back. Everything up to the end of a unit, and all `words`, has been sent; the socket is
@@ -31,39 +31,39 @@ pub trait Conversation: Send + fmt::Debug {
     fn release(self: Box<Self>, transport: Transport, why: Released, reached: Option<Timestamp>);
 }
 
-/// What follows from what was received.
+/// Outcome of handling received bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Heard {
-    /// The listener goes on.
+    /// The listener stays.
     Stay,
-    /// The listener finishes the unit it has begun, and its socket is given back.
+    /// The listener finishes the unit it has begun, then its socket is given back.
     Release,
     /// The connection is of no more use.
     HangUp,
 }
 
-/// Why a socket is given back.
+/// Reason for giving a socket back.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Released {
-    /// The conversation asked for it.
+    /// The conversation requested it.
     Asked,
     /// The lane has ended.
     Ended,
-    /// No worker has taken it in. Set by the caller that attached it.
+    /// No worker has taken it in; set by the caller that attached it.
     Refused,
 }
 
-/// Unsent answers that may wait for a listener that takes nothing. Answers are some tens of bytes each, so a
-/// peer with this many unread does not follow the conversation.
+/// Upper bound, in bytes, on unsent replies to a listener that reads nothing. A reply is some tens of bytes, so a peer
+/// with this many unread does not follow the conversation.
 const WORDS_BYTES_MAX: usize = 16 * 1024;
 
-/// A listener's conversation and its unsent answers.
+/// A listener's conversation and its unsent replies.
 #[derive(Debug)]
 pub(crate) struct Talk {
     conversation: Box<dyn Conversation>,
     words: BytesMut,
     is_leaving: bool,
-    /// What the listener has had before.
+    /// Media time up to which the listener has had everything.
     pub(crate) after: Option<Timestamp>,
 }
 
@@ -77,9 +77,9 @@ impl Talk {
         }
     }
 
-    /// `false` when the connection is of no more use.
+    /// Passes received bytes to the conversation; returns `false` when the connection is of no more use.
     pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
-        // Once it leaves, what arrives is for the next owner of the socket; it is not read here.
+        // Once the listener leaves, received bytes belong to the next owner of the socket; they are not read here.
         debug_assert!(!self.is_leaving);
         let Self {
             conversation,
@@ -96,7 +96,7 @@ impl Talk {
             Heard::HangUp => return false,
         }
         let follows = self.words.len() <= WORDS_BYTES_MAX;
-        // A peer that does not follow is not given back either.
+        // A peer that does not follow the conversation is not given back either.
         self.is_leaving &= follows;
         follows
     }
@@ -114,7 +114,7 @@ impl Talk {
         }
     }
 
-    /// Whether the listener wants to pause between units.
+    /// Whether the listener needs attention between units: it is leaving, or has unsent replies.
     pub(crate) fn has_something(&self) -> bool {
         self.is_leaving || !self.words.is_empty()
     }

@@ -1,7 +1,6 @@
-//! A reader's position, and what to do with one that falls behind.
+//! Positions of readers, and the verdict on one that falls behind.
 //!
-//! Pure functions over a [`View`], shared by the workers' listeners and by
-//! [`LogReader`](crate::LogReader).
+//! Pure functions over a [`View`], shared by the workers' listeners and by [`LogReader`](crate::LogReader).
 
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -12,53 +11,53 @@ use media::{Span, Timestamp};
 use crate::policy::{BURST_MARGIN, BURST_SPAN_MAX, Policy};
 
 base::labels! {
-    /// Why a listener's connection ended.
+    /// Reasons for the end of a listener's connection.
     pub enum Reason {
         /// The listener hung up.
         Left = "left",
-        /// It fell further behind than `drop_after`.
+        /// The listener fell further behind than `drop_after`.
         Lag = "lag",
-        /// Its position was in the middle of a unit that the log no longer holds.
+        /// The listener's position was in the middle of a unit that the log no longer holds.
         Overrun = "overrun",
         /// The stream ended.
         Ended = "ended",
-        /// An operator removed it.
+        /// An operator removed the listener.
         Kicked = "kicked",
         /// The server is shutting down, or a worker could not take the socket.
         Shutdown = "shutdown",
     }
 }
 
-/// A position to start or resume reading at.
+/// Position at which a reader starts or resumes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Start {
     pub(crate) offset: u64,
-    /// What to send before the log's bytes.
+    /// Bytes to send before the log's.
     pub(crate) preamble: Bytes,
     pub(crate) generation: u32,
 }
 
-/// What to do with a reader that is behind.
+/// Verdict on a reader that is behind.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
-    /// Send on.
+    /// Continue to send.
     Keep,
-    /// Send up to this offset only; there it may leave.
+    /// Send up to this offset only; the reader may leave the log's order there.
     Finish(u64),
-    /// Go on from a newer join point.
+    /// Continue from a newer join point.
     Skip(Start),
-    /// Give it up.
+    /// Drop the reader.
     Drop(Reason),
 }
 
-/// How much of the past a new listener is given.
+/// Amount of the past that a new listener is given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Burst {
-    /// At least this time,
+    /// Least media time of the burst.
     time: Span,
-    /// and as many bytes, as far as they are no older than [`BURST_SPAN_MAX`].
+    /// Least number of bytes, as far as they are no older than [`BURST_SPAN_MAX`].
     bytes: u64,
-    /// Among which a listener may begin with these.
+    /// Number of bytes that always contain a place to begin with at least `bytes`.
     bytes_reach: u64,
 }
 
@@ -81,7 +80,7 @@ impl Burst {
         }
     }
 
-    /// Where it begins at the latest, of a log that ends with `newest`.
+    /// Returns the latest point at which the burst begins, in a log that ends with `newest`.
     fn bounds(self, view: &View, newest: Timestamp) -> BurstBounds {
         BurstBounds {
             at: newest - self.time,
@@ -90,7 +89,7 @@ impl Burst {
         }
     }
 
-    /// How far behind a listener may be that has been given that many bytes and takes its time.
+    /// Returns the lag of a listener that has been given that many bytes and is slow to take them.
     fn lag(self, view: &View) -> Span {
         if self.bytes == 0 {
             return Span::ZERO;
@@ -102,27 +101,27 @@ impl Burst {
     }
 }
 
-/// Until when a burst has to have begun; compared with hundreds of join points for each new listener.
+/// Latest beginning of a burst; compared with hundreds of join points for each new listener.
 #[derive(Clone, Copy, Debug)]
 struct BurstBounds {
     at: Timestamp,
-    /// And where, unless it is as old as `oldest`; at the first byte of a log that is shorter.
+    /// Latest offset, unless the media there is as old as `oldest`; the first byte of a log that is shorter.
     offset: u64,
     oldest: Timestamp,
 }
 
 impl BurstBounds {
-    /// Whether what begins at `at` and `offset` is as much.
+    /// Whether a burst that begins at `at` and `offset` is large enough.
     #[inline]
     fn are_met(&self, at: Timestamp, offset: u64) -> bool {
         at <= self.at && (offset <= self.offset || at <= self.oldest)
     }
 }
 
-/// Where a new listener starts: the newest join point with which it is given `burst`, or else the oldest there
-/// is; none that is older than `reach`, and where media time has a gap none before it that is older than
-/// `behind`, at which a listener counts as behind. A listener that has had everything up to `after` starts
-/// later than that, and nobody before a [change of the sound](View::joins_from).
+/// Returns the start of a new listener: the newest join point that gives it `burst`, or else the oldest join point. The
+/// start is never older than `reach`. If media time has a gap, a join point before the gap is used only if it is no
+/// older than `behind`, the lag at which a listener counts as behind. A listener that has had everything up to `after`
+/// starts later than that, and nobody starts before a [change of the audio](View::joins_from).
 pub(crate) fn start(
     view: &View,
     burst: impl Into<Burst>,
@@ -155,14 +154,14 @@ pub(crate) fn start(
         offset: unit.offset,
         preamble: match is_led_from(unit, preamble, from) {
             true => preamble.opening(view, unit.offset),
-            // What it tells is over, too.
+            // The lead describes audio that is obsolete, too.
             false => Bytes::new(),
         },
         generation: unit.generation,
     })
 }
 
-/// Where a new listener of a lane starts by its rules; see [`start`].
+/// Returns the start of a new listener under the lane's rules; see [`start`].
 pub(crate) fn first(
     view: &View,
     policy: &Policy,
@@ -172,7 +171,8 @@ pub(crate) fn first(
     start(view, Burst::of(policy), policy.skip_after, reach, after)
 }
 
-/// When and where the data that a joiner at `unit` is given begins; `None` if the log no longer has all of it.
+/// Returns the time and offset at which the data for a joiner at `unit` begins; `None` if the log no longer has all of
+/// it.
 #[inline]
 fn begins(view: &View, unit: &Unit, preamble: &Preamble, from: u64) -> Option<(Timestamp, u64)> {
     let Some(lead) = &preamble.lead else {
@@ -192,7 +192,7 @@ fn is_led_from(unit: &Unit, preamble: &Preamble, from: u64) -> bool {
         .is_none_or(|begins| begins >= from)
 }
 
-/// How far behind the newest unit a reader at `offset` is. `None` when the log no longer knows.
+/// Returns the lag of a reader at `offset` behind the newest unit; `None` when the log no longer has that offset.
 pub(crate) fn lag(view: &View, offset: u64) -> Option<Span> {
     if offset >= view.end() {
         return Some(Span::ZERO);
@@ -201,10 +201,10 @@ pub(crate) fn lag(view: &View, offset: u64) -> Option<Span> {
     Some(view.newest()?.at - unit.at)
 }
 
-/// Units examined to measure the time between samples.
+/// Number of units examined to measure the time between samples.
 const INTERVAL_UNITS: usize = 16;
 
-/// The media time between two samples, as of the newest; zero when unknown.
+/// Returns the media time between two samples, as of the newest; zero when unknown.
 pub(crate) fn sample_interval(view: &View) -> Span {
     let mut units = view.units_back();
     let Some(newest) = units.next() else {
@@ -217,7 +217,7 @@ pub(crate) fn sample_interval(view: &View) -> Span {
     Span::from_ticks((newest.at - older.at).ticks() / count.max(1))
 }
 
-/// Judges a reader at `offset`, below the view's end.
+/// Returns the verdict on a reader at `offset`, below the view's end.
 pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     let (Some(lag), Some(unit)) = (lag(view, offset), view.unit_containing(offset)) else {
         return Verdict::Drop(lost(view, policy));
@@ -229,7 +229,7 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     if lag <= burst {
         return Verdict::Keep;
     }
-    // A picture group longer than the limits is no fault of the reader: there is no newer join point.
+    // A group of pictures longer than the limits is no fault of the reader: there is no newer join point.
     let Some(join) = view.newest_join().filter(|join| join.offset > offset) else {
         return Verdict::Keep;
     };
@@ -256,7 +256,7 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     })
 }
 
-/// Why a reader's position is no longer in the log: it was too slow, or memory is short.
+/// Returns the reason for which a reader's position is no longer in the log: it was too slow, or memory is short.
 pub(crate) fn lost(view: &View, policy: &Policy) -> Reason {
     let kept = match (view.newest(), view.unit_from(view.start())) {
         (Some(newest), Some(oldest)) => newest.at - oldest.at,
@@ -269,17 +269,17 @@ pub(crate) fn lost(view: &View, policy: &Policy) -> Reason {
     }
 }
 
-/// The first position at or after `offset` where a reader may leave the log's order.
+/// Returns the first position at or after `offset` at which a reader may leave the log's order.
 fn exit(view: &View, offset: u64) -> Option<u64> {
     view.units_from(offset)
         .find(|unit| !matches!(unit.entry, Entry::Sealed))
         .map(|unit| unit.offset)
 }
 
-/// What a reader leaving just before `left` needs in order to go on at `join`.
+/// Returns the bytes that a reader leaving just before `left` needs in order to continue at `join`.
 ///
-/// A unit belongs to the generation it was written in, and the reader has everything before
-/// `left`; when `left` itself begins a new generation this repeats headers, which is harmless.
+/// A unit belongs to the generation it was written in, and the reader has everything before `left`; when `left` itself
+/// begins a new generation this repeats headers, which is harmless.
 fn resumption(view: &View, left: &Unit, join: &Unit, preamble: &Preamble) -> Bytes {
     if left.generation == join.generation {
         return Bytes::new();

@@ -1,4 +1,4 @@
-//! Who is listening: what the admin port lists and the access log records.
+//! Directory of all current listeners, for the admin port's list and the access log.
 //!
 //! Control plane only. Workers know listeners by their id and never look here.
 
@@ -19,51 +19,52 @@ use crate::listener::{Departure, ListenerId};
 /// One listener, as it introduced itself.
 #[derive(Debug)]
 pub struct ListenerRecord {
-    /// From [`Fanout::next_id`](crate::Fanout::next_id).
+    /// Identifier from [`Fanout::next_id`](crate::Fanout::next_id).
     pub id: ListenerId,
-    /// What it listens to.
+    /// Stream it listens to.
     pub stream: StreamName,
-    /// In which format, and as what it counts: its lane's protocol, unless another carries the same bytes to it.
+    /// Format it receives, with the protocol it counts as: its lane's, unless another protocol carries the same bytes
+    /// to it.
     pub format: Format,
-    /// It hears what is on air now, and not what was recorded: then the stream's titles are not those that it hears.
+    /// Whether it receives the live stream; for a recording, the stream's titles are not those of its media.
     pub is_live: bool,
-    /// Where it connects from.
+    /// Address it connects from.
     pub peer: SocketAddr,
-    /// The first line of its request. Untrusted text.
+    /// First line of its request. Untrusted text.
     pub request: String,
-    /// What its program calls itself. Untrusted text.
+    /// Name that its program reports. Untrusted text.
     pub agent: String,
-    /// The page that sent it here. Untrusted text.
+    /// Page that referred it here. Untrusted text.
     pub referer: String,
-    /// When it asked, by the wall clock.
+    /// Time of its request, by the wall clock.
     pub since: SystemTime,
-    /// When it asked, for measuring.
+    /// Time of its request, for measuring.
     pub requested: Instant,
-    /// Held as long as the listener is connected: its permit under the limits.
+    /// Its permit under the limits, held as long as the listener is connected.
     pub permit: Option<Permit>,
-    /// When its permission ends, if it does. The registry's next tick removes the listener.
+    /// Time at which its permission expires, if it does. The registry's next tick removes the listener.
     pub until: Option<Instant>,
-    /// Where it is counted when it has left: its stream's.
+    /// Its stream's totals, which count it once it has left.
     pub departed: Arc<Departed>,
 }
 
-/// What the listeners of a stream that have left were sent, of all its epochs.
+/// Totals of a stream's departed listeners, over all its epochs.
 #[derive(Debug, Default)]
 pub struct Departed {
-    /// How many they were.
+    /// Number of these listeners.
     pub listeners: Counter,
     /// Bytes that their sockets had taken.
     pub sent_bytes: Counter,
-    /// Those that were dropped because they took less than the stream brought.
+    /// Number of these listeners that were dropped because they took less than the stream brought.
     pub too_slow: Counter,
 }
 
 impl ListenerRecord {
-    /// Bytes kept of each text that a listener sends about itself: they stay in memory as long as it listens.
-    /// The agents of players and the addresses of pages are shorter.
+    /// Upper bound on the bytes kept of each text that a listener sends about itself: they stay in memory as long as it
+    /// listens. The agents of players and the addresses of pages are shorter.
     pub const TEXT_BYTES_MAX: usize = 512;
 
-    /// The beginning of a text, as it may be recorded.
+    /// Returns the beginning of a text, as it may be recorded.
     pub fn cut(text: &str) -> &str {
         &text[..text.floor_char_boundary(Self::TEXT_BYTES_MAX)]
     }
@@ -79,7 +80,7 @@ impl Permit {
         Self(Arc::new(place))
     }
 
-    /// One that stands for all of them; `None` for none.
+    /// Returns a permit that holds all of these; `None` if there are none.
     pub fn of_all<const N: usize>(permits: [Option<Self>; N]) -> Option<Self> {
         let mut some = permits.into_iter().flatten();
         let first = some.next()?;
@@ -89,11 +90,11 @@ impl Permit {
 
 base::debug!(Permit {});
 
-/// All listeners by id. Joins and leaves are emitted here.
+/// All listeners by id. Emits the events of joins and departures.
 #[derive(Debug)]
 pub struct Directory {
     entries: Lock<Entries>,
-    /// Listeners that have joined so far.
+    /// Number of listeners that have joined so far.
     joined: Counter,
     events: Arc<Events>,
 }
@@ -101,7 +102,7 @@ pub struct Directory {
 #[derive(Debug, Default)]
 struct Entries {
     by_id: HashMap<ListenerId, Entry>,
-    /// The listeners whose permission ends, the first to end first.
+    /// Times at which permissions expire, soonest first.
     ends: BTreeSet<(Instant, ListenerId)>,
 }
 
@@ -124,10 +125,10 @@ impl Entries {
 #[derive(Debug)]
 struct Entry {
     record: Arc<ListenerRecord>,
-    /// When its permission ends, which may be earlier than it was granted for.
+    /// Time at which its permission expires, which may be earlier than the granted time.
     until: Option<Instant>,
-    /// Its join has been emitted.
-    is_told: bool,
+    /// Whether its join has been emitted.
+    is_reported: bool,
 }
 
 impl Directory {
@@ -139,7 +140,7 @@ impl Directory {
         }
     }
 
-    /// A listener.
+    /// Returns the record of a listener.
     pub fn get(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
         let entries = self.entries.lock();
         entries
@@ -148,7 +149,7 @@ impl Directory {
             .map(|entry| Arc::clone(&entry.record))
     }
 
-    /// All listeners, the oldest first.
+    /// Returns all listeners, oldest first.
     pub fn list(&self) -> Vec<Arc<ListenerRecord>> {
         let entries = self.entries.lock();
         let records = entries
@@ -161,7 +162,7 @@ impl Directory {
         all
     }
 
-    /// Listeners that have joined so far.
+    /// Returns the number of listeners that have joined so far.
     pub fn joined_total(&self) -> u64 {
         self.joined.value()
     }
@@ -170,7 +171,7 @@ impl Directory {
     pub fn leave(&self, departure: &Departure) -> Option<Arc<ListenerRecord>> {
         let mut entries = self.entries.lock();
         let mut entry = entries.remove(departure.id)?;
-        // It may be gone before the thread that attached it has reported its arrival.
+        // The listener may have left before the thread that attached it has reported its arrival.
         self.tell_joined(&mut entry);
         let record = entry.record;
         record.departed.listeners.add(1);
@@ -195,12 +196,12 @@ impl Directory {
         let entry = Entry {
             until: record.until,
             record: Arc::new(record),
-            is_told: false,
+            is_reported: false,
         };
         self.entries.lock().insert(entry);
     }
 
-    /// It has arrived, unless it is gone already.
+    /// Emits the arrival of a listener, unless it has left already.
     pub(crate) fn joined(&self, id: ListenerId) {
         if let Some(entry) = self.entries.lock().by_id.get_mut(&id) {
             self.tell_joined(entry);
@@ -212,15 +213,15 @@ impl Directory {
         self.entries.lock().remove(id).map(|entry| entry.record)
     }
 
-    /// The listeners whose permission is over and that have not left, the first to end first.
+    /// Returns the listeners whose permission has expired and that have not left, first to expire first.
     pub(crate) fn over(&self, now: Instant) -> Vec<ListenerId> {
         let entries = self.entries.lock();
         let over = entries.ends.range(..=(now, ListenerId(u64::MAX)));
         over.map(|(_, id)| *id).collect()
     }
 
-    /// Ends the permission of a listener that is listed, at this moment at the latest: the registry's next tick removes it. False for one
-    /// that is not listed, or not yet.
+    /// Ends the permission of a listed listener, now unless it ended earlier; the registry's next tick removes the
+    /// listener. Returns `false` for one that is not listed, or not yet.
     pub fn end_permission(&self, id: ListenerId, now: Instant) -> bool {
         let mut entries = self.entries.lock();
         let Entries { by_id, ends } = &mut *entries;
@@ -236,7 +237,7 @@ impl Directory {
         true
     }
 
-    /// Emits an event of a listener, unless it is gone.
+    /// Emits an event about a listener, unless it has left.
     pub(crate) fn emit_of(&self, id: ListenerId, kind: EventKind) {
         if let Some(entry) = self.entries.lock().by_id.get(&id) {
             self.events.emit(Some(&entry.record.stream), kind);
@@ -244,7 +245,7 @@ impl Directory {
     }
 
     fn tell_joined(&self, entry: &mut Entry) {
-        if std::mem::replace(&mut entry.is_told, true) {
+        if std::mem::replace(&mut entry.is_reported, true) {
             return;
         }
         self.joined.add(1);
@@ -299,7 +300,7 @@ mod tests {
         }
     }
 
-    fn told(reader: &mut EventReader) -> Vec<Topic> {
+    fn reported(reader: &mut EventReader) -> Vec<Topic> {
         let mut all = Vec::new();
         let cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(Some(Received::Event(event))) = reader.poll_next(&cx) {
@@ -317,11 +318,11 @@ mod tests {
         assert!(directory.leave(&departure(1)).is_some());
         directory.joined(ListenerId(1));
         assert_eq!(
-            told(&mut reader),
+            reported(&mut reader),
             [Topic::ListenerJoined, Topic::ListenerLeft]
         );
         assert!(directory.leave(&departure(1)).is_none());
-        assert_eq!(told(&mut reader), []);
+        assert_eq!(reported(&mut reader), []);
     }
 
     #[test]
@@ -332,7 +333,7 @@ mod tests {
         directory.enter(record(1));
         assert!(directory.withdraw(ListenerId(1)).is_some());
         directory.joined(ListenerId(1));
-        assert_eq!(told(&mut reader), []);
+        assert_eq!(reported(&mut reader), []);
         assert!(directory.list().is_empty());
     }
 
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(over(2), [1]);
         directory.withdraw(ListenerId(1));
         assert_eq!(over(9), [4]);
-        // One may end earlier than it was to, and no later.
+        // A permission may end early, and never late.
         assert!(directory.end_permission(ListenerId(2), after(1)));
         assert!(directory.end_permission(ListenerId(4), after(2)));
         assert!(directory.end_permission(ListenerId(4), after(9)));

@@ -1,4 +1,4 @@
-//! The synchronous way to follow a lane, for a thread that serves many listeners of it by itself.
+//! Synchronous follower of a lane, for a thread that serves many listeners of it by itself.
 //!
 //! A [`Follower`] is one thread's view of the log: it is not counted as a listener
 //! ([`ListenerHandle`](crate::ListenerHandle)s are) and has no position of its own, for each listener has one.
@@ -18,7 +18,8 @@ use crate::policy::{Class, Policy};
 use crate::readers_window::Declared;
 use crate::task_bells::TaskSlot;
 
-/// See the module's description.
+/// One thread's view of a lane's log, for all of its listeners; call [`refresh`](Self::refresh) before each round, and
+/// [`arm`](Self::arm) after it.
 #[derive(Debug)]
 pub struct Follower {
     lane: Arc<Lane>,
@@ -31,18 +32,18 @@ pub struct Follower {
 /// A unit of the log: the smallest run of bytes that makes sense alone.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LaneUnit {
-    /// Where in the log it is.
+    /// Range of its bytes in the log.
     pub range: Range<u64>,
     /// Its media time.
     pub at: Timestamp,
-    /// When the sample it came from arrived.
+    /// Arrival time of the sample it came from.
     pub arrived: Instant,
-    /// A listener may start here.
+    /// Whether a listener may start here.
     pub is_join: bool,
 }
 
 impl LaneUnit {
-    /// What a reader is told of `unit`, which ends at `end`.
+    /// Creates a reader's description of `unit`, which ends at `end`.
     pub(crate) fn new(unit: &Unit, end: u64) -> Self {
         Self {
             range: unit.offset..end,
@@ -53,19 +54,19 @@ impl LaneUnit {
     }
 }
 
-/// What to do with a listener that is behind.
+/// Verdict on a listener that is behind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Judgement {
-    /// Send on.
+    /// Continue to send.
     Keep,
     /// Move it to the newest join point.
     Skip,
-    /// Give it up.
+    /// Drop it.
     Drop(Reason),
 }
 
 impl Follower {
-    /// Follows the lane of `guard` from now on, however long the guard lives.
+    /// Creates a follower of the guard's lane, independent of the guard's life.
     pub fn new(guard: &LaneGuard) -> Self {
         let lane = Arc::clone(guard.lane());
         let view = View::new(Arc::clone(&lane.log));
@@ -78,26 +79,26 @@ impl Follower {
         }
     }
 
-    /// Learns of everything written so far, and lets go of what the log has dropped.
+    /// Loads everything written so far, and releases everything that the log has dropped.
     pub fn refresh(&mut self) {
         self.view.refresh();
     }
 
-    /// Asks for one wake-up at the next news. False when there is news already since the last
-    /// [`refresh`](Self::refresh), or the end: the caller must look again before it sleeps.
+    /// Arms one wake-up for the next news. Returns `false` when there are news since the last
+    /// [`refresh`](Self::refresh), or the lane has ended: the caller must look again before it sleeps.
     pub fn arm(&self, waker: &Waker) -> bool {
         self.lane.readers().arm(&self.slot, waker);
         !(self.view.is_stale() || self.lane.ended())
     }
 
-    /// Whether nothing follows what was seen.
+    /// Whether the lane has ended and this view has all of it.
     pub fn has_ended(&self) -> bool {
         self.lane.ended() && !self.view.is_stale()
     }
 
-    /// Declares that its listeners are visited once in `window`, and can take at most `most` in one piece: the
-    /// lane's packager may combine as much ([`Sink::window`](crate::Sink::window)). Takes a lock if that is
-    /// news, so it is not for visits.
+    /// Declares that its listeners are visited once in `window`, and can take at most `most` in one piece: the lane's
+    /// packager may combine as much ([`Sink::window`](crate::Sink::window)). Takes a lock if the declaration has
+    /// changed, so it is not for visits.
     pub fn declare(&mut self, window: Duration, most: Duration) {
         let declared = Some(Declared { window, most });
         if self.declared != declared {
@@ -106,29 +107,29 @@ impl Follower {
         }
     }
 
-    /// The lane's rules.
+    /// Returns the lane's rules.
     pub fn policy(&self) -> &Policy {
         &self.lane.policy
     }
 
-    /// First offset that can still be read.
+    /// Returns the first offset that can still be read.
     pub fn start(&self) -> u64 {
         self.view.start()
     }
 
-    /// Offset after the last byte that can be read.
+    /// Returns the offset after the last byte that can be read.
     pub fn end(&self) -> u64 {
         self.view.end()
     }
 
-    /// Where a new listener starts that is to be given the last `burst`: at the newest join point that is that
-    /// old, or else at the oldest; `None` while there is none.
+    /// Returns the start of a new listener that is to be given the last `burst`: the newest join point that is that
+    /// old, or else the oldest one; `None` while there is none.
     pub fn entry(&self, burst: Span) -> Option<u64> {
         let reach = self.lane.reach(Duration::MAX);
         start(&self.view, burst, self.lane.policy.skip_after, reach, None).map(|start| start.offset)
     }
 
-    /// The units from the first that begins at or after `offset`.
+    /// Returns the units from the first that begins at or after `offset`.
     pub fn units(&self, offset: u64) -> impl Iterator<Item = LaneUnit> {
         let mut units = self.view.units_from(offset).peekable();
         std::iter::from_fn(move || {
@@ -139,13 +140,13 @@ impl Follower {
         })
     }
 
-    /// The `len` bytes at `offset` in one piece: in place, or copied to `scratch` if a page ends among them.
-    /// Empty when the log does not have all of them, or `scratch` has no room.
+    /// Returns the `len` bytes at `offset` in one piece: in place, or copied to `scratch` if a page ends among them.
+    /// Returns an empty slice when the log does not have all of them, or `scratch` has no room.
     pub fn bytes<'a>(&'a self, offset: u64, len: usize, scratch: &'a mut [u8]) -> &'a [u8] {
         self.view.contiguous(offset, len, scratch)
     }
 
-    /// Judges a listener at the beginning of a unit at `offset` by the lane's rules.
+    /// Returns the verdict on a listener at the beginning of a unit at `offset`, by the lane's rules.
     pub fn judge(&self, offset: u64) -> Judgement {
         match judge(&self.view, offset, &self.lane.policy) {
             Verdict::Keep | Verdict::Finish(_) => Judgement::Keep,
@@ -154,12 +155,12 @@ impl Follower {
         }
     }
 
-    /// How far back a listener that has waited this long may start.
+    /// Returns the longest past at which a listener that has waited this long may start.
     pub(crate) fn reach(&self, waited: Duration) -> Span {
         self.lane.reach(waited)
     }
 
-    /// The lane's set of defaults.
+    /// Returns the lane's set of defaults.
     pub(crate) fn class(&self) -> Class {
         self.lane.class
     }

@@ -1,15 +1,15 @@
-//! What a lane carries, and what names it.
+//! Format of a lane, and identity of a lane.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::retention::Retention;
 
 base::labels! {
-    /// How listeners of a lane are counted.
+    /// Protocol under which listeners of a lane are counted.
     pub enum Protocol {
         /// The source's own container, or elementary audio, over plain HTTP.
         Http = "http",
-        /// The same with interleaved titles.
+        /// Like `Http`, with interleaved titles.
         Icy = "icy",
         /// FLV over HTTP.
         Flv = "flv",
@@ -25,26 +25,26 @@ base::labels! {
 }
 
 impl Protocol {
-    /// Whether its players begin when they have some bytes, for they know no other measure. Those of the others go by the
-    /// times in what they are sent, and would only be late.
+    /// Whether its players begin after a number of bytes, for they know no other measure. Players of other protocols go
+    /// by the times in the media, and more bytes would only make them late.
     pub(crate) const fn counts_bytes(self) -> bool {
         matches!(self, Self::Http | Self::Icy)
     }
 }
 
-/// What a lane carries: the key under which a stream keeps it, how its listeners count, and how much
-/// of the past it keeps.
+/// Contents of a lane: the key under which a stream keeps it, how its listeners count, and how much of the past it
+/// keeps.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Format {
     /// Unique among the formats of a stream.
     pub name: &'static str,
-    /// How its listeners are counted.
+    /// Protocol under which its listeners are counted.
     pub protocol: Protocol,
-    /// How much of the past its log keeps.
+    /// Bounds on the past that its log keeps.
     pub retention: Retention,
 }
 
-/// Names a lane for the life of the process.
+/// Identifier of a lane, unique for the life of the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct LaneId(u64);
 

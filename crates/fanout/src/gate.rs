@@ -1,16 +1,15 @@
-//! Permission as a value, and how it is asked for.
+//! Permission as a value, and the requests for it.
 //!
-//! The core attaches no publisher and no listener without an [`Authorized`] value, and only the registry's
-//! one [`Gatekeeper`] can make such a value. `server` owns it; ingest and egress ask through [`Gate`].
+//! The core attaches no publisher and no listener without an [`Authorized`] value, and only the registry's one
+//! [`Gatekeeper`] can make such a value. `server` owns it; ingest and egress send their requests through [`Gate`].
 //!
-//! An answer may have to come from elsewhere, so a [`Decision`] is awaited. The contract:
+//! A decision may have to come from elsewhere, so a [`Decision`] is awaited. The contract:
 //!
-//! * It is awaited by the task of the connection that asks, in the control plane: never while bytes are
-//!   decoded, on an intake thread or on a worker. A slow authority delays that connection and no other.
-//! * A gate answers within [`ANSWER_TIMEOUT`], with [`Denied::Unavailable`] if it has no answer by then.
-//! * Dropping a decision withdraws the question. A connection whose peer hangs up while it waits does so.
-//! * A question borrows the [`Request`], which its connection holds anyway: it costs the decision's own
-//!   allocation.
+//! * The task of the requesting connection awaits it, in the control plane: never while bytes are decoded, on an intake
+//!   thread or on a worker. A slow authority delays that connection and no other.
+//! * A gate decides within [`ANSWER_TIMEOUT`], with [`Denied::Unavailable`] if it has no answer by then.
+//! * Dropping a decision withdraws the request. A connection whose peer hangs up while it waits does so.
+//! * A decision borrows the [`Request`], which its connection holds anyway: the only allocation is the decision's own.
 
 use std::fmt;
 use std::future::Future;
@@ -26,18 +25,18 @@ use tokio::sync::Notify;
 use crate::directory::Permit;
 use crate::listener::ListenerId;
 
-/// How long a gate may take to answer: several times what an authority on another host needs at its worst, and
-/// less than encoders wait before they give up.
+/// Time limit of a gate's decision: several times what an authority on another host needs at its worst, and less than
+/// encoders wait before they give up.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest identity, in bytes: a mail address or a UUID with a prefix.
+/// Longest identity, in bytes: an e-mail address or a UUID with a prefix.
 pub const IDENTITY_BYTES_MAX: usize = 64;
 
 /// Permission to do `A`, granted by the gate.
 ///
-/// It may end. From [`until`](Self::until) on the permitted action has to stop: the drivers of publishers end
-/// the publication with words; a listener that joined by [`join`](crate::join()) is removed by the registry, at its
-/// first tick after that.
+/// A permission may expire. From [`until`](Self::until) on the permitted action has to stop: the drivers of publishers
+/// end the publication with a message of their protocol; a listener that joined by [`join`](crate::join()) is removed
+/// by the registry, at its first tick after that.
 #[derive(Debug)]
 pub struct Authorized<A> {
     action: A,
@@ -46,34 +45,34 @@ pub struct Authorized<A> {
 }
 
 impl<A> Authorized<A> {
-    /// What is permitted.
+    /// Returns the permitted action.
     pub fn action(&self) -> &A {
         &self.action
     }
 
-    /// When the permission ends; `None` if it does not.
+    /// Returns the time at which the permission expires; `None` if it does not.
     pub fn until(&self) -> Option<Instant> {
         self.terms.until
     }
 
-    /// Whether it has ended by now.
+    /// Whether the permission has expired.
     pub fn is_over(&self, now: Instant) -> bool {
         self.terms.until.is_some_and(|until| until <= now)
     }
 
-    /// The identity that was permitted, if the authority has a name for it.
+    /// Returns the identity that was permitted, if the authority has a name for it.
     pub fn identity(&self) -> Option<&Identity> {
         self.terms.identity.as_ref()
     }
 
-    /// Has a witness told when what is permitted goes on, and when it ends.
+    /// Sets the witness that is notified when the permitted action begins and ends.
     #[must_use]
     pub fn witnessed(self, witness: Option<Arc<dyn Witness>>) -> Self {
         Self { witness, ..self }
     }
 
-    /// To be called when what is permitted begins, by what does it, which keeps the permit until it ends. `None` if no
-    /// one is to be told.
+    /// Notifies the witness that the permitted action begins. The caller keeps the permit until the action ends; `None`
+    /// if there is no witness.
     pub fn begin(&self, ongoing: Ongoing) -> Option<Permit> {
         let witness = self.witness.as_ref();
         witness.map(|witness| witness.begin(ongoing))
@@ -81,11 +80,11 @@ impl<A> Authorized<A> {
 }
 
 impl Authorized<Play> {
-    /// The permission, if it is for this stream: the gate may have answered with another one. For callers that serve
-    /// what they were asked for or nothing.
+    /// Returns the permission if it is for this stream; the gate may have redirected the request. For callers that
+    /// serve the requested stream or none.
     ///
     /// # Errors
-    /// [`Denied::Wrong`] when it is for another one.
+    /// Returns [`Denied::Wrong`] when the permission is for another stream.
     pub fn only_for(self, stream: &StreamName) -> Result<Self, Denied> {
         match self.action.stream == *stream {
             true => Ok(self),
@@ -94,25 +93,25 @@ impl Authorized<Play> {
     }
 }
 
-/// Tells an authority of what it has permitted. A permission that comes to nothing, because there is no such stream, is not
-/// told of.
+/// Notifies an authority of the actions it has permitted. It is not notified of a permission that comes to nothing
+/// because there is no such stream.
 pub trait Witness: fmt::Debug + Send + Sync {
-    /// What is permitted begins, and ends when the last copy of the permit is dropped, on any thread.
+    /// Reports that a permitted action begins; it ends when the last copy of the permit is dropped, on any thread.
     fn begin(&self, ongoing: Ongoing) -> Permit;
 }
 
-/// What goes on with a permission, and how it can be ended before its time.
+/// A permitted action in progress, with the means to end it early.
 #[derive(Clone, Debug)]
 pub enum Ongoing {
-    /// A listener: by [`Directory::end_permission`](crate::Directory::end_permission).
+    /// A listener, ended by [`Directory::end_permission`](crate::Directory::end_permission).
     Listener(ListenerId),
     /// A publication.
     Publication(Revocation),
-    /// What a listener is told beside what it hears, on another connection. It ends with the permission, and is no listener.
+    /// Another connection that sends a listener data beside its media. It ends with the permission, and is no listener.
     Beside(Revocation),
 }
 
-/// Ends a permission before its time. Copies are one.
+/// Ends a permission early. Copies share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Revocation(Arc<Revoked>);
 
@@ -123,21 +122,21 @@ struct Revoked {
 }
 
 impl Revocation {
-    /// The permission ends now.
+    /// Ends the permission now.
     pub fn revoke(&self) {
         self.0.is_over.store(true, Ordering::Release);
         self.0.waiting.notify_waiters();
     }
 
-    /// Whether it has ended.
+    /// Whether the permission has ended.
     pub fn is_revoked(&self) -> bool {
         self.0.is_over.load(Ordering::Acquire)
     }
 
-    /// Waits until it ends; for ever, where it does not.
+    /// Waits until the permission ends; for ever, if it never does.
     pub async fn revoked(&self) {
         let mut waiting = pin!(self.0.waiting.notified());
-        // From here on no end is missed.
+        // No end is missed from here on.
         waiting.as_mut().enable();
         if !self.is_revoked() {
             waiting.await;
@@ -145,29 +144,30 @@ impl Revocation {
     }
 }
 
-/// On which terms a permission is granted.
+/// Terms of a permission.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Terms {
-    /// When it ends; `None` if it does not.
+    /// Time at which it expires; `None` if it does not.
     pub until: Option<Instant>,
-    /// The identity that it was granted to.
+    /// Identity that it was granted to.
     pub identity: Option<Identity>,
 }
 
-/// What an authority calls a client: the name of a key, a user, a subject. Shown to the operator; no metric
-/// label, because there may be any number of them.
+/// An authority's name for a client: of a key, a user, a subject. Shown to the operator; no metric label, because there
+/// may be any number of them.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// `None` if the text is empty, longer than [`IDENTITY_BYTES_MAX`] or holds a control character.
+    /// Creates an identity; `None` if the text is empty, longer than [`IDENTITY_BYTES_MAX`] or contains a control
+    /// character.
     pub fn new(text: &str) -> Option<Self> {
         let length = 1..=IDENTITY_BYTES_MAX;
         let is_fit = length.contains(&text.len()) && !text.contains(char::is_control);
         is_fit.then(|| Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -179,7 +179,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Makes [`Authorized`] values. There is one for each registry, and it cannot be copied.
+/// Maker of [`Authorized`] values. There is one for each registry, and it cannot be copied.
 #[derive(Debug)]
 pub struct Gatekeeper(());
 
@@ -188,13 +188,13 @@ impl Gatekeeper {
         Self(())
     }
 
-    /// Permits `action` without end, to no peer in particular. To be called in one place: after the credentials
-    /// were checked.
+    /// Permits `action` for good, to no peer in particular. To be called in one place: after the credentials were
+    /// checked.
     pub fn authorize<A>(&self, action: A) -> Authorized<A> {
         self.grant(action, Terms::default())
     }
 
-    /// Permits `action` on terms. To be called where [`authorize`](Self::authorize) is.
+    /// Permits `action` on terms. To be called only where [`authorize`](Self::authorize) is.
     pub fn grant<A>(&self, action: A, terms: Terms) -> Authorized<A> {
         Authorized {
             action,
@@ -204,63 +204,63 @@ impl Gatekeeper {
     }
 }
 
-/// Tells credentials apart without holding them; equal credentials have equal values.
+/// Distinguishes credentials without holding them; equal credentials have equal values.
 ///
-/// A stream may have several keys. Each is a credential of its own: "the same credential takes over" means
-/// the same key, and a publisher with another key of the stream waits until the present one has stalled.
+/// A stream may have several keys. Each is a credential of its own: "the same credential takes over" means the same
+/// key, and a publisher with another key of the stream waits until the current one has stalled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Credential(pub u64);
 
 impl Credential {
-    /// A publisher that gives way at once to every other one that may publish the stream, whatever its key and the
-    /// condition for takeovers, and takes the stream from none.
+    /// Credential of a publisher that gives way at once to any other that may publish the stream, whatever its key and
+    /// the rule for takeovers, and that takes the stream from none.
     pub const YIELDS: Self = Self(0);
 }
 
-/// To publish a stream.
+/// The action of publishing a stream.
 #[derive(Clone, Debug)]
 pub struct Publish {
-    /// Which stream.
+    /// Name of the stream.
     pub stream: StreamName,
-    /// With which credential; decides on takeover.
+    /// Credential of the publisher; decides on takeover.
     pub credential: Credential,
 }
 
-/// To listen to a stream.
+/// The action of listening to a stream.
 #[derive(Clone, Debug)]
 pub struct Play {
-    /// Which stream.
+    /// Name of the stream.
     pub stream: StreamName,
 }
 
-/// To change a running stream's metadata.
+/// The action of changing a running stream's metadata.
 #[derive(Clone, Debug)]
 pub struct UpdateMetadata {
-    /// Which stream.
+    /// Name of the stream.
     pub stream: StreamName,
 }
 
-/// What a gate is asked for.
+/// Kind of a requested action.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Action {
-    /// See [`Publish`].
+    /// Publish a stream; see [`Publish`].
     Publish,
-    /// See [`Play`].
+    /// Listen to a stream; see [`Play`].
     Play,
-    /// See [`UpdateMetadata`].
+    /// Change a stream's metadata; see [`UpdateMetadata`].
     UpdateMetadata,
 }
 
-/// Where a client connects from, as the port that it has reached knows it.
+/// Origin of a client, as known to the port that it has reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Remote {
     /// Its address.
     pub peer: SocketAddr,
-    /// Its country, by the word of a proxy that may say so.
+    /// Its country, if a trusted proxy reports it.
     pub country: Option<Country>,
 }
 
-/// A client of which only the address is known.
+/// Creates the origin of a client of which only the address is known.
 impl From<SocketAddr> for Remote {
     fn from(peer: SocketAddr) -> Self {
         Self {
@@ -270,12 +270,12 @@ impl From<SocketAddr> for Remote {
     }
 }
 
-/// A country by its code of two letters (ISO 3166-1), or one of those that geolocation adds to them, such as `T1`.
+/// A country by its code of two letters (ISO 3166-1), or a code that geolocation adds to these, such as `T1`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Country([u8; 2]);
 
 impl Country {
-    /// `None` if the text is no code. Case does not matter.
+    /// Creates a country; `None` if the text is no code. Case does not matter.
     pub fn new(text: &str) -> Option<Self> {
         let code: [u8; 2] = text.as_bytes().try_into().ok()?;
         let is_code = code[0].is_ascii_alphabetic() && code[1].is_ascii_alphanumeric();
@@ -283,37 +283,37 @@ impl Country {
     }
 }
 
-/// What a client wants of a stream, and what it presents. All texts are untrusted.
+/// A client's request to the gate, with everything it presents. All texts are untrusted.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// Which stream.
+    /// Name of the stream.
     pub stream: &'a StreamName,
-    /// Its protocol: `rtmp`, `icecast`, `whip`, `http`, `webrtc`; the label in the metrics.
+    /// Its protocol, as the label in the metrics: `rtmp`, `icecast`, `whip`, `http`, `webrtc`.
     pub protocol: &'static str,
-    /// Where it connects from.
+    /// Address it connects from.
     pub peer: SocketAddr,
-    /// The country that it connects from, by the word of a proxy that may say so.
+    /// Country it connects from, if a trusted proxy reports it.
     pub country: Option<Country>,
-    /// The name of its program; empty if it does not say.
+    /// Name of its program; empty if it sends none.
     pub agent: &'a str,
-    /// The address of the page that sent it here; empty if it does not say.
+    /// Address of the page that referred it here; empty if it sends none.
     pub referer: &'a str,
-    /// The user name, where the protocol has one.
+    /// User name, if the protocol has one.
     pub user: Option<&'a str>,
-    /// The password that belongs to it.
+    /// Password that belongs to the user name.
     pub password: Option<&'a str>,
-    /// A bearer token, or the key in the address.
+    /// Bearer token, or the key in the address.
     pub token: Option<&'a str>,
-    /// The query of the address as it was sent, without the question mark. It may hold a key.
+    /// Query of the address as it was sent, without the question mark. It may hold a key.
     pub query: &'a str,
     /// Proof that it knows a password, without the password.
     pub proof: Option<&'a dyn Proof>,
-    /// The headers of its request, where its protocol has some.
+    /// Headers of its request, if its protocol has any.
     pub headers: Option<&'a dyn Headers>,
 }
 
 impl<'a> Request<'a> {
-    /// A request that presents nothing.
+    /// Creates a request that presents nothing.
     pub fn new(stream: &'a StreamName, protocol: &'static str, remote: impl Into<Remote>) -> Self {
         let Remote { peer, country } = remote.into();
         Self {
@@ -332,14 +332,14 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The secret that it presents: its token, else its password. An empty one is none.
+    /// Returns the secret that it presents: its token, else its password. An empty one counts as none.
     pub fn secret(&self) -> Option<&'a str> {
         let mut secrets = [self.token, self.password].into_iter().flatten();
         secrets.find(|secret| !secret.is_empty())
     }
 }
 
-/// Shows the client and its request, and nothing that may be secret.
+/// Formats the client and its request, and nothing that may be secret.
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -354,15 +354,15 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// The answer to a challenge.
+/// A client's response to a challenge.
 pub trait Proof: Send + Sync {
     /// Whether the answer was made with `secret`. Takes the same time whatever the secret is.
     fn verifies(&self, secret: &str) -> bool;
 }
 
-/// The headers of a request. Untrusted texts.
+/// Headers of a request. Untrusted texts.
 pub trait Headers: Sync {
-    /// The value of the first one of that name, whatever its case.
+    /// Returns the value of the first header of that name, whatever its case.
     fn header(&self, name: &str) -> Option<&str>;
 }
 
@@ -372,24 +372,24 @@ impl fmt::Debug for dyn Proof + '_ {
     }
 }
 
-/// By what a client is told from those that may connect.
+/// Property by which a client is excluded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Excluded {
-    /// Where it connects from.
+    /// Its address.
     #[error("not from this address")]
     Address,
-    /// What its program calls itself.
+    /// The name of its program.
     #[error("not with this program")]
     Agent,
-    /// The page that sent it here.
+    /// The page that referred it here.
     #[error("not from this page")]
     Referer,
-    /// Where it connects from, or that this is not known.
+    /// Its country, or the fact that its country is not known.
     #[error("not from this country")]
     Country,
 }
 
-/// Why the gate denies a request. The protocol's driver turns it into the protocol's words.
+/// Reasons why the gate denies a request. The protocol's driver expresses them in the protocol's terms.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Denied {
     /// No credential was presented; some clients try that first and then again with one.
@@ -398,13 +398,13 @@ pub enum Denied {
     /// The credential is wrong.
     #[error("the credential is wrong")]
     Wrong,
-    /// The credential is right, and not for this: it has expired, or is for something else. Not a guess.
+    /// The credential is right, but not for this request: it has expired, or is for something else. Not a guess.
     #[error("the credential has expired, or is for something else")]
     Unfit,
-    /// As many others use the credential as may at a time, and one of them has come in place of this client. Not a guess.
+    /// As many clients use the credential as may at a time, and one of them has taken this client's place. Not a guess.
     #[error("as many players as may use this credential at a time")]
     InUse,
-    /// Clients like this one are not let in, whatever they present. Not a guess.
+    /// Clients like this one are excluded, whatever they present. Not a guess.
     #[error("{0}")]
     Excluded(Excluded),
     /// Too many wrong credentials came from that address recently.
@@ -415,24 +415,23 @@ pub enum Denied {
     Unavailable,
 }
 
-/// An answer of the gate that is awaited.
+/// The gate's pending decision.
 pub type Decision<'a, A> = Pin<Box<dyn Future<Output = Result<Authorized<A>, Denied>> + Send + 'a>>;
 
-/// Decides who may do what; there is one. The module's description has the contract of callers and
-/// implementations.
+/// Decides who may do what; there is one. The module's description has the contract of callers and implementations.
 ///
-/// A permission may be for another stream than the one that was asked for, which the authority has it stand for: what
-/// is permitted is what the permission's action says.
+/// The authority may redirect a request: its permission then names another stream than the request did. Only the
+/// permission's action says what is permitted.
 ///
 /// Each decision fails with [`Denied`] when the request does not prove the right to the action.
 pub trait Gate: Send + Sync {
-    /// Whether a client may publish.
+    /// Decides whether a client may publish.
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish>;
 
-    /// Whether a client may listen.
+    /// Decides whether a client may listen.
     fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play>;
 
-    /// Whether a client may set a stream's metadata.
+    /// Decides whether a client may set a stream's metadata.
     fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata>;
 }
 

@@ -1,8 +1,8 @@
-//! A listener that the core carries nothing to: what it is sent was recorded, and comes from files.
+//! Listeners that the core sends nothing to: they receive recordings, which come from files.
 //!
-//! As long as a [`Guest`] lives, its listener is counted, listed, reported and removable like every other; its
-//! permission ends by its term, by its key and by its authority, and it ends in a [`Departure`]. Whoever sends to it
-//! stops when it has [ended](Guest::ended). [`ListenerHandle`](crate::ListenerHandle) is built on it, for those that
+//! As long as a [`Guest`] lives, its listener is counted, listed, reported and removable like any other; its permission
+//! ends by its term, by its key and by its authority, and it ends in a [`Departure`]. The code that sends to it stops
+//! when it has [ended](Guest::ended). [`ListenerHandle`](crate::ListenerHandle) is built on it, for listeners that
 //! follow a lane.
 //!
 //! Callers: `server` for files and recordings over HTTP, `egress-rtmp` for films.
@@ -22,29 +22,28 @@ use crate::listener::{Departure, ListenerId};
 use crate::stream::Full;
 use crate::{Fanout, Registry};
 
-/// See the module's description.
+/// A listener's entry in the books and the directory; dropping it is the listener's departure.
 #[derive(Debug)]
 pub struct Guest {
     id: ListenerId,
-    /// As what it counts.
+    /// Protocol it counts as.
     protocol: Protocol,
     fanout: Arc<Fanout>,
-    /// The books it is in.
+    /// Books that count it.
     books: Arc<Books>,
     control: Arc<Control>,
-    /// When it asked.
+    /// Time of its request.
     requested: Instant,
-    /// Why it ended, where that was recorded.
+    /// Reason for its end, if recorded.
     reason: Option<Reason>,
 }
 
 impl Guest {
-    /// A listener that has its permission, and is sent what was recorded under that name: in which format, and who it
-    /// is. Where there is a stream of the name, it takes a place among the stream's listeners, and is counted there
-    /// when it has left.
+    /// Enters a listener that has its permission and receives the recording of that name in `format`. If there is a
+    /// stream of the name, the listener takes a place among the stream's listeners, and counts there after it has left.
     ///
     /// # Errors
-    /// [`JoinRefused::Full`] when the stream has as many listeners as it may.
+    /// Returns [`JoinRefused::Full`] when the stream has as many listeners as it may.
     pub fn enter(
         registry: &Registry,
         permission: &Authorized<Play>,
@@ -82,7 +81,7 @@ impl Guest {
         Ok(fanout.enter(record, control))
     }
 
-    /// One that is listed, and counted in the books of tasks from here on.
+    /// Creates the entry of a listed listener, counted in the books of tasks from here on.
     pub(crate) fn new(
         (id, protocol): (ListenerId, Protocol),
         fanout: Arc<Fanout>,
@@ -102,17 +101,18 @@ impl Guest {
         guest
     }
 
-    /// Which listener this is.
+    /// Returns the listener's identifier.
     pub fn id(&self) -> ListenerId {
         self.id
     }
 
-    /// Ends when the listener is removed: by an operator, or because its permission is over.
+    /// Returns the revocation that ends when the listener is removed: by an operator, or because its permission has
+    /// expired.
     pub fn ended(&self) -> &Revocation {
         self.control.removal()
     }
 
-    /// Counts bytes sent to it, and in how many calls. A thread that serves many may add up for a while first,
+    /// Counts bytes sent to it, and the number of send calls. A thread that serves many may add up for a while first,
     /// so that its visits touch less memory.
     pub fn sent(&self, bytes: u64, sends: u64) {
         self.books.sends.add(sends);
@@ -122,12 +122,12 @@ impl Guest {
             .fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// How long it has been here.
+    /// Returns the time since its request.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.requested)
     }
 
-    /// The thread that keeps `books` serves it from here on, and it is in those. Returns those it was in.
+    /// Moves it to `books`, whose thread serves it from here on. Returns its previous books.
     pub(crate) fn serve_in(&mut self, books: &Arc<Books>) -> Arc<Books> {
         let protocol = self.protocol();
         let before = std::mem::replace(&mut self.books, Arc::clone(books));
@@ -152,7 +152,7 @@ impl Guest {
         self.protocol
     }
 
-    /// Why it ends: what was recorded, else that it was removed, else that it left.
+    /// Returns the reason for its end: the recorded one, else removal, else that it left.
     pub(crate) fn reason(&self) -> Reason {
         match self.reason {
             Some(reason) => reason,

@@ -1,8 +1,8 @@
-//! A listener that is served outside the workers, as the core knows it.
+//! Handle of a listener that is served outside the workers.
 //!
-//! A [`ListenerHandle`] is a [`Guest`] that follows a lane. The thread that serves the listener reports to the handle, and takes it into [books](Books)
-//! of its own; until then, and for as long as a task serves it, it is in those of tasks.
-//! [`LogReader`](crate::LogReader) is built on it.
+//! A [`ListenerHandle`] is a [`Guest`] that follows a lane. The thread that serves the listener reports to the handle,
+//! and takes it into [books](Books) of its own; until then, and for as long as a task serves it, the tasks' books count
+//! it. [`LogReader`](crate::LogReader) is built on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -22,32 +22,32 @@ use crate::lane::LaneGuard;
 use crate::listener::{ListenerId, ListenerReport};
 use crate::stream::Stream;
 
-/// A listener of a lane, as the core knows it. See the module's description.
+/// A listener of a lane that another thread or a task serves; dropping it is the listener's departure.
 #[derive(Debug)]
 pub struct ListenerHandle {
     guest: Guest,
     guard: LaneGuard,
-    /// It has had no media yet.
+    /// Whether it has had no media yet.
     awaits_media: bool,
     is_degraded: bool,
-    /// Whether it was degraded at the last report.
-    is_told_degraded: bool,
+    /// Degraded state last reported.
+    is_reported_degraded: bool,
 }
 
-/// What others know of a listener, and how they end it.
+/// Shared state of a listener: its figures for reports, and the means to remove it.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     kicked: AtomicBool,
-    /// The same for those that wait for it in a future.
+    /// Like `kicked`, for code that waits in a future.
     removal: Revocation,
-    /// It has yet to connect.
+    /// Whether it has yet to connect.
     waiting: AtomicBool,
     waker: Lock<Option<Waker>>,
     sent_bytes: AtomicU64,
     skips: AtomicU64,
-    /// [`LAG_UNKNOWN`] when it is further behind than the log reaches back.
+    /// Lag in ticks; [`LAG_UNKNOWN`] when it is further behind than the log reaches back.
     lag_ticks: AtomicI64,
-    /// Of a reader on a task.
+    /// Position of a reader on a task.
     standing: Option<Standing>,
 }
 
@@ -115,16 +115,16 @@ impl ListenerHandle {
             guard,
             awaits_media: true,
             is_degraded: false,
-            is_told_degraded: false,
+            is_reported_degraded: false,
         }
     }
 
-    /// Which listener this is.
+    /// Returns the listener's identifier.
     pub fn id(&self) -> ListenerId {
         self.guest.id()
     }
 
-    /// The thread that keeps `books` serves it from here on, and it is in those.
+    /// Moves the listener to `books`, whose thread serves it from here on.
     pub fn serve_in(&mut self, books: &Arc<Books>) {
         let degraded = u64::from(self.is_degraded);
         let before = self.guest.serve_in(books);
@@ -132,15 +132,15 @@ impl ListenerHandle {
         before.degraded.sub(degraded);
     }
 
-    /// The listener of a [reserved](Stream::reserve_lane) lane has connected: from here on, or as soon as there
-    /// is room, what it needs of its `stream` beside the publisher's tracks is made.
+    /// Records that the listener of a [reserved](Stream::reserve_lane) lane has connected. From here on, or as soon as
+    /// there is room, the derived track that it needs of `stream` is produced.
     pub fn connected(&mut self, stream: &Arc<Stream>) {
         self.guard.connected();
         self.guest.control().waiting.store(false, Ordering::Relaxed);
         stream.want_derived();
     }
 
-    /// The lane it listens to.
+    /// Returns the lane it listens to.
     pub fn lane(&self) -> &LaneGuard {
         &self.guard
     }
@@ -149,7 +149,7 @@ impl ListenerHandle {
         self.guest.fanout()
     }
 
-    /// Whether an operator removed it; the thread or task that serves it is to let it go.
+    /// Whether an operator removed it; the thread or task that serves it must then drop it.
     pub fn is_kicked(&self) -> bool {
         self.guest.control().is_kicked()
     }
@@ -169,7 +169,7 @@ impl ListenerHandle {
         self.awaits_media
     }
 
-    /// How long it has waited for its first media.
+    /// Returns the time it has waited for its first media.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
         match self.awaits_media {
             true => self.guest.waited(now),
@@ -177,7 +177,7 @@ impl ListenerHandle {
         }
     }
 
-    /// Records that its first media is being sent; true the first time.
+    /// Records that its first media is being sent. Only the first call has an effect.
     pub fn began(&mut self, now: Instant) {
         if std::mem::take(&mut self.awaits_media) {
             let took = self.guest.waited(now);
@@ -185,26 +185,26 @@ impl ListenerHandle {
         }
     }
 
-    /// Counts bytes sent to it, and in how many calls. A thread that serves many may add up for a while first,
+    /// Counts bytes sent to it, and the number of send calls. A thread that serves many may add up for a while first,
     /// so that its visits touch less memory.
     pub fn sent(&self, bytes: u64, sends: u64) {
         self.guest.sent(bytes, sends);
     }
 
-    /// It was moved to a newer join point.
+    /// Records a move to a newer join point.
     pub fn skipped(&self) {
         let skips = self.guest.control().skips();
         skips.fetch_add(1, Ordering::Relaxed);
         self.books().skips.add(1);
     }
 
-    /// Whether it was moved forward within [`DEGRADED_FOR`](crate::books::DEGRADED_FOR). Not for listeners that
-    /// a task serves, which the check-up counts anew each second.
+    /// Sets whether it was moved forward within [`DEGRADED_FOR`](crate::books::DEGRADED_FOR). Not for listeners that a
+    /// task serves, which the check-up counts anew each second.
     pub fn set_degraded(&mut self, is_degraded: bool) {
         self.count_degraded(is_degraded);
         let conditions = self.fanout().conditions().sender();
-        if is_degraded != self.is_told_degraded && conditions.tell(self.id(), is_degraded) {
-            self.is_told_degraded = is_degraded;
+        if is_degraded != self.is_reported_degraded && conditions.tell(self.id(), is_degraded) {
+            self.is_reported_degraded = is_degraded;
         }
     }
 
@@ -217,22 +217,23 @@ impl ListenerHandle {
         }
     }
 
-    /// How far behind it is now; `None` when it is further behind than the log reaches back.
+    /// Sets its lag; `None` when it is further behind than the log reaches back.
     pub fn lags(&self, lag: Option<Span>) {
         self.guest.control().set_lag(lag);
     }
 
-    /// It cannot go on without a keyframe: tells the publisher, if that can ask its encoder for one.
+    /// Requests a keyframe, without which the listener cannot continue, from a publisher that can ask its encoder for
+    /// one.
     pub fn request_keyframe(&self) {
         self.guard.lane().wish.set();
     }
 
-    /// Why it ended, as far as that was recorded.
+    /// Returns the reason for its end, as far as recorded.
     pub fn reason(&self) -> Reason {
         self.guest.reason()
     }
 
-    /// Records why it ends, for the access log; without it the listener was removed, or left.
+    /// Records the reason for its end, for the access log; without this call, it counts as removed or as having left.
     pub fn ends_by(&mut self, reason: Reason) {
         self.guest.ends_by(reason);
     }
@@ -241,7 +242,7 @@ impl ListenerHandle {
         self.guest.books()
     }
 
-    /// The position of the reader that has this handle.
+    /// Returns the position of the reader that has this handle.
     pub(crate) fn standing(&self) -> Option<&Standing> {
         self.guest.control().standing()
     }

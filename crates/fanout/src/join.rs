@@ -1,18 +1,18 @@
-//! The way of a listener to its stream, the same for every protocol.
+//! A listener's way to its stream, the same for every protocol.
 //!
 //! ```text
 //!  gate ─► stream: here, or brought by its origin ─► tracks, until `choose` has decided ─► Subscription
 //!                                                                  lane, record, lane, … ◄──────┘
 //! ```
 //!
-//! [`join`] waits by being woken: by the registry when a stream begins, by the stream when its description
-//! changes. It returns a [`Subscription`], which opens the listener's lanes and writes its record for the
-//! books; it may open several one after the other, as for an RTMP player that switches from audio and video to
-//! audio alone, and a lane alone is enough for a reader that has no socket to follow it with. What is asked for in
-//! pieces is read by [`Subscription::ranges`], which counts no listener.
+//! [`join`] is woken by the registry when a stream begins, and by the stream when its description changes. It returns a
+//! [`Subscription`], which opens the listener's lanes and writes its record for the books. A subscription may open
+//! several lanes one after the other, as for an RTMP player that switches from audio and video to audio alone; a reader
+//! with no socket needs a lane only. Content requested in pieces is read by [`Subscription::ranges`], which counts no
+//! listener.
 //!
-//! Callers: `web`, `egress-rtmp`. A push to another server asks no gate and waits on
-//! its own terms; it begins with [`Subscription::permitted`].
+//! Callers: `web`, `egress-rtmp`. A push to another server needs no permission from the gate and waits on its own
+//! terms; it begins with [`Subscription::permitted`].
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -32,36 +32,36 @@ use crate::ranges::RangeReader;
 use crate::stream::{Full, Info, LaneRefused, Phase, Stream};
 use crate::{Fanout, Registry};
 
-/// What a protocol reports of a listener: for the books; nothing is decided by it.
+/// A protocol's report about a listener, for the books only; no decision depends on it.
 #[derive(Clone, Debug)]
 pub struct Introduction {
-    /// Where it connects from.
+    /// Address it connects from.
     pub peer: SocketAddr,
-    /// The first line of its request, without secrets. Untrusted text.
+    /// First line of its request, without secrets. Untrusted text.
     pub request: String,
-    /// What its program calls itself. Untrusted text.
+    /// Name that its program reports. Untrusted text.
     pub agent: String,
-    /// The page that sent it here. Untrusted text.
+    /// Page that referred it here. Untrusted text.
     pub referer: String,
     /// Its permit under the server's limits.
     pub permit: Option<Permit>,
 }
 
-/// The listener, and the stream it wants.
+/// A listener and the stream it requests.
 #[derive(Debug)]
 pub struct Wish<'a> {
-    /// The stream, and what the gate is shown.
+    /// The request as shown to the gate, with the name of the stream.
     pub request: gate::Request<'a>,
-    /// What the books record.
+    /// The entry for the books.
     pub introduction: Introduction,
 }
 
-/// The phase in which a stream can be joined.
+/// Condition on a stream's phase for joining it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Presence {
-    /// It is live, or lingers.
+    /// The stream is live, or lingers.
     Here,
-    /// It is live.
+    /// The stream is live.
     Live,
 }
 
@@ -74,30 +74,31 @@ impl Presence {
     }
 }
 
-/// How long a listener waits once the gate has let it in.
+/// Time limits of a listener's wait, from the gate's permission on.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// For a stream that no origin knows of: a publisher may be about to begin it.
+    /// Limit for a stream that no origin knows: a publisher may be about to begin it.
     pub absent: Duration,
-    /// For a stream that an origin brings, the origin's answer included.
+    /// Limit for a stream that an origin fetches, including the origin's reply.
     pub coming: Duration,
-    /// For the tracks that decide, from when the stream is there.
+    /// Limit for the tracks that decide, from the time at which the stream is present.
     pub tracks: Duration,
-    /// The phase of the stream that it waits for.
+    /// Phase in which the stream can be joined.
     pub presence: Presence,
 }
 
 impl Waits {
-    /// For a stream that comes from another server: connecting there, and the first keyframe's headers, take
-    /// some round trips.
+    /// Default of [`coming`](Self::coming): connecting to another server and receiving the first keyframe's headers
+    /// take some round trips.
     pub const COMING: Duration = Duration::from_secs(10);
 
-    /// For tracks: a publisher that has just connected announces them with its first packets.
+    /// Default of [`tracks`](Self::tracks): a publisher that has just connected announces its tracks with its first
+    /// packets.
     pub const TRACKS: Duration = Duration::from_secs(2);
 }
 
 impl Default for Waits {
-    /// A stream that is neither here nor elsewhere is not waited for.
+    /// Returns the default limits: no wait for a stream that is neither here nor elsewhere.
     fn default() -> Self {
         Self {
             absent: Duration::ZERO,
@@ -108,21 +109,21 @@ impl Default for Waits {
     }
 }
 
-/// What a protocol chooses of a stream as it is now.
+/// A protocol's choice from a stream in its current state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Choice<T> {
-    /// This, whatever else may be announced.
+    /// This choice, whatever else may be announced.
     Take(T),
-    /// This, unless a better choice appears within this time.
+    /// This choice, unless a better one appears within this time.
     Settle(T, Duration),
-    /// It depends on a track that has not been announced, or on bytes that have not come.
+    /// No choice yet: it depends on a track that has not been announced, or on bytes that have not arrived.
     Unclear,
-    /// Nothing, and waiting does not help: the stream's codecs do not allow it.
+    /// No choice, and waiting does not help: the stream's codecs do not allow one.
     Impossible,
 }
 
 impl<T> Choice<T> {
-    /// The same choice, mapped by `make`.
+    /// Maps the choice with `make`.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Choice<U> {
         match self {
             Self::Take(choice) => Choice::Take(make(choice)),
@@ -133,34 +134,34 @@ impl<T> Choice<T> {
     }
 }
 
-/// Why a listener could not join, sorted by blame. Each protocol has words of its own for it.
+/// Reasons why a listener could not join, sorted by blame. Each protocol has its own words for them.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinRefused {
-    // The listener is not permitted, or asks for what does not exist.
+    // The listener is not permitted, or requests something that does not exist.
     /// The gate denied it.
     #[error("{0}")]
     Denied(#[from] Denied),
-    /// No publisher has begun it in time, and no origin knows it.
+    /// No publisher began the stream in time, and no origin knows it.
     #[error("there is no such stream")]
     NotFound,
-    /// The stream has nothing in it that the listener could be sent.
+    /// The stream has nothing that could be sent to the listener.
     #[error("the stream cannot be had in this format")]
     Impossible(Box<Info>),
 
-    /// It has as many listeners as it may.
+    /// The stream has as many listeners as it may.
     #[error("the stream has as many listeners as it may")]
     Full,
 
-    // Its publisher, or its origin.
+    // The publisher, or the origin, is at fault.
     /// The tracks that would decide were not announced in time.
     #[error("the publisher has not said yet what it sends")]
     Unclear(Box<Info>),
-    /// The origin has not brought it in time.
+    /// The origin did not bring the stream in time.
     #[error("the stream did not come from its origin in time")]
     Late,
 
-    // This server.
-    /// The origin cannot be asked, or brings as many streams as it may.
+    // This server is at fault.
+    /// The origin cannot be reached, or already brings as many streams as it may.
     #[error("the stream cannot be fetched at the moment")]
     Unavailable,
     /// The stream has ended, or has no lane for the listener.
@@ -171,11 +172,11 @@ pub enum JoinRefused {
 /// A listener that has joined.
 #[derive(Debug)]
 pub struct Joined<T> {
-    /// What opens its lanes.
+    /// Opens the listener's lanes.
     pub subscription: Subscription,
-    /// The stream's description at the time of the choice.
+    /// Description of the stream at the time of the choice.
     pub info: Info,
-    /// What was chosen.
+    /// The protocol's choice.
     pub choice: T,
 }
 
@@ -186,18 +187,18 @@ pub struct Subscription {
     permission: Arc<Authorized<Play>>,
     stream: Arc<Stream>,
     introduction: Introduction,
-    /// Its place among the stream's listeners, where there is a limit of them.
+    /// Its place among the stream's listeners, if the stream limits them.
     place: Option<Permit>,
-    /// When it asked; `None` once it has a record, so that a later interruption does not count as a slow join.
+    /// Time of its request; `None` once it has a record, so that a later interruption does not count as a slow join.
     requested: Option<std::time::Instant>,
 }
 
-/// Joins a listener to its stream: asks the gate, then waits for the stream and for what `choose` needs to know
-/// of it. Nothing is opened yet, and no listener is counted. To be called within a runtime; cancelled at any
-/// point, it leaves nothing behind.
+/// Joins a listener to its stream: asks the gate for permission, then waits for the stream and for everything that
+/// `choose` needs to know about it. No lane is opened yet, and no listener is counted. Call it within a runtime.
+/// Cancelling it at any point leaves nothing behind.
 ///
 /// # Errors
-/// See [`JoinRefused`].
+/// Returns the reason as [`JoinRefused`].
 pub fn join<T>(
     registry: &Registry,
     gate: &dyn Gate,
@@ -206,8 +207,8 @@ pub fn join<T>(
     choose: impl FnMut(&Info) -> Choice<T>,
 ) -> impl Future<Output = Result<Joined<T>, JoinRefused>> {
     let requested = std::time::Instant::now();
-    // No `async fn`, which would hold its arguments twice. Thousands may wait for a permission, so what comes
-    // after it is on the heap.
+    // Not an `async fn`, which would hold its arguments twice. Thousands may wait for a permission, so the rest of the
+    // join is on the heap.
     async move {
         let permission = permit(gate, &wish).await?;
         Box::pin(permitted(
@@ -217,7 +218,7 @@ pub fn join<T>(
     }
 }
 
-/// The join of a listener that has its permission.
+/// Completes the join of a listener that has its permission.
 async fn permitted<T>(
     registry: &Registry,
     permission: Authorized<Play>,
@@ -226,7 +227,7 @@ async fn permitted<T>(
     waits: Waits,
     choose: impl FnMut(&Info) -> Choice<T>,
 ) -> Result<Joined<T>, JoinRefused> {
-    // The gate may have answered with another stream.
+    // The gate may have redirected the listener to another stream.
     let stream = present(registry, &permission.action().stream, waits).await?;
     let (info, choice) = decided(&stream, waits.tracks, choose).await?;
     let place = stream.place().map_err(|Full| JoinRefused::Full)?;
@@ -242,12 +243,12 @@ async fn permitted<T>(
     })
 }
 
-/// Asks the gate: the one place that does for listeners.
+/// Asks the gate for permission: the only place that does so for listeners.
 async fn permit(gate: &dyn Gate, wish: &Wish<'_>) -> Result<Authorized<Play>, Denied> {
     gate.play(&wish.request).await
 }
 
-/// The stream, or the origin's answer if it is not here.
+/// Waits for the stream, and has its origin fetch it if it is not here.
 async fn present(
     registry: &Registry,
     name: &StreamName,
@@ -258,7 +259,7 @@ async fn present(
     let mut appearance = pin!(registry.appears(name, fits));
     let patience = waits.absent.max(waits.coming);
     let located = tokio::select! {
-        // Looked for first, so that no origin is asked for a stream that is here.
+        // Polled first, so that no origin is asked for a stream that is here.
         biased;
         stream = &mut appearance => return Ok(stream),
         located = timeout_at(asked + patience, registry.locate(name)) => located,
@@ -276,7 +277,7 @@ async fn present(
     appeared.map_err(|_| refused)
 }
 
-/// The choice of `choose`, as soon as it has decided.
+/// Waits until `choose` has decided, and returns its choice with the description it was made from.
 async fn decided<T>(
     stream: &Stream,
     patience: Duration,
@@ -305,7 +306,7 @@ async fn decided<T>(
 }
 
 impl Subscription {
-    /// For a listener that has its permission, and a stream of that name.
+    /// Creates a subscription for a listener that has its permission, and a stream of that name.
     pub fn permitted(
         registry: &Registry,
         permission: Arc<Authorized<Play>>,
@@ -322,7 +323,7 @@ impl Subscription {
         }
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub fn stream(&self) -> &Arc<Stream> {
         &self.stream
     }
@@ -332,10 +333,10 @@ impl Subscription {
         self.introduction.permit = Some(permit);
     }
 
-    /// See [`Stream::lane`].
+    /// Opens a lane as [`Stream::lane`] does.
     ///
     /// # Errors
-    /// See [`LaneRefused`].
+    /// Returns [`LaneRefused`] as [`Stream::lane`] does.
     pub fn lane(
         &self,
         format: Format,
@@ -345,10 +346,10 @@ impl Subscription {
         self.stream.lane(&self.permission, format, make, now)
     }
 
-    /// See [`Stream::reserve_lane`].
+    /// Reserves a lane as [`Stream::reserve_lane`] does.
     ///
     /// # Errors
-    /// See [`LaneRefused`].
+    /// Returns [`LaneRefused`] as [`Stream::reserve_lane`] does.
     pub fn reserve_lane(
         &self,
         format: Format,
@@ -359,10 +360,10 @@ impl Subscription {
         self.stream.reserve_lane(permission, format, make, now)
     }
 
-    /// See [`Stream::ranges`].
+    /// Opens a lane for reading by ranges as [`Stream::ranges`] does.
     ///
     /// # Errors
-    /// See [`LaneRefused`].
+    /// Returns [`LaneRefused`] as [`Stream::ranges`] does.
     pub fn ranges(
         &self,
         format: Format,
@@ -372,7 +373,7 @@ impl Subscription {
         self.stream.ranges(&self.permission, format, make, now)
     }
 
-    /// The record of the listener, which follows `lane` from now on.
+    /// Returns a record of the listener, which follows `lane` from now on.
     pub fn record(&mut self, lane: &LaneGuard) -> ListenerRecord {
         let introduction = self.introduction.clone();
         let requested = self.requested.take();

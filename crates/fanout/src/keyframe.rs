@@ -1,13 +1,13 @@
-//! The listeners' request for a keyframe, on its way to the publisher that can ask its encoder.
+//! Listeners' requests for a keyframe, on their way to the publisher that can pass them to its encoder.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Set by any number of listeners, taken by the publisher: many requests count as one.
+/// A pending keyframe request: set by any number of listeners, taken by the publisher; many requests count as one.
 #[derive(Debug, Default)]
 pub(crate) struct KeyframeWish {
     is_set: AtomicBool,
-    /// The present publisher has an encoder that can be asked.
+    /// Whether the current publisher's encoder accepts requests.
     is_heeded: AtomicBool,
 }
 
@@ -20,7 +20,7 @@ impl KeyframeWish {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// The request was passed on, or a keyframe came.
+    /// Clears the request: it was passed on, or a keyframe arrived.
     pub(crate) fn clear(&self) {
         self.is_set.store(false, Ordering::Relaxed);
     }
@@ -35,22 +35,22 @@ impl KeyframeWish {
     }
 }
 
-/// Between two requests to one encoder: a round trip and a frame.
+/// Shortest time between two requests to one encoder: a round trip and a frame.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often an encoder is asked in the long run. A keyframe costs as much as ten other frames, and strangers
-/// can request one at any rate: the whole audience pays for a loss that one of them claims.
+/// Time between two requests to one encoder in the long run. A keyframe costs as much as ten other frames, and
+/// strangers can request one at any rate: the whole audience pays for a loss that one of them claims.
 const SUSTAINED: Duration = Duration::from_secs(2);
 
-/// Requests that may come sooner, after a quiet time: a loss is repaired at once, and a keyframe that did not
-/// come is asked for again.
+/// Number of requests that may come sooner after a quiet time: a loss is repaired at once, and a keyframe that did not
+/// arrive is requested again.
 const AT_ONCE: u32 = 3;
 
-/// Limits how often an encoder is asked for a keyframe.
+/// Rate limit on keyframe requests to an encoder.
 #[derive(Debug, Default)]
 pub(crate) struct RequestRate {
     asked: Option<Instant>,
-    /// When all requests that may come at once are available again.
+    /// Time at which all requests that may come at once are available again.
     full_at: Option<Instant>,
 }
 

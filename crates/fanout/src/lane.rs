@@ -16,7 +16,7 @@ use crate::readers_window::ReadersWindow;
 use crate::task_bells::TaskBells;
 use crate::worker::WorkerWaker;
 
-/// The home of a lane that has none.
+/// Home of a lane that has none.
 const HOMELESS: usize = usize::MAX;
 
 /// The half of a lane that readers see.
@@ -27,24 +27,24 @@ pub(crate) struct Lane {
     pub(crate) class: Class,
     pub(crate) policy: Policy,
     pub(crate) log: Arc<Shared>,
-    /// What its packager marks; `None` if it marks nothing.
+    /// Index of marked parts; `None` for a packager that marks none.
     pub(crate) index: Option<SharedIndex>,
-    /// One per worker.
+    /// Bells, one per worker.
     pub(crate) bells: Box<[Bell]>,
-    /// Wakers of the workers whose bells those are.
+    /// Wakers of the workers that own these bells.
     wakers: Arc<[WorkerWaker]>,
     readers: TaskBells,
-    /// What its packager may combine.
+    /// Window over which its packager may combine output.
     pub(crate) window: ReadersWindow,
-    /// The listeners among its readers that have yet to connect.
+    /// Number of its listeners that have yet to connect.
     waiting: AtomicUsize,
-    /// The readers among them that are not listeners.
+    /// Number of its readers that are not listeners.
     uncounted: AtomicUsize,
-    /// The worker that serves it while its audience is small; [`HOMELESS`] before the first listener.
+    /// Worker that serves it while its audience is small; [`HOMELESS`] before the first listener.
     home: AtomicUsize,
-    /// Nothing more will be written.
+    /// Whether nothing more will be written.
     ended: AtomicBool,
-    /// Shared with the lane's stream.
+    /// Keyframe wish, shared with the lane's stream.
     pub(crate) wish: Arc<KeyframeWish>,
 }
 
@@ -53,30 +53,30 @@ impl Lane {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// What keeps it open: its listeners, and readers that are not listeners.
+    /// Returns the number of its readers, which keep it open: listeners, and readers that are not listeners.
     pub(crate) fn listeners(&self) -> usize {
         self.log.readers().count()
     }
 
-    /// Its listeners, including those that have yet to connect.
+    /// Returns the number of its listeners, including those that have yet to connect.
     pub(crate) fn audience(&self) -> usize {
         let uncounted = self.uncounted.load(Ordering::Relaxed);
         self.listeners().saturating_sub(uncounted)
     }
 
-    /// Listeners that have connected.
+    /// Returns the number of readers, without listeners that have yet to connect.
     pub(crate) fn connected(&self) -> usize {
         let waiting = self.waiting.load(Ordering::Relaxed);
         self.listeners().saturating_sub(waiting)
     }
 
-    /// The worker that serves this lane while its audience is small.
+    /// Returns the worker that serves this lane while its audience is small.
     pub(crate) fn home(&self) -> Option<usize> {
         let home = self.home.load(Ordering::Relaxed);
         (home != HOMELESS).then_some(home)
     }
 
-    /// Gives it a home, or another one for new listeners from now on.
+    /// Sets its home, for new listeners from now on.
     pub(crate) fn settle(&self, worker: usize) {
         self.home.store(worker, Ordering::Relaxed);
     }
@@ -85,8 +85,8 @@ impl Lane {
         &self.readers
     }
 
-    /// How far back a listener that has waited this long may start. Where a keyframe can be requested, no
-    /// further than it might fall behind: the past would be delay for good.
+    /// Returns the longest past at which a listener that has waited this long may start. If a keyframe can be
+    /// requested, it is no longer than the listener might fall behind: a longer past would be delay for good.
     pub(crate) fn reach(&self, waited: Duration) -> Span {
         if self.wish.is_heeded() && waited < JOIN_PATIENCE {
             self.policy.skip_after
@@ -97,7 +97,7 @@ impl Lane {
         }
     }
 
-    /// Wakes the workers and tasks that sleep for this lane: there is news.
+    /// Wakes the workers and tasks that sleep for this lane.
     fn ring(&self) {
         for (bell, waker) in self.bells.iter().zip(self.wakers.iter()) {
             if let Some(lane_index) = bell.ring() {
@@ -112,9 +112,9 @@ impl Lane {
 #[derive(Debug)]
 pub struct LaneGuard {
     lane: Arc<Lane>,
-    /// Its listener has yet to connect.
+    /// Whether its listener has yet to connect.
     is_waiting: bool,
-    /// It is of a reader that is not a listener.
+    /// Whether it belongs to a reader that is not a listener.
     is_uncounted: bool,
 }
 
@@ -128,7 +128,7 @@ impl LaneGuard {
         }
     }
 
-    /// For a reader that keeps the lane open and is not a listener.
+    /// Turns this into the guard of a reader that keeps the lane open and is not a listener.
     pub(crate) fn uncounted(mut self) -> Self {
         if !std::mem::replace(&mut self.is_uncounted, true) {
             self.lane.uncounted.fetch_add(1, Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl LaneGuard {
         self
     }
 
-    /// For a listener that has yet to connect.
+    /// Turns this into the guard of a listener that has yet to connect.
     pub(crate) fn reserved(mut self) -> Self {
         if !std::mem::replace(&mut self.is_waiting, true) {
             self.lane.waiting.fetch_add(1, Ordering::Relaxed);
@@ -149,7 +149,7 @@ impl LaneGuard {
         self.is_waiting
     }
 
-    /// Its listener has connected.
+    /// Records that its listener has connected.
     pub(crate) fn connected(&mut self) {
         if std::mem::take(&mut self.is_waiting) {
             self.lane.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -160,12 +160,12 @@ impl LaneGuard {
         &self.lane
     }
 
-    /// Which lane it is.
+    /// Returns the lane's identifier.
     pub fn id(&self) -> LaneId {
         self.lane.id
     }
 
-    /// What the lane carries.
+    /// Returns the lane's format.
     pub fn format(&self) -> Format {
         self.lane.format
     }
@@ -197,20 +197,20 @@ impl Drop for LaneGuard {
 /// The half of a lane that the stream owns: packager and writer.
 pub(crate) struct LaneWriter {
     pub(crate) lane: Arc<Lane>,
-    /// See [`Packager::takes_derived`].
+    /// Result of [`Packager::takes_derived`].
     pub(crate) takes_derived: bool,
     packager: Box<dyn Packager>,
     writer: Writer,
-    /// What the packager has marked since the last commit.
+    /// Parts that the packager has marked since the last commit.
     marks: Vec<Mark>,
-    /// When the newest item arrived.
+    /// Arrival time of the newest item.
     arrived: Option<Instant>,
-    /// Since when it has had no listener.
+    /// Time from which it has had no listener.
     idle_since: Option<Instant>,
 }
 
-/// A lane outlives its last listener by this much, so that a player that reconnects finds its
-/// burst and the packager's state where they were.
+/// Time by which a lane outlives its last listener, so that a player that reconnects finds its burst and the packager's
+/// state as they were.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
 impl LaneWriter {
@@ -262,19 +262,19 @@ impl LaneWriter {
         })
     }
 
-    /// Bytes that a lane needs in any case.
+    /// Returns the number of bytes that a lane needs in any case.
     pub(crate) fn floor(format: Format, class: Class, policy: &Policy) -> usize {
         format.retention.limits(class, policy).floor()
     }
 
-    /// The stream is in that epoch.
+    /// Sets the number of the stream's epoch.
     pub(crate) fn set_epoch(&mut self, epoch: u32) {
         self.writer.set_epoch(epoch);
     }
 
-    /// Another epoch begins.
+    /// Begins another epoch.
     pub(crate) fn begin_epoch(&mut self, epoch: u32, now: Instant) {
-        // What the packager writes at this point still belongs to the epoch that is over.
+        // The packager's output at this point still belongs to the previous epoch.
         self.push(&Item::Epoch, now);
         self.writer.set_epoch(epoch);
     }
@@ -287,15 +287,15 @@ impl LaneWriter {
         self.packager.push(item, &mut sink);
     }
 
-    /// The sound is coded in another way from here on. A listener that began before would have a decoder of what is over,
-    /// so none does; where there are pictures, they begin at a keyframe anyway.
-    pub(crate) fn change_sound(&mut self) {
+    /// Records that the audio is encoded differently from here on. A listener that starts before this point would set
+    /// up a decoder for the old audio, so none may; a lane with video begins at a keyframe anyway.
+    pub(crate) fn change_audio(&mut self) {
         if self.lane.class == Class::Audio {
             self.writer.forget_joins();
         }
     }
 
-    /// The publisher has left.
+    /// Pauses the packager: the publisher has left.
     pub(crate) fn pause(&mut self) {
         if let Some(arrived) = self.arrived {
             let window = self.lane.window.agreed();
@@ -313,14 +313,14 @@ impl LaneWriter {
         self.push(&Item::Event(Arc::clone(event)), arrived);
     }
 
-    /// Lists a title. The packager hears it as an item.
+    /// Lists a title. The packager receives it as an item.
     pub(crate) fn note_title(&self, change: &Arc<TitleChange>) {
         if let Some(index) = &self.lane.index {
             index.note_title(Arc::clone(change));
         }
     }
 
-    /// Makes what was pushed readable and wakes readers that wait for it.
+    /// Makes pushed items readable and wakes readers that wait for them.
     #[inline]
     pub(crate) fn publish(&mut self) {
         if self.writer.commit() {
@@ -329,7 +329,7 @@ impl LaneWriter {
         }
     }
 
-    /// Adds to the index what was marked, now that it is readable.
+    /// Adds the marked parts to the index, now that they are readable.
     fn list_marks(&mut self) {
         match &self.lane.index {
             Some(index) => index.add(&mut self.marks, self.lane.log.start()),
@@ -337,17 +337,17 @@ impl LaneWriter {
         }
     }
 
-    /// There was no memory for it; it produces nothing more.
+    /// Whether memory for it ran out; it produces nothing more.
     pub(crate) fn has_failed(&self) -> bool {
         self.writer.has_failed()
     }
 
-    /// Whether it had to give up the newest place where a joiner could start.
+    /// Whether it had to drop the newest place at which a joiner could start.
     pub(crate) fn has_lost_join(&self) -> bool {
         self.lane.class == Class::Video && self.writer.has_lost_join()
     }
 
-    /// Whether it has a listener that cannot ask for keyframes, as WebRTC receivers can.
+    /// Whether it has a listener that cannot request keyframes, as WebRTC receivers can.
     pub(crate) fn depends_on_joins(&self) -> bool {
         self.lane.format.protocol != Protocol::Webrtc && self.lane.listeners() > 0
     }

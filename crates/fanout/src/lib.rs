@@ -1,4 +1,4 @@
-//! The core: a stream is a log, a listener is a socket and an offset.
+//! The core of the relay: a stream is a log, a listener is a socket and an offset.
 //!
 //! ```text
 //!  Publisher ──items──► Stream ──► Lane: Packager ──units──► Log ◄──offset── Worker's listener
@@ -6,27 +6,26 @@
 //!                         └──► Lane: …
 //! ```
 //!
-//! * [`Registry`] has all streams; [`Publisher`] writes one epoch of a stream.
-//! * A lane is one wire format of one stream. It opens with its first listener, with a [`Packager`]
-//!   that the caller supplies, so the core knows no format.
-//! * What needs the samples themselves reads a [`Tap`]; what is made of them goes back into the same stream as
-//!   its derived track ([`Stream::derive`]), for the lanes that take it.
-//! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); anything else follows a
-//!   lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves many listeners by itself has a
+//! * [`Registry`] owns all streams; [`Publisher`] writes one epoch of a stream.
+//! * A lane is one wire format of one stream. It opens with its first listener, and its [`Packager`] comes from the
+//!   caller, so the core knows no format.
+//! * Code that needs the samples themselves reads a [`Tap`]; what it produces returns to the same stream as its derived
+//!   track ([`Stream::derive`]), for the lanes that take it.
+//! * [`Fanout`] owns the workers: threads that own plain sockets ([`Fanout::attach`]); anything else follows a lane
+//!   through a [`LogReader`] ([`Fanout::follow`]). A thread that serves many listeners by itself has a
 //!   [`ListenerHandle`] for each ([`Fanout::handle`]), a [`Follower`] for each lane, and [`Books`] of its own
 //!   ([`Fanout::open_books`]).
-//! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). A reader that must not
-//!   lose anything is an [`ArchiveReader`] ([`Stream::archive`]). Neither counts as a listener.
-//! * A listener of what was recorded follows no lane: a [`Guest`] is its entry in the books.
-//! * A listener may speak while it listens: its [`Conversation`] answers.
-//! * A listener of any protocol comes in by [`join()`]: permission, stream, tracks; its result opens lanes.
-//!   Streams that are not here may be brought by the registry's [`Origin`].
-//! * Changes are reported to readers of [`events`]. What has a task for each stream goes by [`StreamTasks`].
-//! * No publisher and no listener is attached without an [`Authorized`](gate::Authorized) value from the
-//!   [`gate`].
+//! * A lane made of segments has an index and is read by ranges ([`Stream::ranges`]). A reader that must not lose
+//!   anything is an [`ArchiveReader`] ([`Stream::archive`]). Neither counts as a listener.
+//! * A listener of a recording follows no lane: a [`Guest`] is its entry in the books.
+//! * A listener may send while it listens; its [`Conversation`] replies.
+//! * A listener of any protocol joins through [`join()`]: permission, stream, tracks; the result opens lanes. The
+//!   registry's [`Origin`] may fetch streams that are not on this server.
+//! * Changes are reported to readers of [`events`]. Code that runs one task per stream uses [`StreamTasks`].
+//! * No publisher and no listener is attached without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
-//! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
-//! and one send; one owner for each piece of state; a bound for each loop, queue and buffer.
+//! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up and one send; one
+//! owner for each piece of state; a bound for each loop, queue and buffer.
 
 mod archive;
 mod blocks;

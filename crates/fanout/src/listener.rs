@@ -1,37 +1,37 @@
-//! What names a listener, and what is said of it while it is there and when it is gone.
+//! Identity of a listener, and reports about it while it is present and after it has left.
 
 use media::Span;
 
 use crate::cursor::Reason;
 
-/// Names a listener for the life of the process.
+/// Identifier of a listener, unique for the life of the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ListenerId(pub u64);
 
-/// How one listener fares.
+/// Current state of one listener.
 #[derive(Clone, Debug)]
 pub struct ListenerReport {
-    /// Which one.
+    /// The listener.
     pub id: ListenerId,
     /// Whether it has yet to connect, and may never.
     pub is_waiting: bool,
-    /// Bytes its socket has taken, the response head included.
+    /// Bytes its socket has taken, including the response head.
     pub sent_bytes: u64,
-    /// How often it was moved forward.
+    /// Number of times it was moved forward.
     pub skips: u32,
-    /// How far behind it is; `None` when it is further behind than the log reaches back.
+    /// Span by which it is behind; `None` if it is further behind than the log reaches back.
     pub lag: Option<Span>,
 }
 
-/// A listener that is gone.
+/// A listener that has left.
 #[derive(Clone, Debug)]
 pub struct Departure {
-    /// Which one.
+    /// The listener.
     pub id: ListenerId,
-    /// Why.
+    /// Reason of its departure.
     pub reason: Reason,
     /// Bytes its socket had taken.
     pub sent_bytes: u64,
-    /// How often it was moved forward.
+    /// Number of times it was moved forward.
     pub skips: u32,
 }

@@ -1,4 +1,4 @@
-//! Streams that are brought from other servers.
+//! Streams fetched from other servers.
 //!
 //! ```text
 //!  join ─ not here ─► Origins ─ unknown a moment ago? ───────────────────► Unknown
@@ -6,11 +6,10 @@
 //!                        └───── Origin::locate, on a task of its own ─► Coming | Unknown | Unavailable
 //! ```
 //!
-//! However many listeners want a name, its origin is asked one question at a time, and about an unknown name
-//! once in [`UNKNOWN_KEPT`]. A question goes on when the listeners that wait for its answer have left.
+//! However many listeners want a name, its origin gets one question at a time, and about an unknown name one in
+//! [`UNKNOWN_KEPT`]. A question continues even after every listener that waits for its answer has left.
 //!
-//! [`join`](crate::join()) asks, after the gate has permitted the listener. Routing calls nothing but
-//! [`Origin::expects`].
+//! [`join`](crate::join()) asks after the gate has permitted the listener. Routing calls only [`Origin::expects`].
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -22,53 +21,53 @@ use media::StreamName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a name stays unknown after its origin did not have it: the delay for a listener that comes just
+/// Time for which a name stays unknown after its origin did not have it: the delay for a listener that comes just
 /// before its publisher, and the interval at which the players of a dead address cost the origin an attempt.
 pub const UNKNOWN_KEPT: Duration = Duration::from_secs(2);
 
-/// Unknown names that are remembered, with names of 255 bytes about 10 MiB. Beyond that the oldest is
-/// forgotten, and may be asked for sooner.
+/// Upper bound on remembered unknown names: about 10 MiB with names of 255 bytes. Beyond it the oldest is forgotten,
+/// and may be looked up sooner.
 const UNKNOWN_MAX: usize = 16 * 1024;
 
-/// Questions open at a time. Each is a task, and at worst waits for another server.
+/// Upper bound on open questions. Each is a task, and at worst waits for another server.
 const QUESTIONS_MAX: usize = 4 * 1024;
 
-/// Knows of streams elsewhere, and brings them.
+/// Source of streams from elsewhere: knows them by name and fetches them.
 pub trait Origin: Send + Sync {
-    /// How a name is known without asking another server; for routing, which does not wait.
+    /// Returns how a name is known without contacting another server; for routing, which does not wait.
     fn expects(&self, name: &StreamName) -> Expected;
 
-    /// A permitted listener wants a stream that is not here, or not live. Begins to bring it, or answers that
-    /// it cannot; the caller waits for the answer as long as its own timeout allows.
+    /// Begins to fetch a stream that a permitted listener wants and that is not here, or not live; or answers that it
+    /// cannot. The caller waits for the answer as long as its own timeout allows.
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>>;
 }
 
-/// How a stream that may not be here is known by its name.
+/// An origin's knowledge of a name, without contacting another server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expected {
-    /// By this very name, so it means that stream and no other.
+    /// The origin has this very name, so it means that stream and no other.
     Named,
     /// There may be such a stream, as there may be of many names.
     Perhaps,
-    /// The same where names end as their media are called: what looks like an extension is part of the name, if there
-    /// is such a stream.
+    /// As `Perhaps`, for names that end with a media extension: the apparent extension is part of the name, if there is
+    /// such a stream.
     Mount,
-    /// Not at all.
+    /// The origin does not know the name.
     No,
 }
 
 /// An origin's answer about a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Located {
-    /// It is on its way.
+    /// The stream is on its way.
     Coming,
-    /// There is none of that name. Remembered for [`UNKNOWN_KEPT`].
+    /// There is no stream of that name. Remembered for [`UNKNOWN_KEPT`].
     Unknown,
-    /// It cannot be located, or brought, at the moment. Not remembered.
+    /// The stream cannot be located or fetched at the moment. Not remembered.
     Unavailable,
 }
 
-/// Open questions and recent answers. See the module's description.
+/// The origin, the open questions to it, and its recent negative answers.
 #[derive(Default)]
 pub(crate) struct Origins {
     origin: OnceLock<Arc<dyn Origin>>,
@@ -77,24 +76,24 @@ pub(crate) struct Origins {
 
 #[derive(Debug, Default)]
 struct Asked {
-    /// Questions under way, by name.
+    /// Open questions, by name.
     questions: HashMap<StreamName, watch::Receiver<Option<Located>>>,
     unknown: Unknown,
 }
 
 impl Origins {
-    /// Sets the origin. False when there is one already, which stays.
+    /// Sets the origin. Returns `false` if there is one already, which stays.
     pub(crate) fn set(&self, origin: Arc<dyn Origin>) -> bool {
         self.origin.set(origin).is_ok()
     }
 
-    /// See [`Origin::expects`].
+    /// Returns the result of [`Origin::expects`].
     pub(crate) fn expects(&self, name: &StreamName) -> Expected {
         let origin = self.origin.get();
         origin.map_or(Expected::No, |origin| origin.expects(name))
     }
 
-    /// Asks for a stream, unless the answer is known or already awaited.
+    /// Locates a stream, with a new question only if the answer is neither known nor already awaited.
     pub(crate) async fn locate(self: &Arc<Self>, name: &StreamName) -> Located {
         let mut answer = match self.question(name) {
             Ok(answer) => answer,
@@ -106,7 +105,7 @@ impl Origins {
         })
     }
 
-    /// The question about a name, or its answer where none is needed.
+    /// Returns the open question about a name, or the answer if no question is needed.
     fn question(
         self: &Arc<Self>,
         name: &StreamName,
@@ -162,7 +161,8 @@ impl Drop for Question {
     }
 }
 
-/// Names that no origin had recently, and until when they are remembered: all for the same time, so the oldest go first.
+/// Names that no origin had recently, with the time at which each is forgotten: all are kept equally long, so the
+/// oldest go first.
 #[derive(Debug)]
 struct Unknown(Bounded<StreamName, Instant>);
 
@@ -178,7 +178,7 @@ impl Unknown {
         self.0.get(name).is_some()
     }
 
-    /// Remembers a name that it has not.
+    /// Remembers a name that is not yet remembered.
     fn remember(&mut self, name: &StreamName, now: Instant) {
         self.0.insert(name.clone(), now + UNKNOWN_KEPT);
     }
@@ -254,7 +254,7 @@ mod tests {
             assert_eq!(asker.await.expect("no panic"), Located::Coming);
         }
         assert_eq!(far.questions(), 1);
-        // What is coming may be gone the next time.
+        // A stream reported as coming may be gone the next time.
         assert_eq!(origins.locate(&name("cam/1")).await, Located::Coming);
         assert_eq!(far.questions(), 2);
     }

@@ -1,4 +1,4 @@
-//! How items become a lane's bytes.
+//! Conversion of media items into a lane's bytes.
 
 use std::time::{Duration, Instant};
 
@@ -12,32 +12,31 @@ use crate::index::{Mark, Part, Segmentation};
 /// A packager is pure: it reads no clock and does no I/O. It is called under the stream's lock, so
 /// it must not take long; a microsecond per sample is the aim.
 pub trait Packager: Send {
-    /// Appends what `item` means in this format. An item that means nothing appends nothing.
+    /// Appends the bytes of `item` in this format. An item without a meaning in this format appends nothing.
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>);
 
-    /// Nothing more comes. What it held back, pending what follows, is to be appended.
+    /// Ends the input: no item follows. Appends everything held back.
     fn end(&mut self, _sink: &mut Sink<'_>) {}
 
-    /// The publisher has left; another one may come, and what is held back until its first sample would be late by as
-    /// long. A packager whose readers cannot wait for that appends it now.
+    /// Handles the departure of the publisher. Another publisher may come, and everything held back until its first
+    /// sample would be late by that wait. A packager whose readers cannot wait appends it now.
     fn pause(&mut self, _sink: &mut Sink<'_>) {}
 
-    /// Whether it can use [`TrackId::DERIVED`](media::TrackId::DERIVED). A lane of a packager that cannot never
-    /// receives that track; one of a packager that can has it made, for as long as the lane has listeners.
-    /// Where the publisher's own audio will do as well, that is to be preferred: a derived track may outlive
-    /// its need a little.
+    /// Whether the packager can use [`TrackId::DERIVED`](media::TrackId::DERIVED). If it cannot, its lane never
+    /// receives that track; if it can, the track is produced for as long as the lane has listeners. Prefer the
+    /// publisher's own audio where it will do: a derived track may outlive its need a little.
     fn takes_derived(&self) -> bool {
         false
     }
 
-    /// The bounds of the parts and segments that it marks with [`Sink::end_part`]; `None` if it marks
-    /// none. They never change.
+    /// Bounds of the parts and segments that the packager marks with [`Sink::end_part`]; `None` if it marks none. They
+    /// never change.
     fn segmentation(&self) -> Option<Segmentation> {
         None
     }
 }
 
-/// Where a packager writes.
+/// Destination of a packager's output: the open unit of its lane.
 #[derive(Debug)]
 pub struct Sink<'a> {
     writer: &'a mut Writer,
@@ -61,35 +60,34 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// When the item that is being packaged arrived: now, on a lane that opens with the past.
+    /// Returns the arrival time of the item being packaged; the present on a lane that opens with the past.
     pub fn arrived(&self) -> Instant {
         self.arrived
     }
 
-    /// What may be combined into one unit: the time that the lane's listeners wait between two visits, as far as
-    /// they can take that much in one piece. Zero while the audience is small, and where no reader has declared
+    /// Returns the longest time span to combine into one unit: the time between two visits to the lane's listeners, as
+    /// far as they can take that much in one piece. Zero while the audience is small, and when no reader has declared
     /// it ([`Follower::declare`](crate::Follower::declare)).
     pub fn window(&self) -> Duration {
         self.window
     }
 
-    /// The number of the stream's present epoch; the first has 1.
+    /// Returns the number of the stream's current epoch; the first is 1.
     pub fn epoch(&self) -> u32 {
         self.writer.epoch()
     }
 
-    /// Appends to the open unit; readers see nothing of it before the unit has ended.
+    /// Appends to the open unit; readers see none of it until the unit ends.
     pub fn put(&mut self, bytes: &[u8]) {
         self.writer.put(bytes);
     }
 
-    /// Ends the open unit: the smallest run of bytes that makes sense alone. It lasts until the next one
-    /// begins.
+    /// Ends the open unit: the smallest run of bytes that makes sense alone. It lasts until the next one begins.
     pub fn end_unit(&mut self, at: Timestamp, entry: Entry) {
         self.writer.end_unit(at, self.arrived, entry);
     }
 
-    /// Ends the open unit, whose first sample arrived some time ago.
+    /// Ends the open unit, whose first sample arrived at `arrived`, some time ago.
     pub fn end_unit_since(&mut self, at: Timestamp, arrived: Instant, entry: Entry) {
         self.writer.end_unit(at, arrived, entry);
     }
@@ -108,15 +106,15 @@ impl<'a> Sink<'a> {
         self.end_unit(at, entry);
     }
 
-    /// The part that has just ended was the last of its segment: what follows begins another one. A packager that
-    /// knows it says so, and readers need not wait for the next part to learn it.
+    /// Declares the part that has just ended the last of its segment: the next part begins another. A packager that
+    /// knows this calls it, so that readers need not wait for the next part to learn it.
     pub fn end_segment(&mut self) {
         if let Some(mark) = self.marks.last_mut() {
             mark.ends_segment = true;
         }
     }
 
-    /// Writes what a packager still had of the previous epoch, after [`Item::Epoch`].
+    /// Writes the remaining output of the previous epoch, after [`Item::Epoch`].
     pub fn of_last_epoch(&mut self, write: impl FnOnce(&mut Self)) {
         let epoch = self.writer.epoch();
         self.writer.set_epoch(epoch.saturating_sub(1));

@@ -1,13 +1,13 @@
-//! Which worker a listener goes to.
+//! Choice of a worker for each new listener.
 //!
-//! A worker's load is its *demand*: the share of its core that visits take while every window is as wide
-//! as its policy lets it grow. The time that a worker is busy is no measure, because the windows hold it at the
-//! target whatever the audience; demand grows with each listener, and with what sends to it cost.
+//! A worker's load is its *demand*: the share of its core that visits take while every window is as wide as its policy
+//! lets it grow. The time that a worker is busy is no measure, because the windows hold it at the target whatever the
+//! audience; demand grows with each listener, and with the cost of sending to it.
 //!
-//! Visits measure it, so it includes new listeners late. Until then they count as average listeners; otherwise
-//! all that come between two measurements would go to the same worker.
+//! Visits measure demand, so it includes new listeners late. Until then they count as average listeners; otherwise all
+//! that come between two measurements would go to the same worker.
 //!
-//! Called by joins, which may wait for each other here. Workers never call it.
+//! Joins call it, and may wait for each other here. Workers never call it.
 
 use std::time::{Duration, Instant};
 
@@ -15,40 +15,41 @@ use base::Lock;
 
 use crate::lane::Lane;
 
-/// Streams with fewer listeners stay on one worker: each worker more costs a wake-up per message.
+/// Number of a lane's listeners from which they spread over workers; below it, each extra worker would cost a wake-up
+/// per message.
 const SPREAD_FROM: usize = 64;
 
-/// A home with this demand takes no more listeners of small streams while another worker has clearly less: a
+/// Demand of a home from which it takes no more listeners of small streams while another worker has clearly less: a
 /// wake-up costs less than a late message.
 const HOME_DEMAND_MAX: f64 = 0.7;
 
-/// How much less is clearly less.
+/// Largest ratio of two demands at which the smaller one is clearly less.
 const CLEARLY_LESS: f64 = 0.8;
 
-/// The least that a listener counts: a send of 2.5 µs, the cheapest there is, every 400 ms. A stream whose
-/// publisher is away costs nothing now, and will later.
+/// Lower bound on the demand of one listener: a send of 2.5 µs, the cheapest there is, every 400 ms. A stream whose
+/// publisher is away costs nothing now, but will later.
 const LISTENER_DEMAND_MIN: f64 = 2.5e-6 / 0.4;
 
-/// Listeners that came longer ago than this are measured: it is more than twice the default windows.
+/// Time after which a listener is measured: more than twice the default windows.
 const MEASURED_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker's load.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
-    /// As measured; see the module's description.
+    /// Measured demand, as the share of a core; see the module's description.
     pub(crate) demand: f64,
-    /// Listeners it has, or is about to have.
+    /// Listeners that it has, or is about to have.
     pub(crate) listeners: u64,
 }
 
-/// See the module's description.
+/// Chooses a worker for each new listener.
 #[derive(Debug)]
 pub(crate) struct Placement(Lock<RecentJoins>);
 
-/// Listeners by worker that may not be measured yet.
+/// Listeners per worker that may not be measured yet.
 #[derive(Debug)]
 struct RecentJoins {
-    /// Those of the current interval, and those of the one before.
+    /// Listeners per worker that joined in the current interval, and in the previous one.
     counts: Vec<[u32; 2]>,
     interval_began: Instant,
 }
@@ -61,8 +62,8 @@ impl Placement {
         }))
     }
 
-    /// The worker for one more listener of `lane`, which is already counted there: the lane's home while the
-    /// lane is small, else the least loaded. The least loaded is also where a lane gets its home.
+    /// Chooses the worker for one more listener of `lane`, which is already counted there: the lane's home while the
+    /// lane is small, else the least loaded worker. A lane without a home gets the least loaded one.
     pub(crate) fn choose(&self, lane: &Lane, load: impl Fn(usize) -> Load, now: Instant) -> usize {
         let mut recent = self.0.lock();
         recent.advance(now);
@@ -159,7 +160,7 @@ mod tests {
         LaneGuard::new(Arc::clone(&writer.lane))
     }
 
-    /// Workers whose measurements are fixed until they are set anew.
+    /// Workers whose measurements are fixed until they are set again.
     struct Measured {
         placement: Placement,
         measured: RefCell<Vec<Load>>,

@@ -1,68 +1,69 @@
-//! When listeners are visited, and what becomes of those that fall behind.
+//! Timing of visits to listeners, and limits for those that fall behind.
 
 use std::time::Duration;
 
 use media::Span;
 
 base::labels! {
-    /// Which of the two sets of defaults a stream follows: video needs low delay, audio few sends.
+    /// Set of defaults that a stream follows: video needs low delay, audio few sends.
     pub enum Class {
-        /// Sound only.
+        /// Audio only.
         Audio = "audio",
-        /// Pictures, with or without sound.
+        /// Video, with or without audio.
         Video = "video",
     }
 }
 
-/// The rules for one lane. `config/carillon.toml` documents each with its cost.
+/// Rules for one lane. `config/carillon.toml` documents each with its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// Listeners visited together.
+    /// Number of listeners visited together.
     pub subgroup: usize,
     /// Upper bound on samples combined into one message; 0 leaves it to `max_wait`.
     pub max_samples: u32,
-    /// The shortest time between two visits of a listener.
+    /// Shortest time between two visits of a listener.
     pub min_wait: Duration,
-    /// The longest, while there is something new.
+    /// Longest time between two visits of a listener, while there is something new.
     pub max_wait: Duration,
-    /// How much of the past a new listener is given at once; zero is nothing.
+    /// Span of the past that a new listener is given at once; zero for none.
     pub burst: Span,
-    /// Over HTTP it is given at least as many bytes, as far as they are no older than [`BURST_SPAN_MAX`]: players
-    /// begin when they have so many bytes, whatever time that is. 0 leaves it to `burst`, as the defaults here do.
+    /// Least number of bytes that a new listener over HTTP is given, as far as they are no older than
+    /// [`BURST_SPAN_MAX`]: such players begin after a number of bytes, whatever time that is. 0 leaves it to `burst`,
+    /// as the defaults here do.
     pub burst_bytes: u32,
-    /// A listener this far behind is moved to the newest join point. Taken as at least the burst, also that in
-    /// bytes, and [`BURST_MARGIN`]: the initial burst does not count as being behind.
+    /// Lag at which a listener is moved to the newest join point. Taken as at least the burst, also that in bytes, plus
+    /// [`BURST_MARGIN`]: the initial burst does not count as being behind.
     pub skip_after: Span,
-    /// A listener this far behind is dropped; at least `skip_after`.
+    /// Lag at which a listener is dropped; at least `skip_after`.
     pub drop_after: Span,
 }
 
-/// How long a new listener may take over its burst before it counts as behind.
+/// Time that a new listener may take over its burst before it counts as behind.
 pub const BURST_MARGIN: Span = Span::from_millis(2_000);
 
-/// The longest time that [`Policy::burst_bytes`] reaches back: 64 KiB of 8 kb/s are 66 s. A player stays late by it.
+/// Longest time that [`Policy::burst_bytes`] reaches back: 64 KiB of 8 kb/s are 66 s. A player stays late by it.
 pub const BURST_SPAN_MAX: Span = Span::from_millis(80_000);
 
-/// No lane is visited more often for its samples: the shortest of any codec are 2.5 ms long.
+/// Lower bound on the period of a lane's visits: the shortest samples of any codec are 2.5 ms long.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 
-/// The furthest back that a listener starts: a picture group this long is joined at its keyframe, however old
-/// that is; in a longer one joiners wait for the next.
+/// Largest age of the join point at which a listener starts: a group of pictures this long is joined at its keyframe,
+/// however old that is; in a longer one joiners wait for the next.
 pub(crate) const JOIN_AGE_MAX: Span = Span::from_millis(30_000);
 
-/// How long a joiner waits for a keyframe that was requested, before it starts at the one there is: an encoder
-/// may ignore the request.
+/// Time that a joiner waits for a requested keyframe before it starts at the existing one: an encoder may ignore the
+/// request.
 pub(crate) const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Policy {
-    /// Bytes among which there is a place to begin with [`burst_bytes`](Self::burst_bytes): where titles are sent between the sound,
-    /// there is one every 16,000 bytes.
+    /// Returns the number of bytes that always contain a place to begin with [`burst_bytes`](Self::burst_bytes): where
+    /// titles are interleaved with the audio, there is such a place every 16,000 bytes.
     pub(crate) fn burst_bytes_reach(&self) -> usize {
         let bytes = self.burst_bytes as usize;
         bytes + bytes / 4
     }
 
-    /// The longest time that a burst may reach back.
+    /// Returns the longest time that a burst may reach back.
     pub(crate) fn burst_span_max(&self) -> Span {
         match self.burst_bytes {
             0 => self.burst,
@@ -70,7 +71,7 @@ impl Policy {
         }
     }
 
-    /// The same rules, with no limit below another that it builds on.
+    /// Returns these rules with no limit below another that it builds on.
     pub(crate) fn in_order(self) -> Self {
         let skip_after = if self.burst == Span::ZERO {
             self.skip_after
@@ -89,7 +90,7 @@ impl Policy {
         }
     }
 
-    /// The defaults for a class.
+    /// Returns the defaults for a class.
     pub const fn default_for(class: Class) -> Self {
         match class {
             Class::Audio => Self {
@@ -115,11 +116,12 @@ impl Policy {
         }
     }
 
-    /// The period at which each listener of a lane is visited while there is something new:
-    /// `clamp(turn_cost / target_utilisation, min_wait, cap)`, where `cap` is the smaller of
-    /// `max_wait` and the time that `max_samples` samples take.
+    /// Returns the period at which each listener of a lane is visited while there is something new:
+    /// `clamp(turn_cost / target_utilisation, min_wait, cap)`, where `cap` is the smaller of `max_wait` and the time that
+    /// `max_samples` samples take.
     ///
-    /// `turn_cost` is the CPU time of one full turn of the worker, `sample_interval` the media time
+    /// `turn_cost` is the CPU time of one full turn of the worker, `sample_interval` the media time between two samples
+    /// (zero when unknown).
     /// between two samples (zero when unknown).
     pub fn window(
         &self,
@@ -136,8 +138,8 @@ impl Policy {
         Duration::from_secs_f64(wanted).max(self.min_wait.min(cap))
     }
 
-    /// The longest time between two visits of a listener, while there is something new: the longest window,
-    /// or a sample's time where that is longer.
+    /// Returns the longest time between two visits of a listener, while there is something new: the longest window, or
+    /// a sample's time where that is longer.
     pub(crate) fn period_max(&self, sample_interval: Span) -> Duration {
         // A publisher's times may run backwards.
         let interval = Duration::try_from_secs_f64(sample_interval.seconds()).unwrap_or_default();
@@ -145,7 +147,7 @@ impl Policy {
         self.cap(sample_interval).max(interval).max(PERIOD_MIN)
     }
 
-    /// The longest window.
+    /// Returns the longest window.
     pub(crate) fn cap(&self, sample_interval: Span) -> Duration {
         let ticks = u64::try_from(sample_interval.ticks()).unwrap_or(0);
         if self.max_samples == 0 || ticks == 0 {
@@ -170,36 +172,26 @@ mod tests {
 
     #[test]
     fn the_window_opens_with_the_audience() {
-        let policy = Policy::default_for(Class::Audio);
-        assert_eq!(window_millis(&policy, 10), 2);
-        assert_eq!(window_millis(&policy, 1_000), 200);
-        assert_eq!(window_millis(&policy, 50_000), 400);
-    }
-
-    #[test]
-    fn max_samples_caps_it_before_max_wait_does() {
-        let policy = Policy {
-            max_samples: 4,
-            ..Policy::default_for(Class::Audio)
+        let usual = Policy::default_for(Class::Audio);
+        let of = |min_wait, max_samples| Policy {
+            min_wait,
+            max_samples,
+            ..usual
         };
-        assert_eq!(window_millis(&policy, 50_000), 104);
-        let unlimited = Policy {
-            max_samples: 0,
-            ..policy
-        };
-        assert_eq!(window_millis(&unlimited, 50_000), 400);
-    }
-
-    #[test]
-    fn equal_waits_make_it_fixed() {
-        let fixed = Duration::from_millis(400);
-        let policy = Policy {
-            min_wait: fixed,
-            max_samples: 4,
-            ..Policy::default_for(Class::Audio)
-        };
-        assert_eq!(window_millis(&policy, 1), 104);
-        assert_eq!(window_millis(&policy, 100_000), 104);
+        let four = of(usual.min_wait, 4);
+        let unlimited = of(usual.min_wait, 0);
+        let fixed = of(Duration::from_millis(400), 4);
+        for (what, policy, listeners, millis) in [
+            ("a small audience", usual, 10, 2),
+            ("a larger one", usual, 1_000, 200),
+            ("a large one", usual, 50_000, 400),
+            ("samples before the wait", four, 50_000, 104),
+            ("no limit of samples", unlimited, 50_000, 400),
+            ("equal waits, one listener", fixed, 1, 104),
+            ("equal waits, many", fixed, 100_000, 104),
+        ] {
+            assert_eq!(window_millis(&policy, listeners), millis, "{what}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What benches may see of the core's insides. Not part of the interface.
+//! Access to the core's internals for benches. Not part of the interface.
 
 use std::io;
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ pub struct LogProbe {
 }
 
 impl LogProbe {
-    /// An empty log with the retention of a radio stream.
+    /// Creates an empty log with the retention of a radio stream.
     pub fn new() -> Self {
         let limits = Limits {
             page_bytes: 64 * 1024,
@@ -63,7 +63,7 @@ impl LogProbe {
         self.writer.commit();
     }
 
-    /// Finds the place of a joiner that is given `burst`.
+    /// Finds the start of a joiner that is given `burst`.
     pub fn join(&mut self, burst: Span) -> Option<u64> {
         self.view.refresh();
         let reach = Span::from_ticks(i64::MAX);
@@ -85,17 +85,17 @@ pub struct VisitProbe {
 }
 
 impl VisitProbe {
-    /// A lane of audio with this many listeners, all caught up, whose sockets take everything at once: what
-    /// remains is our own work.
+    /// Creates a lane of audio with this many listeners, all caught up, whose sockets take everything at once: only our
+    /// own work remains.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// Fails when the process has no descriptor left.
     pub fn new(listeners: usize) -> io::Result<Self> {
         let backend = Box::new(Bottomless::new()?);
         Ok(Self::with(Class::Audio, listeners, backend))
     }
 
-    /// A lane whose listeners have the sockets of `backend` in the slots 0 to `listeners` of first use, all
+    /// Creates a lane whose listeners have the sockets of `backend` in the slots 0 to `listeners` of first use, all
     /// caught up.
     pub fn with(class: Class, listeners: usize, backend: Box<dyn Backend>) -> Self {
         let lane = ProbeLane::open(class, Arc::new([]));
@@ -132,8 +132,7 @@ impl VisitProbe {
         self.visit()
     }
 
-    /// From here on exactly the listeners whose number `sits_out` accepts are passed over, as if their sockets
-    /// were full.
+    /// Makes exactly the listeners whose number `sits_out` accepts sit out from here on, as if their sockets were full.
     pub fn pause(&mut self, sits_out: impl Fn(usize) -> bool) {
         self.visits.pause(sits_out);
     }
@@ -152,10 +151,10 @@ pub struct BellProbe {
 }
 
 impl BellProbe {
-    /// A lane of audio for this many workers.
+    /// Creates a lane of audio for this many workers.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// Fails when the process has no descriptor left.
     pub fn new(workers: usize) -> io::Result<Self> {
         let wakers: io::Result<_> = (0..workers)
             .map(|_| Ok(WorkerWaker::new(Waker::new()?)))
@@ -185,10 +184,11 @@ pub struct JoinProbe {
 }
 
 impl JoinProbe {
-    /// Joiners get copies of `socket`, and nothing is sent to them.
+    /// Creates a lane with enough in its log for a full burst. Joiners get copies of `socket`, and nothing is sent to
+    /// them.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// Fails when the process has no descriptor left.
     pub fn new(socket: TcpStream) -> io::Result<Self> {
         let backend = Bottomless::new()?;
         let waker = WorkerWaker::new(backend.waker());
@@ -206,7 +206,7 @@ impl JoinProbe {
     /// Adds a listener, up to its first send. Returns the number of sends.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// Fails when the process has no descriptor left.
     pub fn join(&mut self) -> io::Result<u64> {
         let before = self.joins.sends();
         self.joins.join(self.head.clone())?;
@@ -260,7 +260,7 @@ impl ProbeLane {
     }
 }
 
-/// Each script item is a unit.
+/// Packager that turns each script item into a unit.
 pub(crate) struct Verbatim;
 
 impl Packager for Verbatim {
@@ -279,8 +279,10 @@ pub struct Bottomless {
 }
 
 impl Bottomless {
+    /// Creates a back-end.
+    ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// Fails when the process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             waker: Waker::new()?,

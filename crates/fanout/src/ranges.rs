@@ -1,4 +1,4 @@
-//! The way to read a lane by ranges, for what is asked for in pieces: playlists, segments, parts.
+//! Reading of a lane by ranges, for content requested in pieces: playlists, segments, parts.
 //!
 //! Control plane only. A reader holds no page and has no position of its own: each request names its range.
 
@@ -12,8 +12,8 @@ use crate::index::{LaneIndex, PartState};
 use crate::lane::{Lane, LaneGuard};
 use crate::task_bells;
 
-/// Keeps a lane open and reads it by ranges; made by [`Stream::ranges`](crate::Stream::ranges). It is not a
-/// listener: clients that ask for pieces are counted by the server of those requests.
+/// Keeps a lane open and reads it by ranges; made by [`Stream::ranges`](crate::Stream::ranges). It is not a listener:
+/// the server of these requests counts its clients itself.
 #[derive(Clone, Debug)]
 pub struct RangeReader {
     guard: LaneGuard,
@@ -24,20 +24,20 @@ impl RangeReader {
         Self { guard }
     }
 
-    /// What the lane carries.
+    /// Returns the lane's format.
     pub fn format(&self) -> Format {
         self.guard.format()
     }
 
-    /// Whether nothing follows.
+    /// Whether the lane has ended.
     pub fn is_ended(&self) -> bool {
         self.lane().ended()
     }
 
-    /// The segments that can be read now.
+    /// Returns the index of segments that can be read now.
     pub fn index(&self) -> LaneIndex {
         let lane = self.lane();
-        // Read first: everything marked is in the index when a lane ends.
+        // Read before the index: when a lane ends, everything marked is in the index.
         let is_ended = lane.ended();
         match &lane.index {
             Some(index) => index.list(lane.log.start(), is_ended),
@@ -48,14 +48,14 @@ impl RangeReader {
         }
     }
 
-    /// The bytes of `range` of the log, in pieces that share its pages; `None` unless it has all of them. A
-    /// page stays in memory for as long as a piece of it is held.
+    /// Returns the bytes of `range` of the log, in pieces that share its pages; `None` unless the log has all of them.
+    /// A page stays in memory for as long as a piece of it is held.
     pub fn range(&self, range: Range<u64>) -> Option<Vec<Bytes>> {
         self.lane().log.rope(range)
     }
 
-    /// Where part `part` of segment `number` is; `None` if it may still come. Before the first segment
-    /// anything may.
+    /// Returns the place of part `part` of segment `number`; `None` if it may still come. Before the first segment, any
+    /// part may still come.
     pub fn place(&self, number: u64, part: usize) -> Option<PartState> {
         let lane = self.lane();
         let is_ended = lane.ended();
@@ -69,14 +69,14 @@ impl RangeReader {
         }
     }
 
-    /// Waits until it is known where part `part` of segment `number` is. That a complete segment has no such part
-    /// is known by its successor's first part. It waits without a time limit, and may be dropped.
+    /// Waits until the place of part `part` of segment `number` is known. The first part of the next segment settles
+    /// that a complete segment has no such part. It waits without a time limit, and is cancel safe.
     pub async fn wait_for(&self, number: u64, part: usize) -> PartState {
         self.wait(|| self.place(number, part)).await
     }
 
-    /// Waits for that many segments with media that no longer grow, or for the end of the lane. It waits without a time
-    /// limit, and may be dropped.
+    /// Waits for `count` complete segments, or for the end of the lane. It waits without a time limit, and is cancel
+    /// safe.
     pub async fn wait_for_segments(&self, count: usize) {
         self.wait(|| {
             let index = self.index();
@@ -85,7 +85,7 @@ impl RangeReader {
         .await;
     }
 
-    /// Looks again each time that the lane's writer has written.
+    /// Calls `look` again each time that the lane's writer has written.
     async fn wait<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
         let bell = task_bells::WaitSlot::new(self.lane().readers());
         std::future::poll_fn(|cx| {

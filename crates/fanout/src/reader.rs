@@ -1,5 +1,5 @@
-//! The asynchronous way to follow a lane as a listener: for HTTP/2, WebSocket, pushes and whatever else no worker
-//! serves. A reader that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
+//! The asynchronous listener of a lane: for HTTP/2, WebSocket, pushes and anything else that no worker serves. A reader
+//! that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -15,22 +15,24 @@ use crate::handle::ListenerHandle;
 use crate::listener::ListenerId;
 use crate::policy::Policy;
 
-/// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside its page.
+/// Upper bound on the bytes returned at once: one TLS record batch, and the most that a stalled reader pins beside its
+/// page.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
 /// CPU time of one message to one reader: waking its task, sealing a record, the send.
 pub(crate) const MESSAGE_COST: Duration = Duration::from_micros(15);
 
-/// Follows one lane from a join point on, under the same rules as the workers' listeners.
+/// Follows one lane from a join point on, under the same rules as the workers' listeners; call [`next`](Self::next)
+/// until it returns `None`.
 #[derive(Debug)]
 pub struct LogReader {
     handle: ListenerHandle,
     follower: Follower,
-    /// `None` until there is a join point.
+    /// Log offset of the next byte; `None` until there is a join point.
     offset: Option<u64>,
-    /// What the listener has had before it began to follow.
+    /// Media time up to which the listener had everything before it began to follow.
     after: Option<Timestamp>,
-    /// It was up to date when it last looked.
+    /// Whether it was up to date at its last look.
     is_in_step: bool,
 }
 
@@ -47,17 +49,17 @@ impl LogReader {
         }
     }
 
-    /// Which listener this is.
+    /// Returns the listener's identifier.
     pub fn id(&self) -> ListenerId {
         self.handle.id()
     }
 
-    /// The next bytes; `None` when the stream is over or this reader was given up.
+    /// Waits for and returns the next bytes; `None` when the stream has ended or this reader was removed.
     pub async fn next(&mut self) -> Option<Bytes> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// What [`next`](Self::next) gives without waiting; `None` when it would wait.
+    /// Returns the result of [`next`](Self::next) without waiting; `None` when it would wait.
     pub async fn at_hand(&mut self) -> Option<Option<Bytes>> {
         std::future::poll_fn(|cx| match self.poll_next(cx) {
             Poll::Ready(next) => Poll::Ready(Some(next)),
@@ -66,7 +68,7 @@ impl LogReader {
         .await
     }
 
-    /// See [`next`](Self::next).
+    /// Polls for [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             self.follower.refresh();
@@ -89,24 +91,24 @@ impl LogReader {
         }
     }
 
-    /// Starts later than `after`, because the listener has had everything up to there. To be called before the
-    /// first read.
+    /// Sets the start later than `after`, because the listener has had everything up to there. Call it before the first
+    /// read.
     pub fn start_after(&mut self, after: Option<Timestamp>) {
         self.after = after;
     }
 
-    /// The time up to which it has given media; `None` before there was any.
+    /// Returns the media time up to which this reader has returned media; `None` before there was any.
     pub fn reached(&self) -> Option<Timestamp> {
         self.view().time_before(self.offset?)
     }
 
-    /// Why it ended, once [`next`](Self::next) returned `None`.
+    /// Returns the reason of its end, once [`next`](Self::next) has returned `None`.
     pub fn reason(&self) -> Reason {
         self.handle.reason()
     }
 
-    /// Why it is to be let go although it has not taken yet what it was given last; `None` if it may go on. A caller
-    /// whose client takes nothing for a while asks this now and then.
+    /// Returns the reason for ending a listener that has not yet taken the last bytes returned; `None` if it may stay.
+    /// A caller whose client takes nothing for a while calls this now and then.
     pub fn overdue(&mut self) -> Option<Reason> {
         if self.handle.is_kicked() {
             return Some(Reason::Kicked);
@@ -120,16 +122,16 @@ impl LogReader {
         }
     }
 
-    /// How long to gather bytes between two reads: the workers' law, so that a large audience does not cost one
-    /// small message per sample and listener. The cost of a turn grows with the number of readers.
+    /// Returns the time for which to gather bytes between two reads. The workers' law applies, so that a large audience
+    /// does not cost one small message per sample and listener. The cost of a turn grows with the number of readers.
     pub fn window(&self) -> Duration {
         let utilisation = self.handle.fanout().target_utilisation();
         self.policy()
             .window(self.turn_cost(), utilisation, Span::ZERO)
     }
 
-    /// The rest of the unit that was begun, in pieces; `None` between units, where a protocol may
-    /// have words of its own.
+    /// Returns the next piece of the unit in progress; `None` between units, where a protocol may insert its own
+    /// messages.
     pub fn rest_of_unit(&mut self) -> Option<Bytes> {
         let offset = self.offset?;
         let pause = self.view().boundary_from(offset);
@@ -142,7 +144,8 @@ impl LogReader {
         Some(self.give(chunk))
     }
 
-    /// Records how the connection really ended, for the access log; without it the listener left.
+    /// Records the actual end of the connection for the access log; without this call, the listener counts as having
+    /// left.
     pub fn ended_by(&mut self, reason: Reason) {
         self.handle.ends_by(reason);
     }
@@ -196,7 +199,7 @@ impl LogReader {
         }
     }
 
-    /// CPU time of a message to each reader.
+    /// Returns the CPU time of one message to each reader.
     fn turn_cost(&self) -> Duration {
         let readers = self.handle.fanout().readers_now().value();
         MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX))

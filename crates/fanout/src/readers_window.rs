@@ -1,40 +1,39 @@
-//! How long a lane's listeners wait from one visit to the next, as the threads that serve them say it.
+//! The time between two visits to a lane's listeners, as declared by the threads that serve them.
 //!
-//! A packager may combine that much of what it writes: nobody gets it later than by the next visit. Each
+//! A packager may combine output over this time: nobody receives it later than by the next visit. Each
 //! [`Follower`](crate::Follower) declares its own window; the longest counts, but no more than every follower's
-//! listeners can take in one piece. The packager reads one word per sample. Followers take the lock, and only
-//! when what they declare has changed: no visit does.
+//! listeners can take in one piece. The packager reads one word per sample. Followers take the lock, and only when
+//! their declaration has changed: no visit takes it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::Lock;
 
-/// See the module's description.
+/// Windows declared by all followers of a lane, and the window that results.
 #[derive(Debug, Default)]
 pub(crate) struct ReadersWindow {
-    /// In microseconds.
+    /// The resulting window in microseconds.
     agreed: AtomicU64,
     declared: Lock<Vec<Declared>>,
 }
 
-/// What one follower declares.
+/// One follower's declaration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Declared {
-    /// The time between two visits of its listeners.
+    /// Time between two visits of its listeners.
     pub(crate) window: Duration,
-    /// What its listeners can take in one piece, at the most.
+    /// Longest span of media that its listeners can take in one piece.
     pub(crate) most: Duration,
 }
 
 impl ReadersWindow {
-    /// What may be combined now.
+    /// Returns the time over which output may be combined now.
     pub(crate) fn agreed(&self) -> Duration {
         Duration::from_micros(self.agreed.load(Ordering::Relaxed))
     }
 
-    /// Replaces what a follower has declared. One that comes had nothing before, one that leaves has nothing
-    /// afterwards.
+    /// Replaces a follower's declaration. `before` is `None` for a new follower, `after` for one that leaves.
     pub(crate) fn replace(&self, before: Option<Declared>, after: Option<Declared>) {
         let mut all = self.declared.lock();
         if let Some(known) = all.iter().position(|one| Some(*one) == before) {

@@ -1,4 +1,4 @@
-//! All streams by name.
+//! Registry of all streams by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,35 +21,36 @@ use crate::stream::{
 use crate::takeover::PublishRefused;
 use crate::task_bells::{TaskBells, WaitSlot};
 
-/// See the module's description.
+/// All streams by name; publishers begin them and listeners find them here. Call [`tick`](Self::tick) a few times a
+/// second.
 pub struct Registry {
     fanout: Arc<Fanout>,
     rules: Rules,
     publishers_max: usize,
     blocks: Blocks,
     takeovers: AtomicU64,
-    /// Epochs begun by publishers of their own, of all streams.
+    /// Epochs of all streams begun by publishers; renditions are not counted.
     begun: AtomicU64,
-    /// In the order of their names, so that a stream's renditions stand together.
+    /// Sorted by name, so that a stream's renditions stand together.
     streams: Lock<BTreeMap<StreamName, Arc<Stream>>>,
-    /// Rung when a publisher has begun.
+    /// Bells rung when a publisher has begun.
     appeared: TaskBells,
     origins: Arc<Origins>,
     deriver: DeriverCell,
 }
 
-/// Finds the rules for a stream by its name.
+/// Function from a stream's name to its rules.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
 
-/// No label of a rendition comes before it.
+/// Lower bound on the labels of renditions in string order.
 const FIRST_LABEL: &str = "-";
 
-/// Upper bound on streams, lingering ones included: bounds what publishers can make us remember.
+/// Upper bound on streams, including lingering ones; bounds the memory that publishers can make the server use.
 pub const STREAMS_MAX: usize = 100_000;
 
 impl Registry {
-    /// An empty registry whose streams are carried by `fanout` under `rules`, and its gatekeeper.
-    /// `publishers_max` of 0 means no limit but [`STREAMS_MAX`].
+    /// Creates an empty registry and its gatekeeper. `fanout` carries the streams under `rules`. A `publishers_max` of
+    /// 0 means no limit but [`STREAMS_MAX`].
     pub fn new(fanout: Arc<Fanout>, publishers_max: usize, rules: Rules) -> (Self, Gatekeeper) {
         let publishers_max = if publishers_max == 0 {
             STREAMS_MAX
@@ -71,12 +72,12 @@ impl Registry {
         (registry, Gatekeeper::new())
     }
 
-    /// Publications so far, without those of renditions that came with others.
+    /// Returns the number of publications so far, without renditions that came with others.
     pub fn publications(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// The workers that carry the streams.
+    /// Returns the workers that carry the streams.
     pub fn fanout(&self) -> &Arc<Fanout> {
         &self.fanout
     }
@@ -84,7 +85,7 @@ impl Registry {
     /// Begins an epoch of a stream, creating the stream if need be.
     ///
     /// # Errors
-    /// See [`PublishRefused`].
+    /// Returns the reason as [`PublishRefused`].
     pub fn publish(
         &self,
         permission: &Authorized<Publish>,
@@ -107,8 +108,8 @@ impl Registry {
                 Some(stream) => Arc::clone(stream),
                 None => {
                     let stream = self.create(name, &publisher, now);
-                    // Published apart, the qualities of a programme have at least the same time to within the
-                    // delay of their first samples.
+                    // If the qualities of a programme are published separately, their times agree to within the delay
+                    // of their first samples.
                     let parent = name.parent();
                     let programme = parent.as_ref().unwrap_or(name);
                     let others = streams.values();
@@ -132,11 +133,11 @@ impl Registry {
         Ok(publisher)
     }
 
-    /// Has a stream that is here, while its publisher is set aside: it keeps its connection and is not heard. When what
-    /// this returns is dropped, it goes on.
+    /// Temporarily takes over a live stream. The displaced publisher keeps its connection, but its media is ignored; it
+    /// resumes when the returned guard is dropped.
     ///
     /// # Errors
-    /// There is no such stream, or its publisher is set aside already.
+    /// Fails if there is no such stream, or if its publisher is displaced already.
     pub fn divert(
         &self,
         permission: &Authorized<Publish>,
@@ -152,11 +153,11 @@ impl Registry {
         Ok(publisher)
     }
 
-    /// Begins an epoch of a rendition of the stream that `parent` publishes: from here on the samples of its
-    /// picture track `track` go there, with the stream's sound. The publisher's permission is the rendition's.
+    /// Begins an epoch of a rendition of the stream that `parent` publishes: from here on the samples of its video
+    /// track `track` go to the rendition, with the stream's audio. The publisher's permission covers the rendition.
     ///
     /// # Errors
-    /// See [`RenditionRefused`]. The parent goes on, and nothing may be written of that track.
+    /// Returns the reason as [`RenditionRefused`]. The parent continues, and must not write that track.
     pub fn publish_rendition(
         &self,
         parent: &mut Publisher,
@@ -199,11 +200,11 @@ impl Registry {
         Arc::new(Stream::new(name.clone(), publisher, commons, now))
     }
 
-    /// Whether [`publish`](Self::publish) would begin an epoch now, for a publisher that has no media
-    /// yet. It changes nothing, so it may be otherwise when the media comes.
+    /// Checks whether [`publish`](Self::publish) would begin an epoch now, for a publisher that has no media yet. It
+    /// changes nothing, so the result may differ when the media arrives.
     ///
     /// # Errors
-    /// See [`PublishRefused`].
+    /// Returns the reason as [`PublishRefused`].
     pub fn would_publish(
         &self,
         permission: &Authorized<Publish>,
@@ -225,11 +226,11 @@ impl Registry {
         }
     }
 
-    /// Ends a stream, if there is one, with the renditions of its publisher, and blocks it for this long. A time of zero lifts a block. Returns
-    /// whether there was anything to end or to lift.
+    /// Ends a stream, if there is one, with the renditions of its publisher, and blocks it for the time `block`. A time
+    /// of zero lifts a block. Returns whether there was anything to end or lift, or a block was set.
     ///
     /// # Errors
-    /// When there are too many blocks; the stream goes on then.
+    /// Returns [`TooManyBlocks`]; the stream then continues.
     pub fn end(
         &self,
         name: &StreamName,
@@ -244,7 +245,7 @@ impl Registry {
                 true
             }
         };
-        // A stream that has ended is known until the next tick.
+        // A stream that has ended stays listed until the next tick.
         let is_there = |stream: &Arc<Stream>| stream.phase() != Phase::Ended;
         let stream = self.stream(name).filter(is_there);
         if let Some(stream) = &stream {
@@ -259,12 +260,12 @@ impl Registry {
         Ok(is_known || stream.is_some())
     }
 
-    /// The blocked streams, and for how much longer each is.
+    /// Returns the blocked streams, each with its remaining time.
     pub fn blocks(&self, now: Instant) -> Vec<(StreamName, Duration)> {
         self.blocks.list(now)
     }
 
-    /// Takeovers so far.
+    /// Returns the number of takeovers so far.
     pub fn takeovers(&self) -> u64 {
         self.takeovers.load(Ordering::Relaxed)
     }
@@ -276,7 +277,7 @@ impl Registry {
         }
     }
 
-    /// Whether a publisher of the stream would be within the limit.
+    /// Checks that a publisher of the stream would be within the limits.
     fn has_room(
         &self,
         streams: &BTreeMap<StreamName, Arc<Stream>>,
@@ -296,22 +297,22 @@ impl Registry {
         Ok(())
     }
 
-    /// A stream that is live or lingers.
+    /// Returns a stream that is live or lingers.
     pub fn stream(&self, name: &StreamName) -> Option<Arc<Stream>> {
         self.streams.lock().get(name).cloned()
     }
 
-    /// Waits until there is a stream of that name; at once when there is.
+    /// Waits for a stream of that name; returns at once if there is one.
     pub async fn appearance(&self, name: &StreamName) -> Arc<Stream> {
         self.appears(name, |phase| phase != Phase::Ended).await
     }
 
-    /// Waits until a stream of that name is live; at once when it is.
+    /// Waits until a stream of that name is live; returns at once if it is.
     pub async fn live(&self, name: &StreamName) -> Arc<Stream> {
         self.appears(name, |phase| phase == Phase::Live).await
     }
 
-    /// The rules for a stream of that name.
+    /// Returns the rules for a stream of that name.
     pub fn settings(&self, name: &StreamName) -> Settings {
         (self.rules)(name)
     }
@@ -324,7 +325,7 @@ impl Registry {
     ) -> Arc<Stream> {
         let place = WaitSlot::new(&self.appeared);
         std::future::poll_fn(|cx| {
-            // From here on no ring is missed, so the look comes after.
+            // No ring is missed from here on, so the stream is looked up afterwards.
             place.arm(cx.waker());
             let stream = self.stream(name);
             match stream.filter(|stream| fits(stream.phase())) {
@@ -335,36 +336,37 @@ impl Registry {
         .await
     }
 
-    /// Sets the origin of streams that are not here. The first one stays.
+    /// Sets the origin of streams that are not here. Only the first call has an effect.
     pub fn set_origin(&self, origin: Arc<dyn Origin>) {
         if !self.origins.set(origin) {
             tracing::warn!("streams from elsewhere have an origin already");
         }
     }
 
-    /// How a stream that may not be here is known by its name. Asks no other server and does not wait.
+    /// Returns how routing should treat the name of a stream that may not be here. It contacts no other server and does
+    /// not wait.
     pub fn expects(&self, name: &StreamName) -> Expected {
         self.origins.expects(name)
     }
 
-    /// Tells the origin that a permitted listener wants a stream that is not here, and returns its answer.
+    /// Notifies the origin that a permitted listener wants a stream that is not here, and returns its answer.
     pub(crate) async fn locate(&self, name: &StreamName) -> Located {
         self.origins.locate(name).await
     }
 
-    /// Sets the maker of derived tracks, for the tracks that are announced from here on. The first one stays.
+    /// Sets the maker of derived tracks, for tracks announced from here on. Only the first call has an effect.
     pub fn set_deriver(&self, deriver: Arc<dyn Deriver>) {
         if self.deriver.set(deriver).is_err() {
             tracing::warn!("derived tracks have a maker already");
         }
     }
 
-    /// All streams, in the order of their names.
+    /// Returns all streams, sorted by name.
     pub fn list(&self) -> Vec<Arc<Stream>> {
         self.streams.lock().values().cloned().collect()
     }
 
-    /// The renditions of a stream, whether that is here or not, in the order of their names: at most `max`.
+    /// Returns at most `max` renditions of a stream, sorted by name, whether the stream itself is here or not.
     pub fn renditions(&self, name: &StreamName, max: usize) -> Vec<Arc<Stream>> {
         let Some(first) = name.rendition(FIRST_LABEL) else {
             return Vec::new();
@@ -378,9 +380,9 @@ impl Registry {
             .collect()
     }
 
-    /// Ends streams that have lingered long enough and listeners whose permission is over, closes idle lanes,
-    /// retries derived tracks there was no room for, and emits which listeners were degraded. To be called a few times
-    /// a second.
+    /// Ends streams that have lingered long enough and listeners whose permission has expired, closes idle lanes,
+    /// retries derived tracks that had no room, and emits events about degraded listeners. Call it a few times a
+    /// second.
     pub fn tick(&self, now: Instant) {
         self.fanout.emit_conditions();
         self.fanout.end_permissions(now);

@@ -1,51 +1,51 @@
-//! How much of the past the log of a lane keeps.
+//! Retention: the amount of the past that a lane's log keeps.
 
 use log::Limits;
 use media::Span;
 
 use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 
-/// How much of the past the log of a format keeps. Whatever it says, all logs together keep within
-/// `fanout.log_mib`, and each keeps two pages.
+/// Amount of the past that the log of a format keeps. In any case, all logs together keep within `fanout.log_mib`, and
+/// each keeps two pages.
 ///
-/// While nothing but recorders reads a lane, nobody lags and no range is asked for: it keeps what a lane that is opened
-/// for a listener begins with, the newest join point, and without pictures `burst` and two seconds.
+/// While only recorders read a lane, nobody lags and no range is requested. The log then keeps only the start of a lane
+/// that opens for a listener: the newest join point, and without video `burst` and two seconds.
 ///
-/// As many bytes as a new listener is given, and a quarter of them for one that takes its time, stay in any case.
+/// The bytes that a new listener is given always stay, and a quarter more for one that is slow to take them.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retention {
-    /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
+    /// Everything that a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
     /// newest join point for as long as listeners are started there.
     Live,
-    /// What readers of ranges may still ask for; never less than [`Live`](Self::Live).
+    /// Everything that readers of ranges may still request; never less than [`Live`](Self::Live).
     Window {
         /// Media time kept, rounded up to whole pages.
         time: Span,
-        /// Upper bound on bytes. A live lane has [`LIVE_BYTES_MAX`] with pictures and a quarter of that
-        /// without; less does not hold a large unit.
+        /// Upper bound on bytes. A live lane has [`LIVE_BYTES_MAX`] with video and a quarter of that without; less does
+        /// not hold a large unit.
         bytes_max: usize,
     },
 }
 
-/// Upper bound on the bytes that the log of a live lane with pictures keeps: twice the largest unit that any
-/// publisher can send, and a stream of 40 Mb/s for the default times.
+/// Upper bound on the bytes that the log of a live lane with video keeps: twice the largest unit that any publisher can
+/// send, and a stream of 40 Mb/s for the default times.
 pub const LIVE_BYTES_MAX: usize = LIVE_PAGES_MAX * VIDEO_PAGE_BYTES;
 
 const LIVE_PAGES_MAX: usize = 256;
 
-/// Pages are the granularity of eviction and of one slice of a send: a second or two of a usual stream of
-/// the class.
+/// Size of a page, the granularity of eviction and of one slice of a send: a second or two of a usual stream of the
+/// class.
 const AUDIO_PAGE_BYTES: usize = 64 * 1024;
 const VIDEO_PAGE_BYTES: usize = 256 * 1024;
 
-/// Units that may begin in one page: four seconds of pictures and sound. A page of tinier ones ends early.
+/// Upper bound on units that begin in one page: four seconds of video and audio. A page of tinier ones ends early.
 const PAGE_UNITS: usize = 512;
 
-/// Beyond the time after which a laggard is dropped, so that the rule, and not the log's end, decides.
+/// Span added to the time after which a laggard is dropped, so that the rule, and not the log's end, decides.
 const MARGIN: Span = Span::from_millis(2_000);
 
 impl Retention {
-    /// The limits of the log of a lane of `class` with the rules of `policy`.
+    /// Returns the limits of the log of a lane of `class` with the rules of `policy`.
     pub(crate) fn limits(self, class: Class, policy: &Policy) -> Limits {
         let page_bytes = match class {
             Class::Audio => AUDIO_PAGE_BYTES,

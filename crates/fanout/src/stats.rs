@@ -1,5 +1,5 @@
-//! Numbers that one thread writes and any thread reads: counters, gauges and histograms.
-//! [`Books`](crate::Books) consist of them.
+//! Statistics that one thread writes and any thread reads: counters, gauges and histograms. [`Books`](crate::Books)
+//! consist of them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use base::Counter;
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [f64],
-    /// One more than bounds: the last has none.
+    /// Observations per bucket; one more than bounds, because the last bucket has none.
     counts: Box<[Counter]>,
     /// Sum of all observations, in billionths.
     sum_nanos: Counter,
@@ -20,7 +20,7 @@ pub struct Histogram {
 pub struct HistogramValue {
     /// Upper bounds of all buckets but the last, which has none.
     pub bounds: &'static [f64],
-    /// Observations per bucket, not cumulated; one more than bounds.
+    /// Observations per bucket, not cumulative; one more than bounds.
     pub counts: Vec<u64>,
     /// Sum of all observations.
     pub sum: f64,
@@ -47,7 +47,7 @@ impl Histogram {
         self.observe(value.as_secs_f64(), times);
     }
 
-    /// The value now.
+    /// Returns the current value.
     pub fn value(&self) -> HistogramValue {
         HistogramValue {
             bounds: self.bounds,

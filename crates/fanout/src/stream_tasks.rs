@@ -1,7 +1,7 @@
-//! Tasks for streams: one for each stream that is to have one, and never two for one name.
+//! Tasks for streams: one for each stream that the caller picks, and never two for one name.
 //!
-//! Whoever looks after streams is told which are here, which have ended and whose task is over, and begins tasks. Nothing
-//! is missed: what happened before, or too fast to be read, is made up for by the streams that are here.
+//! The owner learns which streams are present, which have ended and whose task is over, and begins tasks. It misses
+//! nothing: the list of present streams makes up for events that happened before it subscribed, or too fast to be read.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use tokio::task::JoinSet;
 use crate::Registry;
 use crate::events::{EventKind, EventReader, Received};
 
-/// The tasks of one purpose. They end when it is dropped.
+/// The tasks of one purpose; dropping it aborts them.
 #[derive(Debug)]
 pub struct StreamTasks {
     registry: Arc<Registry>,
     events: EventReader,
-    /// Streams that are here and have not been told; at most all of them.
+    /// Present streams not yet reported; at most all of them.
     due: VecDeque<StreamName>,
-    /// Those that have a task.
+    /// Names of streams that have a task.
     names: HashSet<StreamName>,
     tasks: JoinSet<StreamName>,
 }
 
-/// What has become of a stream.
+/// A change in a stream or its task.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StreamChange {
-    /// It is here. That may be told again.
+    /// The stream is present. It may be reported more than once.
     Here(StreamName),
-    /// It has ended.
+    /// The stream has ended.
     Ended(StreamName),
-    /// Its task is over. There may be another stream of that name by now.
+    /// The stream's task is over. There may be another stream of that name by now.
     Over(StreamName),
 }
 
 impl StreamTasks {
-    /// Without tasks. The streams that are here are told first.
+    /// Creates an owner without tasks. It reports the streams already present first.
     pub fn new(registry: &Arc<Registry>) -> Self {
         let mut tasks = Self {
             events: registry.fanout().events().subscribe(),
@@ -49,12 +49,12 @@ impl StreamTasks {
         tasks
     }
 
-    /// Whether a stream has a task. One that panicked remains its stream's, which gets no other.
+    /// Whether a stream has a task. A task that panicked still counts, so its stream gets no other.
     pub fn has(&self, name: &StreamName) -> bool {
         self.names.contains(name)
     }
 
-    /// Begins the task of a stream that has none.
+    /// Begins a task for a stream that has none.
     pub fn begin(&mut self, name: StreamName, task: impl Future<Output = ()> + Send + 'static) {
         if self.names.insert(name.clone()) {
             self.tasks.spawn(async move {
@@ -64,7 +64,7 @@ impl StreamTasks {
         }
     }
 
-    /// Waits for the next change; `None` when there will be none. It may be given up at any time.
+    /// Waits for the next change; `None` when there will be none. Cancel safe.
     pub async fn next(&mut self) -> Option<StreamChange> {
         loop {
             if let Some(name) = self.due.pop_front() {

@@ -1,23 +1,23 @@
-//! Who may replace a publisher, and why one is refused.
+//! Rules for replacing a publisher, and the reasons for refusing one.
 
 use std::time::Duration;
 
-/// What a publisher may do about another one that has the stream.
+/// A publisher's right to replace another one that has the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Takeover {
-    /// Replace it if it presented the same credential; otherwise only if it has stalled.
+    /// The publisher may replace one that presented the same credential; any other only if that one has stalled.
     SameCredential,
-    /// Replace it if it has sent nothing for [`STALLED_AFTER`].
+    /// The publisher may replace one that has sent nothing for [`STALLED_AFTER`].
     Stalled,
-    /// Wait until it has left.
+    /// The publisher must wait until the other one has left.
     Never,
 }
 
-/// A publisher that has sent nothing for this long may be replaced.
+/// Time without media after which a publisher may be replaced.
 pub const STALLED_AFTER: Duration = Duration::from_secs(3);
 
-/// A stream changes hands by takeover at most this often, so that two encoders which share a key and
-/// reconnect by themselves do not tear it apart.
+/// Shortest time between two takeovers of a stream, so that two encoders which share a key and reconnect automatically
+/// do not tear it apart.
 pub(crate) const TAKEOVER_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Takeover {
@@ -30,7 +30,7 @@ impl Takeover {
     }
 }
 
-/// Why a publisher was refused.
+/// Reasons for refusing a publisher.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PublishRefused {
     /// Another publisher has the stream.
@@ -42,7 +42,7 @@ pub enum PublishRefused {
     /// An operator has blocked the stream; this many seconds are left.
     #[error("the operator has ended this stream; it may be published again in {0} s")]
     Blocked(u64),
-    /// There are as many streams as there may be.
+    /// The server has as many streams as it may.
     #[error("the limit of publishers is reached")]
     TooMany,
     /// The stream ended at this very moment; trying again helps.

@@ -1,10 +1,10 @@
-//! Wakes tasks that wait for news, at most once per wait.
+//! Wake-ups for tasks that wait for news, at most one per wait.
 //!
-//! The same law as a worker's bell, for tasks woken through a waker: *arm*, then look once more. Unlike that
-//! one it may be rung by any thread and has any number of waiters.
+//! The law of a worker's bell holds for tasks woken through a waker too: *arm*, then look once more. Unlike a worker's
+//! bell, any thread may ring these, and any number may wait.
 //!
-//! Two kinds of locks: one over the list of slots, for entering, leaving and ringing; and one for each slot
-//! over its own waker. Arming takes the latter only, so a thread that serves listeners by itself waits for no
+//! There are two kinds of locks: one over the list of slots, for entering, leaving and ringing; and one for each slot
+//! over its own waker. Arming takes the slot's lock only, so a thread that serves listeners by itself waits for no
 //! join.
 
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use std::task::Waker as TaskWaker;
 
 use base::Lock;
 
-/// Wakes tasks that wait for news: the asynchronous readers of a lane, players of a stream to come.
+/// Wakers of tasks that wait for news: asynchronous readers of a lane, players of a stream to come.
 #[derive(Debug, Default)]
 pub(crate) struct TaskBells {
-    /// How many wakers are armed; lets a writer that has no waiters skip the lock.
+    /// Number of armed wakers; lets a writer that has no waiters skip the lock.
     armed: AtomicUsize,
     slots: Lock<Vec<Arc<TaskSlot>>>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct TaskBells {
 /// A task's slot, from [`TaskBells::enter`] to [`TaskBells::leave`].
 #[derive(Debug, Default)]
 pub(crate) struct TaskSlot {
-    /// Its index in the list, changed under the list's lock.
+    /// Index of the slot in the list, changed under the list's lock.
     index: AtomicUsize,
     waker: Lock<Option<TaskWaker>>,
 }
@@ -52,11 +52,11 @@ impl TaskBells {
         self.disarm(slot);
     }
 
-    /// Asks for a wake-up at the next ring. The caller must look for news once more afterwards.
+    /// Arms a wake-up for the next ring. The caller must look for news once more afterwards.
     pub(crate) fn arm(&self, slot: &TaskSlot, waker: &TaskWaker) {
         let mut place = slot.waker.lock();
         if place.replace(waker.clone()).is_none() {
-            // Counted under the lock, so that a ring in between cannot take what is not counted.
+            // Counted under the lock, so that a ring in between cannot take a waker that is not counted.
             self.armed.fetch_add(1, Ordering::Relaxed);
         }
         drop(place);
@@ -71,7 +71,8 @@ impl TaskBells {
         }
     }
 
-    /// Apart from [`ring`](Self::ring), which a writer calls at each commit and mostly finds nothing to do.
+    /// Wakes all armed tasks. Kept out of [`ring`](Self::ring), which a writer calls at each commit and which mostly
+    /// finds nothing to do.
     #[inline(never)]
     fn wake(&self) {
         for slot in self.slots.lock().iter() {
@@ -91,7 +92,7 @@ impl TaskBells {
     }
 }
 
-/// A task's slot for as long as it lives.
+/// A task's slot that leaves the bells when dropped.
 #[derive(Debug)]
 pub(crate) struct WaitSlot<'a> {
     bells: &'a TaskBells,
@@ -104,7 +105,7 @@ impl<'a> WaitSlot<'a> {
         Self { bells, slot }
     }
 
-    /// See [`TaskBells::arm`].
+    /// Arms the slot as [`TaskBells::arm`] does.
     pub(crate) fn arm(&self, waker: &TaskWaker) {
         self.bells.arm(&self.slot, waker);
     }
@@ -119,19 +120,10 @@ impl Drop for WaitSlot<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::task::Wake;
     use std::time::Duration;
 
     use super::*;
-
-    #[derive(Default)]
-    struct Alarm(AtomicUsize);
-
-    impl Wake for Alarm {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+    use crate::testing::Alarm;
 
     fn alarm() -> (Arc<Alarm>, TaskWaker) {
         let alarm = Arc::<Alarm>::default();
@@ -144,8 +136,7 @@ mod tests {
         let all: Vec<_> = (0..5).map(|_| (bells.enter(), alarm())).collect();
         let wakes = || -> Vec<_> {
             let each = all.iter();
-            each.map(|(_, (alarm, _))| alarm.0.load(Ordering::Relaxed))
-                .collect()
+            each.map(|(_, (alarm, _))| alarm.count()).collect()
         };
         let arm = |who: &[usize]| {
             for (slot, (_, waker)) in who.iter().map(|index| &all[*index]) {
@@ -175,7 +166,7 @@ mod tests {
         let bells = Arc::<TaskBells>::default();
         let slot = bells.enter();
         let joining = bells.slots.lock();
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, reported) = mpsc::sync_channel(1);
         let thread = std::thread::spawn({
             let bells = Arc::clone(&bells);
             move || {
@@ -183,7 +174,7 @@ mod tests {
                 tell.send(()).ok();
             }
         });
-        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()));
+        assert_eq!(reported.recv_timeout(Duration::from_secs(60)), Ok(()));
         drop(joining);
         thread.join().expect("no panic");
     }

@@ -1,7 +1,8 @@
-//! What an event costs while nothing reads events.
+//! Cost of an event while nothing reads events.
 //!
-//! The allocator counts for all threads, and the test harness allocates in its own while a test runs. So this target has
-//! no harness (`crates/fanout/Cargo.toml`): its process has one thread, and what is counted is that thread's alone.
+//! The allocator counts for all threads, and the test harness allocates in its own while a test runs. So this target
+//! has no harness (`crates/fanout/Cargo.toml`): its process has one thread, and all counted allocations are that
+//! thread's.
 
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 
@@ -20,7 +21,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 fn main() {
     emitting_allocates_nothing();
-    // In the harness's words, by which tests are counted.
+    // Printed in the harness's format, by which tests are counted.
     println!(
         "test emitting_allocates_nothing ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored"
     );

@@ -1,4 +1,4 @@
-//! The credentials in a head.
+//! Credentials in a request head.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use crate::query::Query;
 use crate::text::utf8_or_latin1;
 
-/// The user that a source client means when it names none.
+/// User of a source client that names none.
 const USER_DEFAULT: &str = "source";
 
-/// The query parameters that are read as a key.
+/// Query parameters that are read as a key.
 const KEYS: [&str; 4] = ["key", "token", "link", "jwt"];
 
-/// Some sources omit the padding, and one fills the last bits with noise.
+/// Base64 decoder for source clients: some omit the padding, and one fills the last bits with noise.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -23,17 +23,17 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The user and password that a peer gave.
+/// User and password given by a peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Credentials {
-    /// The user; `source` when the peer gave none.
+    /// User; `source` if the peer gave none.
     pub user: String,
-    /// The password, everything after the first colon.
+    /// Password: everything after the first colon.
     pub password: Password,
 }
 
-/// A password or token as received. Its `Debug` hides it, so that it cannot reach a log with the
-/// value that holds it; it has no `Display`.
+/// Password or token as received. Its `Debug` hides it, so that it cannot reach a log with the value that holds it; it has no
+/// `Display`.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Password(String);
 
@@ -43,7 +43,7 @@ impl Password {
         Self(text.into())
     }
 
-    /// The secret itself, for the one comparison that needs it.
+    /// Returns the secret itself, for the one comparison that needs it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -63,7 +63,7 @@ pub fn basic(value: &str) -> Option<Credentials> {
     Some(Credentials::new(user, password))
 }
 
-/// The key in a query: what its parameter `key`, `token`, `link` or `jwt` says.
+/// Returns the key in a query: the value of its parameter `key`, `token`, `link` or `jwt`.
 pub fn key_in(query: &str) -> Option<Password> {
     let query = Query::new(query.as_bytes());
     let key = KEYS.into_iter().find_map(|name| query.get(name));

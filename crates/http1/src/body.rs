@@ -1,22 +1,22 @@
-//! How the body of a request is delimited, and removing its framing.
+//! Framing of request bodies: its detection and its removal.
 
 use crate::{ChunkedDecoder, Error, Step, Version};
 
-/// How a request's body ends.
+/// Framing of a request's body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Body {
-    /// There is none.
+    /// No body.
     None,
-    /// After this many bytes. `Length(0)` on a `SOURCE` or `PUT` is libshout's probe for what the
-    /// server wants, not a stream.
+    /// Body of this many bytes. `Length(0)` on a `SOURCE` or `PUT` is libshout's probe for the server's requirements, not a
+    /// stream.
     Length(u64),
-    /// By the last chunk; see [`ChunkedDecoder`].
+    /// Body that ends with the last chunk; see [`ChunkedDecoder`].
     Chunked,
-    /// When the peer hangs up.
+    /// Body that ends when the peer closes the connection.
     UntilClose,
 }
 
-/// What the framing headers of a head said, gathered as its lines are read.
+/// Framing headers of a head, gathered as its lines are read.
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
     length: Option<u64>,
@@ -30,8 +30,8 @@ enum Coding {
 }
 
 impl Framing {
-    /// Records one Content-Length line. A list of equal values could be read as one (RFC 9112
-    /// §6.3); it is refused, because only intermediaries that were attacked make one.
+    /// Records one Content-Length line. A list of equal values could be read as one value (RFC 9112 §6.3); it is refused,
+    /// because only intermediaries under attack produce one.
     pub(crate) fn content_length(&mut self, value: &str) -> Result<(), Error> {
         if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Error::ContentLengthMalformed);
@@ -43,8 +43,7 @@ impl Framing {
         }
     }
 
-    /// Records one Transfer-Encoding line. `identity` left the standard in 2014; old sources still
-    /// send it and mean nothing by it.
+    /// Records one Transfer-Encoding line. `identity` left the standard in 2014; old sources still send it without any meaning.
     pub(crate) fn transfer_encoding(&mut self, value: &str) -> Result<(), Error> {
         let coding = if value.eq_ignore_ascii_case("chunked") {
             Coding::Chunked
@@ -53,22 +52,22 @@ impl Framing {
         } else {
             return Err(Error::CodingUnsupported);
         };
-        // A second line would make a list of codings, of which only `chunked` alone is read.
+        // A second line would make a list of codings; only a single `chunked` is supported.
         match self.coding.replace(coding) {
             None => Ok(()),
             Some(_) => Err(Error::CodingUnsupported),
         }
     }
 
-    /// Elements of it that only a source client may use.
+    /// Returns the error for framing that only a source client may use.
     pub(crate) fn quirk(&self) -> Option<Error> {
         (self.coding == Some(Coding::Identity)).then_some(Error::CodingUnsupported)
     }
 
-    /// Decides once the head is complete.
+    /// Decides on the framing once the head is complete.
     ///
-    /// RFC 9112 §6.3 gives a request without length an empty body. ffmpeg, libshout, butt and
-    /// every `SOURCE` client send the stream there and end it by closing.
+    /// RFC 9112 §6.3 gives a request without length an empty body. ffmpeg, libshout, butt and every `SOURCE` client send the
+    /// stream in such a body and end it by closing.
     pub(crate) fn decide(&self, method: &str, version: Version) -> Result<Body, Error> {
         match (self.coding, self.length) {
             (Some(_), Some(_)) => Err(Error::LengthAndCoding),
@@ -85,7 +84,7 @@ impl Framing {
     }
 }
 
-/// Removes the framing of a body.
+/// Decoder that removes the framing of a body.
 ///
 /// ```
 /// # use carillon_http1::{Body, BodyDecoder, Step};
@@ -98,21 +97,21 @@ pub struct BodyDecoder(Framed);
 
 #[derive(Debug)]
 enum Framed {
-    /// All there is until the peer closes.
+    /// All bytes until the peer closes.
     UntilClose,
-    /// This many bytes are left.
+    /// Number of bytes that are left.
     Length(u64),
-    /// Chunks.
+    /// Chunked body.
     Chunked(ChunkedDecoder),
 }
 
 impl BodyDecoder {
-    /// For a source's body: see [`ChunkedDecoder::new`].
+    /// Creates a decoder for a source's body: see [`ChunkedDecoder::new`].
     pub const fn new(body: Body) -> Self {
         Self::of(body, ChunkedDecoder::new())
     }
 
-    /// For a body that another request may follow: see [`ChunkedDecoder::strict`].
+    /// Creates a decoder for a body that another request may follow: see [`ChunkedDecoder::strict`].
     pub const fn strict(body: Body) -> Self {
         Self::of(body, ChunkedDecoder::strict())
     }
@@ -126,10 +125,10 @@ impl BodyDecoder {
         })
     }
 
-    /// Finds the next piece of the body in `input` and shortens `input` by what was used.
+    /// Finds the next piece of the body in `input` and removes the used bytes from `input`.
     ///
     /// # Errors
-    /// As for [`ChunkedDecoder::step`].
+    /// The errors of [`ChunkedDecoder::step`].
     pub fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Step<'a>, Error> {
         let here = match &mut self.0 {
             Framed::Chunked(decoder) => return decoder.step(input),

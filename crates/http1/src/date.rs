@@ -1,25 +1,24 @@
-//! The Date header.
+//! Dates of HTTP headers.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The last second of the year 9999: an IMF-fixdate has no other years.
+/// Last second of the year 9999: an IMF-fixdate has no later years.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// Seconds since 1970-01-01 00:00 UTC, shown as an IMF-fixdate (RFC 9110 §5.6.7):
-/// `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Time in seconds since 1970-01-01 00:00 UTC, displayed as an IMF-fixdate (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct HttpDate(pub u64);
 
 impl HttpDate {
-    /// Reads an IMF-fixdate. `None` for anything else: the two older forms have not been sent for decades.
+    /// Parses an IMF-fixdate. Returns `None` for anything else: the two older forms have not been sent for decades.
     pub fn parse(text: &str) -> Option<Self> {
         let date = Self::from(httpdate::parse_http_date(text).ok()?);
         (date.to_string() == text).then_some(date)
     }
 }
 
-/// Cut to whole seconds; a time before 1970 is taken for its beginning.
+/// Truncates to whole seconds; a time before 1970 becomes the start of 1970.
 impl From<SystemTime> for HttpDate {
     fn from(at: SystemTime) -> Self {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What a peer can do wrong, and the only mapping of that to a status code.
+//! Errors of a peer, and the only mapping of them to status codes.
 
 use thiserror::Error;
 
 use crate::Status;
 
-/// Why a head or a chunked body was refused.
+/// Reason why a head or a chunked body was refused.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,13 +18,13 @@ pub enum Error {
     /// A header line continues the one before it (obs-fold, RFC 9112 §5.2).
     #[error("a header line is folded")]
     HeaderFolded,
-    /// A NUL or a CR that ends no line stands in the head.
+    /// The head contains a NUL, or a CR that ends no line.
     #[error("a control byte stands in the head")]
     ControlByte,
-    /// A line ends otherwise than with CR LF (see [`Head::conforms`](crate::Head::conforms)).
+    /// A line does not end with CR LF (see [`Head::conforms`](crate::Head::conforms)).
     #[error("a line does not end with CR LF")]
     LineEndMalformed,
-    /// More than one empty line stands before the request line (RFC 9112 §2.2).
+    /// More than one empty line precedes the request line (RFC 9112 §2.2).
     #[error("empty lines stand before the request")]
     EmptyLines,
     /// The target has none of the forms of RFC 9112 §3.2.
@@ -45,14 +45,14 @@ pub enum Error {
     /// Content-Length and Transfer-Encoding are both given (RFC 9112 §6.1).
     #[error("both Content-Length and Transfer-Encoding are given")]
     LengthAndCoding,
-    /// Transfer-Encoding in a version that does not have it (RFC 9112 §6.1).
+    /// Transfer-Encoding is given in a version that does not have it (RFC 9112 §6.1).
     #[error("Transfer-Encoding is given before HTTP/1.1")]
     CodingBeforeHttp11,
     /// A chunk's size line, its end, or a trailer is malformed.
     #[error("the chunked body is malformed")]
     ChunkMalformed,
 
-    // The peer asked for more than it may have.
+    // The peer exceeded a limit.
     /// The head is longer than [`HeadLimits::bytes_max`](crate::HeadLimits::bytes_max).
     #[error("the head is too long")]
     HeadTooLong,
@@ -78,10 +78,9 @@ pub enum Error {
     VersionUnsupported,
 }
 
-/// The status that answers an error; decided only here.
+/// Returns the status for an error; this is the only place that decides it.
 ///
-/// The door notices a head that does not arrive in time, and answers with
-/// [`Status::REQUEST_TIMEOUT`].
+/// The door itself detects a head that does not arrive in time, and replies with [`Status::REQUEST_TIMEOUT`].
 pub const fn status_of(error: Error) -> Status {
     match error {
         Error::RequestLineMalformed

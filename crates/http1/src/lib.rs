@@ -1,21 +1,19 @@
-//! HTTP/1 as live sources and players speak it, sans-IO.
+//! HTTP/1 as spoken by live sources and players, sans-IO.
 //!
-//! Twenty-five years of broadcast software connect to an Icecast port: some end lines with a bare
-//! LF or with `\r\r\n`, some say `ICE/1.0`, some put raw spaces and UTF-8 into the target, and a
-//! `PUT` without a length means "until I hang up". A general HTTP library refuses these, so the
-//! head is read here. The server's door calls [`sniff()`] on the first bytes, feeds a
-//! [`HeadReader`] until it yields a [`Head`], decodes bodies with a [`BodyDecoder`], and answers
-//! with a [`ResponseHead`].
+//! Twenty-five years of broadcast software connect to an Icecast port: some end lines with a bare LF or with `\r\r\n`, some
+//! send `ICE/1.0`, some put raw spaces and UTF-8 into the target, and a `PUT` without a length means "until I hang up". A
+//! general HTTP library refuses these, so the head is read here. The server's door calls [`sniff()`] on the first bytes, feeds
+//! a [`HeadReader`] until it yields a [`Head`], decodes bodies with a [`BodyDecoder`], and replies with a [`ResponseHead`].
 //!
-//! What is tolerated never makes the end of a message ambiguous: conflicting lengths, folded lines,
-//! stray CR and NUL are refused, because two parsers reading them differently is how requests are
-//! smuggled. The rest of the tolerance is for sources, whose connection carries no further request:
-//! of all other clients a server demands that the head [conforms](Head::conforms), and reads the
-//! body with [`BodyDecoder::strict`].
+//! Tolerated forms never make the end of a message ambiguous: conflicting lengths, folded lines, stray CR and NUL are refused,
+//! because requests are smuggled when two parsers read these differently. The other tolerated forms are for sources, whose
+//! connection carries no further request: from all other clients a server demands that the head [conforms](Head::conforms), and
+//! it reads their bodies with [`BodyDecoder::strict`].
 //!
-//! Nothing here opens a socket or reads a clock, and every result is independent of how the input
-//! was cut into reads. The semantics are RFC 9110 and RFC 9112 except where a comment names the
-//! client that needs otherwise.
+//! [`websocket`] has WebSocket's opening key and its frames in both directions.
+//!
+//! Nothing here opens a socket or reads a clock, and every result is independent of how the input was cut into reads. The
+//! semantics are RFC 9110 and RFC 9112, except where a comment names the client that needs a deviation.
 
 mod auth;
 mod body;
@@ -33,6 +31,7 @@ mod site;
 mod sniff;
 mod source;
 mod text;
+pub mod websocket;
 
 pub use auth::{Credentials, Password, basic, bearer, key_in};
 pub use body::{Body, BodyDecoder};

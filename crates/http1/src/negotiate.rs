@@ -1,7 +1,6 @@
-//! What a request says about the answers that its client takes (RFC 9110 §12.5.3, §13.1.1, §13.1.2).
+//! Content negotiation: the replies that a request's client accepts (RFC 9110 §12.5.3, §13.1.1, §13.1.2).
 
-/// Whether a client accepts a content coding: whether the lines of its `Accept-Encoding` name it, and not with the
-/// quality 0.
+/// Whether a client accepts a content coding: whether the lines of its `Accept-Encoding` name it, and not with quality 0.
 pub fn accepts_coding<'a>(lines: impl IntoIterator<Item = &'a str>, coding: &str) -> bool {
     members(lines).any(|one| {
         let (name, parameters) = one.split_once(';').unwrap_or((one, ""));
@@ -11,15 +10,15 @@ pub fn accepts_coding<'a>(lines: impl IntoIterator<Item = &'a str>, coding: &str
     })
 }
 
-/// Whether a client has the version with that entity tag: whether the lines of its `If-None-Match` name it, by weak
-/// comparison, or any.
+/// Whether a client has the version with that entity tag: whether the lines of its `If-None-Match` name it, by weak comparison,
+/// or any.
 pub fn has_version<'a>(lines: impl IntoIterator<Item = &'a str>, tag: &str) -> bool {
     let opaque = |tag: &'a str| tag.trim_start_matches("W/");
     members(lines).any(|known| known == "*" || opaque(known) == tag.trim_start_matches("W/"))
 }
 
-/// Whether a client wants the version with that entity tag: whether the lines of its `If-Match` name it, by strong
-/// comparison, or any.
+/// Whether a client wants the version with that entity tag: whether the lines of its `If-Match` name it, by strong comparison,
+/// or any.
 pub fn wants_version<'a>(lines: impl IntoIterator<Item = &'a str>, tag: &str) -> bool {
     members(lines).any(|wanted| wanted == "*" || wanted == tag && !tag.starts_with("W/"))
 }

@@ -2,12 +2,12 @@
 
 use crate::text::{percent_decode, utf8_or_latin1};
 
-/// Bytes of a client's own query that playlists repeat in each of their addresses: a token signed by an RSA key of 2,048
-/// bits has some 700. A longer one is answered 414.
+/// Maximum length in bytes of a client's own query that playlists repeat in each of their addresses: a token signed by an RSA
+/// key of 2,048 bits has some 700. A longer one is answered 414.
 pub const OWN_QUERY_BYTES_MAX: usize = 1_024;
 
-/// `name=value` pairs joined by `&`, still encoded. Also reads an
-/// `application/x-www-form-urlencoded` body. Everything in it is untrusted.
+/// Pairs `name=value` joined by `&`, still encoded. Also reads an `application/x-www-form-urlencoded` body. All of it is
+/// untrusted.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a>(&'a [u8]);
 
@@ -17,24 +17,24 @@ impl<'a> Query<'a> {
         Self(bytes)
     }
 
-    /// The bytes as they came.
+    /// Returns the bytes as received.
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.0
     }
 
-    /// All pairs in order, decoded as UTF-8 where they are, else as Latin-1.
+    /// Returns all pairs in order, decoded as UTF-8 if they are valid, else as Latin-1.
     pub fn pairs(&self) -> impl Iterator<Item = (String, String)> + use<'a> {
         self.raw_pairs()
             .map(|(name, value)| (text(name), text(value)))
     }
 
-    /// The first value of a name, decoded as UTF-8 where it is, else as Latin-1.
+    /// Returns the first value of a name, decoded as UTF-8 if it is valid, else as Latin-1.
     pub fn get(&self, name: &str) -> Option<String> {
         self.find(name).map(text)
     }
 
-    /// The bytes of the first value of a name, for texts in the character set that the query names: how
-    /// `/admin/metadata` carries titles.
+    /// Returns the bytes of the first value of a name, for texts in the character set that the query names: `/admin/metadata`
+    /// carries titles that way.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.find(name).map(decode)
     }
@@ -60,9 +60,8 @@ fn text(value: &[u8]) -> String {
     utf8_or_latin1(&decode(value)).into_owned()
 }
 
-/// Decodes `%XX`, and `+` as a space where the writer meant one. Liquidsoap writes spaces as `+`;
-/// butt writes them as `%20` and leaves a real `+` alone. If a value has spaces in another form,
-/// its `+` is a plus.
+/// Decodes `%XX`, and `+` as a space if the writer meant one. Liquidsoap writes spaces as `+`; butt writes them as `%20` and
+/// leaves a real `+` alone. If a value has spaces in another form, its `+` is a plus.
 fn decode(value: &[u8]) -> Vec<u8> {
     let other_space = value.contains(&b' ') || value.windows(3).any(|w| w == b"%20");
     if other_space || !value.contains(&b'+') {

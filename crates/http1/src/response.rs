@@ -1,22 +1,22 @@
-//! Writing a response head.
+//! Writing of response heads.
 //!
-//! Titles, stream names and header values that one peer sent are written to others here, so bytes
-//! that could end a line are removed here.
+//! Titles, stream names and header values that one peer sent are written to others here, so bytes that could end a line are
+//! removed here.
 
 use crate::text::is_token;
 use crate::{HttpDate, Version};
 
-/// The interim answer to `Expect: 100-continue`.
+/// Interim reply to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What lets a client go on within TLS (RFC 2817 §3.3).
+/// Reply that lets a client continue within TLS (RFC 2817 §3.3).
 pub const SWITCHING_TO_TLS: &[u8] =
     b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\n\r\n";
 
-/// The answer that every `SOURCE` client understands; DarkIce compares its first 12 bytes.
+/// Reply that every `SOURCE` client understands; DarkIce compares its first 12 bytes.
 pub const SOURCE_OK: &[u8] = b"HTTP/1.0 200 OK\r\n\r\n";
 
-/// Lets players on any page fetch streams and read their ICY headers.
+/// Headers that let players on any page fetch streams and read their ICY headers.
 pub const CORS: &[(&str, &str)] = &[
     ("Access-Control-Allow-Origin", "*"),
     ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
@@ -32,14 +32,14 @@ pub const CORS: &[(&str, &str)] = &[
     ("Access-Control-Max-Age", "86400"),
 ];
 
-/// Keeps caches away from what is live, in the words of Icecast 2.4.4.
+/// Headers that keep caches away from live media, in the words of Icecast 2.4.4.
 pub const NO_CACHE: &[(&str, &str)] = &[
     ("Cache-Control", "no-cache, no-store"),
     ("Expires", "Mon, 26 Jul 1997 05:00:00 GMT"),
     ("Pragma", "no-cache"),
 ];
 
-/// A status code.
+/// Status code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Status(u16);
 
@@ -48,7 +48,7 @@ macro_rules! statuses {
         impl Status {
             $($(#[$doc])* pub const $name: Self = Self($code);)*
 
-            /// The words beside the number (RFC 9110 §15).
+            /// Returns the words beside the number (RFC 9110 §15).
             pub const fn reason(self) -> &'static str {
                 match self.0 {
                     $($code => $reason,)*
@@ -107,13 +107,13 @@ statuses! {
 }
 
 impl Status {
-    /// The number.
+    /// Returns the number.
     pub const fn code(self) -> u16 {
         self.0
     }
 }
 
-/// Builds a response head.
+/// Builder of a response head.
 ///
 /// ```
 /// # use carillon_http1::{HttpDate, ResponseHead, Status, Version};
@@ -127,8 +127,7 @@ impl Status {
 pub struct ResponseHead(Vec<u8>);
 
 impl ResponseHead {
-    /// Begins with the status line, in the version the peer spoke; ICE and x-audiocast peers
-    /// understand HTTP/1.0.
+    /// Begins with the status line, in the version that the peer spoke; ICE and x-audiocast peers understand HTTP/1.0.
     pub fn new(version: Version, status: Status) -> Self {
         let version = match version {
             Version::Http11 | Version::Http2 => "HTTP/1.1",
@@ -139,8 +138,8 @@ impl ResponseHead {
         Self(format!("{version} {} {}\r\n", status.code(), status.reason()).into_bytes())
     }
 
-    /// Adds a header. Control characters are dropped from the value, so that it stays one line; a
-    /// header whose name is no token is left out.
+    /// Adds a header. Control characters are dropped from the value, so that it stays one line; a header whose name is no token
+    /// is left out.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         if is_token(name.as_bytes()) {
             self.0.extend_from_slice(name.as_bytes());

@@ -1,12 +1,12 @@
-//! When a refused client may try again.
+//! Time after which a refused client may retry.
 
-/// Least seconds to wait: the time that most causes of a refusal last.
+/// Minimum wait in seconds: the time that most causes of a refusal last.
 const SECONDS_MIN: u64 = 5;
 
-/// Seconds over which retries are spread, so that clients refused together do not return together.
+/// Range in seconds over which retries are spread, so that clients refused together do not return together.
 const SECONDS_SPREAD: u64 = 10;
 
-/// Seconds for `Retry-After` (RFC 9110 §10.2.3), from 5 to 15 as `random` decides.
+/// Returns the seconds for `Retry-After` (RFC 9110 §10.2.3): from 5 to 15, chosen by `random`.
 pub const fn retry_after(random: u64) -> u64 {
     SECONDS_MIN + random % (SECONDS_SPREAD + 1)
 }

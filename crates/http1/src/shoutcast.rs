@@ -1,12 +1,12 @@
-//! The login of a SHOUTcast v1 source: a line with the password, and, once that is answered, headers.
+//! Login of a SHOUTcast v1 source: a line with the password, and, once that is answered, headers.
 //!
 //! ```text
 //!   source   hackme\r\n                   or  user:hackme, /mount:hackme, hackme:#2, user:hackme:#2
 //!   server   OK2\r\nicy-caps:11\r\n\r\n   or  invalid password\r\n
-//!   source   icy-name: …\r\ncontent-type: audio/mpeg\r\n\r\n and the sound, until it hangs up
+//!   source   icy-name: …\r\ncontent-type: audio/mpeg\r\n\r\n and the audio, until it hangs up
 //! ```
 //!
-//! A password cannot contain a colon. Sources send nothing between their first line and the answer.
+//! A password cannot contain a colon. Sources send nothing between their first line and the reply.
 
 use crate::Error;
 use crate::auth::{Credentials, Password};
@@ -14,38 +14,39 @@ use crate::head::{HeadBuilder, Version};
 use crate::reader::HeadReader;
 use crate::text::utf8_or_latin1;
 
-/// The answer to the right password: headers may follow, and titles are taken beside the stream.
+/// Reply to the right password: headers may follow, and titles are accepted beside the stream.
 pub const SHOUTCAST_OK: &[u8] = b"OK2\r\nicy-caps:11\r\n\r\n";
 
-/// The answer to any other, by which programs tell it from a broken connection.
+/// Reply to any other password, by which programs distinguish it from a broken connection.
 pub const SHOUTCAST_REFUSED: &[u8] = b"invalid password\r\n";
 
 const POKE: &[u8] = b"!POKE";
 
-/// Longest first line. A login is far shorter; a request that sets a title in percent-encoding may have this.
+/// Maximum length in bytes of the first line. A login is far shorter; a request that sets a percent-encoded title may be this
+/// long.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 
-/// What a source's first line says.
+/// Contents of a source's first line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ShoutcastLogin {
-    /// The stream's path, if the line names it. Untrusted text.
+    /// Stream's path, if the line names it. Untrusted text.
     pub mount: Option<String>,
-    /// The stream's number, if the line names that.
+    /// Stream's number, if the line names that.
     pub sid: Option<u32>,
-    /// The user; `source` when the line names none.
+    /// User and password; the user is `source` if the line names none.
     pub credentials: Credentials,
 }
 
-/// What the first line of a connection to a port of SHOUTcast is.
+/// Kind of the first line on a SHOUTcast port's connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ShoutcastLine {
-    /// It has no end yet.
+    /// The line has no end yet.
     NeedMore,
-    /// What libshout sends to find out what speaks here. It is no guess, and is answered as a wrong password.
+    /// libshout's probe for the protocol of the port. It is no password guess, but is answered as a wrong password.
     Poke,
-    /// A request of HTTP: titles are sent to the same port.
+    /// An HTTP request: titles are sent to the same port.
     Http,
-    /// A source logs in with so many bytes.
+    /// A source's login, and its length in bytes.
     Login(ShoutcastLogin, usize),
 }
 
@@ -53,7 +54,7 @@ impl ShoutcastLogin {
     /// Reads everything received on a connection so far.
     ///
     /// # Errors
-    /// When it is no line of text, or too long.
+    /// If the line is not text, or too long.
     pub fn read(received: &[u8]) -> Result<ShoutcastLine, Error> {
         let Some(end) = received.iter().position(|byte| *byte == b'\n') else {
             return match received.len() {
@@ -78,7 +79,7 @@ impl ShoutcastLogin {
         Ok(ShoutcastLine::Login(login, end + 1))
     }
 
-    /// Reads a password, which titles come with in the query as well. `None` if the number in it is none.
+    /// Parses a password, which also accompanies titles in the query. Returns `None` if its number is invalid.
     pub fn of(line: &str) -> Option<Self> {
         let (line, sid) = match line.rsplit_once(":#") {
             Some((line, sid)) => (line, Some(sid.parse().ok()?)),
@@ -97,19 +98,19 @@ impl ShoutcastLogin {
         })
     }
 
-    /// The password.
+    /// Returns the password.
     pub fn password(&self) -> &Password {
         &self.credentials.password
     }
 
-    /// Reads the headers that follow, as a head of a source that publishes at `path` with these credentials.
+    /// Returns a reader of the headers that follow, as the head of a source that publishes at `path` with these credentials.
     pub fn headers(&self, path: &str) -> HeadReader {
         let head = HeadBuilder::of_login(Version::Shoutcast, path, self.credentials.clone());
         HeadReader::of(head)
     }
 }
 
-/// Whether a line is one of HTTP.
+/// Whether a line is an HTTP request line.
 fn is_request(line: &[u8]) -> bool {
     let mut words = line.rsplit(|byte| *byte == b' ');
     words.next().is_some_and(|word| word.starts_with(b"HTTP/")) && words.next().is_some()
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_login_is_told_apart() {
+    fn what_is_no_login_is_reported_apart() {
         let read = |bytes: &[u8]| ShoutcastLogin::read(bytes);
         assert_eq!(read(b"hack"), Ok(ShoutcastLine::NeedMore));
         assert_eq!(read(b"!POKE\n"), Ok(ShoutcastLine::Poke));

@@ -1,16 +1,17 @@
-//! Which requests a page of another site has a browser send, with the credentials that it keeps for this one.
+//! Detection of requests that a page of another site makes a browser send, with the credentials that the browser keeps for this
+//! site.
 //!
-//! Browsers say it themselves (`Sec-Fetch-Site`), but not over plain HTTP; there they name the page (`Origin`, `Referer`). A
-//! page can have its own name left out; so a browser that says nothing at all is not believed either. Programs that are
-//! no browsers say nothing of these, and are not meant.
+//! Browsers report it themselves (`Sec-Fetch-Site`), but not over plain HTTP; there they name the page (`Origin`, `Referer`). A
+//! page can have its own name left out, so a browser that sends none of these headers is not trusted either. Programs that are
+//! no browsers send none of these headers, and are not affected.
 
-/// Whether it is a page of another site that has a request sent. `header` finds a header of the request, and `own` is a further
-/// name that the server has.
+/// Whether a page of another site makes a browser send the request. `header` finds a header of the request, and `own` is a
+/// further name of the server.
 pub fn is_of_other_site<'h>(header: impl Fn(&str) -> Option<&'h str>, own: Option<&str>) -> bool {
     if let Some(site) = header("sec-fetch-site") {
         return site != "same-origin" && site != "none";
     }
-    // Neither can be set by a page, but for its own origin.
+    // A page can set neither of these headers, except for its own origin.
     let names = [header("host"), header("x-forwarded-host"), own];
     let names = names.into_iter().flatten();
     let mut names = names.flat_map(|names| names.split(',')).map(host);
@@ -24,14 +25,16 @@ pub fn is_of_other_site<'h>(header: impl Fn(&str) -> Option<&'h str>, own: Optio
     }
 }
 
-/// Browsers send both of these always. What else calls itself Mozilla, because SHOUTcast wants it, has no languages.
+/// Whether the client is a browser: browsers always send both headers. Other programs that call themselves Mozilla, because
+/// SHOUTcast expects it, send no languages.
 fn is_browser<'h>(header: impl Fn(&str) -> Option<&'h str>) -> bool {
     let speaks = header("accept-language").is_some_and(|languages| languages != "*");
     let agent = header("user-agent").unwrap_or_default();
     speaks && agent.starts_with("Mozilla/")
 }
 
-/// The host at the beginning of what follows the scheme, without its port: another port is the same operator's.
+/// Returns the host at the beginning of a URL's part after the scheme, without the port: another port belongs to the same
+/// operator.
 fn host(text: &str) -> &str {
     let authority = text.trim().split(['/', '?', '#', '\\']).next();
     let authority = authority.unwrap_or_default();
@@ -102,8 +105,8 @@ mod tests {
                     .find(|(one, _)| *one == name)
                     .map(|(_, value)| *value),
             };
-            let told = is_of_other_site(header, Some("public.example"));
-            assert_eq!(told, is_other, "{headers:?}");
+            let reported = is_of_other_site(header, Some("public.example"));
+            assert_eq!(reported, is_other, "{headers:?}");
         }
         assert_eq!(host("[2001:db8::1]:8000/x"), "[2001:db8::1]");
     }

@@ -1,31 +1,30 @@
-//! What protocol a connection speaks, told by its first bytes.
+//! Detection of a connection's protocol by its first bytes.
 //!
-//! The door calls [`sniff`] on everything received so far, until the answer is not
-//! [`Sniff::NeedMore`]. No more than [`METHOD_BYTES_MAX`] bytes are ever needed, and no answer
-//! depends on more bytes than that.
+//! The door calls [`sniff`] on everything received so far, until the result is not [`Sniff::NeedMore`]. No more than
+//! [`METHOD_BYTES_MAX`] bytes are ever needed, and no result depends on more bytes than that.
 
 use std::fmt;
 
 use crate::text::is_token_byte;
 
-/// A longer word is not a method: the longest registered one, `UPDATEREDIRECTREF`, has 17.
+/// Maximum length in bytes of a word that may be a method: the longest registered one, `UPDATEREDIRECTREF`, has 17.
 const METHOD_BYTES_MAX: usize = 32;
 
-/// The start of the HTTP/2 connection preface (RFC 9113 §3.4), as far as it differs from HTTP/1.
+/// Start of the HTTP/2 connection preface (RFC 9113 §3.4), as far as it differs from HTTP/1.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0";
 
-/// A TLS record that carries a handshake (RFC 8446 §5.1): type 22, legacy version 3.x.
+/// Start of a TLS record that carries a handshake (RFC 8446 §5.1): type 22, legacy version 3.x.
 const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
 
-/// The version byte C0 of an RTMP client.
+/// Version byte C0 of an RTMP client.
 const RTMP_VERSION: u8 = 0x03;
 
-/// What the first bytes of a connection are.
+/// Protocol of a connection, as shown by its first bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sniff {
-    /// Not enough has arrived to tell.
+    /// Not enough bytes have arrived to decide.
     NeedMore,
-    /// An HTTP/1 or ICE request line begins here.
+    /// HTTP/1 or ICE, with a request line.
     Http,
     /// HTTP/2 with prior knowledge.
     Http2Preface,
@@ -33,9 +32,9 @@ pub enum Sniff {
     Tls,
     /// An RTMP handshake.
     Rtmp,
-    /// One word on a line of its own: the password with which a SHOUTcast v1 source begins.
+    /// SHOUTcast v1: one word on a line of its own, the password with which a source begins.
     Shoutcast,
-    /// None of these.
+    /// None of these protocols.
     Unknown,
 }
 
@@ -74,8 +73,8 @@ pub fn sniff(received: &[u8]) -> Sniff {
     sniff_method(received)
 }
 
-/// Looks for a method and the space after it. A reader skips empty lines before it (RFC 9112 §2.2),
-/// so they are skipped here too.
+/// Looks for a method and the space after it. A reader skips empty lines before it (RFC 9112 §2.2), so they are skipped here
+/// too.
 fn sniff_method(received: &[u8]) -> Sniff {
     let window = &received[..received.len().min(METHOD_BYTES_MAX)];
     let start = window
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_protocol_is_told() {
+    fn each_protocol_is_reported() {
         for (bytes, expected) in [
             (&b"GET / HTTP/1.1\r\n"[..], Sniff::Http),
             (b"SOURCE /radio.mp3 ICE/1.0\n", Sniff::Http),

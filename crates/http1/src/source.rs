@@ -1,9 +1,8 @@
-//! What a source client says about its stream.
+//! Headers with which a source client describes its stream.
 
 use crate::text::{percent_decode, utf8_or_latin1};
 
-/// The name of a stream header without its prefix: Icecast's own, SHOUTcast's, and the one from
-/// before both.
+/// Returns the name of a stream header without its prefix: Icecast's own, SHOUTcast's, and the one from before both.
 pub(crate) fn ice_suffix(name: &str) -> Option<&str> {
     let prefixes = ["ice-", "icy-", "x-audiocast-"];
     let suffix = prefixes
@@ -12,21 +11,20 @@ pub(crate) fn ice_suffix(name: &str) -> Option<&str> {
     (!suffix.is_empty()).then_some(suffix)
 }
 
-/// The parts of `ice-audio-info: ice-bitrate=128;ice-channels=2;ice-samplerate=44100` that are
-/// numbers. A claim, not a measurement.
+/// Numeric parts of `ice-audio-info: ice-bitrate=128;ice-channels=2;ice-samplerate=44100`. A claim, not a measurement.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AudioInfo {
-    /// kbit/s.
+    /// Bit rate in kbit/s.
     pub bitrate: Option<u32>,
-    /// Channels.
+    /// Number of channels.
     pub channels: Option<u32>,
-    /// Hz.
+    /// Sample rate in Hz.
     pub sample_rate: Option<u32>,
 }
 
 impl AudioInfo {
-    /// Reads the header's value. Keys come with and without the `ice-` prefix, values may be
-    /// percent-encoded, and unknown keys are skipped.
+    /// Parses the header's value. Keys come with and without the `ice-` prefix, values may be percent-encoded, and unknown keys
+    /// are skipped.
     pub(crate) fn parse(value: &str) -> Self {
         let mut info = Self::default();
         for pair in value.split(';') {

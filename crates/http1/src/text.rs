@@ -1,9 +1,9 @@
-//! Bytes to text: tokens, percent-encoding, and the character sets of radio software.
+//! Conversion of bytes to text: tokens, percent-encoding, and the character sets of radio software.
 
 use std::borrow::Cow;
 
-/// The characters that windows-1252 has where ISO-8859-1 has control characters. Software that says
-/// "Latin-1" means this (WHATWG Encoding, label `latin1`).
+/// Characters that windows-1252 has in place of the control characters of ISO-8859-1. Software that says "Latin-1" means this
+/// (WHATWG Encoding, label `latin1`).
 const WINDOWS_1252: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
     '\u{2c6}', '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}',
@@ -11,7 +11,7 @@ const WINDOWS_1252: [char; 32] = [
     '\u{2dc}', '\u{2122}', '\u{161}', '\u{203a}', '\u{153}', '\u{9d}', '\u{17e}', '\u{178}',
 ];
 
-/// Whether a byte may stand in a method or a header name (RFC 9110 §5.6.2).
+/// Whether a byte may occur in a method or a header name (RFC 9110 §5.6.2).
 pub(crate) const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
@@ -38,7 +38,7 @@ pub(crate) fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().copied().all(is_token_byte)
 }
 
-/// Text as UTF-8 where it is, else as windows-1252, under which every byte is a character.
+/// Decodes text as UTF-8 if it is valid, else as windows-1252, under which every byte is a character.
 pub fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -46,7 +46,7 @@ pub fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Text as windows-1252.
+/// Decodes text as windows-1252.
 fn latin1(bytes: &[u8]) -> String {
     bytes
         .iter()
@@ -57,12 +57,12 @@ fn latin1(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Bytes with `%XX` decoded; a `%` that begins no such triple stands for itself.
+/// Decodes each `%XX`; a `%` that begins no such triple stands for itself.
 pub(crate) fn percent_decode(bytes: &[u8]) -> Cow<'_, [u8]> {
     percent_encoding::percent_decode(bytes).into()
 }
 
-/// Without the spaces and tabs around it (OWS, RFC 9110 §5.6.3).
+/// Removes surrounding spaces and tabs (OWS, RFC 9110 §5.6.3).
 pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;

@@ -1,14 +1,14 @@
-//! The file under construction: tables with keys, each with the directive that it comes from. No table has a key twice, so
-//! the text is TOML whatever the importers do.
+//! The file under construction: tables with keys, each with the directive that it comes from. No table contains a key twice, so
+//! the text is valid TOML whatever the importers do.
 
 use crate::ledger::{Ledger, Words};
 use crate::source::Directive;
 use crate::units::{self, Value};
 
-/// Most entries of an array of tables: that of `config`.
+/// Maximum number of entries of an array of tables, as in `config`.
 const ENTRIES_MAX: usize = 1_000;
 
-/// The sections and arrays of tables, in the order in which they are written.
+/// Names of the sections and arrays of tables, in the order in which they are written.
 const ORDER: [&str; 22] = [
     "rtmp",
     "http",
@@ -34,15 +34,15 @@ const ORDER: [&str; 22] = [
     "stream",
 ];
 
-/// What an importer works with.
+/// State of an import.
 pub(crate) struct Import {
     pub(crate) draft: Draft,
     pub(crate) ledger: Ledger,
-    /// What the importer knows and has no setting for.
+    /// Directives that the importer knows and for which there is no setting.
     pub(crate) words: &'static Words,
 }
 
-/// The file.
+/// The file under construction; render it with [`render`](Self::render).
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     tables: Vec<Table>,
@@ -58,23 +58,23 @@ struct Table {
     refused: Option<String>,
 }
 
-/// One key.
+/// A key of a table.
 #[derive(Debug)]
 struct Line {
     key: &'static str,
     value: String,
-    /// The numbers of the directives that it comes from.
+    /// Numbers of the directives that the key comes from.
     from: Vec<usize>,
     refused: Option<String>,
 }
 
-/// Names a table of the draft.
+/// Identifier of a table of the draft.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TableId(usize);
 
-/// Says which table is meant: a section by its name, any table by what names it.
+/// Reference to a table: a section by its name, or any table by its identifier.
 pub(crate) trait Which {
-    /// What names the table. A section that is not there yet is made.
+    /// Returns the table's identifier. Creates a section that does not exist yet.
     fn id(self, import: &mut Import) -> TableId;
 }
 
@@ -90,7 +90,7 @@ impl Which for &'static str {
     }
 }
 
-/// What a line of the text is.
+/// Kind of a line of the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     /// The head of a table.
@@ -99,13 +99,14 @@ pub(crate) enum Place {
     Key(usize, usize),
 }
 
-/// Keys that are never commented out, for they keep clients out: a server with the file does not start until they are mended.
+/// Keys that are never commented out, because they keep clients out: a server with the file does not start until they are
+/// fixed.
 const GUARDS: [(&str, &str); 3] = [("auth.hook", "url"), ("auth", "play"), ("stream", "play")];
 
-/// A table of which the same is true as a whole.
+/// Name of an array of tables that are never commented out, for the same reason.
 const GUARD: &str = "access";
 
-/// Keys without which an entry of an array of tables says nothing.
+/// Keys without which an entry of an array of tables means nothing.
 const NEEDED: [&str; 7] = [
     "match",
     "name",
@@ -117,7 +118,7 @@ const NEEDED: [&str; 7] = [
 ];
 
 impl Import {
-    /// The section of that name.
+    /// Returns the section with a name, and creates it if necessary.
     pub(crate) fn section(&mut self, name: &'static str) -> TableId {
         let tables = &mut self.draft.tables;
         let found = tables.iter().position(|table| table.name == name);
@@ -127,7 +128,8 @@ impl Import {
         }))
     }
 
-    /// A new entry of an array of tables, unless there are too many of it; `from` is what it is for, and has these keys set.
+    /// Creates an entry of an array of tables and sets its keys, unless there are too many entries; `from` is the directive
+    /// that requires the entry.
     pub(crate) fn entry(
         &mut self,
         name: &'static str,
@@ -148,7 +150,8 @@ impl Import {
         Some(id)
     }
 
-    /// A new entry for recordings: of which streams, and the path of a file of theirs, each with what says so.
+    /// Creates an entry for recordings: the streams it matches, and the path of one of their files, each with the directive
+    /// that states it.
     pub(crate) fn record(
         &mut self,
         from: &Directive,
@@ -176,7 +179,7 @@ impl Import {
         self.set_from(table, key, value, &[from]);
     }
 
-    /// The same, from several directives.
+    /// Sets a key that comes from several directives.
     pub(crate) fn set_from(
         &mut self,
         table: impl Which,
@@ -208,7 +211,7 @@ impl Import {
         }
     }
 
-    /// The section of that name, if that key of it has been set.
+    /// Returns the section with a name, if a given key of it has been set.
     pub(crate) fn with_key(&self, section: &str, key: &str) -> Option<TableId> {
         let mut tables = self.draft.tables.iter();
         let has_it =
@@ -216,7 +219,7 @@ impl Import {
         tables.position(has_it).map(TableId)
     }
 
-    /// Adds to a key that is an array of texts, unless they are in it.
+    /// Adds texts to a key that is an array, unless they are in it already.
     pub(crate) fn add(
         &mut self,
         TableId(at): TableId,
@@ -243,7 +246,7 @@ impl Import {
         self.carry(from, path);
     }
 
-    /// Sets a time, of which a number without a unit is of so many milliseconds.
+    /// Sets a time; a number without a unit counts as this many milliseconds.
     pub(crate) fn set_time(
         &mut self,
         table: impl Which,
@@ -267,7 +270,7 @@ impl Import {
         }
     }
 
-    /// Writes words above a table.
+    /// Writes a remark above a table.
     pub(crate) fn remark(&mut self, table: impl Which, words: &str) {
         let TableId(at) = table.id(self);
         let remarks = &mut self.draft.tables[at].remarks;
@@ -313,7 +316,7 @@ impl Line {
 }
 
 impl Draft {
-    /// The text of all tables, and what its lines are, from the first on. `place` gives the line and the name of a
+    /// Returns the text of all tables, and the kind of each line from the first on. `place` returns the line and the name of a
     /// directive.
     pub(crate) fn render<'l>(
         &self,
@@ -365,7 +368,8 @@ impl Draft {
         (text, places)
     }
 
-    /// Comments a place out. Returns the directives that it comes from, or nothing if it was out already or has to stay.
+    /// Comments a place out. Returns the directives that it comes from, or `None` if it was commented out already or has to
+    /// stay.
     pub(crate) fn refuse(&mut self, place: Place, message: &str) -> Option<Vec<usize>> {
         let (at, number) = match place {
             Place::Table(at) => (at, None),

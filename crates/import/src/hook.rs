@@ -1,43 +1,43 @@
-//! `[auth.hook]`, of the addresses that another server asks and tells.
+//! `[auth.hook]`, built from the addresses that another server queries and notifies.
 
 use crate::draft::{Import, TableId};
 use crate::source::Directive;
 
-/// An address and the directive that names it.
+/// An address, and the directive that names it.
 pub(crate) type Address<'a> = (&'a Directive, String);
 
-/// The addresses of one server.
+/// Hook addresses of one server.
 #[derive(Default)]
 pub(crate) struct Hook<'a> {
-    /// Whose requests they take.
+    /// Name of the server whose request format the addresses expect.
     pub(crate) dialect: &'static str,
-    /// Who is asked about publishers.
+    /// Address that decides about publishers.
     pub(crate) publish: Option<Address<'a>>,
-    /// Who is asked about listeners.
+    /// Address that decides about listeners.
     pub(crate) play: Option<Address<'a>>,
-    /// Who is asked about clients that have connected.
+    /// Address that decides about clients that have connected.
     pub(crate) connect: Option<Address<'a>>,
-    /// Who is told of what goes on, and how often if the file says so.
+    /// Address that is notified of progress, and the interval if the file states one.
     pub(crate) update: Option<Address<'a>>,
     pub(crate) update_every: Option<&'a Directive>,
-    /// Who is told of ends.
+    /// Addresses that are notified when publishing or playing ends.
     pub(crate) ends: Vec<Address<'a>>,
-    /// Who is told of publishers that come and go.
+    /// Addresses that are notified of publishers that come and go.
     pub(crate) mounts: Vec<Address<'a>>,
 }
 
 impl Hook<'_> {
-    /// Sets the section; `None` if there is nobody to ask.
+    /// Sets the section; returns `None` if no address decides about anything.
     pub(crate) fn set(self, import: &mut Import) -> Option<TableId> {
         let (Some(first), asks) = (match (&self.publish, &self.play) {
             (Some(publish), Some(_)) => (Some(publish), "all"),
             (Some(publish), None) => (Some(publish), "publish"),
             (None, play) => (play.as_ref(), "play"),
         }) else {
-            let told = self.connect.iter().chain(&self.update);
-            let told = told.chain(&self.ends).chain(&self.mounts);
-            let told = told.map(|(directive, _)| *directive);
-            for directive in told.chain(self.update_every) {
+            let reported = self.connect.iter().chain(&self.update);
+            let reported = reported.chain(&self.ends).chain(&self.mounts);
+            let reported = reported.map(|(directive, _)| *directive);
+            for directive in reported.chain(self.update_every) {
                 import.leave(
                     directive,
                     "only the hook that permits is told of more, and there is none; a [[webhook]] is told of streams",
@@ -55,8 +55,8 @@ impl Hook<'_> {
                 false => import.set(id, "play_url", address, play),
             }
         }
-        for (key, told) in [("connect_url", &self.connect), ("update_url", &self.update)] {
-            if let Some((directive, address)) = told {
+        for (key, reported) in [("connect_url", &self.connect), ("update_url", &self.update)] {
+            if let Some((directive, address)) = reported {
                 import.set(id, key, address, directive);
             }
         }

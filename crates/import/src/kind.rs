@@ -1,4 +1,4 @@
-//! Which server a configuration is for.
+//! Detection of the server that a configuration is for.
 
 /// A server whose configurations can be imported.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -9,11 +9,11 @@ pub enum Kind {
     Nginx,
     /// MediaMTX: YAML.
     Mediamtx,
-    /// SRS: blocks as nginx has them.
+    /// SRS: blocks in the syntax of nginx.
     Srs,
 }
 
-/// Keys at the beginning of a line by which a file of MediaMTX is known.
+/// Keys at the beginning of a line that identify a MediaMTX file.
 const OF_MEDIAMTX: [&str; 9] = [
     "paths:",
     "pathDefaults:",
@@ -27,7 +27,7 @@ const OF_MEDIAMTX: [&str; 9] = [
 ];
 
 impl Kind {
-    /// The kind of a file by its content.
+    /// Detects the kind of a file by its content.
     pub fn of(source: &str) -> Option<Self> {
         let has_line = |is_one: &dyn Fn(&str) -> bool| source.lines().any(is_one);
         let opens = |line: &str, word: &str| {
@@ -50,7 +50,7 @@ impl Kind {
         has_line(&is_key).then_some(Self::Mediamtx)
     }
 
-    /// The server's name.
+    /// Returns the server's name.
     pub const fn server(self) -> &'static str {
         match self {
             Self::Icecast => "Icecast",

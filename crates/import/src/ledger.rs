@@ -1,47 +1,47 @@
-//! What became of each directive. A directive that no importer has accounted for is noted as unknown, so that none is
-//! dropped in silence.
+//! Outcome of each directive. A directive for which no importer has accounted is noted as unknown, so that none is dropped
+//! silently.
 
 use crate::draft::Import;
 use crate::source::Directive;
 
-/// What became of a directive.
+/// Outcome of a directive.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// It is set by this key, such as `http.listen`.
+    /// The directive is set by this key, such as `http.listen`.
     Carried(String),
-    /// It needs no setting here, for this reason.
+    /// The directive needs no setting here, for this reason.
     Needless(String),
-    /// It could not be carried over, for this reason.
+    /// The directive could not be carried over, for this reason.
     Left(String),
-    /// It has been accounted for with the directive around it, or by those within it.
+    /// The directive is accounted for together with its parent, or by its children.
     Within,
 }
 
-/// A directive and what became of it.
+/// A directive and its outcome.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Account {
-    /// Its line, counted from 1.
+    /// Line number of the directive, from 1.
     pub line: usize,
-    /// Its name with those of the directives around it, such as `mount.fallback-mount`.
+    /// Name of the directive with those of its parents, such as `mount.fallback-mount`.
     pub directive: String,
-    /// What became of it.
+    /// Outcome of the directive.
     pub outcome: Outcome,
 }
 
 /// Directives that need no setting here, or have none.
 #[derive(Debug)]
 pub(crate) struct Words {
-    /// Those that could not be carried over.
+    /// Directives that could not be carried over.
     pub(crate) left: &'static [Reason],
-    /// Those that need no setting.
+    /// Directives that need no setting.
     pub(crate) needless: &'static [Reason],
 }
 
-/// Names of directives, and what becomes of them. A name may have that of the directive around it and a dot in front, and a `*`
-/// at its end stands for whatever else names have.
+/// Names of directives, and the reason for their outcome. A name may be preceded by its parent's name and a dot, and a `*` at
+/// its end matches any rest.
 pub(crate) type Reason = (&'static [&'static str], &'static str);
 
-/// The accounts of all directives, by their numbers.
+/// Accounts of all directives, by their numbers.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     accounts: Vec<Entry>,
@@ -55,10 +55,10 @@ struct Entry {
     outcome: Option<Outcome>,
 }
 
-/// Why a directive is left that no importer knows.
+/// Reason for leaving a directive that no importer knows.
 const UNKNOWN: &str = "the import does not know it";
 
-/// Longest name of a directive that is repeated.
+/// Maximum length of a directive's name that is repeated.
 const NAME_CHARACTERS_MAX: usize = 80;
 
 impl Ledger {
@@ -83,19 +83,19 @@ impl Ledger {
                 has_children: !directive.children.is_empty(),
                 outcome: None,
             });
-            // Two names say where it is; more would only be long.
+            // Two names show where the directive is; more would only be long.
             self.open(&directive.children, &name);
         }
     }
 
-    /// What was carried over is refused after all.
+    /// Records that a directive that was carried over is refused after all.
     pub(crate) fn refuse(&mut self, id: usize, reason: String) {
         if let Some(entry) = self.accounts.get_mut(id) {
             entry.outcome = Some(Outcome::Left(reason));
         }
     }
 
-    /// The place of a directive.
+    /// Returns the line and the name of a directive.
     pub(crate) fn place(&self, id: usize) -> Option<(usize, &str)> {
         let entry = self.accounts.get(id)?;
         Some((entry.line, &entry.directive))
@@ -114,7 +114,7 @@ impl Ledger {
         }
     }
 
-    /// All accounts, in the order of the input.
+    /// Returns all accounts, in the order of the input.
     pub(crate) fn close(self) -> Vec<Account> {
         let account = |entry: Entry| {
             let unknown = || match entry.has_children {
@@ -131,28 +131,28 @@ impl Ledger {
     }
 }
 
-/// What importers say of directives.
+/// Accounting by the importers.
 impl Import {
-    /// It is set by a key. The first key counts.
+    /// Records that a key sets the directive. The first key counts.
     pub(crate) fn carry(&mut self, directive: &Directive, key: impl Into<String>) {
         let outcome = Outcome::Carried(key.into());
         self.ledger.note(directive, outcome);
     }
 
-    /// It needs no setting, with all that is within it.
+    /// Records that the directive needs no setting, with everything in it.
     pub(crate) fn needless(&mut self, directive: &Directive, reason: &str) {
         let outcome = Outcome::Needless(reason.to_owned());
         self.ledger.note(directive, outcome);
         self.ledger.cover(directive);
     }
 
-    /// It could not be carried over, with all that is within it.
+    /// Records that the directive could not be carried over, with everything in it.
     pub(crate) fn leave(&mut self, directive: &Directive, reason: impl Into<String>) {
         self.ledger.note(directive, Outcome::Left(reason.into()));
         self.ledger.cover(directive);
     }
 
-    /// It has no setting, with all that is within it, for the reason among the importer's words.
+    /// Records that the directive has no setting, with everything in it, for the reason among the importer's words.
     pub(crate) fn explain(&mut self, directive: &Directive) {
         let (_, path) = self.ledger.place(directive.id).unwrap_or_default();
         let is_named = |name: &&str| {

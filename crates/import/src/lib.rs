@@ -1,4 +1,4 @@
-//! Configurations of other servers to one of this server: text in, TOML and notes out.
+//! Conversion of other servers' configurations to this server's: text in, TOML and notes out.
 //!
 //! ```text
 //!   icecast.xml ─► source::xml ───┐                 icecast ──┐
@@ -7,12 +7,12 @@
 //!   mediamtx.yml ► source::yaml ──┘                 mediamtx ─┘                   (check)
 //! ```
 //!
-//! Every directive of the input has an [`Outcome`]: what no importer knows is noted as such (`ledger`), so nothing is
-//! dropped in silence. What `check` refuses is commented out with its message (`settle`). Notes repeat no value but what such a
-//! message has, which is no secret; the TOML has them.
+//! Every directive of the input has an [`Outcome`]: a directive that no importer knows is noted as such (`ledger`), so nothing
+//! is dropped silently. Settings that `check` refuses are commented out with its message (`settle`). Notes repeat no values
+//! except those in such a message, which are not secrets; the TOML contains the values.
 //!
-//! Called by `server`, which reads the file, checks with `config` and writes the result; `config` asks [`Kind::of`] about
-//! files that are no TOML. Reads no file and opens no socket.
+//! Called by `server`, which reads the file, checks with `config` and writes the result; `config` calls [`Kind::of`] for files
+//! that are not TOML. This crate reads no file and opens no socket.
 
 mod draft;
 mod hook;
@@ -35,17 +35,17 @@ pub use ledger::{Account, Outcome};
 pub use settle::{Imported, Refusal};
 pub use source::{SOURCE_BYTES_MAX, SourceError};
 
-/// Reads the text of a file.
+/// Parser of a file's text.
 type Parse = fn(&str) -> Result<Directive, SourceError>;
 
-/// Imports all that a file has.
+/// Importer of a parsed file.
 type Read = fn(&Directive, &mut Import);
 
-/// Imports the configuration `source` of a server of that kind. `name` is what the file is called in comments, and
-/// `check` says what this server would refuse of a text of TOML.
+/// Imports the configuration `source` of a server of a given kind. `name` is the name of the file in comments, and `check`
+/// returns what this server would refuse of a TOML text.
 ///
 /// # Errors
-/// When the input is too large or nested too deep, or is not written as files of that kind are.
+/// Returns an error if the input is too large or nested too deep, or is not in the format of that kind.
 pub fn import(
     kind: Kind,
     name: &str,

@@ -1,23 +1,23 @@
-//! Commenting out what the check refuses, and writing the file.
+//! Commenting out of refused settings, and writing of the file.
 
 use crate::draft::{Import, Place};
 use crate::kind::Kind;
 use crate::ledger::{Account, Outcome};
 use crate::units;
 
-/// A configuration of this server, and what became of that of the other.
+/// A configuration of this server, and the outcome of the other server's configuration.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The text of a file of TOML, with what could not be carried over at its end.
+    /// Text of a TOML file, followed by what could not be carried over.
     pub toml: String,
-    /// One for each directive of the input, in its order.
+    /// Accounts, one for each directive of the input, in order.
     pub accounts: Vec<Account>,
-    /// What the check still refuses, although everything that it named is commented out. Usually empty.
+    /// Messages that the check still gives although everything that it named is commented out. Usually empty.
     pub unsettled: Vec<String>,
 }
 
 impl Imported {
-    /// The directives that could not be carried over, with their lines and the reasons.
+    /// Returns the directives that could not be carried over, with their lines and the reasons.
     pub fn left(&self) -> impl Iterator<Item = (&Account, &str)> {
         self.accounts.iter().filter_map(|account| {
             let Outcome::Left(reason) = &account.outcome else {
@@ -28,20 +28,20 @@ impl Imported {
     }
 }
 
-/// What the check refuses.
+/// An error that the check reports.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refusal {
-    /// The line of the text, counted from 1; `None` if it is about none.
+    /// Line number from 1; `None` if the error concerns no line.
     pub line: Option<usize>,
-    /// Why. Shown to the operator, so it holds no secret.
+    /// Message for the operator, without secrets.
     pub message: String,
 }
 
-/// Most times that the file is checked: what is commented out may be missed by something else, which is refused the next
-/// time. Chains of that kind have two or three links.
+/// Maximum number of checks of the file: a setting that is commented out may be missing elsewhere, which the next check
+/// refuses. Such chains have two or three links.
 const ROUNDS_MAX: usize = 16;
 
-/// Comments out what is refused until nothing is, and writes the file.
+/// Comments out refused settings until nothing is refused, and writes the file.
 pub(crate) fn settle(
     mut import: Import,
     kind: Kind,
@@ -97,10 +97,10 @@ fn head(kind: Kind, name: &str) -> String {
 fn tail(accounts: &[Account], unsettled: &[String]) -> String {
     let mut text = String::new();
     let mut list = |title: &str, reason_of: fn(&Outcome) -> Option<&str>| {
-        let told = accounts
+        let reported = accounts
             .iter()
             .filter_map(|account| Some((account, reason_of(&account.outcome)?)));
-        let lines: Vec<_> = told
+        let lines: Vec<_> = reported
             .map(
                 |(
                     Account {

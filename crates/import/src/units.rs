@@ -1,12 +1,12 @@
-//! Values of this server's configuration, as TOML.
+//! Values of this server's configuration, in TOML.
 
-/// What a key is set to.
+/// A value that a key can have.
 pub(crate) trait Value {
-    /// The value as TOML.
+    /// Returns the value as TOML.
     fn toml(&self) -> String;
 }
 
-/// Control characters are escaped, as TOML demands.
+/// Control characters are escaped, as TOML requires.
 impl Value for str {
     fn toml(&self) -> String {
         let mut quoted = String::from("\"");
@@ -55,7 +55,7 @@ impl<T: Value + ?Sized> Value for &T {
     }
 }
 
-/// What may stand in a comment: one line without control characters.
+/// Makes words fit for a comment: one line without control characters.
 pub(crate) fn comment(words: &str) -> String {
     let shown = |character: char| {
         if character.is_control() {
@@ -67,7 +67,7 @@ pub(crate) fn comment(words: &str) -> String {
     words.chars().map(shown).collect()
 }
 
-/// A time in the longest unit that divides it.
+/// Returns a time in the longest unit that divides it.
 pub(crate) fn time(millis: u64) -> String {
     for (unit, length) in [("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
         if millis != 0 && millis.is_multiple_of(length) {
@@ -80,8 +80,8 @@ pub(crate) fn time(millis: u64) -> String {
     }
 }
 
-/// Milliseconds of a time such as `10s`, `1m30s`, `200ms`, `0.5s` or `1d`; a number without a unit is of `unit`
-/// milliseconds.
+/// Parses a time such as `10s`, `1m30s`, `200ms`, `0.5s` or `1d` to milliseconds; a number without a unit counts in units of
+/// `unit` milliseconds.
 pub(crate) fn millis(value: &str, unit: f64) -> Option<u64> {
     let mut rest = value.trim();
     let mut total = 0.0;
@@ -111,11 +111,11 @@ pub(crate) fn millis(value: &str, unit: f64) -> Option<u64> {
             };
         rest = behind.trim_start();
     }
-    // Longer ones are slips; the check refuses those that are too long here.
+    // Longer times are probably mistakes; the check refuses those that are too long here.
     (total < 1e15).then_some(total.round() as u64)
 }
 
-/// An address to listen on from `1935`, `:1935`, `*:1935`, `0.0.0.0:1935` or `[::]:1935`.
+/// Returns an address to listen on from `1935`, `:1935`, `*:1935`, `0.0.0.0:1935` or `[::]:1935`.
 pub(crate) fn address(value: &str) -> String {
     let value = value.trim();
     let port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -129,12 +129,12 @@ pub(crate) fn address(value: &str) -> String {
     }
 }
 
-/// Whether a text is the address of a host.
+/// Returns whether a text is the address of a host.
 pub(crate) fn is_ip(value: &str) -> bool {
     value.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// The directory before the first part of a path that is made when a file is: one with `%`, `[`, `{` or `$`.
+/// Returns the directory before the first variable part of a path: one with `%`, `[`, `{` or `$`.
 pub(crate) fn directory(path: &str) -> String {
     let cut = path.find(['%', '[', '{', '$']).unwrap_or(path.len());
     match path[..cut].rfind('/') {

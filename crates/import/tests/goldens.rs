@@ -1,4 +1,4 @@
-//! Configurations in the style of real ones, and what is made of them. `IMPORT_GOLDENS=1` writes the results anew.
+//! Configurations in the style of real ones, and the results of importing them. `IMPORT_GOLDENS=1` rewrites the results.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ const SAMPLES: [(&str, Kind); 7] = [
     ("srs.conf", Kind::Srs),
 ];
 
-/// The one that Debian's icecast2 installs.
+/// Configuration that Debian's icecast2 installs.
 const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
 
 fn folder(name: &str) -> PathBuf {
@@ -53,7 +53,7 @@ fn results_are_as_recorded() {
     }
 }
 
-/// Names of directives with their lines, found without the crate's own parsers.
+/// Returns the names of directives with their lines, found without the crate's own parsers.
 fn directives(kind: Kind, source: &str) -> BTreeSet<(usize, String)> {
     let mut found = BTreeSet::new();
     let mut is_comment = false;
@@ -88,7 +88,7 @@ fn directives(kind: Kind, source: &str) -> BTreeSet<(usize, String)> {
             }
             Kind::Mediamtx => {
                 let key = line.trim_start_matches(['-', ' ']).split_once(':');
-                // The last colon of a quoted key is that of the key.
+                // The last colon of a quoted key belongs to the key.
                 if let Some((name, _)) = key.filter(|(name, _)| !name.starts_with('#')) {
                     note(name.trim_matches('"'));
                 }
@@ -123,7 +123,7 @@ mod debian {
     }
 }
 
-/// The directives that are not known. Demands that each one has an account, and that those that are left out are named in the
+/// Returns the unknown directives. Checks that each directive has an account, and that those that are left out are named in the
 /// result.
 fn unknown_in(name: &str, kind: Kind, source: &str) -> Vec<String> {
     let imported = imported(kind, name, source);
@@ -162,7 +162,7 @@ fn whatever_is_cut_or_repeated_breaks_nothing() {
                 &twice,
                 &source[..source.len() * at / lines.len()].to_owned(),
             ] {
-                // The other kinds' parsers see it, too.
+                // The other kinds' parsers receive it, too.
                 for kind in [kind, Kind::Nginx, Kind::Mediamtx, Kind::Icecast] {
                     import(kind, name, changed, |_| Vec::new()).ok();
                 }
@@ -224,17 +224,11 @@ fn one_hook_is_asked_about_the_mounts_that_name_one() {
     ];
     let source = format!("<icecast>{}</icecast>", source.concat());
     let toml = imported(Kind::Icecast, "x", &source).toml;
-    for line in [
-        "url = \"http://h/auth\"",
-        "play_url = \"http://h/ladd\"",
-        "asks = \"all\"",
-        "match = [\"free.mp3\", \"dj.mp3\"]",
-        "mount_url = \"http://h/mount\"",
-        "headers = [\"referer\", \"x-id\"]",
-        "header_prefix = \"ClientHeader.\"",
-        "match = \"paid.mp3\"",
-        "play = \"key\"",
-    ] {
+    let given = "url = \"http://h/auth\"|play_url = \"http://h/ladd\"|asks = \"all\"|\
+                 match = [\"free.mp3\", \"dj.mp3\"]|mount_url = \"http://h/mount\"|\
+                 headers = [\"referer\", \"x-id\"]|header_prefix = \"ClientHeader.\"|\
+                 match = \"paid.mp3\"|play = \"key\"";
+    for line in given.split('|') {
         let is_there = toml.lines().any(|own| own.starts_with(line));
         assert!(is_there, "{line}: {toml}");
     }

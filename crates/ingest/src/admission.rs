@@ -1,4 +1,4 @@
-//! The way in, the same for every protocol: name, gate, registry.
+//! Admission of publishers, the same for every protocol: name, gate, registry.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -14,21 +14,21 @@ use net::wait;
 use crate::{Context, Error, now};
 use crate::{Protocol, Stats};
 
-/// Times a stream may end between finding it and taking it. The caller that finds it ended removes
+/// Times a stream may end between the lookup and the takeover. The caller that finds a stream ended removes
 /// it, so a second time in a row means another publisher's interference.
 const TRIES_MAX: usize = 2;
 
 /// One publisher's epoch, counted and logged. Dropping it ends the epoch.
 #[derive(Debug)]
 pub(crate) struct PublishedEpoch {
-    /// Whether its end has been logged.
-    is_told: bool,
+    /// Whether the end of the epoch has been logged.
+    is_reported: bool,
     publisher: Publisher,
-    /// When the permission ends.
+    /// End of the permission.
     until: Option<Instant>,
-    /// Ends it before.
+    /// Ends the permission early.
     revocation: Revocation,
-    /// Tells the gate's authority when the epoch has ended.
+    /// Reports the end of the epoch to the gate's authority.
     #[expect(dead_code, reason = "held for its Drop")]
     witness: Option<Permit>,
     stats: Arc<Stats>,
@@ -38,7 +38,7 @@ pub(crate) struct PublishedEpoch {
     bytes: u64,
 }
 
-/// See [`PublishedEpoch::watch`].
+/// Watch on the loss of a published epoch; made by [`PublishedEpoch::watch`].
 #[derive(Debug)]
 pub(crate) struct PublicationWatch {
     epoch: EpochWatch,
@@ -46,7 +46,7 @@ pub(crate) struct PublicationWatch {
 }
 
 impl PublicationWatch {
-    /// Waits until the stream is lost, or the permission revoked.
+    /// Waits until the stream is lost or the permission is revoked.
     pub(crate) async fn lost(&self) {
         tokio::select! {
             _ = self.epoch.superseded() => {}
@@ -55,10 +55,11 @@ impl PublicationWatch {
     }
 }
 
-/// The name of the stream that a publisher asks for, in a path or an RTMP name.
+/// Returns the name of the stream that a publisher requests, in a path or as an RTMP stream name.
 ///
 /// # Errors
-/// It is not a valid name, or one of the server's own pages: reserved, or [taken](crate::Context::is_taken).
+/// The name is invalid, or it belongs to one of the server's own pages: reserved, or
+/// [taken](crate::Context::is_taken).
 pub fn name(text: &str, is_taken: fn(&StreamName) -> bool) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
     match name.is_reserved() || is_taken(&name) {
@@ -67,8 +68,8 @@ pub fn name(text: &str, is_taken: fn(&StreamName) -> bool) -> Result<StreamName,
     }
 }
 
-/// Begins an epoch if the gate and the registry permit it. To be awaited by the connection's own
-/// task: the gate may take its time.
+/// Begins an epoch if the gate and the registry permit it. Await it in the connection's own task: the gate
+/// may take its time.
 pub(crate) async fn admit(
     context: &Context,
     request: &Request<'_>,
@@ -137,7 +138,7 @@ impl PublishedEpoch {
         stats.publishers.count(protocol);
         let revocation = Revocation::default();
         Self {
-            is_told: false,
+            is_reported: false,
             publisher,
             until: permission.until(),
             witness: permission.begin(Ongoing::Publication(revocation.clone())),
@@ -150,18 +151,18 @@ impl PublishedEpoch {
         }
     }
 
-    /// Counts the bytes of a read.
+    /// Counts the bytes of one read.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         self.stats.received(self.protocol, bytes);
     }
 
-    /// Whether the stream may have listeners of another publisher before.
+    /// Whether the stream may still have listeners from an earlier publisher.
     pub(crate) fn follows_another(&self) -> bool {
         self.publisher.follows_another()
     }
 
-    /// Sets the format of the publisher's bytes. `announced` is what it declared itself.
+    /// Sets the format of the publisher's bytes. `announced` is the media type that the publisher declared.
     pub(crate) fn identify(
         &mut self,
         container: Container,
@@ -182,17 +183,17 @@ impl PublishedEpoch {
             .map_err(|_| self.why_over())
     }
 
-    /// Whether its media is not heard at present.
+    /// Whether no listener receives the publisher's media at present.
     pub(crate) fn is_unheard(&self) -> bool {
         self.publisher.is_unheard()
     }
 
-    /// See [`Publisher::exchange_titles`].
+    /// Exchanges titles with the stream; see [`Publisher::exchange_titles`].
     pub(crate) fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
         self.publisher.exchange_titles(takes)
     }
 
-    /// Passes on the items of one read; `items` is empty afterwards.
+    /// Passes the items of one read to the stream; `items` is empty afterwards.
     pub(crate) fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Error> {
         if items.is_empty() {
             return Ok(());
@@ -202,8 +203,8 @@ impl PublishedEpoch {
             .map_err(|_| self.why_over())
     }
 
-    /// Begins a rendition of the stream, of the picture track `track`. Returns whether it could; otherwise the log
-    /// says why, and the epoch goes on without that track.
+    /// Begins a rendition of the stream from the video track `track`. Returns whether that succeeded;
+    /// otherwise the reason is logged, and the epoch continues without that track.
     pub(crate) fn begin_rendition(
         &mut self,
         registry: &Registry,
@@ -226,7 +227,7 @@ impl PublishedEpoch {
         begun.is_ok()
     }
 
-    /// Waits until the stream is lost, or the permission has ended.
+    /// Waits until the stream is lost or the permission ends.
     pub(crate) async fn over(&self) -> Error {
         tokio::select! {
             _ = self.publisher.superseded() => self.why_over(),
@@ -235,12 +236,12 @@ impl PublishedEpoch {
         }
     }
 
-    /// When the permission ends; `None` if it does not.
+    /// Returns the end of the permission; `None` if it has none.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Fails when the permission has ended by now.
+    /// Returns an error if the permission has ended by `now`.
     pub(crate) fn check_permission(&self, now: Instant) -> Result<(), Error> {
         match self.until {
             Some(until) if until <= now => Err(Error::Expired),
@@ -249,7 +250,8 @@ impl PublishedEpoch {
         }
     }
 
-    /// Tells when the stream is lost, or the permission revoked, to a task that does not hold the epoch.
+    /// Returns a watch for a task that does not hold the epoch; it reports the loss of the stream or a
+    /// revoked permission.
     pub(crate) fn watch(&self) -> PublicationWatch {
         PublicationWatch {
             epoch: self.publisher.epoch_watch(),
@@ -257,23 +259,24 @@ impl PublishedEpoch {
         }
     }
 
-    /// Whether the stream has a listener that waits for media.
+    /// Whether the stream has a listener that is waiting for media.
     pub(crate) fn is_awaited(&self) -> bool {
         self.publisher.is_awaited()
     }
 
-    /// Whether a listener needs a keyframe, and it is time to ask for one.
+    /// Whether a listener needs a keyframe and it is time to request one.
     pub(crate) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
         self.publisher.takes_keyframe_request(now)
     }
 
-    /// The same of the rendition that carries the picture track `track`.
+    /// Like [`takes_keyframe_request`](Self::takes_keyframe_request), for the rendition that carries the
+    /// video track `track`.
     pub(crate) fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
         self.publisher.takes_keyframe_request_of(track, now)
     }
 
-    /// What ended the epoch: another publisher has the stream, the stream or the permission has
-    /// ended.
+    /// Returns an error if the epoch is over: another publisher has the stream, or the stream or the
+    /// permission has ended.
     pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {
         self.check_permission(now)?;
         let idle = task::Context::from_waker(task::Waker::noop());
@@ -295,13 +298,13 @@ impl PublishedEpoch {
         }
     }
 
-    /// Ends the epoch, giving the reason in the log.
+    /// Ends the epoch and logs the reason.
     pub(crate) fn end(mut self, reason: &dyn Display) {
         self.tell(reason);
     }
 
     fn tell(&mut self, reason: &dyn Display) {
-        self.is_told = true;
+        self.is_reported = true;
         tracing::info!(
             stream = %self.publisher.name(),
             peer = ?self.peer,
@@ -316,7 +319,7 @@ impl PublishedEpoch {
 
 impl Drop for PublishedEpoch {
     fn drop(&mut self) {
-        if !self.is_told {
+        if !self.is_reported {
             self.tell(&"its connection was given up");
         }
         self.stats.publishers[self.protocol].sub(1);

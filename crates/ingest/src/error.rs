@@ -1,4 +1,4 @@
-//! Why a publisher's connection ended early, sorted by blame.
+//! Errors that end a publisher's connection early, sorted by blame.
 
 use std::io;
 use std::time::Duration;
@@ -7,41 +7,41 @@ use fanout::PublishRefused;
 use fanout::gate::Denied;
 use media::NameError;
 
-/// What ended a connection, or a request, early.
+/// Reason why a connection, or a request, ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    // The peer asked for what it may not have.
+    // The peer requested something it may not have.
     /// The stream's name is not valid.
     #[error("{0}")]
     Name(#[from] NameError),
     /// The name belongs to the server's own pages.
     #[error("the name is reserved")]
     NameReserved,
-    /// The gate refuses.
+    /// The gate refused.
     #[error("{0}")]
     Denied(#[from] Denied),
-    /// The registry refuses.
+    /// The registry refused.
     #[error("{0}")]
     Refused(#[from] PublishRefused),
-    /// A metadata update for a stream that is not there.
+    /// A metadata update for a stream that does not exist.
     #[error("the stream does not exist")]
     NoSuchStream,
     /// A metadata request without a parameter it needs.
     #[error("the parameter `{0}` is missing")]
     ParameterMissing(&'static str),
-    /// A metadata request that a page of another site has a browser send, or might.
+    /// A metadata request that a browser sent, or may have sent, on behalf of a page of another site.
     #[error("titles are not set by pages of other sites")]
     OtherSite,
-    /// A metadata request to do something other than to update the title.
+    /// A metadata request for anything but a title update.
     #[error("the only mode is `updinfo`")]
     ModeUnknown,
 
     // The peer broke its protocol, or a limit of it.
-    /// What it sent was malformed, too much or too late.
+    /// The peer sent something malformed, too large or too late.
     #[error("{0}")]
     Protocol(#[from] ProtocolError),
-    /// The body of a source is nothing that can be relayed.
+    /// The source's body is in no format that can be relayed.
     #[error("the body is none of MP3, AAC in ADTS, Ogg, WebM and FLAC; it was announced as {0:?}")]
     NotMedia(String),
 
@@ -49,24 +49,24 @@ pub enum Error {
     /// Media was announced and none arrived.
     #[error("no media arrived within {} s", .0.as_secs_f64())]
     NoMedia(Duration),
-    /// A publisher over WebRTC was answered and did not connect.
+    /// A WebRTC publisher received its answer and did not connect.
     #[error("no media connection: {0}")]
     NotConnected(webrtc::mux::CloseReason),
-    /// Media stopped.
+    /// Media stopped arriving.
     #[error("nothing arrived for {} s", .0.as_secs_f64())]
     Silent(Duration),
 
-    // We, or another publisher, ended it.
-    /// The permission was given for a time, which is over.
+    // This server, or another publisher, ended it.
+    /// The permission to publish was limited in time and has ended.
     #[error("the permission to publish has ended")]
     Expired,
-    /// Another publisher has the stream now.
+    /// Another publisher took over the stream.
     #[error("another publisher has taken over")]
     Superseded,
-    /// The stream was ended from outside.
+    /// The stream was ended by an operator or by the server.
     #[error("the server ended the stream")]
     Ended,
-    /// Our code panicked over what the publisher sent.
+    /// This server's code panicked on the publisher's input.
     #[error("a defect of the server ended it")]
     Panicked,
 
@@ -76,7 +76,7 @@ pub enum Error {
     Io(#[from] io::Error),
 }
 
-/// An error of the protocol that a publisher speaks, and how it is counted.
+/// Error of the publisher's protocol, with the reason under which it is counted.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct ProtocolError {
@@ -95,38 +95,38 @@ impl ProtocolError {
         }
     }
 
-    /// The protocol's own error, if it is of this type.
+    /// Returns the protocol's own error if it is of type `E`.
     pub fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.cause.downcast_ref()
     }
 }
 
 base::labels! {
-    /// Why publishers and metadata updates are refused: the label of a metric.
+    /// Reason why a publisher or a metadata update is refused: the label of a metric.
     pub enum Rejection {
         /// The stream's name is not allowed.
         Name = "name",
-        /// No credential. Many sources ask this way first, so it means little.
+        /// No credential. Many sources send their first request without one, so it means little.
         CredentialMissing = "credential_missing",
         /// A wrong credential.
         CredentialWrong = "credential_wrong",
         /// Too many wrong credentials from one address.
         Attempts = "attempts",
-        /// The gate got no answer in time.
+        /// The gate received no reply in time.
         Unavailable = "unavailable",
-        /// A permission that was given for a time has ended, or is for something else.
+        /// The permission was limited in time and has ended, or it is for something else.
         Expired = "expired",
-        /// Clients like this one are not let in.
+        /// Clients of this kind are excluded.
         Excluded = "excluded",
-        /// The stream has a publisher.
+        /// The stream already has a publisher.
         Busy = "busy",
-        /// It was replaced by the stream's present publisher.
+        /// The publisher was replaced by the stream's present publisher.
         Replaced = "replaced",
-        /// An operator has ended the stream for a time.
+        /// An operator has blocked the stream for some time.
         Blocked = "blocked",
         /// The number of streams is at its limit.
         Limit = "limit",
-        /// A request for something that is not there.
+        /// The requested item does not exist.
         NotFound = "not_found",
         /// Malformed bytes.
         Malformed = "malformed",
@@ -138,7 +138,7 @@ base::labels! {
 }
 
 impl Error {
-    /// How it is counted; `None` when no client was refused.
+    /// Returns the reason under which the error is counted; `None` when no client was refused.
     pub fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Name(_) | Self::NameReserved => Rejection::Name,

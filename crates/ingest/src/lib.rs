@@ -6,20 +6,21 @@
 //!                                                                  └─► its protocol's refusal
 //! ```
 //!
-//! Publishers connect to us, and [`pull`] fetches; from there on the two are alike.
+//! Publishers connect to this server, and [`pull`] connects to other servers; from there on the two are
+//! alike.
 //!
-//! Publishers over plain RTMP, of which there may be thousands, are read by the threads of
-//! [`net::intake`] once they are admitted. Those over WebRTC have no connection of their own: the
-//! threads of its port call [`whip::Publishers`] with their packets.
+//! Plain-RTMP publishers, of which there may be thousands, are read by the threads of [`net::intake`] once
+//! they are admitted. WebRTC publishers have no connection of their own: the threads of the WebRTC port pass
+//! their packets to [`whip::Publishers`].
 //!
-//! Each driver owns one connection from the moment the door knows that it publishes until it is closed, or,
-//! over RTMP, until the publisher has ended its stream and may ask for another.
-//! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
-//! Everything that can end a connection is an [`Error`]; each protocol has one function that turns it
-//! into words on the wire, and [`Rejection`] is its name in the metrics.
+//! Each driver owns one connection from the moment the door recognises it as a publisher until it is closed;
+//! over RTMP, only until the publisher ends its stream, after which it may request another. A driver turns
+//! one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write). Everything that
+//! can end a connection is an [`Error`]; each protocol has one function that turns an error into words on the
+//! wire, and [`Rejection`] is its name in the metrics.
 //!
-//! Invariants: no publisher without the gate's permission; a bounded time for every wait, a bounded
-//! size for every buffer; a refused client is told why before the socket closes. Keys and passwords
+//! Invariants: there is no publisher without the gate's permission; every wait has a bounded time and every
+//! buffer a bounded size; a refused client receives the reason before the socket closes. Keys and passwords
 //! are passed to the gate and nowhere else.
 //!
 //! Called by the doors of `server`.
@@ -44,50 +45,51 @@ pub use error::{Error, ProtocolError, Rejection};
 pub use stats::Stats;
 
 base::labels! {
-    /// What a publisher speaks.
+    /// Protocol that a publisher uses.
     pub enum Protocol {
         /// RTMP.
         Rtmp = "rtmp",
-        /// `SOURCE` and `PUT`.
+        /// Icecast's `SOURCE` and `PUT`.
         Icecast = "icecast",
-        /// Another server, which we asked.
+        /// A pull from another server, at this server's request.
         Pull = "pull",
         /// WebRTC.
         Whip = "whip",
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 pub struct Context {
-    /// The streams.
+    /// All streams.
     pub registry: Arc<fanout::Registry>,
     /// The gate.
     pub gate: Arc<dyn fanout::gate::Gate>,
-    /// The rules.
+    /// Rules for publishers.
     pub settings: Settings,
-    /// The counts.
+    /// Counters, for export.
     pub stats: Arc<Stats>,
     /// The threads that read publishers over RTMP; `None` leaves each to its task.
     pub intake: Option<net::intake::Intake>,
-    /// Whether a stream of a name would hide an address that the server answers.
+    /// Function that returns whether a stream of this name would hide an address that the server serves.
     pub is_taken: fn(&StreamName) -> bool,
-    /// Turns true when the server is about to shut down: publishers that support it are asked to
-    /// connect again.
+    /// Becomes true when the server is about to shut down; publishers whose protocol supports it are then
+    /// asked to reconnect.
     pub leaving: tokio::sync::watch::Receiver<bool>,
 }
 
 base::debug!(Context { settings });
 
-/// How long publishers may take, and what they are told of the server.
+/// Time limits of publishers, and how the server identifies itself to them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
-    /// From the permission to publish over RTMP to the first media: encoders open their devices late.
+    /// Longest time from the permission to publish over RTMP to the first media; encoders open their devices
+    /// late.
     pub first_media_timeout: Duration,
-    /// How long a publisher may send no media before its epoch ends.
+    /// Longest time a publisher may send no media before its epoch ends.
     pub source_timeout: Duration,
-    /// The `Server` header of answers to sources.
+    /// `Server` header of replies to sources.
     pub server_name: String,
-    /// Which streams sources of SHOUTcast mean.
+    /// Streams that SHOUTcast sources publish to.
     pub shoutcast: icecast::ShoutcastStreams,
 }
 
@@ -102,7 +104,7 @@ impl Default for Settings {
     }
 }
 
-/// The present, by the clock of the runtime's timers.
+/// Returns the current time by the clock of the runtime's timers.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

@@ -1,4 +1,4 @@
-//! Publishers and requests that are refused: counted, and emitted.
+//! Refused publishers and requests: counted in the metrics and emitted as events.
 
 use std::net::SocketAddr;
 
@@ -10,20 +10,20 @@ use media::StreamName;
 use crate::Error;
 use crate::{Protocol, Stats};
 
-/// What is refused.
+/// Protocol, peer and stream of a refused publisher or request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) peer: Option<SocketAddr>,
-    /// The requested stream, as far as it is known.
+    /// Requested stream, as far as it is known.
     pub(crate) stream: Option<&'a StreamName>,
 }
 
 impl Refused<'_> {
-    /// Counts and emits it.
+    /// Counts the refusal and emits it as an event.
     pub(crate) fn note(self, registry: &Registry, stats: &Stats, error: &Error) {
         stats.reject(error);
-        // Many clients ask over HTTP without a credential first; that is no event.
+        // Many HTTP clients send a first request without a credential; that is not worth an event.
         let is_http = self.protocol != Protocol::Rtmp;
         let is_prelude = is_http && matches!(error, Error::Denied(Denied::Missing));
         let Some(rejection) = error.rejection().filter(|_| !is_prelude) else {

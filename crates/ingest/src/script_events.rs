@@ -6,7 +6,8 @@
 //! | `onCuePoint` with a `splice_info_section` in base64 or hexadecimal | a cue |
 //! | any other `onCuePoint` | an ID3 tag with its name |
 //!
-//! The message itself is relayed as it is. Whatever is in it is untrusted; what is not understood is no event.
+//! The message itself is relayed unchanged. Its content is untrusted; a message that is not understood yields
+//! no event.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,22 +16,23 @@ use ::rtmp::amf0::{Decoder, Value};
 use container::{id3, scte35};
 use media::{Caption, EventContent, Item, Script, Span, TimedEvent};
 
-/// The longest message that is looked at: twice what a section of the greatest length takes in hexadecimal.
+/// Longest message that is parsed, in bytes: twice the hexadecimal length of the longest section.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
-/// The longest text that is taken: what a tag holds of one.
+/// Longest text that is kept, in bytes: the capacity of a tag.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// The longest language tag.
+/// Longest language tag, in bytes.
 const LANGUAGE_BYTES_MAX: usize = 35;
 
-/// How a tag describes the name of a cue point.
+/// Description of a cue point's name in an ID3 tag.
 const CUE_POINT: &str = "onCuePoint";
 
-/// Where encoders put a section: among the members of a cue point, or of its `parameters`.
+/// Member of a cue point whose members may hold the section; other encoders put the section into the cue
+/// point itself.
 const PARAMETERS: &str = "parameters";
 
-/// The event in a data message, if there is one.
+/// Returns the event in a data message, if it contains one.
 pub(crate) fn event(script: &Script) -> Option<Item> {
     if script.body.len() > BODY_BYTES_MAX {
         return None;

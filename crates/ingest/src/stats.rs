@@ -1,4 +1,4 @@
-//! What publishers' connections count.
+//! Counters of publishers' connections.
 
 use base::Labelled;
 
@@ -8,15 +8,15 @@ use crate::{Protocol, whip};
 /// Counts over all connections, for export.
 #[derive(Debug, Default)]
 pub struct Stats {
-    /// Publishers now.
+    /// Current number of publishers.
     pub publishers: Labelled<Protocol>,
-    /// Bytes received from publishers, framing included, so far.
+    /// Bytes received from publishers so far, framing included.
     pub bytes: Labelled<Protocol>,
-    /// Receives from publishers that returned data, so far.
+    /// Receive calls from publishers that returned data so far.
     pub receives: Labelled<Protocol>,
-    /// Connections and requests turned away so far.
+    /// Connections and requests refused so far.
     pub rejected: Labelled<Rejection>,
-    /// What arrived over WebRTC, packet by packet.
+    /// Per-packet counters of WebRTC reception.
     pub whip: whip::Counters,
 }
 

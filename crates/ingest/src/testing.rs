@@ -1,4 +1,4 @@
-//! What the tests of all drivers share: a context with a core and a gate, and a listener.
+//! Shared support for the tests of all drivers: a context with a core and a gate, and a listener.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -25,11 +25,11 @@ use crate::{Context, Settings, Stats, now};
 
 /// The key that may publish.
 pub(crate) const KEY: &str = "opensesame";
-/// Another one that may.
+/// Another key that may publish.
 pub(crate) const OTHER_KEY: &str = "friend";
-/// One that may, but whose look-up takes as long as the test wants.
+/// A key that may publish, but whose lookup takes as long as the test wants.
 pub(crate) const LATE_KEY: &str = "patience";
-/// One that cannot be looked up.
+/// A key that cannot be looked up.
 pub(crate) const LOST_KEY: &str = "nowhere";
 /// A key whose bearer has failed too often.
 pub(crate) const FLOODER: &str = "flood";
@@ -59,12 +59,12 @@ impl TestGate {
         self.latch.open();
     }
 
-    /// How many requests wait for an answer.
+    /// Returns the number of requests that wait for an answer.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }
 
-    /// Sets when permissions to publish that are granted from here on end.
+    /// Sets the end of all permissions to publish that are granted from now on.
     pub(crate) fn permit_until(&self, until: Instant) {
         *self.until.lock().expect("no panic") = Some(until);
     }
@@ -155,7 +155,7 @@ pub(crate) fn test_context(takeover: Takeover, streams_max: usize) -> Arc<Contex
     gated(takeover, streams_max).0
 }
 
-/// The same, with its gate.
+/// Like [`test_context`], and returns the gate as well.
 pub(crate) fn gated(takeover: Takeover, streams_max: usize) -> (Arc<Context>, Arc<TestGate>) {
     let config = Config {
         workers: 1,
@@ -183,7 +183,7 @@ pub(crate) fn gated(takeover: Takeover, streams_max: usize) -> (Arc<Context>, Ar
     (context, gate)
 }
 
-/// What makes the packager panic when a sample contains it.
+/// Content of a sample that makes the packager panic.
 pub(crate) const DEFECT: &[u8] = b"unbearable";
 
 /// Writes what a stream carries as readable bytes: one join point at the beginning, so that every
@@ -227,7 +227,7 @@ impl Packager for Transcript {
 /// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.
 pub(crate) const FRAME_BYTES: usize = 417;
 
-/// So many frames of MP3, each of which can be told by its bytes.
+/// Returns `frames` MP3 frames that differ in their bytes.
 pub(crate) fn mp3(frames: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for index in 0..frames {
@@ -238,7 +238,7 @@ pub(crate) fn mp3(frames: usize) -> Vec<u8> {
     bytes
 }
 
-/// The stream `name`, once it is there.
+/// Returns the stream `name` once it exists.
 pub(crate) async fn stream(context: &Context, name: &str) -> Arc<Stream> {
     let name = StreamName::parse(name).expect("a test's name");
     wait_for("the stream", || context.registry.stream(&name)).await
@@ -249,7 +249,7 @@ pub(crate) async fn listen(context: &Context, name: &str) -> LogReader {
     open(context, name, false).await
 }
 
-/// The same, with each sample preceded by its time, as `@millis `.
+/// Like [`listen`], with each sample preceded by its time, as `@millis `.
 pub(crate) async fn listen_with_times(context: &Context, name: &str) -> LogReader {
     open(context, name, true).await
 }
@@ -293,7 +293,7 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
     context.registry.fanout().follow(record, lane)
 }
 
-/// The next `length` bytes that a listener gets.
+/// Returns the next `length` bytes that a listener receives.
 pub(crate) async fn hear(reader: &mut LogReader, length: usize) -> Vec<u8> {
     let mut heard = Vec::new();
     while heard.len() < length {
@@ -303,7 +303,30 @@ pub(crate) async fn hear(reader: &mut LogReader, length: usize) -> Vec<u8> {
     heard
 }
 
-/// Waits, in virtual time, until `look` finds something.
+/// A text begins with this.
+#[track_caller]
+pub(crate) fn begins(text: &str, with: &str) {
+    assert!(text.starts_with(with), "no {with:?} first: {text}");
+}
+
+/// A text has this in it.
+#[track_caller]
+pub(crate) fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part:?}: {text}");
+}
+
+/// A text ends with this.
+#[track_caller]
+pub(crate) fn ends(text: &str, with: &str) {
+    assert!(text.ends_with(with), "no {with:?} last: {text}");
+}
+
+/// Waits, in virtual time, until something is so.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    wait_for(what, || is_so().then_some(())).await;
+}
+
+/// Waits, in virtual time, until `look` returns a value.
 pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..60_000 {
         if let Some(found) = look() {
@@ -314,7 +337,7 @@ pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>)
     panic!("{what} did not come");
 }
 
-/// Every event of ours on this thread, as `name=value` text.
+/// All events of this crate on this thread, as `name=value` text.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Rc<RefCell<Vec<String>>>);
 
@@ -342,7 +365,7 @@ impl Log {
     }
 }
 
-/// A log listens to this thread.
+/// Guard while a log listens to this thread.
 pub(crate) struct Listening;
 
 impl Drop for Listening {

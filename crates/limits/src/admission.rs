@@ -1,5 +1,5 @@
-//! The limits: connections and sessions that wait to be served, listeners, joins per second and bandwidth;
-//! and the pressure that the server is under at the moment.
+//! Limits on pending connections and sessions, listeners, joins per second and bandwidth, and the current pressure on the
+//! server.
 //!
 //! Every permit is a value whose drop returns it.
 
@@ -20,54 +20,54 @@ use crate::tally::{AddressShare, SharePlace};
 use base::Lock;
 use net::shares::network;
 
-/// How much of each may be there; `None` is no limit.
+/// Configured limits; `None` is no limit.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Settings {
-    /// Listeners at a time.
+    /// Maximum number of simultaneous listeners.
     pub listeners: Option<NonZeroU32>,
-    /// Publishers at a time, for whom connections are kept.
+    /// Maximum number of simultaneous publishers, for whom connections are reserved.
     pub publishers: Option<NonZeroU32>,
-    /// New listeners in a second.
+    /// Maximum number of new listeners per second.
     pub joins_per_second: Option<NonZeroU32>,
-    /// Connections from one address at a time.
+    /// Maximum number of simultaneous connections from one address.
     pub per_ip: Option<NonZeroU32>,
-    /// Mbit/s sent to listeners beyond which no more of them are taken in.
+    /// Rate in Mbit/s sent to listeners beyond which no more of them are admitted.
     pub egress_mbps: Option<NonZeroU64>,
 }
 
-/// See the module's description.
+/// All limits of the server; request a permit for each connection and listener.
 #[derive(Debug)]
 pub struct Limits {
     settings: Settings,
     permits: Arc<ConnectionPermits>,
     listeners: AtomicU64,
-    /// Set if joins have a rate.
+    /// Rate limit of joins, if one is configured.
     joins: Option<Joins>,
     egress: Egress,
-    /// What the host and the workers bear.
+    /// Load of the host and the workers.
     pub pressure: Pressure,
-    /// Viewers over HLS.
+    /// Shares of viewers over HLS.
     pub viewers: AddressShare,
-    /// Requests over HTTP/2 that are being answered.
+    /// Shares of HTTP/2 requests that are being answered.
     pub requests: AddressShare,
-    /// Connections that the request threads carry.
+    /// Shares of connections that the request threads carry.
     pub carried: AddressShare,
 }
 
-/// Viewers of one address over HLS, who need no connection each: what a school or a provider's NAT has. Where listeners
-/// have a limit, an eighth of it, and at least the lower number.
+/// Maximum number of HLS viewers of one address, who need no connection each: as many as a school or a provider's NAT has. If
+/// listeners have a limit, the share is an eighth of it, and at least the lower number.
 const VIEWERS_SHARE: u32 = 1_024;
 const VIEWERS_SHARE_MIN: u32 = 64;
 
-/// Requests over HTTP/2 of one address: its connections may be a thousand, each with sixteen. A viewer of HLS waits for
-/// two answers at a time.
+/// Maximum number of HTTP/2 requests of one address: its connections may be a thousand, each with sixteen requests. An HLS
+/// viewer waits for two replies at a time.
 const REQUESTS_SHARE: u32 = 4_096;
 
-/// Connections of one address that the request threads carry: two for each of its viewers. They are not pending, and each
-/// may have some kilobytes unread.
+/// Maximum number of connections of one address that the request threads carry: two for each of its viewers. They are not
+/// pending, and each may have some kilobytes unread.
 const CARRIED_SHARE: u32 = 2 * VIEWERS_SHARE;
 
-/// What an address may have of viewers over HLS.
+/// Returns the maximum number of HLS viewers of one address.
 fn viewers_share(settings: &Settings) -> u32 {
     match (settings.per_ip, settings.listeners) {
         (Some(max), _) => max.get(),
@@ -76,13 +76,13 @@ fn viewers_share(settings: &Settings) -> u32 {
     }
 }
 
-/// Joins at once that an address may take from the half that is kept for addresses with few, and how long
-/// until one more.
+/// Burst of joins that an address may take from the half that is kept for addresses with few joins, and the time until one more
+/// is allowed.
 const MODEST_AT_ONCE: u32 = 4;
 const MODEST_REFILL: Duration = Duration::from_secs(1);
 
-/// The joins per second. An address that joins again and again takes them from one half only, so that the
-/// other half is left for other addresses.
+/// Limit on joins per second. An address that joins again and again takes its joins from one half only, so that the other half
+/// is left for other addresses.
 #[derive(Debug)]
 struct Joins {
     bucket: Lock<Bucket>,
@@ -108,7 +108,7 @@ impl Joins {
 }
 
 impl Limits {
-    /// For a process that may have `descriptors_max` descriptors.
+    /// Creates the limits of a process that may have `descriptors_max` descriptors.
     pub fn new(settings: Settings, descriptors_max: Option<u64>, now: Instant) -> Arc<Self> {
         let joins = settings.joins_per_second;
         let joins = joins.map(|rate| Joins::new(rate.get(), now));
@@ -125,8 +125,8 @@ impl Limits {
         })
     }
 
-    /// A permit for a connection accepted from `address`, which may be a trusted proxy's: its clients are counted
-    /// when the head has named them. `evict` ends the connection while it is pending.
+    /// Returns a permit for a connection accepted from `address`, which may be a trusted proxy's: the proxy's clients are
+    /// counted when the head has named them. `evict` ends the connection while it is pending.
     pub fn connection(
         &self,
         pool: Pool,
@@ -141,12 +141,12 @@ impl Limits {
         self.permits.connection(pool, address, is_proxy, evict)
     }
 
-    /// A permit for a request of `address` on a connection that it shares with other clients.
+    /// Returns a permit for a request of `address` on a connection that it shares with other clients.
     pub fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         self.permits.counted(address)
     }
 
-    /// A permit for a listener at `address` that is served over its own connection.
+    /// Returns a permit for a listener at `address` that is served over its own connection.
     pub fn listener(
         self: &Arc<Self>,
         address: IpAddr,
@@ -155,7 +155,7 @@ impl Limits {
         self.admit(Transport::Tcp, address, now)
     }
 
-    /// A permit for a viewer over HLS at `address`, who has no connection that would be counted.
+    /// Returns a permit for an HLS viewer at `address`, who has no connection to be counted by.
     pub fn viewer(
         self: &Arc<Self>,
         address: IpAddr,
@@ -165,7 +165,7 @@ impl Limits {
         Ok((self.listener(address, now)?, place))
     }
 
-    /// A permit for a listener at `address` that is served over WebRTC.
+    /// Returns a permit for a listener at `address` that is served over WebRTC.
     pub fn webrtc_listener(
         self: &Arc<Self>,
         address: IpAddr,
@@ -205,36 +205,35 @@ impl Limits {
         }
     }
 
-    /// Notes the egress rate, and a stream's average rate, which stands for a listener's while there is
-    /// none.
+    /// Stores the egress rate, and a stream's average rate, which stands in for a listener's while there are no listeners.
     pub fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
         self.egress
             .measured(bits_per_second, stream_bits, self.listeners_now());
     }
 
-    /// Listeners that hold a permit.
+    /// Returns the number of listeners that hold a permit.
     pub fn listeners_now(&self) -> u64 {
         self.listeners.load(Ordering::Relaxed)
     }
 
-    /// Connections that are neither sources nor listeners.
+    /// Returns the number of connections that are neither sources nor listeners.
     pub fn pending(&self) -> u64 {
         let connections = [Pool::Http, Pool::Rtmp].map(|pool| self.permits.pending(pool));
         connections.into_iter().sum::<usize>() as u64
     }
 
-    /// Kept-alive connections that wait for their next request.
+    /// Returns the number of kept-alive connections that wait for their next request.
     pub fn idle(&self) -> u64 {
         self.permits.idle_now() as u64
     }
 
-    /// WebRTC sessions whose peers have not connected.
+    /// Returns the number of WebRTC sessions whose peers have not connected.
     pub fn pending_sessions(&self) -> u64 {
         self.permits.pending(Pool::Session) as u64
     }
 }
 
-/// A listener's permit, held as long as it listens.
+/// Permit of a listener, held as long as it listens.
 #[derive(Debug)]
 pub struct ListenerPermit(Arc<Limits>);
 

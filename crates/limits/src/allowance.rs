@@ -1,4 +1,4 @@
-//! Rate limits per key: a number of actions at once, and then one per interval.
+//! Rate limits per key: a burst of actions, and then one per interval.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use base::Lock;
 
-/// Keys remembered by one set of allowances; some 300 KiB. Beyond it the key whose allowance is complete
+/// Maximum number of keys remembered by one set of allowances; some 300 KiB. Beyond it, the key whose allowance is complete
 /// soonest is forgotten.
 const KEYS_MAX: usize = 4_096;
 
-/// The allowances of all keys that have used some of theirs lately.
+/// Allowances of all keys that have used some of theirs recently.
 #[derive(Debug)]
 pub struct Allowances<K> {
     at_once: u32,
@@ -18,10 +18,10 @@ pub struct Allowances<K> {
     whole_at: Lock<HashMap<K, Instant>>,
 }
 
-// For each key the map holds the moment at which its allowance will be complete again, which moves `refill`
-// further ahead with each use.
+// For each key the map holds the time at which its allowance will be complete again; each use moves that time `refill` further
+// ahead.
 impl<K: Copy + Eq + Hash> Allowances<K> {
-    /// Each key may act `at_once` times, and once more each `refill`.
+    /// Creates allowances by which each key may act `at_once` times, and once more per `refill`.
     pub fn new(at_once: u32, refill: Duration) -> Self {
         Self {
             at_once,
@@ -38,12 +38,12 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
             .is_some_and(|whole| self.is_beyond(*whole, now))
     }
 
-    /// Uses one, even if none is left.
+    /// Uses one action, even if none is left.
     pub fn spend(&self, key: K, now: Instant) {
         self.push_back(&mut self.whole_at.lock(), key, now);
     }
 
-    /// Uses one if one is left.
+    /// Uses one action if one is left; returns whether one was.
     pub fn take(&self, key: K, now: Instant) -> bool {
         let mut map = self.whole_at.lock();
         let is_used_up = map

@@ -1,8 +1,8 @@
-//! A token bucket: a rate per second, and a burst, which is one second's worth unless said otherwise.
+//! Token bucket: a rate per second, and a burst, by default one second's worth.
 
 use std::time::Instant;
 
-/// Tokens that are left. It refills by itself.
+/// Bucket with the tokens that are left. It refills by itself.
 #[derive(Debug)]
 pub struct Bucket {
     rate: f64,
@@ -12,12 +12,12 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket.
+    /// Creates a full bucket.
     pub fn new(rate: u32, now: Instant) -> Self {
         Self::with_burst(rate, rate, now)
     }
 
-    /// A full bucket with its own burst.
+    /// Creates a full bucket with its own burst.
     pub fn with_burst(rate: u32, burst: u32, now: Instant) -> Self {
         let (rate, burst) = (f64::from(rate), f64::from(burst));
         Self {
@@ -28,12 +28,12 @@ impl Bucket {
         }
     }
 
-    /// Takes a token; false if there is none.
+    /// Takes a token; returns false if there is none.
     pub fn take(&mut self, now: Instant) -> bool {
         self.take_above(0.0, now)
     }
 
-    /// The same, but only from the upper half.
+    /// Takes a token as [`take`](Self::take) does, but only from the upper half.
     pub(super) fn take_from_upper_half(&mut self, now: Instant) -> bool {
         // The lowest rates have no halves.
         self.take_above((self.burst / 2.0).min(self.burst - 1.0), now)

@@ -1,25 +1,25 @@
-//! The rate at which listeners are sent to, also between two measurements.
+//! Egress rate to listeners, also estimated between two measurements.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An audience is steady if at most one in so many came or went since the last measurement.
+/// Divisor for a steady audience: at most one listener in this many came or left since the last measurement.
 const STEADY_PART: u64 = 8;
 
-/// The egress rate as last measured, and what listeners that joined since then add to it.
+/// Egress rate as last measured, and the expected addition by listeners that joined since then.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
-    /// Bit/s.
+    /// Measured rate in bit/s.
     bits: AtomicU64,
-    /// Listeners at the measurement.
+    /// Number of listeners at the measurement.
     listeners: AtomicU64,
-    /// Those of them that had joined since the one before: they were sent to for only part of the interval.
+    /// Number of those that had joined since the previous measurement: they were sent to for only part of the interval.
     fresh: AtomicU64,
-    /// Bit/s that one more listener may add.
+    /// Rate in bit/s that one more listener may add.
     bits_each: AtomicU64,
 }
 
 impl Egress {
-    /// Notes the present rate, its number of listeners, and a stream's average rate.
+    /// Stores the current rate, its number of listeners, and a stream's average rate.
     pub(super) fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
         self.bits.store(bits, Ordering::Relaxed);
         let before = self.listeners.swap(listeners, Ordering::Relaxed);
@@ -35,12 +35,13 @@ impl Egress {
         self.bits_each.store(each, Ordering::Relaxed);
     }
 
-    /// The bit/s to expect with this many listeners.
+    /// Returns the rate in bit/s to expect with this many listeners.
     pub(super) fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let (measured, each, bits) = (of(&self.listeners), of(&self.bits_each), of(&self.bits));
         let joined = listeners.saturating_sub(measured);
-        // All of what fresh ones take may be missing, but together they take no more than their number says.
+        // The rate may lack everything that fresh listeners take, but together all listeners take no more than their number
+        // implies.
         let with_fresh = bits.saturating_add(of(&self.fresh).saturating_mul(each));
         let present = with_fresh.min(measured.saturating_mul(each)).max(bits);
         present.saturating_add(joined.saturating_mul(each))

@@ -1,4 +1,4 @@
-//! What may be there at most: connections, listeners, joins and bandwidth, each by address as well; and what the host bears.
+//! Limits on connections, listeners, joins and bandwidth, in total and by address, and the load of the host.
 //!
 //! ```text
 //!  accepted connection ─► Limits::connection ─► ConnectionPermit (pending, at rest, handed over)
@@ -6,10 +6,11 @@
 //!  Host, workers       ─► Pressure           ─► refusals, before present listeners suffer
 //! ```
 //!
-//! Invariants: a permit is a value whose drop gives its place back; nothing here waits, and each lock is held for a few
-//! lookups. What is kept of addresses is bounded by what they hold or by a constant.
+//! Invariants: a permit is a value whose drop returns its place; nothing here waits, and each lock is held for a few lookups.
+//! The data kept about addresses is bounded by the permits they hold or by a constant.
 //!
-//! Called by the doors of `server` and by `web`, which ask before any work is done, and by the watch of the host in `operator`.
+//! Called by the doors of `server` and by `web`, which request a permit before any work is done, and by the watch of the host
+//! in `operator`.
 
 mod admission;
 mod allowance;

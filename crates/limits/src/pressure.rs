@@ -1,12 +1,12 @@
-//! Whether the server is so loaded that new listeners would be at the cost of present ones.
+//! Load of the server, and the decision whether new listeners would harm present ones.
 //!
-//! A background task reports what it has measured ([`Pressure::note`]); each join asks for the verdict
-//! ([`Pressure::refusal`]), which is a few loads. Everything is measured in levels: at level 1 new listeners
-//! are refused, and they are admitted again at a lower one (high and low watermark). A thread's lack of time
-//! refuses only the listeners that its kind of thread would serve; every other level refuses all.
+//! A background task reports its measurements ([`Pressure::note`]); each join reads the verdict ([`Pressure::refusal`]), which
+//! is a few loads. Everything is measured in levels: at level 1 new listeners are refused, and they are admitted again at a
+//! lower one (high and low watermark). An overloaded kind of thread causes refusal only of the listeners that it would serve;
+//! every other level causes refusal of all.
 //!
-//! Between two measurements each accepted connection counts as a descriptor, because one second of joins may
-//! take more than there are to spare.
+//! Between two measurements each accepted connection counts as a descriptor, because one second of joins may take more than
+//! there are to spare.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ use base::Lock;
 
 use crate::rejected::Rejected;
 
-/// How a listener is served.
+/// Transport by which a listener is served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Transport {
-    /// By a fan-out worker or a task.
+    /// A fan-out worker or a task.
     Tcp,
-    /// By a worker of the WebRTC port.
+    /// A worker of the WebRTC port.
     Webrtc,
 }
 
 base::labels! {
-    /// The measured levels.
+    /// Measured levels.
     pub enum Kind {
-        /// The share of its core that the least loaded fan-out worker needs for its listeners.
+        /// Share of its core that the least loaded fan-out worker needs for its listeners.
         Turn = "turn",
-        /// The share of its core that the most loaded WebRTC worker needs for its viewers.
+        /// Share of its core that the most loaded WebRTC worker needs for its viewers.
         WebrtcTurn = "webrtc_turn",
-        /// The share of messages that came long after their window.
+        /// Share of messages that were sent long after their window.
         Lateness = "lateness",
         /// Memory that the kernel holds for all TCP connections of the host.
         SocketMemory = "socket_memory",
@@ -41,7 +41,7 @@ base::labels! {
 }
 
 impl Kind {
-    /// Whether it is a reason to refuse a listener over this transport.
+    /// Whether the level is a reason to refuse a listener over this transport.
     const fn concerns(self, transport: Transport) -> bool {
         match self {
             Self::Turn => matches!(transport, Transport::Tcp),
@@ -67,7 +67,7 @@ impl Kind {
                 leave_below: 0.9,
                 sustained: Duration::from_secs(1),
             },
-            // A single second proves nothing: a snapshot of the machine, a build on the same host.
+            // A single second proves nothing: it may be a snapshot of the machine, or a build on the same host.
             Self::Lateness => Rule {
                 leave_below: 0.2,
                 sustained: Duration::from_secs(1),
@@ -85,25 +85,24 @@ impl Kind {
     }
 }
 
-/// When a level refuses new listeners.
+/// Rule by which a level refuses new listeners.
 struct Rule {
-    /// The low watermark: below it listeners are admitted again.
+    /// Low watermark, below which listeners are admitted again.
     leave_below: f64,
-    /// How long the level must stay at 1 before it refuses.
+    /// Time for which the level must stay at 1 before it refuses listeners.
     sustained: Duration,
 }
 
-/// The workloads that are level 1.
+/// Workloads that correspond to level 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
-    /// The share of its core at which a fan-out worker is full. The rest is for work between visits, and for
-    /// the next peak.
+    /// Share of its core at which a fan-out worker is full. The rest is for work between visits, and for the next peak.
     pub core_share: f64,
-    /// The same for a WebRTC worker. It has no windows to widen when it is short of time, a keyframe costs it
-    /// as much as several other frames, and viewers admitted in the two seconds until a high level is noticed
+    /// Share of its core at which a WebRTC worker is full. Such a worker has no windows to widen when it is short of time, a
+    /// keyframe costs it as much as several other frames, and viewers admitted in the two seconds until a high level is noticed
     /// still have their handshakes before them, a millisecond each.
     pub webrtc_share: f64,
-    /// The share of messages that may be late.
+    /// Share of messages that may be late.
     pub late_share: f64,
 }
 
@@ -117,41 +116,40 @@ impl Default for Marks {
     }
 }
 
-/// The part of `tcp_mem`'s second number that TCP may take. From that number on the kernel shrinks the
-/// buffers of all connections.
+/// Part of `tcp_mem`'s second number that TCP may take. From that number on the kernel shrinks the buffers of all connections.
 const SOCKET_MEMORY_SHARE_MAX: f64 = 0.9;
 
-/// Memory to be left free: a tenth, and on large hosts this. A burst of joins takes some 100 MB before it
-/// is noticed.
+/// Memory to be left free: a tenth, and on large hosts this many bytes. A burst of joins takes some 100 MB before it is
+/// noticed.
 const MEMORY_SPARED_MAX: u64 = 512 << 20;
 const MEMORY_SPARED_PART: u64 = 10;
 
-/// Descriptors to be left for connections that are not listeners yet, publishers, and the operator: one
-/// in so many, within these bounds. The upper one is the largest number of pending connections.
+/// Descriptors to be left for connections that are not listeners yet, publishers, and the operator: one in this many, within
+/// these bounds. The upper bound is the largest number of pending connections.
 const DESCRIPTORS_SPARED_PART: u64 = 20;
 const DESCRIPTORS_SPARED_MIN: u64 = 32;
 const DESCRIPTORS_SPARED_MAX: u64 = 5_120;
 
-/// The part of those that stays free when every connection is refused.
+/// Divisor for the part of those that stays free when every connection is refused.
 const DESCRIPTORS_LAST_PART: u64 = 4;
 
 /// Levels computed from measurements.
 pub(crate) mod level {
     use super::*;
 
-    /// From the pages in use, and the number from which the kernel is under pressure.
+    /// Returns the level for a number of pages in use, and the number from which the kernel is under pressure.
     pub(crate) fn socket_memory(used: u64, pressed: u64) -> f64 {
         used as f64 / (pressed as f64 * SOCKET_MEMORY_SHARE_MAX).max(1.0)
     }
 
-    /// From bytes.
+    /// Returns the level for a number of bytes.
     pub(crate) fn memory(used: u64, total: u64) -> f64 {
         let spared = (total / MEMORY_SPARED_PART).min(MEMORY_SPARED_MAX);
         used as f64 / ((total - spared) as f64).max(1.0)
     }
 }
 
-/// See the module's description.
+/// Measured levels, and the verdict on new listeners; report to it with [`note`](Self::note).
 #[derive(Debug)]
 pub struct Pressure {
     gauges: [Gauge; Kind::ALL.len()],
@@ -160,16 +158,16 @@ pub struct Pressure {
 
 #[derive(Debug, Default)]
 struct Gauge {
-    /// Bits of an `f64`.
+    /// Level as the bits of an `f64`.
     level: AtomicU64,
     is_known: AtomicBool,
     refuses: AtomicBool,
-    /// Since when it has been at 1 or above.
+    /// Time since which the level has been 1 or above.
     since: Lock<Option<Instant>>,
 }
 
 impl Pressure {
-    /// For a process that may have `descriptors_max` descriptors.
+    /// Creates the state of a process that may have `descriptors_max` descriptors.
     pub fn new(descriptors_max: Option<u64>) -> Self {
         Self {
             gauges: Default::default(),
@@ -177,7 +175,7 @@ impl Pressure {
         }
     }
 
-    /// Notes a measured level; `None` when this host does not report it.
+    /// Stores a measured level; `None` if this host does not report it.
     pub fn note(&self, kind: Kind, level: Option<f64>, now: Instant) {
         let gauge = &self.gauges[kind as usize];
         let (before, after) = gauge.note(level, &kind.rule(), now);
@@ -194,17 +192,17 @@ impl Pressure {
         }
     }
 
-    /// Notes the number of descriptors that the process holds, which `count` determines.
+    /// Stores the number of descriptors that the process holds, which `count` determines.
     pub fn count_descriptors(&self, count: impl FnOnce() -> Option<u64>) {
         self.descriptors.sample(count);
     }
 
-    /// A connection was accepted.
+    /// Counts an accepted connection as a descriptor.
     pub fn accepted(&self) {
         self.descriptors.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Why a listener over this transport is to be refused, if it is.
+    /// Returns the reason to refuse a listener over this transport, if there is one.
     pub fn refusal(&self, transport: Transport) -> Option<Rejected> {
         if self.descriptors.held() > self.descriptors.listeners_max() {
             return Some(Rejected::Descriptors);
@@ -216,12 +214,12 @@ impl Pressure {
         concerning.into_iter().find(refuses).map(Kind::rejected)
     }
 
-    /// Whether a connection is to be closed before it has sent a request.
+    /// Whether a connection must be closed before it has sent a request.
     pub fn refuses_connections(&self) -> bool {
         self.descriptors.held() > self.descriptors.connections_max()
     }
 
-    /// Every level that is known.
+    /// Lists every level that is known.
     pub fn levels(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let known = Kind::ALL.into_iter().filter_map(|kind| {
             let gauge = &self.gauges[kind as usize];
@@ -236,7 +234,7 @@ impl Pressure {
 }
 
 impl Gauge {
-    /// Returns whether it refused listeners before, and whether it does now.
+    /// Stores a level. Returns whether the gauge refused listeners before, and whether it does now.
     fn note(&self, level: Option<f64>, rule: &Rule, now: Instant) -> (bool, bool) {
         let mut since = self.since.lock();
         self.is_known.store(level.is_some(), Ordering::Relaxed);
@@ -257,8 +255,8 @@ impl Gauge {
     }
 }
 
-/// The process's descriptors: those counted last, and those accepted since. Descriptors that were closed, or
-/// left the process's table, since then still count until the next measurement.
+/// Descriptors of the process: those counted last, and those accepted since. Descriptors that were closed, or left the
+/// process's table, since then still count until the next measurement.
 #[derive(Debug)]
 struct Descriptors {
     max: u64,
@@ -294,7 +292,7 @@ impl Descriptors {
         part.clamp(DESCRIPTORS_SPARED_MIN, DESCRIPTORS_SPARED_MAX)
     }
 
-    /// The process's descriptors up to which listeners are admitted.
+    /// Returns the number of the process's descriptors up to which listeners are admitted.
     fn listeners_max(&self) -> u64 {
         self.max.saturating_sub(self.spared()).max(1)
     }

@@ -1,24 +1,24 @@
-//! Addresses that have, or lately had, a publisher: each keeps a reserve of permits (see [`permits`](crate::permits)).
+//! Addresses that have, or recently had, a publisher: each keeps a reserve of permits (see [`permits`](crate::permits)).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// How long an address is remembered after its last publisher left: one evening with a broken uplink.
+/// Time for which an address is remembered after its last publisher left: one evening with a broken uplink.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// Addresses remembered without a publisher. Beyond it the one whose publisher left first is forgotten.
+/// Maximum number of addresses remembered without a publisher. Beyond it, the one whose publisher left first is forgotten.
 const REMEMBERED_MAX: usize = 1_024;
 
-/// Addresses with an authenticated publisher, now or lately.
+/// Addresses with an authenticated publisher, now or recently.
 #[derive(Debug, Default)]
 pub(super) struct Publishers(HashMap<IpAddr, Presence>);
 
 #[derive(Debug)]
 struct Presence {
-    /// Publishers now.
+    /// Number of present publishers.
     count: usize,
-    /// When the last one came or left.
+    /// Time at which the last one came or left.
     seen: Instant,
 }
 

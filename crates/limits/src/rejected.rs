@@ -1,7 +1,7 @@
-//! Why a door refuses a connection or request: the message, and the metric label.
+//! Reasons why a door refuses a connection or request: the message, and the metric label.
 
 base::labels! {
-    /// Why a connection or request is refused.
+    /// Reason why a connection or request is refused.
     #[derive(thiserror::Error)]
     #[expect(missing_docs, reason = "each variant says in its message what it is")]
     pub enum Rejected {

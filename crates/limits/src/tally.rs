@@ -1,4 +1,4 @@
-//! How many of something each address has.
+//! Counts per address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use base::Lock;
 use net::shares::network;
 
-/// Counts by address, of what the caller has made the [`network`] of it. Addresses without any are removed, so the map is
-/// never larger than what it counts.
+/// Counts by address, which the caller has reduced to its [`network`]. Addresses with a count of zero are removed, so the map
+/// is never larger than the number of things it counts.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Lock<HashMap<IpAddr, u32>>);
 
 impl Tally {
-    /// One more, unless the address has `max` already.
+    /// Counts one more, unless the address has `max` already; returns whether it did.
     pub(super) fn take(&self, network: IpAddr, max: u32) -> bool {
         let mut counts = self.0.lock();
         let count = counts.get(&network).copied().unwrap_or_default();
@@ -35,7 +35,7 @@ impl Tally {
     }
 }
 
-/// What an address may have of one kind at a time.
+/// Limit on the things of one kind that each address may hold at a time.
 #[derive(Clone, Debug)]
 pub struct AddressShare {
     counts: Arc<Tally>,
@@ -50,7 +50,8 @@ impl AddressShare {
         }
     }
 
-    /// One of them, for as long as the place is kept; `None` if the address has its share.
+    /// Takes one place of the address's share, for as long as the returned value is kept; returns `None` if the share is used
+    /// up.
     pub fn take(&self, address: IpAddr) -> Option<SharePlace> {
         let network = network(address);
         self.counts.take(network, self.max).then(|| SharePlace {
@@ -60,7 +61,7 @@ impl AddressShare {
     }
 }
 
-/// One of an address's share.
+/// One place in an address's share.
 #[derive(Debug)]
 pub struct SharePlace {
     counts: Arc<Tally>,

@@ -1,4 +1,4 @@
-//! The present links and what they have done, for the API and the metrics.
+//! Board of the present links and their totals, for the API and the metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::events::LinkEvents;
 /// All links of one direction, by their keys.
 #[derive(Debug)]
 pub struct Board<K: Ord> {
-    /// `push` or `pull`.
+    /// Direction: `push` or `pull`.
     direction: &'static str,
     events: Arc<Events>,
     rows: Lock<Rows<K>>,
@@ -22,27 +22,27 @@ pub struct Board<K: Ord> {
 #[derive(Debug)]
 struct Rows<K> {
     present: BTreeMap<K, Arc<Row>>,
-    /// What past links have done.
+    /// Totals of past links.
     past: Totals,
 }
 
-/// One link.
+/// Row of one link.
 #[derive(Debug)]
 pub struct Row {
-    /// The stream as it is called here.
+    /// Stream name on this server.
     pub stream: StreamName,
-    /// The other server, without secrets.
+    /// URL of the other server, without secrets.
     pub url: String,
-    /// Its state and counts.
+    /// State and counts.
     pub status: Arc<Status>,
 }
 
-/// What links have done.
+/// Totals of links.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Totals {
-    /// Connections that were tried.
+    /// Connection attempts.
     pub attempts: u64,
-    /// Those that failed or broke off.
+    /// Attempts that failed, and connections that broke off.
     pub failures: u64,
     /// Media bytes sent or received.
     pub bytes: u64,
@@ -57,7 +57,7 @@ impl Totals {
 }
 
 impl<K: Clone + Ord> Board<K> {
-    /// Without links. Emits an event when a link goes up or down.
+    /// Creates a board without links. Emits an event when a link goes up or down.
     pub(super) fn new(direction: &'static str, events: &Arc<Events>) -> Self {
         Self {
             direction,
@@ -69,8 +69,7 @@ impl<K: Clone + Ord> Board<K> {
         }
     }
 
-    /// Enters a link, which is present until the returned value is dropped. `None` when there is one of that
-    /// key.
+    /// Enters a link, which is present until the returned value is dropped. Returns `None` if the key has a link already.
     pub(super) fn enter(self: &Arc<Self>, key: K, row: Row) -> Option<Entry<K>> {
         let mut rows = self.rows.lock();
         if rows.present.contains_key(&key) {
@@ -89,24 +88,24 @@ impl<K: Clone + Ord> Board<K> {
         })
     }
 
-    /// Whether there is a link of that key.
+    /// Whether the key has a link.
     pub(super) fn contains(&self, key: &K) -> bool {
         self.rows.lock().present.contains_key(key)
     }
 
-    /// How many links there are.
+    /// Returns the number of links.
     pub(super) fn len(&self) -> usize {
         self.rows.lock().present.len()
     }
 
-    /// How many links are relaying their streams now.
+    /// Returns the number of links that are relaying their streams now.
     pub fn running(&self) -> u64 {
         let rows = self.rows.lock();
         let states = rows.present.values().map(|row| row.status.report().state);
         states.filter(|state| *state == State::Running).count() as u64
     }
 
-    /// Every present link with its state and counts.
+    /// Lists every present link with its state and counts.
     pub fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
         let rows: Vec<_> = self.rows.lock().present.values().cloned().collect();
         rows.into_iter()
@@ -117,7 +116,7 @@ impl<K: Clone + Ord> Board<K> {
             .collect()
     }
 
-    /// What all links have done, past ones included.
+    /// Returns the totals of all links, past ones included.
     pub fn totals(&self) -> Totals {
         let rows = self.rows.lock();
         let mut totals = rows.past;
@@ -128,7 +127,7 @@ impl<K: Clone + Ord> Board<K> {
     }
 }
 
-/// The presence of a link.
+/// Entry of a link on the board; its drop removes the link.
 #[derive(Debug)]
 pub(super) struct Entry<K: Clone + Ord> {
     board: Arc<Board<K>>,
@@ -138,7 +137,7 @@ pub(super) struct Entry<K: Clone + Ord> {
 }
 
 impl<K: Clone + Ord> Entry<K> {
-    /// Where the link writes its state and counts.
+    /// Returns the place where the link writes its state and counts.
     pub(super) fn status(&self) -> &Arc<Status> {
         &self.row.status
     }

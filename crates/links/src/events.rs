@@ -1,4 +1,4 @@
-//! Emits when a link comes up and goes down.
+//! Events about links that come up and go down.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use net::link::{LinkReport, State};
 
 use super::Row;
 
-/// Emits what happens to one link. The link's task tells it of each change of state.
+/// Emitter of one link's events. The link's task reports each change of state to it.
 #[derive(Debug)]
 pub(super) struct LinkEvents {
     direction: &'static str,
     events: Arc<Events>,
     stream: StreamName,
     url: Arc<str>,
-    told: Lock<Told>,
+    reported: Lock<Reported>,
 }
 
-/// What was emitted last.
+/// State that was emitted last.
 #[derive(Debug, Default)]
-struct Told {
-    /// `None` before the link has been up, or has failed.
+struct Reported {
+    /// State that was emitted: up or down; `None` before the link has been up, or has failed.
     is_up: Option<bool>,
-    /// The number of failures by then.
+    /// Number of failures by then.
     failures: u64,
 }
 
@@ -35,44 +35,44 @@ impl LinkEvents {
             events: Arc::clone(events),
             stream: row.stream.clone(),
             url: row.url.as_str().into(),
-            told: Lock::default(),
+            reported: Lock::default(),
         }
     }
 
-    /// The link is in another state.
+    /// Handles a change of the link's state.
     pub(super) fn saw(&self, report: &LinkReport) {
-        let mut told = self.told.lock();
+        let mut reported = self.reported.lock();
         match report.state {
-            State::Running => self.tell(&mut told, true, None),
+            State::Running => self.tell(&mut reported, true, None),
             State::Waiting => {
                 // The report keeps the last error, which may be an older one.
-                let has_failed = report.failures > told.failures;
+                let has_failed = report.failures > reported.failures;
                 let error = report.error.as_deref().filter(|_| has_failed);
-                self.tell(&mut told, false, error);
+                self.tell(&mut reported, false, error);
             }
-            State::Idle => self.rest(&mut told),
+            State::Idle => self.rest(&mut reported),
             State::Connecting => {}
         }
-        told.failures = report.failures;
+        reported.failures = report.failures;
     }
 
-    /// There is no such link any more.
+    /// Handles the end of the link.
     pub(super) fn ended(&self) {
-        self.rest(&mut self.told.lock());
+        self.rest(&mut self.reported.lock());
     }
 
-    /// Nothing is relayed, and nothing is wrong.
-    fn rest(&self, told: &mut Told) {
-        if told.is_up == Some(true) {
-            self.tell(told, false, None);
+    /// Handles a state in which nothing is relayed, and nothing is wrong.
+    fn rest(&self, reported: &mut Reported) {
+        if reported.is_up == Some(true) {
+            self.tell(reported, false, None);
         }
     }
 
-    fn tell(&self, told: &mut Told, is_up: bool, error: Option<&str>) {
-        if told.is_up == Some(is_up) {
+    fn tell(&self, reported: &mut Reported, is_up: bool, error: Option<&str>) {
+        if reported.is_up == Some(is_up) {
             return;
         }
-        told.is_up = Some(is_up);
+        reported.is_up = Some(is_up);
         let (direction, url) = (self.direction, Arc::clone(&self.url));
         let kind = match is_up {
             true => EventKind::LinkUp { direction, url },
@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// What was emitted since the last time: up, or down with an error.
-    fn told(reader: &mut EventReader) -> Vec<Result<(), Option<String>>> {
+    /// Returns the events emitted since the last call: up, or down with an error.
+    fn reported(reader: &mut EventReader) -> Vec<Result<(), Option<String>>> {
         let mut all = Vec::new();
         let cx = Context::from_waker(Waker::noop());
         while let Poll::Ready(Some(Received::Event(event))) = reader.poll_next(&cx) {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_told_up_and_down_once_however_often_it_tries() {
+    fn a_link_is_reported_up_and_down_once_however_often_it_tries() {
         let events = Arc::new(Events::new(SystemTime::now()));
         let mut reader = events.subscribe();
         let row = Row {
@@ -128,18 +128,18 @@ mod tests {
             row.status.enter(State::Waiting);
         }
         let no_answer = || Err(Some("no answer".to_owned()));
-        assert_eq!(told(&mut reader), [no_answer()]);
+        assert_eq!(reported(&mut reader), [no_answer()]);
         row.status.enter(State::Connecting);
         row.status.enter(State::Running);
-        // It was asked to connect anew: nothing has failed since.
+        // The link was made to connect anew: nothing has failed since.
         row.status.enter(State::Waiting);
-        assert_eq!(told(&mut reader), [Ok(()), Err(None)]);
+        assert_eq!(reported(&mut reader), [Ok(()), Err(None)]);
         row.status.enter(State::Running);
         row.status.enter(State::Idle);
         emitter.ended();
-        assert_eq!(told(&mut reader), [Ok(()), Err(None)]);
+        assert_eq!(reported(&mut reader), [Ok(()), Err(None)]);
         row.status.enter(State::Running);
         emitter.ended();
-        assert_eq!(told(&mut reader), [Ok(()), Err(None)]);
+        assert_eq!(reported(&mut reader), [Ok(()), Err(None)]);
     }
 }

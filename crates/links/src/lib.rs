@@ -1,5 +1,4 @@
-//! Links: connections that this server makes itself, to push streams to other servers and to pull
-//! streams from them.
+//! Links: connections that this server makes itself, to push streams to other servers and to pull streams from them.
 //!
 //! ```text
 //!  [[pull]] ──► one task each, or per stream ────────────► publisher, like any other
@@ -7,10 +6,10 @@
 //!                 each writes its net::link::Status, which API and metrics read
 //! ```
 //!
-//! Each task reconnects by itself and touches no other's state. This module decides which tasks there are: a
-//! push begins when its stream is live and ends with it; a pull on demand begins with the first listener and
-//! ends some time after the last; a pattern has a pull for each stream that it brings. The addresses of other
-//! servers are mostly secret; what is shown of them was made when the configuration was read.
+//! Each task reconnects by itself and touches no other task's state. This module decides which tasks exist: a push begins when
+//! its stream is live and ends with it; a pull on demand begins with the first listener and ends some time after the last; a
+//! pattern has a pull for each stream that it brings. The URLs of other servers are mostly secret; the displayed form of each
+//! was made when the configuration was read.
 
 mod board;
 mod events;
@@ -36,22 +35,22 @@ use self::push::Pushes;
 pub use self::trust::TrustError;
 pub use self::trust::connector;
 use auth::AuthorityGate;
-use fallback::FallbackOrigin;
+use programme::fallback::FallbackOrigin;
 
-/// How often new streams are looked for, and so how late a push is at most.
+/// Interval at which new streams are looked for, and so the maximum delay of a push.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// All links, as the API, the metrics and draining see them.
+/// Boards of all links, for the API, the metrics and draining.
 #[derive(Clone, Debug)]
 pub struct Links {
-    /// By the stream and the number of the rule.
+    /// Pushes, by stream and rule number.
     pub pushes: Arc<Board<(StreamName, usize)>>,
-    /// By the number of the rule and the stream.
+    /// Pulls, by rule number and stream.
     pub pulls: Arc<Board<Key>>,
 }
 
 impl Links {
-    /// No link has begun. Links that go up and down are told to `events`.
+    /// Creates empty boards. Links that go up and down are reported to `events`.
     pub fn new(events: &Arc<Events>) -> Self {
         Self {
             pushes: Arc::new(Board::new("push", events)),
@@ -60,26 +59,26 @@ impl Links {
     }
 }
 
-/// What links use of the server.
+/// Parts of the server that links use.
 pub struct Context {
-    /// Its rules `[[push]]` and `[[pull]]`.
+    /// Configuration, with the rules `[[push]]` and `[[pull]]`.
     pub config: Arc<Config>,
-    /// The streams.
+    /// Live streams.
     pub registry: Arc<Registry>,
-    /// Permits what the server publishes and plays itself.
+    /// Authorization for streams that the server publishes and plays itself.
     pub gate: Arc<AuthorityGate>,
-    /// What pulled streams are published by.
+    /// Context by which pulled streams are published.
     pub ingest: Arc<ingest::Context>,
-    /// Makes the connections.
+    /// Connector to other servers.
     pub connector: Connector,
-    /// Where each link is entered while it is there.
+    /// Boards on which each link is entered while it is present.
     pub links: Links,
-    /// Streams that come on demand are left to pulls by it.
+    /// Origin of fallback streams, which passes requests for other streams on to the pulls.
     pub origin: Arc<FallbackOrigin>,
 }
 
-/// Begins the links, and keeps them until `stop` turns true; then lets each end in order. To be called before
-/// there are listeners: from here on streams that come on demand are known.
+/// Begins the links, and keeps them until `stop` turns true; then lets each end in order. To be called before there are
+/// listeners: from here on the streams of pulls on demand are known.
 pub fn supervise(context: Context, stop: watch::Receiver<bool>) -> impl Future<Output = ()> + Send {
     let context = Arc::new(context);
     let mut tasks = JoinSet::new();
@@ -104,7 +103,7 @@ async fn keep(
             Some(ended) = tasks.join_next() => reap(ended),
         }
     }
-    // Requests that still wait for a pull are told that there is none.
+    // Requests that still wait for a pull get the reply that there is none.
     drop(pulls);
     while let Some(ended) = tasks.join_next().await {
         reap(ended);
@@ -112,7 +111,7 @@ async fn keep(
 }
 
 fn reap(ended: Result<(), JoinError>) {
-    // One that was cancelled has given way to another.
+    // A cancelled link has given way to another.
     if let Err(error) = ended
         && !error.is_cancelled()
     {

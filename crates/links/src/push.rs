@@ -1,4 +1,4 @@
-//! Pushed streams: a link for each `[[push]]` and live stream that it matches.
+//! Pushed streams: a link for each `[[push]]` and each live stream that it matches.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use tokio::task::JoinSet;
 use super::board::Entry;
 use super::{Context, LOOK_INTERVAL, Row};
 
-/// Pushes at a time. Each is a connection, a task, and the buffers of both ends of it: some hundred
-/// kilobytes with TLS. Further streams are pushed when others have ended.
+/// Maximum number of pushes at a time. Each is a connection, a task, and the buffers of both ends of it: some hundred kilobytes
+/// with TLS. Further streams are pushed when others have ended.
 const PUSHES_MAX: usize = 4_096;
 
-/// Begins pushes.
+/// Starter of pushes; call [`begin`](Self::begin) at an interval.
 pub(super) struct Pushes {
     context: Arc<Context>,
     stop: watch::Receiver<bool>,
-    /// The log has been told that there are [`PUSHES_MAX`].
-    is_told: bool,
+    /// Whether the log has already reported that there are [`PUSHES_MAX`].
+    is_reported: bool,
 }
 
 impl Pushes {
-    /// None has begun. All will end when `stop` turns true.
+    /// Creates a starter with no push begun. All pushes end when `stop` turns true.
     pub(super) fn new(context: &Arc<Context>, stop: &watch::Receiver<bool>) -> Self {
         Self {
             context: Arc::clone(context),
             stop: stop.clone(),
-            is_told: false,
+            is_reported: false,
         }
     }
 
@@ -52,7 +52,7 @@ impl Pushes {
                     continue;
                 }
                 if board.len() >= PUSHES_MAX {
-                    if !std::mem::replace(&mut self.is_told, true) {
+                    if !std::mem::replace(&mut self.is_reported, true) {
                         tracing::warn!(PUSHES_MAX, "as many pushes as can be; other streams wait");
                     }
                     return;
@@ -78,11 +78,11 @@ impl Pushes {
     }
 }
 
-/// The address that a rule gives a stream, or what its name lacks for one.
+/// Returns the address that a rule gives a stream, or the error if the name lacks a part of it.
 fn address(rule: &PushRule, stream: &StreamName) -> Result<Address, String> {
     let url = rule.url.of(stream);
     let url = url.map_err(|error| format!("the address {error}"))?;
-    rtmp_io::address(&url).map_err(|error| error.to_string())
+    net::rtmp::address(&url).map_err(|error| error.to_string())
 }
 
 /// Pushes until the stream is over or `stop` turns true.
@@ -116,8 +116,8 @@ async fn keep(
     push::run(&context.registry, &context.connector, &push, end).await;
 }
 
-/// Waits until there is no stream of that name. One that begins anew at once keeps its push: the target need
-/// not see it leave and come back.
+/// Waits until there is no stream of that name. A stream that begins anew at once keeps its push: the target need not see it
+/// leave and come back.
 async fn over(registry: &Registry, stream: &StreamName) {
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;

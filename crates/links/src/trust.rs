@@ -1,4 +1,4 @@
-//! The certificate authorities by which other servers are trusted: those of this host.
+//! Certificate authorities by which other servers are trusted: those of this host.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use config::Config;
 use net::link::Connector;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Why encrypted connections are impossible.
+/// Reason why encrypted connections are impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The host trusts no certificate authority.
@@ -15,17 +15,16 @@ pub enum TrustError {
          `ca-certificates`, or name a PEM file in the variable SSL_CERT_FILE"
     )]
     NoRoots(String),
-    /// The TLS library refuses.
+    /// The TLS library refuses the configuration.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
 }
 
-/// What makes connections to the other servers of a configuration. The certificates that this host trusts are read if
-/// there is any such server, because a plain address may lead on to an encrypted one; `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` name others.
+/// Creates the connector to the other servers of a configuration. The certificates that this host trusts are read if there is
+/// any such server, because a plain address may redirect to an encrypted one; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
 ///
 /// # Errors
-/// When the host has none and the configuration names an encrypted address.
+/// If the host has none and the configuration names an encrypted address.
 pub fn connector(config: &Config) -> Result<Connector, TrustError> {
     let roots = roots(config, native_roots)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -36,7 +35,7 @@ pub fn connector(config: &Config) -> Result<Connector, TrustError> {
     Ok(Connector::new(Arc::new(config)))
 }
 
-/// The trusted certificates, which may be none if no address needs them.
+/// Returns the trusted certificates, which may be none if no address needs them.
 fn roots(
     config: &Config,
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
@@ -57,7 +56,7 @@ fn roots(
 fn native_roots() -> Result<RootCertStore, TrustError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // A host's collection may have some that the library does not take; the rest is enough.
+    // A host's collection may contain some that the library does not accept; the rest is enough.
     let (taken, _) = roots.add_parsable_certificates(found.certs);
     if taken == 0 {
         let errors = found.errors.iter().map(|error| format!(": {error}"));

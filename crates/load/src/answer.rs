@@ -1,25 +1,25 @@
-//! The head of an HTTP answer, as far as a listener or a source needs it.
+//! The head of an HTTP response, as far as a listener or a source needs it.
 
 use std::num::NonZeroUsize;
 
-/// More than any server's head.
+/// Maximum length of a head in bytes, more than any server sends.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
-/// What a server answered.
+/// Head of a server's response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_type: String,
-    /// Bytes of sound between two blocks of metadata.
+    /// Number of audio bytes between two blocks of metadata.
     pub(crate) metaint: Option<NonZeroUsize>,
     pub(crate) is_chunked: bool,
-    /// Bytes of the body, where the server says so.
+    /// Length of the body in bytes, if the server declares it.
     pub(crate) content_length: Option<usize>,
-    /// The connection ends with this answer.
+    /// Whether the connection ends with this response.
     pub(crate) closes: bool,
 }
 
-/// Why there is no answer.
+/// Reasons why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AnswerError {
     #[error("its answer has no end")]
@@ -28,14 +28,14 @@ pub(crate) enum AnswerError {
     NotHttp,
 }
 
-/// Reads a head that comes in pieces.
+/// Parser of a head that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerReader {
     bytes: Vec<u8>,
 }
 
 impl AnswerReader {
-    /// Takes `bytes`. Returns the answer and what followed its head, once that is complete.
+    /// Takes `bytes`. Once the head is complete, returns the response and the bytes that followed its head.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Option<(Answer, Vec<u8>)>, AnswerError> {
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.windows(4).position(|four| four == b"\r\n\r\n");

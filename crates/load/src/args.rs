@@ -47,10 +47,10 @@ pub(crate) struct Listen {
     pub(crate) listening: Listening,
 }
 
-/// How listeners behave.
+/// Behaviour of listeners.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Listening {
-    /// Asks for titles within the sound, as radio players do.
+    /// Requests titles within the audio, as radio players do.
     #[arg(long)]
     pub(crate) icy: bool,
     /// The share of listeners that stop reading once media arrives.
@@ -62,7 +62,7 @@ pub(crate) struct Listening {
     /// Listeners that leave per second, each replaced by a new one.
     #[arg(long, value_name = "R/s", value_parser = quantity::rate)]
     pub(crate) churn: Option<f64>,
-    /// How many listeners are checked frame by frame.
+    /// Number of listeners checked frame by frame.
     #[arg(long = "check", value_name = "N", default_value_t = 10)]
     pub(crate) checked: u64,
     /// Streams to spread the listeners over: `{n}` in the address, from 0 on.
@@ -77,13 +77,13 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// The number of the stream that member `number` listens to.
+    /// Returns the number of the stream that member `number` listens to.
     pub(crate) fn stream(&self, number: u64) -> u64 {
         number % self.streams.max(1)
     }
 }
 
-/// How players over HLS behave.
+/// Behaviour of HLS players.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Playing {
     /// Over HLS: plays whole segments, and leaves the parts of low-latency HLS alone.
@@ -111,13 +111,13 @@ pub(crate) struct Publish {
     /// Sends this file over and over, by its own times: FLV, MP3, AAC, Ogg, WebM.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["audio", "audio_rate", "video_rate"])]
     pub(crate) file: Option<PathBuf>,
-    /// The kind of synthetic sound; by default MP3 to Icecast, AAC over RTMP and Opus over WebRTC.
+    /// Codec of the synthetic audio; by default MP3 to Icecast, AAC over RTMP and Opus over WebRTC.
     #[arg(long, value_enum)]
     pub(crate) audio: Option<Audio>,
     /// Its bit rate.
     #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate, default_value = "128k")]
     pub(crate) audio_rate: u64,
-    /// Adds synthetic pictures of this bit rate, 25 a second.
+    /// Adds synthetic video of this bit rate, 25 frames a second.
     #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate)]
     pub(crate) video_rate: Option<u64>,
     /// Time between two keyframes, in whole seconds; over WebRTC the server may ask for more.
@@ -125,7 +125,7 @@ pub(crate) struct Publish {
     pub(crate) keyframe_interval: Duration,
 }
 
-/// How a load runs.
+/// Course of a load.
 #[derive(Args, Debug)]
 pub(crate) struct Course {
     /// Connections begun per second; by default 500/s, and 50/s over WebRTC because of its handshakes.
@@ -143,7 +143,7 @@ pub(crate) struct Course {
     /// A process of the server; its use of the machine is reported, with that of its children.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
-    /// Where to send WebRTC's datagrams, instead of to the address in the server's answer: a proxy.
+    /// Proxy to send WebRTC's datagrams to, instead of the address in the server's answer.
     #[arg(long, value_name = "ADDR")]
     pub(crate) via: Option<SocketAddr>,
     /// Reports in JSON.

@@ -1,4 +1,4 @@
-//! The bytes of one listener, split into frames that a ledger judges.
+//! Splitting of one listener's bytes into frames, which a ledger judges.
 
 use bytes::Bytes;
 use container::{Demuxer, flv, icy};
@@ -8,7 +8,7 @@ use media::{Item, Kind, Timestamp, TrackId};
 use crate::answer::Answer;
 use crate::ledger::{Findings, Ledger};
 
-/// Follows one listener.
+/// Checker of one listener's frames.
 #[derive(Debug)]
 pub(crate) struct Checker {
     chunked: Option<ChunkedDecoder>,
@@ -16,7 +16,7 @@ pub(crate) struct Checker {
     form: Form,
     items: Vec<Item>,
     ledger: Ledger,
-    /// Wall clock when the listener asked.
+    /// Wall clock at the listener's request.
     asked: u64,
 }
 
@@ -25,12 +25,12 @@ enum Form {
     Flv(flv::Reader),
     Frames(Box<Demuxer>),
     Rtmp(flv::Depacketizer),
-    /// It can no longer be read; what comes counts as damaged.
+    /// The form can no longer be read; further bytes count as damaged.
     Lost,
 }
 
 impl Checker {
-    /// For the body that follows `answer`.
+    /// Creates a checker of the body that follows `answer`.
     pub(crate) fn http(answer: &Answer, asked: u64) -> Self {
         let content_type = &answer.content_type;
         let is_flv = content_type.contains("flv");
@@ -47,7 +47,7 @@ impl Checker {
         }
     }
 
-    /// For the tag bodies of an RTMP player.
+    /// Creates a checker of the tag bodies of an RTMP player.
     pub(crate) fn rtmp(asked: u64) -> Self {
         Self {
             chunked: None,
@@ -59,7 +59,7 @@ impl Checker {
         }
     }
 
-    /// Judges the frames that `bytes` complete, which came at `now`, wall clock.
+    /// Judges the frames that are completed by `bytes`, received at `now`, wall clock.
     pub(crate) fn body(&mut self, bytes: &[u8], now: u64, findings: &mut Findings) {
         let Some(chunked) = &mut self.chunked else {
             unwrap_titles(&mut self.icy, &mut self.form, bytes, &mut self.items);
@@ -82,7 +82,7 @@ impl Checker {
         self.judge(now, findings);
     }
 
-    /// Judges an FLV tag's body, which came at `now`, wall clock.
+    /// Judges an FLV tag's body, received at `now`, wall clock.
     pub(crate) fn tag(
         &mut self,
         kind: Kind,
@@ -151,13 +151,13 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
-    use crate::publish::synthetic::{Audio, Sound};
+    use crate::publish::synthetic::{Audio, SyntheticAudio};
     use crate::stamp::Stamp;
 
     const RATE: u64 = 128_000;
 
     fn mp3(numbers: &[u64]) -> Vec<u8> {
-        let sound = Sound::new(Audio::Mp3, RATE).expect("MP3 has that rate");
+        let audio = SyntheticAudio::new(Audio::Mp3, RATE).expect("MP3 has that rate");
         let mut out = Vec::new();
         for number in numbers {
             let stamp = Stamp {
@@ -165,7 +165,7 @@ mod tests {
                 number: *number,
                 sent: 50,
             };
-            sound.write_frame(stamp, &mut out);
+            audio.write_frame(stamp, &mut out);
         }
         out
     }
@@ -197,14 +197,7 @@ mod tests {
         for piece in [1, 7, 417, 5_000, body.len()] {
             let found = judged(&answer(None, false), &body, piece);
             assert!(found.counts.frames >= 38, "{found:?}");
-            assert_eq!(
-                (
-                    found.counts.holes,
-                    found.counts.repeated,
-                    found.counts.damaged
-                ),
-                (0, 0, 0)
-            );
+            assert_eq!(found.counts.flaws(), [0; 4]);
             assert_eq!(found.delay.max(), 10);
         }
     }
@@ -232,14 +225,7 @@ mod tests {
         }
         let found = judged(&answer(Some(1_000), true), &chunked, 51);
         assert!(found.counts.frames >= 38, "{found:?}");
-        assert_eq!(
-            (
-                found.counts.holes,
-                found.counts.damaged,
-                found.counts.unstamped
-            ),
-            (0, 0, 0)
-        );
+        assert_eq!(found.counts.flaws(), [0; 4]);
     }
 
     #[test]

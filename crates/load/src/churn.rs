@@ -1,18 +1,18 @@
-//! Which listeners leave, to be replaced by new ones.
+//! Selection of the listeners that leave and are replaced by new ones.
 
 use crate::args::Listening;
 use crate::plan::Plan;
 
-/// Listeners looked at to find one that may leave.
+/// Number of listeners examined to find one that may leave.
 const TRIES: usize = 16;
 
-/// See the module's description.
+/// Rate and random choice of the listeners that leave; act on [`due`](Self::due) with [`choose`](Self::choose).
 #[derive(Debug)]
 pub(crate) struct Churn {
-    /// Leaves per second, of all processes together, and the number of processes.
+    /// Leaves per second of all processes together, and the number of processes.
     rate: f64,
     processes: f64,
-    /// Time of the load from which on listeners leave.
+    /// Time of the load at which listeners begin to leave.
     since: u64,
     random: u64,
 }
@@ -27,18 +27,18 @@ impl Churn {
         }
     }
 
-    /// Whether no listener ever leaves.
+    /// Returns whether no listener ever leaves.
     pub(crate) fn is_none(&self) -> bool {
         self.rate == 0.0
     }
 
-    /// How many listeners of this process should have left by `now`.
+    /// Returns the number of listeners of this process that should have left by `now`.
     pub(crate) fn due(&self, now: u64) -> u64 {
         let seconds = now.saturating_sub(self.since) as f64 / 1e9;
         (seconds * self.rate / self.processes) as u64
     }
 
-    /// The place of one of `count` listeners that may leave, if one is found soon.
+    /// Returns the place of one of `count` listeners that may leave, if one is found quickly.
     pub(crate) fn choose(
         &mut self,
         count: usize,
@@ -49,7 +49,7 @@ impl Churn {
             .find(|place| may_leave(*place))
     }
 
-    /// xorshift64: the choice need not be a secret.
+    /// Draws the next random number (xorshift64): the choice need not be secret.
     fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

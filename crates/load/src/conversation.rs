@@ -1,5 +1,4 @@
-//! The dialogue of an RTMP player or publisher with a server, spoken by `rml_rtmp`: bytes in, bytes and
-//! events out.
+//! The dialogue of an RTMP player or publisher with a server, spoken by `rml_rtmp`: bytes in, bytes and events out.
 
 use std::fmt;
 
@@ -14,45 +13,45 @@ use rml_rtmp::time::RtmpTimestamp;
 
 use crate::target::Target;
 
-/// What is asked of the server.
+/// Request to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Play,
     Publish,
 }
 
-/// What the server sent.
+/// An event in the bytes that the server sent.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The request is granted.
+    /// The request was granted.
     Accepted,
-    /// The body of an FLV tag of sound or pictures, and its time in milliseconds.
+    /// The body of an FLV tag of audio or video, and its time in milliseconds.
     Tag(Kind, u32, Bytes),
 }
 
-/// Why the conversation is over, in few words: reports count by them.
+/// Reasons why the conversation is over, in few words: reports count by these words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Trouble {
-    /// The server's status code or description.
+    /// Refused with the server's status code or description.
     #[error("refused: {0}")]
     Refused(String),
     #[error("its RTMP makes no sense: {0}")]
     Broken(String),
 }
 
-/// One connection's conversation.
+/// A single connection's conversation.
 pub(crate) struct ClientConversation {
     wish: Wish,
     app: String,
     name: String,
-    /// Until it is over.
+    /// The handshake, until it is complete.
     handshake: Option<Handshake>,
     session: ClientSession,
     output: Vec<u8>,
 }
 
 impl ClientConversation {
-    /// A conversation about stream `number` of `target`; its first message is in the output.
+    /// Begins a conversation about stream `number` of `target`; its first message is in the output.
     pub(crate) fn new(target: &Target, number: u64, wish: Wish) -> Result<Self, Trouble> {
         let (app, name) = target.app_and_name(number);
         let mut handshake = Handshake::new(PeerType::Client);
@@ -73,12 +72,12 @@ impl ClientConversation {
         Ok(conversation)
     }
 
-    /// What is to be sent.
+    /// Takes the bytes to be sent.
     pub(crate) fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// Takes what the server sent, and appends the events in it to `events`.
+    /// Takes bytes that the server sent, and appends the events in them to `events`.
     pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Trouble> {
         let Some(handshake) = &mut self.handshake else {
             return self.hear(bytes, events);
@@ -101,7 +100,7 @@ impl ClientConversation {
         }
     }
 
-    /// Announces what will be published.
+    /// Announces the media to be published.
     pub(crate) fn announce(&mut self, metadata: &StreamMetadata) -> Result<(), Trouble> {
         let result = self.session.publish_metadata(metadata).map_err(broken)?;
         self.obey(vec![result], &mut Vec::new())
@@ -181,13 +180,13 @@ impl ClientConversation {
 
 impl fmt::Debug for ClientConversation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The name may hold a key.
+        // The name may contain a key.
         let mut shown = formatter.debug_struct("ClientConversation");
         shown.field("wish", &self.wish).finish_non_exhaustive()
     }
 }
 
-/// `Play.Reset` and similar codes come before the acceptance.
+/// Returns whether a status code is a refusal; `Play.Reset` and similar codes precede the acceptance.
 fn is_refusal(code: &str) -> bool {
     ["Failed", "StreamNotFound", "Rejected", "Denied", "BadName"]
         .iter()

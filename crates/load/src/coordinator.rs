@@ -1,4 +1,4 @@
-//! The parent of a load: starts the processes, watches the server meanwhile, and adds up.
+//! The parent of a load: starts the processes, watches the server meanwhile, and adds up the results.
 //!
 //! Each process is this program again, as `carillon load worker`. One thread for each worker reads its lines
 //! and passes them on through one channel.
@@ -16,46 +16,46 @@ use crate::tally::{Progress, Tally};
 use crate::watch::{self, Look};
 use crate::worker::{self, Word};
 
-/// Descriptors of a process beside those of its members.
+/// Number of descriptors of a process in addition to those of its members.
 const DESCRIPTORS_SPARE: u64 = 64;
-/// Processes at the most: more than any machine has processors, and few enough not to overload it.
+/// Maximum number of processes: more than any machine has processors, and few enough not to overload it.
 const PROCESSES_MAX: u64 = 64;
-/// Lines of workers that wait to be read.
+/// Capacity of the channel of workers' lines.
 const WORDS_MAX: usize = 256;
-/// The time that each process takes to start.
+/// Time that each process takes to start.
 const START_TIME: Duration = Duration::from_millis(100);
-/// The time workers have to report after the end of the plan.
+/// Time allowed for workers to report after the end of the plan.
 const END_PATIENCE: Duration = Duration::from_secs(30);
-/// A shorter window, in seconds, is none: all members failed before it began.
+/// Minimum length of the window, in seconds; a shorter one means that all members failed before it began.
 const WINDOW_MIN: f64 = 0.05;
-/// Between two progress lines where a line cannot be overwritten.
+/// Interval between two progress lines if a line cannot be overwritten.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What goes wrong with a load itself.
+/// Errors of a load itself.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A process could not be started or spoken to.
+    /// A process could not be started or reached.
     #[error("a process of the load: {0}")]
     Process(#[from] std::io::Error),
-    /// A plan can always be written as JSON.
+    /// The plan could not be written as JSON; this never happens.
     #[error("a plan: {0}")]
     Plan(#[from] serde_json::Error),
-    /// A worker wrote something else than its lines.
+    /// A worker wrote something other than its lines.
     #[error("a process of the load ended early")]
     WorkerLost,
-    /// Too many members for one machine.
+    /// There are too many members for one machine.
     #[error(
         "{members} members need {needed} processes, more than {PROCESSES_MAX}: raise `ulimit -n`"
     )]
     TooMany {
-        /// The number asked for.
+        /// Number of members requested.
         members: u64,
-        /// The descriptors that they need.
+        /// Number of processes that they need.
         needed: u64,
     },
 }
 
-/// How many processes `members` are spread over, each of which needs so many `descriptors`.
+/// Returns the number of processes over which `members` are spread; each member needs that many `descriptors`.
 pub(crate) fn processes(
     members: u64,
     descriptors: u64,
@@ -113,7 +113,7 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
     Ok(Report::new(frame, seconds, server, &tally))
 }
 
-/// The workers, and what they have reported.
+/// The workers, and their reports so far.
 struct Crew {
     children: Vec<Child>,
     words: Receiver<(usize, Option<Word>)>,
@@ -135,7 +135,7 @@ impl Crew {
             next_line: Instant::now(),
         };
         for process in 0..plan.processes {
-            // The file may have been replaced since; this is the program that runs.
+            // The executable may have been replaced since; this path is the program that is running.
             let mut child = Command::new("/proc/self/exe")
                 .args(["load", "worker"])
                 .stdin(Stdio::piped())
@@ -157,7 +157,7 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Reads the workers' lines until `end`, or until all have reported everything.
+    /// Reads the workers' lines until `end`, or until all workers have reported everything.
     fn hear_until(&mut self, end: Instant) -> Result<(), LoadError> {
         while !self.is_over() {
             let left = end.saturating_duration_since(Instant::now());
@@ -200,7 +200,7 @@ impl Crew {
             sum.bytes as f64 / 1e6
         );
         let mut stderr = std::io::stderr();
-        // If it was closed, the progress is not wanted.
+        // If standard error is closed, the progress is not wanted.
         stderr
             .write_all(line.as_bytes())
             .and_then(|()| stderr.flush())
@@ -223,7 +223,7 @@ impl Crew {
     }
 }
 
-/// A load that fails leaves no process behind.
+/// Ends the workers: a load that fails leaves no process behind.
 impl Drop for Crew {
     fn drop(&mut self) {
         for child in &mut self.children {
@@ -233,7 +233,7 @@ impl Drop for Crew {
     }
 }
 
-/// Passes on a worker's lines; `None` for a worker that ended without its tally.
+/// Passes on a worker's lines; sends `None` for a worker that ended without its tally.
 fn listen(process: usize, lines: impl BufRead, tell: &SyncSender<(usize, Option<Word>)>) {
     for line in lines.lines() {
         let word = line.ok().and_then(|line| serde_json::from_str(&line).ok());

@@ -1,17 +1,17 @@
-//! Distributions in a few kilobytes: log-linear buckets, as HDR histograms have them.
+//! Distributions in a few kilobytes: log-linear buckets, as in HDR histograms.
 //!
-//! Values are whole numbers of any unit. A bucket is at most 1/128 of its values wide, so a percentile
-//! is off by less than one percent; the smallest and the largest value are exact.
+//! Values are whole numbers of any unit. The width of a bucket is at most 1/128 of its values, so a percentile is off by less
+//! than one percent; the smallest and the largest value are exact.
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets per power of two, and the values below which every value has a bucket of its own.
+/// Number of buckets per power of two, and the bound below which every value has its own bucket.
 const STEPS: u64 = 128;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// A bucket for every `u64`.
+/// Number of buckets, enough for every `u64`.
 const BUCKETS: usize = ((64 - STEP_BITS) as usize + 1) * STEPS as usize;
 
-/// How often each value was seen.
+/// Distribution of values; add them with `record`.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Sparse", into = "Sparse")]
 pub(crate) struct Histogram {
@@ -21,7 +21,7 @@ pub(crate) struct Histogram {
     max: u64,
 }
 
-/// The buckets that are not empty, to be passed between processes.
+/// The non-empty buckets, in the form passed between processes.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     buckets: Vec<(usize, u64)>,
@@ -59,12 +59,12 @@ impl Histogram {
         self.count
     }
 
-    /// The largest value; 0 of none.
+    /// Returns the largest value; 0 if there is none.
     pub(crate) fn max(&self) -> u64 {
         self.max
     }
 
-    /// The value that `percent` of all values do not exceed; 0 of none.
+    /// Returns the value that `percent` of all values do not exceed; 0 if there is none.
     pub(crate) fn percentile(&self, percent: f64) -> u64 {
         let rank = (percent / 100.0 * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -120,7 +120,7 @@ impl From<Histogram> for Sparse {
     }
 }
 
-/// Values below [`STEPS`] are their own bucket; above, the bits after the highest one choose.
+/// Returns the bucket of a value. Values below [`STEPS`] have their own bucket; above, the bits after the highest one decide.
 fn bucket(value: u64) -> usize {
     if value < STEPS {
         return value as usize;
@@ -130,7 +130,7 @@ fn bucket(value: u64) -> usize {
     ((u64::from(shift) + 1) * STEPS + step) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper_end(index: usize) -> u64 {
     let index = index as u64;
     if index < STEPS {

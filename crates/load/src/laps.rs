@@ -1,4 +1,4 @@
-//! The rounds of a worker's loop, and what they say about the worker itself.
+//! Rounds of a worker's loop, and the measurements of the worker itself.
 
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -8,29 +8,29 @@ use crate::histogram::Histogram;
 use crate::plan::{Plan, Timeline};
 use crate::tally::{Generator, Tally};
 
-/// Between two lines about the progress.
+/// Interval between two progress lines, in nanoseconds.
 const PROGRESS_INTERVAL: u64 = 500_000_000;
 
-/// See the module's description.
+/// Timer of a worker's rounds; call [`begin`](Self::begin), [`end`](Self::end) and [`resume`](Self::resume) in each round.
 #[derive(Debug)]
 pub(crate) struct Laps {
     timeline: Timeline,
     clock: Clock,
     next_progress: u64,
-    /// When this round began to work, or should have.
+    /// Time at which this round began to work, or should have.
     awake: u64,
-    /// When the sleep should be over at the latest.
+    /// Time at which the sleep should be over at the latest.
     alarm: u64,
-    /// Processor time when the window began.
+    /// Time and processor time at the start of the window.
     window: Option<(u64, f64)>,
     lag: Histogram,
 }
 
-/// How a round begins.
+/// Kind of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lap {
     Goes,
-    /// All present members are counted from here on.
+    /// The window begins: all present members are counted from here on.
     WindowBegins,
     Ends,
 }
@@ -48,7 +48,7 @@ impl Laps {
         }
     }
 
-    /// A round begins at `now`; `is_over` when no member is left.
+    /// Begins a round at `now`; `is_over` if no member is left.
     pub(crate) fn begin(&mut self, now: u64, is_over: bool, progress: &mut dyn FnMut()) -> Lap {
         if now >= self.next_progress {
             self.next_progress = now + PROGRESS_INTERVAL;
@@ -64,13 +64,13 @@ impl Laps {
         Lap::Goes
     }
 
-    /// The round's work was done at `now`, and a sleep of at most `pause` follows.
+    /// Ends the round's work at `now`; a sleep of at most `pause` follows.
     pub(crate) fn end(&mut self, now: u64, pause: u64) {
         self.lag.record(now.saturating_sub(self.awake));
         self.alarm = now.saturating_add(pause);
     }
 
-    /// The sleep was over at `now`. If another process had the processor, that is later than it should be.
+    /// Ends the sleep at `now`. If another process had the processor, `now` is later than it should be.
     pub(crate) fn resume(&mut self, now: u64) {
         self.awake = now.min(self.alarm);
     }
@@ -87,7 +87,7 @@ impl Laps {
     }
 }
 
-/// Processor time of this process, user and system.
+/// Returns the processor time of this process in seconds, user and system.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -1,4 +1,4 @@
-//! What one listener received, compared with what the source says it sent.
+//! Comparison of the frames that a listener received with the source's numbering and stamps.
 
 use media::Kind;
 use serde::{Deserialize, Serialize};
@@ -8,49 +8,49 @@ use crate::stamp::{Flaw, Stamp};
 use crate::sums::sums;
 
 sums! {
-    /// What happened to the frames of all listeners that are checked.
+    /// Counts of the frames of all checked listeners.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct FrameCounts {
         /// Frames with a stamp.
         pub(crate) frames: u64,
         /// Runs of missing frames.
         pub(crate) holes: u64,
-        /// Frames missing there.
+        /// Number of frames missing in those runs.
         pub(crate) missing: u64,
-        /// Frames that came again, or later than their successor.
+        /// Frames that arrived twice, or later than their successor.
         pub(crate) repeated: u64,
-        /// Frames that are not what was sent.
+        /// Frames that differ from what was sent.
         pub(crate) damaged: u64,
         /// Frames that no synthetic source made; they cannot be judged.
         pub(crate) unstamped: u64,
-        /// Times that another source followed.
+        /// Number of times that another source followed.
         pub(crate) restarts: u64,
     }
 }
 
 sums! {
-    /// What was found, summed over all listeners that are checked.
+    /// Findings, summed over all checked listeners.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct Findings {
         pub(crate) counts: FrameCounts,
-        /// From when a listener asked, over WebRTC from when it was connected, to its first picture; in nanoseconds.
+        /// Time from a listener's request, over WebRTC from its connection, to its first video frame, in nanoseconds.
         pub(crate) first_picture: Histogram,
-        /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener joined are
-        /// left out, because a burst is old on purpose.
+        /// Time from the stamp to the receipt, in nanoseconds. Frames that were sent before the listener joined are left out,
+        /// because a burst is old on purpose.
         pub(crate) delay: Histogram,
     }
 }
 
-/// The state of one listener.
+/// State of a single listener.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ledger {
-    /// By kind of track; each has numbers of its own.
+    /// Last frame of each kind of track; each kind has its own numbers.
     last: [Option<(u32, u64)>; 2],
 }
 
 impl Ledger {
-    /// Records a frame that came at `now`, to a listener that asked at `asked`; both wall clock. Returns when it was
-    /// sent, if it says so.
+    /// Records a frame that arrived at `now` at a listener that connected at `asked`; both wall clock. Returns the frame's
+    /// sending time, if it carries one.
     pub(crate) fn enter(
         &mut self,
         kind: Kind,
@@ -100,7 +100,14 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// The findings of a listener that receives these frames, by source and number.
+    impl FrameCounts {
+        /// Returns the counts of holes, of repetitions, of damaged frames, and of frames without a stamp.
+        pub(crate) fn flaws(&self) -> [u64; 4] {
+            [self.holes, self.repeated, self.damaged, self.unstamped]
+        }
+    }
+
+    /// Returns the findings for a listener that receives these frames, given by source and number.
     fn findings(frames: &[(u32, u64)]) -> Findings {
         let mut findings = Findings::default();
         let mut ledger = Ledger::default();
@@ -119,23 +126,9 @@ mod tests {
 
     #[test]
     fn a_run_without_a_hole_is_clean() {
-        let clean = findings(&[(1, 5), (1, 6), (1, 7)]);
-        assert_eq!(
-            (
-                clean.counts.frames,
-                clean.counts.holes,
-                clean.counts.missing
-            ),
-            (3, 0, 0)
-        );
-        assert_eq!(
-            (
-                clean.counts.repeated,
-                clean.counts.damaged,
-                clean.counts.restarts
-            ),
-            (0, 0, 0)
-        );
+        let clean = findings(&[(1, 5), (1, 6), (1, 7)]).counts;
+        assert_eq!((clean.frames, clean.missing, clean.restarts), (3, 0, 0));
+        assert_eq!(clean.flaws(), [0; 4]);
     }
 
     #[test]

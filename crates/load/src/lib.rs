@@ -1,5 +1,5 @@
-//! The load generator behind `carillon load`: thousands of listeners and publishers, for our server and its
-//! peers, and a report of what they saw.
+//! The load generator behind `carillon load`: thousands of listeners and publishers, for our server and its peers, and a report
+//! of their observations.
 //!
 //! ```text
 //!  carillon load listen … ──► coordinator ──plan──► worker ─┬─ epoll ─ listener, listener, …
@@ -9,18 +9,18 @@
 //!                            report
 //! ```
 //!
-//! A worker is a process with one thread: a listener is a socket and some counters, and bytes that are not
-//! checked are discarded in the kernel. A few listeners are *checked*: frames of a synthetic publisher carry
-//! their number and the time they were sent (`stamp`), which shows holes, repetitions and delay. Publishers
-//! and listeners are two commands and may run on different hosts; the frames carry all that one needs to know
-//! of the other.
+//! A worker is a process with one thread: a listener is a socket and some counters, and bytes that are not checked are
+//! discarded in the kernel. A few listeners are *checked*: frames of a synthetic publisher carry their number and the time they
+//! were sent (`stamp`), which reveals holes, repetitions and delay. Publishers and listeners are two commands and may run on
+//! different hosts; the frames carry everything that one needs to know of the other.
 //!
-//! Over HLS (`hls`) a listener is a player with two connections, and checks the rules that playlists keep.
+//! Over HLS (`hls`), a listener is a player with two connections, and checks the rules for playlists.
 //!
-//! Over WebRTC (`rtc`) each member has a session of its own; most viewers count the packets that they
-//! receive, and those that are checked decrypt them.
+//! Over WebRTC (`rtc`), each member has its own session; most viewers count the packets that they receive, and checked viewers
+//! decrypt them.
 //!
-//! Servers are spoken to as players and encoders do it, RTMP by `rml_rtmp`: a second opinion on our own.
+//! The generator speaks to servers as players and encoders do, over RTMP with `rml_rtmp`: a second opinion on our own
+//! implementation.
 
 mod answer;
 mod args;
@@ -63,41 +63,41 @@ use crate::plan::{Plan, Source, Work};
 pub use crate::publish::recording::FileError;
 use crate::publish::recording::Recording;
 pub use crate::publish::synthetic::RateError;
-use crate::publish::synthetic::{Audio, Picture, Program, Sound};
+use crate::publish::synthetic::{Audio, Picture, Program, SyntheticAudio};
 use crate::target::{Protocol, Target};
 
-/// Why a load came to no report, or to one without members.
+/// Reasons why a load produced no report, or a report without members.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is for the other command.
+    /// The address belongs to the other command.
     #[error("{0}")]
     Use(&'static str),
     /// The process to watch does not exist.
     #[error("there is no process {0}")]
     NoProcess(u32),
-    /// The synthetic source.
+    /// The synthetic source is impossible.
     #[error("{0}")]
     Rate(#[from] RateError),
-    /// The file to publish.
+    /// The file to publish is unusable.
     #[error("the file: {0}")]
     File(#[from] FileError),
-    /// The load's own processes.
+    /// The load's own processes failed.
     #[error("{0}")]
     Load(#[from] LoadError),
-    /// Standard input or output.
+    /// Standard input or output failed.
     #[error("{0}")]
     System(#[from] std::io::Error),
-    /// The report is printed all the same.
+    /// No member joined; the report is printed all the same.
     #[error("no listener or publisher joined")]
     NoneJoined,
 }
 
-/// Does what the arguments say, and prints the report to the standard output.
+/// Runs the command of the arguments, and prints the report to standard output.
 ///
 /// Must run in a program whose command `load` ends here: a load starts itself again.
 ///
 /// # Errors
-/// When there is nothing to report, or no member joined.
+/// Returns an error if there is nothing to report, or if no member joined.
 pub fn run(arguments: Arguments) -> Result<(), Error> {
     let (plan, course) = match arguments.command {
         Command::Worker => return Ok(worker::run()?),
@@ -178,7 +178,7 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
     }
     let source = match publish.file {
         Some(path) => {
-            // Here, so that a mistake is reported once and not by each process.
+            // Checked here, so that a mistake is reported once and not by each process.
             Recording::read(&path, protocol)?;
             Source::File(std::fs::canonicalize(path)?)
         }
@@ -196,11 +196,11 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
             {
                 return misuse("synthetic sound is Opus over WebRTC, MP3 or AAC towards Icecast");
             }
-            let sound = Sound::new(audio, publish.audio_rate)?;
+            let audio = SyntheticAudio::new(audio, publish.audio_rate)?;
             let interval = publish.keyframe_interval;
             let picture = publish.video_rate.map(|rate| Picture::new(rate, interval));
             let picture = picture.transpose()?;
-            Source::Synthetic(Program { sound, picture })
+            Source::Synthetic(Program { audio, picture })
         }
     };
     let members = publish.publishers;
@@ -228,7 +228,7 @@ fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Pla
     })
 }
 
-/// Sockets of a member.
+/// Returns the number of sockets of a member.
 fn descriptors(protocol: Protocol) -> u64 {
     match protocol {
         Protocol::Hls => 2,
@@ -236,7 +236,7 @@ fn descriptors(protocol: Protocol) -> u64 {
     }
 }
 
-/// Joins per second, unless configured: a handshake costs both sides a millisecond.
+/// Returns the default number of joins per second: a handshake costs both sides a millisecond.
 fn usual_ramp(protocol: Protocol) -> f64 {
     match protocol {
         Protocol::Whep | Protocol::Whip => 50.0,

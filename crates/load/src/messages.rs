@@ -1,22 +1,22 @@
-//! A listener's side of WebSocket: the request, and the stream out of its messages.
+//! A listener's side of WebSocket: the request, and the stream extracted from its messages.
 
-use websocket::{Event, FrameHead, FrameReader, Opcode, Peer, Violation, mask};
+use http1::websocket::{Event, FrameHead, FrameReader, Opcode, Peer, Violation, mask};
 
-/// Any will do: it tells the server's answer from one that a cache has kept, and there is none.
+/// Handshake key; any will do: it distinguishes the server's response from one that a cache has kept, and there is no cache.
 const KEY: &str = "Y2FyaWxsb24tbG9hZC1rZQ==";
 
 /// A mask that changes nothing (RFC 6455 §5.3): there is no proxy to protect.
 const MASK: [u8; 4] = [0; 4];
 
-/// What asks for a WebSocket, beside a request's other headers.
+/// Returns the headers that request a WebSocket, in addition to a request's other headers.
 pub(crate) fn headers() -> String {
     format!(
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: {}\r\nSec-WebSocket-Key: {KEY}\r\n",
-        websocket::VERSION
+        http1::websocket::VERSION
     )
 }
 
-/// The media type of what comes from this path, which a handshake does not tell.
+/// Returns the media type of this path's messages, which a handshake does not contain.
 pub(crate) fn media_type(path: &str) -> &'static str {
     let path = path.split('?').next().unwrap_or_default();
     match path.ends_with(".mp4") {
@@ -25,7 +25,7 @@ pub(crate) fn media_type(path: &str) -> &'static str {
     }
 }
 
-/// A sign of life, by which servers tell listeners from those that are gone.
+/// Returns a pong as a sign of life, by which servers distinguish listeners from those that are gone.
 pub(crate) fn pong(payload: &[u8]) -> Vec<u8> {
     let mut masked = payload.to_vec();
     mask(&mut masked, MASK, 0);
@@ -33,7 +33,7 @@ pub(crate) fn pong(payload: &[u8]) -> Vec<u8> {
     [head.as_bytes(), &masked].concat()
 }
 
-/// Why there is nothing more to read.
+/// Reasons why there is nothing more to read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error("closed with {0}")]
@@ -44,7 +44,7 @@ pub(crate) enum MessageError {
     Broken(#[from] Violation),
 }
 
-/// Reads the stream out of its messages.
+/// Reader that extracts the stream from its messages.
 #[derive(Debug)]
 pub(crate) struct Messages(FrameReader);
 
@@ -53,7 +53,7 @@ impl Messages {
         Self(FrameReader::new(Peer::Server, u64::MAX))
     }
 
-    /// Takes what the server sent, and passes on what is the stream's. Answers are appended to `reply`.
+    /// Takes bytes that the server sent, and passes on the stream's bytes. Replies are appended to `reply`.
     pub(crate) fn push(
         &mut self,
         mut bytes: &[u8],

@@ -1,18 +1,18 @@
-//! Which of a plan's members this process has begun, and when the next one is due.
+//! Schedule of a plan's members in this process.
 
 use std::time::Duration;
 
 use crate::clock::{Clock, nanoseconds};
 use crate::plan::Plan;
 
-/// See the module's description.
+/// Number of members begun; call [`next`](Self::next) until it returns `None`.
 #[derive(Debug, Default)]
 pub(crate) struct Muster {
     begun: u64,
 }
 
 impl Muster {
-    /// The number of a member that is to begin by now, which counts as begun from here on.
+    /// Returns the number of a member that must begin by now, and counts it as begun.
     pub(crate) fn next(&mut self, plan: &Plan, clock: Clock) -> Option<u64> {
         if clock.until_begin() > 0 {
             return None;
@@ -26,7 +26,7 @@ impl Muster {
         Some(number)
     }
 
-    /// When the next member is due; the end of time when all have begun.
+    /// Returns the time at which the next member is due; the end of time once all have begun.
     pub(crate) fn next_at(&self, plan: &Plan, clock: Clock) -> u64 {
         if self.is_complete(plan) {
             return u64::MAX;
@@ -35,7 +35,7 @@ impl Muster {
         nanoseconds(at) + clock.until_begin()
     }
 
-    /// Whether all have begun; they may be gone again.
+    /// Returns whether all members have begun; they may be gone again.
     pub(crate) fn is_complete(&self, plan: &Plan) -> bool {
         self.begun == plan.own_share(plan.members)
     }

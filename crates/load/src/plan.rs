@@ -1,4 +1,4 @@
-//! What one process of a load is to do, as its parent tells it.
+//! A process's part of a load, as received from its parent.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,43 +11,43 @@ use crate::clock::nanoseconds;
 use crate::publish::synthetic::Program;
 use crate::target::Target;
 
-/// One process's part of a load.
+/// Part of a load for a single process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) target: Target,
-    /// Where to send WebRTC's datagrams, instead of to the address in the answer.
+    /// Address for WebRTC's datagrams, replacing the one in the response.
     pub(crate) via: Option<SocketAddr>,
-    /// This process among all.
+    /// Index of this process among all.
     pub(crate) process: u64,
     pub(crate) processes: u64,
-    /// When the first member begins, wall clock in nanoseconds.
+    /// Wall clock at which the first member begins, in nanoseconds.
     pub(crate) begin_at: u64,
-    /// Listeners or publishers of all processes.
+    /// Number of listeners or publishers of all processes.
     pub(crate) members: u64,
-    /// How many of them begin in a second.
+    /// Number of members that begin per second.
     pub(crate) ramp: f64,
-    /// Between the last beginning and the window.
+    /// Time between the last beginning and the window.
     pub(crate) settle: Duration,
-    /// What is measured.
+    /// Length of the measuring window.
     pub(crate) window: Duration,
     pub(crate) work: Work,
 }
 
-/// What the members do.
+/// Work of the members.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Work {
     Listen(Listening),
     Publish(Source),
 }
 
-/// What publishers send.
+/// Media that publishers send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Source {
     File(PathBuf),
     Synthetic(Program),
 }
 
-/// The moments of a load, in nanoseconds since its beginning.
+/// Times of a load, in nanoseconds since its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeline {
     pub(crate) ramp_end: u64,
@@ -56,14 +56,14 @@ pub(crate) struct Timeline {
 }
 
 impl Plan {
-    /// How many members have begun `elapsed` after the first one.
+    /// Returns the number of members that have begun `elapsed` after the first one.
     pub(crate) fn due(&self, elapsed: Duration) -> u64 {
-        // Saturating: a rate without a limit is an infinite product.
+        // Saturating: a rate without a limit gives an infinite product.
         let begun = (elapsed.as_secs_f64() * self.ramp) as u64;
         begun.saturating_add(1).min(self.members)
     }
 
-    /// When member `number`, counted from 0, begins after the first one.
+    /// Returns the time from the first member's beginning to that of member `number`, counted from 0.
     pub(crate) fn begins(&self, number: u64) -> Duration {
         Duration::try_from_secs_f64(number as f64 / self.ramp).unwrap_or(Duration::MAX)
     }
@@ -78,18 +78,17 @@ impl Plan {
         }
     }
 
-    /// The number among all members of this process's member `own`.
+    /// Returns the number among all members of this process's member `own`.
     pub(crate) fn global(&self, own: u64) -> u64 {
         own * self.processes + self.process
     }
 
-    /// The mark on the media of publisher `number`: it differs between the publishers of a run, and between
-    /// runs.
+    /// Returns the mark on the media of publisher `number`: it differs between the publishers of a run, and between runs.
     pub(crate) fn source(&self, number: u64) -> u32 {
         (self.begin_at >> 20) as u32 ^ (number as u32) << 12
     }
 
-    /// How many of the first `all` members are this process's.
+    /// Returns how many of the first `all` members belong to this process.
     pub(crate) fn own_share(&self, all: u64) -> u64 {
         all.saturating_sub(self.process).div_ceil(self.processes)
     }
@@ -99,18 +98,37 @@ impl Plan {
 mod tests {
     use super::*;
 
+    impl Plan {
+        /// Returns the plan of a process that does all the work at `url`, and begins now.
+        pub(crate) fn alone(url: &str, members: u64, work: Work) -> Self {
+            Self {
+                target: url.parse().expect("an address"),
+                via: None,
+                process: 0,
+                processes: 1,
+                begin_at: crate::clock::wall(),
+                members,
+                ramp: 50.0,
+                settle: Duration::from_millis(300),
+                window: Duration::from_millis(2_000),
+                work,
+            }
+        }
+
+        pub(crate) fn carried_out(&self) -> crate::tally::Tally {
+            crate::worker::carry_out(self, &mut |_| {}).expect("it runs")
+        }
+    }
+
     fn plan(process: u64, processes: u64) -> Plan {
+        let work = Work::Listen(Listening::default());
         Plan {
-            target: "http://127.0.0.1:1/x".parse().expect("an address"),
-            via: None,
             process,
             processes,
-            begin_at: 0,
-            members: 10,
             ramp: 10.0,
             settle: Duration::from_secs(2),
             window: Duration::from_secs(5),
-            work: Work::Listen(Listening::default()),
+            ..Plan::alone("http://127.0.0.1:1/x", 10, work)
         }
     }
 

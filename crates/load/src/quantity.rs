@@ -1,11 +1,11 @@
-//! The quantities of the command line: durations, rates, shares, bit rates.
+//! Quantities of the command line: durations, rates, shares, bit rates.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a text is not the quantity it should be.
+/// Reasons why a text is not the expected quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QuantityError {
     /// Not a duration.
@@ -25,7 +25,7 @@ pub(crate) enum QuantityError {
     Slow,
 }
 
-/// A span of time: `500ms`, `30s`, `5m`, `1h`.
+/// Parses a span of time: `500ms`, `30s`, `5m`, `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, QuantityError> {
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
     let (number, unit) = units
@@ -36,7 +36,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, QuantityError> {
     Duration::try_from_secs_f64(seconds).map_err(|_| QuantityError::Duration)
 }
 
-/// Events per second: `100/s`.
+/// Parses events per second: `100/s`.
 pub(crate) fn rate(text: &str) -> Result<f64, QuantityError> {
     let number = plain(text.strip_suffix("/s").unwrap_or(text));
     number
@@ -44,7 +44,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, QuantityError> {
         .ok_or(QuantityError::Rate)
 }
 
-/// A share of all, as a number from 0 to 1: `5%`.
+/// Parses a share as a number from 0 to 1: `5%`.
 pub(crate) fn share(text: &str) -> Result<f64, QuantityError> {
     let number = plain(text.strip_suffix('%').unwrap_or(text));
     number
@@ -53,7 +53,7 @@ pub(crate) fn share(text: &str) -> Result<f64, QuantityError> {
         .ok_or(QuantityError::Share)
 }
 
-/// Bits per second: `12k`, `128kb/s`, `1.5M`.
+/// Parses bits per second: `12k`, `128kb/s`, `1.5M`.
 pub(crate) fn bit_rate(text: &str) -> Result<u64, QuantityError> {
     let text = text.strip_suffix("b/s").unwrap_or(text);
     let units = [("k", 1e3), ("M", 1e6), ("", 1.0)];
@@ -68,7 +68,7 @@ pub(crate) fn bit_rate(text: &str) -> Result<u64, QuantityError> {
 /// Listeners that read at less than the stream's rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Slow {
-    /// Which share of all, from 0 to 1.
+    /// Share of all listeners, from 0 to 1.
     pub(crate) share: f64,
     /// Bits per second that each one reads.
     pub(crate) bit_rate: u64,
@@ -86,7 +86,7 @@ impl FromStr for Slow {
     }
 }
 
-/// Digits and a point: no sign, no exponent, no `inf`.
+/// Parses digits and a point: no sign, no exponent, no `inf`.
 fn plain(text: &str) -> Option<f64> {
     let is_plain = text
         .bytes()

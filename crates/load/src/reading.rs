@@ -1,14 +1,14 @@
-//! One answer of HTTP/1.1 on a connection that others follow on (RFC 9112 §6): its head, and its body as far as it
-//! is wanted.
+//! A single HTTP/1.1 response on a connection that carries others after it (RFC 9112 §6): its head, and the wanted part of its
+//! body.
 
 use http1::{ChunkedDecoder, Step};
 
 use crate::answer::{Answer, AnswerError, AnswerReader};
 
-/// Bytes of a body that tell what it is.
+/// Number of first bytes that identify a body.
 const START_BYTES: usize = 12;
 
-/// How much of a body is kept.
+/// The part of a body that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Its first bytes.
@@ -17,7 +17,7 @@ pub(crate) enum Keep {
     All(usize),
 }
 
-/// Why an answer cannot be read.
+/// Reasons why a response cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReadingError {
     #[error(transparent)]
@@ -30,7 +30,7 @@ pub(crate) enum ReadingError {
     Cut,
 }
 
-/// Reads one answer.
+/// Reader of one response.
 #[derive(Debug)]
 pub(crate) struct Reading {
     keep: Keep,
@@ -40,7 +40,7 @@ pub(crate) struct Reading {
     body: Vec<u8>,
 }
 
-/// What is left of the body.
+/// Remaining part of the body.
 #[derive(Debug)]
 enum Rest {
     Bytes(usize),
@@ -59,7 +59,7 @@ impl Reading {
         }
     }
 
-    /// Takes what came. Returns how many bytes of it are body.
+    /// Takes received bytes. Returns the number of body bytes among them.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<usize, ReadingError> {
         if self.answer.is_some() {
             return self.push_body(bytes);
@@ -77,23 +77,23 @@ impl Reading {
         self.push_body(&body)
     }
 
-    /// The status of the answer, once its head has come.
+    /// Returns the status of the response, once its head has arrived.
     pub(crate) fn status(&self) -> Option<u16> {
         self.answer.as_ref().map(|answer| answer.status)
     }
 
-    /// Whether the answer is what was asked for, as far as its head has come.
+    /// Returns whether the response succeeds, as far as its head has arrived.
     pub(crate) fn is_success(&self) -> bool {
         self.status()
             .is_some_and(|status| (200..300).contains(&status))
     }
 
-    /// What was kept of the body so far.
+    /// Returns the part of the body kept so far.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// How many of the next bytes are body that need not be looked at.
+    /// Returns the number of next bytes that are body and need not be examined.
     pub(crate) fn skippable(&self) -> usize {
         match self.rest {
             Rest::Bytes(left) if self.answer.is_some() && self.has_start() => left,
@@ -101,19 +101,19 @@ impl Reading {
         }
     }
 
-    /// Whether all of the body is kept.
+    /// Returns whether all of the body is kept.
     pub(crate) fn keeps_all(&self) -> bool {
         matches!(self.keep, Keep::All(_))
     }
 
-    /// So many bytes came of what is [skippable](Self::skippable).
+    /// Records that this many [skippable](Self::skippable) bytes arrived.
     pub(crate) fn skip(&mut self, bytes: usize) {
         if let Rest::Bytes(left) = &mut self.rest {
             *left = left.saturating_sub(bytes);
         }
     }
 
-    /// Whether all of the answer has come.
+    /// Returns whether the whole response has arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.answer.is_some()
             && match &self.rest {
@@ -123,7 +123,7 @@ impl Reading {
             }
     }
 
-    /// The connection is over, which ends an answer of undeclared length.
+    /// Records the end of the connection, which ends a response of undeclared length.
     pub(crate) fn close(&mut self) -> Result<(), ReadingError> {
         match (&self.answer, &self.rest) {
             (Some(_), Rest::UntilClose) => {
@@ -134,7 +134,7 @@ impl Reading {
         }
     }
 
-    /// The answer, and what was kept of its body.
+    /// Returns the response, and the part of its body that was kept.
     pub(crate) fn finish(self) -> (Answer, Vec<u8>) {
         (self.answer.unwrap_or_default(), self.body)
     }
@@ -148,7 +148,7 @@ impl Reading {
         match &mut self.rest {
             Rest::UntilClose => keep(&mut self.body, self.keep, input)?,
             Rest::Bytes(left) => {
-                // Nothing was asked after this answer, so what follows it is not looked at.
+                // Nothing was requested after this response, so the bytes that follow it are not examined.
                 input = &input[..input.len().min(*left)];
                 *left -= input.len();
                 keep(&mut self.body, self.keep, input)?;

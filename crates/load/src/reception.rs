@@ -1,29 +1,29 @@
-//! When one listener received media, and how much.
+//! Times and amounts of the media that a listener received.
 
-/// What a listener has received so far.
+/// Media that a listener has received so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reception {
-    /// When it connected, time of the load.
+    /// Time of the load at which the listener connected.
     pub(crate) began: u64,
-    /// The first media has come, or the permission to send some.
+    /// Whether the first media has arrived, or the permission to send some.
     pub(crate) has_media: bool,
-    /// When bytes last arrived, or the first media.
+    /// Time at which bytes last arrived, or the first media.
     last: u64,
-    /// The longest wait, since the window began if it has.
+    /// Longest wait, since the beginning of the window once it has begun.
     longest: u64,
-    /// The longest wait before that.
+    /// Longest wait before the window.
     longest_before: u64,
-    /// For pictures alone, where packets show what they carry: when one last arrived, and the longest wait
-    /// for the next, since the window began if it has.
+    /// For video alone, if packets show what they carry: the time of the last video packet, and the longest wait for the next
+    /// one, since the beginning of the window once it has begun.
     picture: Option<u64>,
     longest_picture: u64,
     pub(crate) bytes: u64,
-    /// The bytes it had when the window began, if it was there.
+    /// Number of bytes received before the window began, if the listener was there.
     base: Option<u64>,
 }
 
 impl Reception {
-    /// For a listener that connects now.
+    /// Creates the state of a listener that connects now.
     pub(crate) fn new(began: u64) -> Self {
         Self {
             began,
@@ -32,14 +32,14 @@ impl Reception {
         }
     }
 
-    /// The first media arrived. The wait for it is no gap.
+    /// Records the first media. The wait for it does not count as a gap.
     pub(crate) fn begin(&mut self, bytes: usize, now: u64) {
         self.has_media = true;
         self.last = now;
         self.bytes = bytes as u64;
     }
 
-    /// `bytes` arrived. Returns how long the listener waited for them.
+    /// Records that `bytes` arrived. Returns how long the listener waited for them.
     pub(crate) fn hear(&mut self, bytes: usize, now: u64) -> u64 {
         self.bytes += bytes as u64;
         let wait = now.saturating_sub(self.last);
@@ -48,7 +48,7 @@ impl Reception {
         wait
     }
 
-    /// A packet of a picture arrived.
+    /// Records a video packet.
     pub(crate) fn see(&mut self, now: u64) {
         if let Some(last) = self.picture.replace(now) {
             let wait = now.saturating_sub(last);
@@ -56,27 +56,27 @@ impl Reception {
         }
     }
 
-    /// Measures bytes and waits from here on.
+    /// Begins the window: measures bytes and waits from here on.
     pub(crate) fn begin_window(&mut self) {
         self.base = Some(self.bytes);
         self.longest_before = std::mem::take(&mut self.longest);
         self.longest_picture = 0;
     }
 
-    /// Bits per second since the window began `seconds` ago, if the listener was there then.
+    /// Returns bits per second since the window began `seconds` ago, if the listener was there then.
     pub(crate) fn rate(&self, seconds: f64) -> Option<u64> {
         let bits = (self.bytes - self.base?) as f64 * 8.0;
         Some((bits / seconds) as u64)
     }
 
-    /// The longest it has waited by `now`: at all, and of the waits that reached into the window.
+    /// Returns the longest wait by `now`: overall, and among the waits that overlapped the window.
     pub(crate) fn longest_waits(&self, now: u64) -> (u64, u64) {
         let lately = self.longest.max(now.saturating_sub(self.last));
         (lately.max(self.longest_before), lately)
     }
 
-    /// The longest wait by `now` for the next packet of a picture, of the waits that reached into the window.
-    /// `None` if no picture ever arrived.
+    /// Returns the longest wait by `now` for the next video packet, among the waits that overlapped the window. `None` if no
+    /// video ever arrived.
     pub(crate) fn longest_picture_wait(&self, now: u64) -> Option<u64> {
         let since = now.saturating_sub(self.picture?);
         Some(self.longest_picture.max(since))
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_does_not_end_a_wait_for_pictures() {
+    fn audio_does_not_end_a_wait_for_pictures() {
         let mut reception = Reception::new(0);
         reception.begin(0, 10);
         assert_eq!(reception.longest_picture_wait(50), None);

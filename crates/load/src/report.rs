@@ -12,11 +12,11 @@ use crate::rtc::packets::Packets;
 use crate::tally::{Members, Reasons, Tally};
 use crate::watch::Usage;
 
-/// Above this share of a core a process of ours is late, and what it saw is not caused by the server alone.
+/// Share of a core above which a process of ours is late, and its observations are not caused by the server alone.
 const CPU_FULL: f64 = 0.85;
-/// With a loop this late every figure below a second is inaccurate.
+/// Loop lateness in nanoseconds above which every figure below a second is inaccurate.
 const LAG_LONG: u64 = 50_000_000;
-/// Below this share of idle time, all processes on the machine wait for a processor.
+/// Share of idle time below which all processes on the machine wait for a processor.
 const IDLE_LOW: f64 = 0.03;
 
 /// A load, in numbers. Times are in milliseconds, rates in bits per second, shares from 0 to 1.
@@ -30,104 +30,102 @@ pub(crate) struct Report {
     pub(crate) failed: Reasons,
     /// Members that joined and were lost, by reason.
     pub(crate) lost: Reasons,
-    /// All bytes of media, received or sent.
+    /// Bytes of media, received or sent.
     pub(crate) bytes: u64,
-    /// The part that was measured.
+    /// The measured part of the load.
     pub(crate) window: Window,
-    /// Per listener, over the window.
+    /// Rates per listener, over the window.
     pub(crate) rate: Rates,
-    /// From the connect to the first media, or to the permission to publish.
+    /// Time from the connect to the first media, or to the permission to publish.
     pub(crate) join: Times,
-    /// The longest wait of each listener that reads, from its first media on.
+    /// Longest wait of each listener that reads, from its first media on.
     pub(crate) gap: Times,
-    /// Likewise, of the waits that reached into the window.
+    /// Longest waits that overlapped the measuring window, in the same unit.
     pub(crate) window_gap: Times,
-    /// Over WebRTC: the longest wait of each viewer for the next packet of a picture, of the waits that reached
-    /// into the window.
+    /// Over WebRTC: the longest wait of each viewer for the next video packet, among the waits that overlapped the window.
     #[serde(skip_serializing_if = "Times::is_empty")]
     pub(crate) picture_gap: Times,
     /// Every wait between two receipts that ended in the window, of all listeners together.
     pub(crate) waits: Times,
-    /// From the request, over WebRTC from the end of the handshake, to the first picture, of the listeners
-    /// whose frames are checked.
+    /// Time from the request, over WebRTC from the end of the handshake, to the first video frame, for the listeners whose
+    /// frames are checked.
     #[serde(skip_serializing_if = "Times::is_empty")]
     pub(crate) first_picture: Times,
-    /// From the stamp in a synthetic frame to its receipt.
+    /// Time from the stamp in a synthetic frame to its receipt.
     pub(crate) delay: Times,
-    /// How late publishers sent their frames: their own lateness, not the server's.
+    /// Delay with which publishers sent their frames: their own lateness, not the server's.
     pub(crate) lateness: Times,
     /// Frames that publishers sent.
     pub(crate) frames_sent: u64,
     /// The findings on the listeners whose frames are checked.
     pub(crate) integrity: Integrity,
-    /// Over WebRTC only.
+    /// Packet counts, over WebRTC only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets: Option<Packets>,
-    /// Over HLS only.
+    /// HLS figures, over HLS only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hls: Option<Hls>,
-    /// This program itself.
+    /// Measurements of this program itself.
     pub(crate) generator: Generator,
-    /// The server, if its processes were named.
+    /// Resource usage of the server, if its processes were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<Usage>,
 }
 
-/// What every figure depends on.
+/// Conditions on which every figure depends.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
-    /// Release of the kernel.
+    /// Kernel release.
     pub(crate) kernel: String,
-    /// The default congestion control of TCP.
+    /// Default congestion control of TCP.
     pub(crate) congestion_control: String,
-    /// Processors.
+    /// Number of processors.
     pub(crate) cpus: usize,
-    /// Share of the time of all processors that was idle during the window; `None` without a window, because
-    /// all members failed.
+    /// Share of all processors' time that was idle during the window; `None` without a window, because all members failed.
     pub(crate) idle: Option<f64>,
-    /// Datagrams dropped in the window because a receive buffer was full.
+    /// Number of datagrams dropped in the window because a receive buffer was full.
     pub(crate) overflows: u64,
 }
 
-/// The part of a load that was measured.
+/// The measured part of a load.
 #[derive(Debug, Serialize)]
 pub(crate) struct Window {
-    /// Its length.
+    /// Length of the window in seconds.
     pub(crate) seconds: f64,
-    /// Bytes of media in it.
+    /// Bytes of media in the window.
     pub(crate) bytes: u64,
 }
 
 /// Rates of listeners.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rates {
-    /// Listeners counted.
+    /// Number of listeners counted.
     pub(crate) count: u64,
-    /// The slowest percent.
+    /// Rate of the slowest percent.
     pub(crate) p1: u64,
-    /// The middle.
+    /// Median rate.
     pub(crate) p50: u64,
-    /// The fastest percent.
+    /// Rate of the fastest percent.
     pub(crate) p99: u64,
 }
 
 /// A distribution of times.
 #[derive(Debug, Serialize)]
 pub(crate) struct Times {
-    /// Values counted.
+    /// Number of values.
     pub(crate) count: u64,
-    /// The middle.
+    /// Median.
     pub(crate) p50: f64,
-    /// The longest percent.
+    /// Time of the longest percent.
     pub(crate) p99: f64,
-    /// The longest.
+    /// Maximum.
     pub(crate) max: f64,
 }
 
-/// What frame-by-frame checks found.
+/// Findings of the frame-by-frame checks.
 #[derive(Debug, Serialize)]
 pub(crate) struct Integrity {
-    /// Listeners whose frames were checked.
+    /// Number of listeners whose frames were checked.
     pub(crate) checked: u64,
     #[serde(flatten)]
     pub(crate) counts: FrameCounts,
@@ -136,31 +134,31 @@ pub(crate) struct Integrity {
 /// The program's measurements of itself.
 #[derive(Debug, Serialize)]
 pub(crate) struct Generator {
-    /// Of each process, as a share of one core over the window.
+    /// Processor use of each process, as a share of one core over the window.
     pub(crate) cpu: Vec<f64>,
-    /// How long a round of a process's loop took.
+    /// Duration of a round of a process's loop.
     pub(crate) loop_lag: Times,
-    /// Descriptors that a process may have.
+    /// Number of descriptors that a process may have.
     pub(crate) descriptor_limit: u64,
-    /// Why the figures may be this program's and not the server's; empty when there is no reason.
+    /// Reasons why the figures may be this program's and not the server's; empty if there are none.
     pub(crate) bottlenecks: Vec<String>,
 }
 
-/// Which load it was, and where.
+/// Identification of the load and its machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Frame {
     /// `listen` or `publish`.
     pub(crate) command: &'static str,
-    /// Without secrets.
+    /// Address, without secrets.
     pub(crate) url: String,
-    /// Where it ran.
+    /// Machine on which the load ran.
     pub(crate) machine: Machine,
-    /// Listeners or publishers asked for.
+    /// Number of listeners or publishers requested.
     pub(crate) requested: u64,
 }
 
 impl Report {
-    /// Of a window that lasted `seconds`.
+    /// Creates the report of a window that lasted `seconds`.
     pub(crate) fn new(frame: Frame, seconds: f64, server: Option<Usage>, tally: &Tally) -> Self {
         let findings = &tally.findings;
         Self {
@@ -199,10 +197,10 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// Renders the report for people.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a String does not fail.
         self.write(&mut text).ok();
         text
     }
@@ -302,7 +300,7 @@ impl Times {
         self.count == 0
     }
 
-    /// Of nanoseconds.
+    /// Converts a histogram of nanoseconds.
     pub(crate) fn of(histogram: &Histogram) -> Self {
         let millis = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         Self {
@@ -468,19 +466,19 @@ fn write_usage(usage: &Usage, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Goes on with what happened at all.
+/// Appends the counts that are not zero.
 pub(crate) fn write_counts(out: &mut String, counts: &[(u64, &str)]) -> std::fmt::Result {
     let mut counts = counts.iter().filter(|(count, _)| *count > 0);
     counts.try_for_each(|(count, words)| write!(out, ", {count} {words}"))
 }
 
-/// A line for each reason.
+/// Writes a line for each reason.
 pub(crate) fn write_reasons(out: &mut String, word: &str, reasons: &Reasons) -> std::fmt::Result {
     let mut reasons = reasons.iter();
     reasons.try_for_each(|(reason, count)| writeln!(out, "{word:<10} {count}: {reason}"))
 }
 
-/// A line for each distribution that has values.
+/// Writes a line for each distribution that has values.
 pub(crate) fn write_times(out: &mut String, rows: &[(&str, &Times)]) -> std::fmt::Result {
     let mut rows = rows.iter().filter(|(_, times)| !times.is_empty());
     rows.try_for_each(|(word, times)| writeln!(out, "{word:<10} {}", times.text()))
@@ -508,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bottleneck_of_our_own_is_told() {
+    fn a_bottleneck_of_our_own_is_reported() {
         let mut tally = Tally::default();
         assert!(report(&tally, 0.5).generator.bottlenecks.is_empty());
         tally.generators.push(crate::tally::Generator {

@@ -1,4 +1,4 @@
-//! Connections that do not block, spread over many source addresses.
+//! Non-blocking connections, spread over many source addresses.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,20 +11,20 @@ use socket2::{Domain, Socket, Type};
 
 use crate::clock::wall_at;
 
-/// The first source address towards a server on the loopback.
+/// First source address for a server on the loopback.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
-/// Addresses that connections come from in turn, as they would from the internet, so that a server's limits
-/// per address are not met. Each has so few of its 28,000 ports in use that a free one is found at once, and
-/// binding needs no `IP_BIND_ADDRESS_NO_PORT`.
+/// Number of source addresses that connections use in turn, as if they came from the internet, so that a server's limits per
+/// address are not reached. Each address has so few of its 28,000 ports in use that a free one is found at once, and binding
+/// needs no `IP_BIND_ADDRESS_NO_PORT`.
 const ADDRESSES: u64 = 4_096;
 
-/// For datagrams that arrive while a loop is busy: seconds of media, and all of a keyframe.
+/// Receive buffer in bytes for datagrams that arrive while a loop is busy: seconds of media, and a whole keyframe.
 const DATAGRAM_BUFFER: usize = 1 << 20;
 
-/// The bytes that a read or a write moved; `None` when nothing moves now. It fails when the peer is gone.
+/// Number of bytes that a read or a write moved; `None` if nothing moves now. The error means that the peer is gone.
 pub(crate) type Moved = Result<Option<usize>, &'static str>;
 
-/// Waits until sockets are ready, for `pause` nanoseconds at the most; `None` when a signal came first.
+/// Waits until sockets are ready, for at most `pause` nanoseconds; returns `None` if a signal came first.
 pub(crate) fn ready<'a>(
     epoll: &OwnedFd,
     room: &'a mut [MaybeUninit<epoll::Event>],
@@ -41,7 +41,7 @@ pub(crate) fn ready<'a>(
     }
 }
 
-/// Has events of `socket` carry `token`.
+/// Makes events of `socket` carry `token`.
 pub(crate) fn watch(
     epoll: &OwnedFd,
     socket: &OwnedFd,
@@ -52,8 +52,8 @@ pub(crate) fn watch(
     epoll::add(epoll, socket, data, flags).map_err(|error| format!("not watched: {error}"))
 }
 
-/// Begins to connect member `number` of the load. On the loopback it comes from an address that few others
-/// share; elsewhere the system chooses.
+/// Begins to connect member `number` of the load. On the loopback, it uses a source address that few others share; elsewhere
+/// the system chooses.
 pub(crate) fn connect(
     to: SocketAddr,
     number: u64,
@@ -81,7 +81,7 @@ fn begin(to: SocketAddr, number: u64, receive_buffer: Option<usize>) -> io::Resu
     }
 }
 
-/// A UDP socket of member `number` of the load that talks to `to` alone. It comes from an address chosen as
+/// Opens a UDP socket of member `number` of the load that exchanges datagrams only with `to`. Its source address is chosen as
 /// for TCP connections.
 pub(crate) fn converse(to: SocketAddr, number: u64) -> io::Result<OwnedFd> {
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM.nonblocking(), None)?;
@@ -94,13 +94,13 @@ pub(crate) fn converse(to: SocketAddr, number: u64) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// Why the connection failed, if it did.
+/// Returns the reason why the connection failed, if it did.
 pub(crate) fn connect_result(socket: &OwnedFd) -> Result<(), String> {
     let outcome = rustix::net::sockopt::socket_error(socket).and_then(|outcome| outcome);
     outcome.map_err(|error| format!("no connection: {}", io::Error::from(error)))
 }
 
-/// Reads what is there, at most a buffer full.
+/// Reads what is available, at most one buffer.
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     moved(
         recv(socket, buffer, RecvFlags::DONTWAIT).map(|(_, length)| length),
@@ -108,8 +108,8 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     )
 }
 
-/// Reads what is there, at most a buffer full, and tells when the last of it arrived, wall clock, if the kernel was told
-/// to [note](net::arrival::note) that.
+/// Reads what is available, at most one buffer, and returns when the last of it arrived, wall clock, if the kernel was asked to
+/// [note](net::arrival::note) it.
 pub(crate) fn receive_timed(socket: &OwnedFd, buffer: &mut [u8]) -> (Moved, Option<u64>) {
     match net::arrival::receive(socket, buffer) {
         Ok((length, at)) => (moved(Ok(length), true), at.map(wall_at)),
@@ -117,8 +117,8 @@ pub(crate) fn receive_timed(socket: &OwnedFd, buffer: &mut [u8]) -> (Moved, Opti
     }
 }
 
-/// Reads one datagram. An empty one is none, and a refused one has no meaning for the others: the server may
-/// be about to open its socket.
+/// Reads one datagram. An empty datagram counts as none, and a refusal does not affect the others: the server may be about to
+/// open its socket.
 pub(crate) fn receive_datagram(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     match recv(socket, buffer, RecvFlags::DONTWAIT) {
         Ok((_, length)) => Ok(Some(length)),
@@ -129,7 +129,7 @@ pub(crate) fn receive_datagram(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     }
 }
 
-/// Has the kernel discard what is there, at most a buffer full, instead of copying it (tcp(7)).
+/// Lets the kernel discard what is available, at most one buffer, instead of copying it (tcp(7)).
 pub(crate) fn discard(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
     moved(recv(socket, buffer, flags).map(|(_, length)| length), true)
@@ -152,7 +152,7 @@ pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Result<(),
     }
 }
 
-/// Writes a short message to a socket that has space for it.
+/// Writes a short message to a socket that has room for it.
 pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
     match transmit(socket, bytes)? {
         Some(length) if length == bytes.len() => Ok(()),
@@ -160,7 +160,7 @@ pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// The connection of the member at `place` is made, or has failed: sends the first message and listens.
+/// Sends the first message and watches the socket, now that the connection of the member at `place` is made or has failed.
 pub(crate) fn greet(
     socket: &OwnedFd,
     words: &[u8],

@@ -1,4 +1,4 @@
-//! What a synthetic frame says about itself, so that its receiver can tell what happened to it.
+//! The stamp of a synthetic frame, from which its receiver can determine what happened to the frame.
 //!
 //! ```text
 //! ┌──────┬──────────┬──────────────────┬──────────────────┬────────┬────────────────┐
@@ -6,39 +6,39 @@
 //! └──────┴──────────┴──────────────────┴──────────────────┴────────┴────────────────┘
 //! ```
 //!
-//! All of it is lower-case text, numbers in hexadecimal: no byte can be taken for the sync word of a frame,
-//! and a dump can be read. `number` counts the frames of one track from 0, `nanoseconds` is the wall clock
-//! when the frame was handed to the socket, `size` counts from the `c` to the end. The filling follows from
-//! number and place, so that a byte that changed or moved on the way is noticed.
+//! All of it is lower-case text, with numbers in hexadecimal: no byte can be mistaken for the sync word of a frame, and a dump
+//! is readable. `number` counts the frames of one track from 0, `nanoseconds` is the wall clock when the frame was handed to
+//! the socket, `size` counts from the `c` to the end. The filling follows from number and position, so that a byte that changed
+//! or moved on the way is detected.
 
 const MAGIC: &[u8] = b"crln";
-/// Bytes before the filling.
+/// Number of bytes before the filling.
 pub(crate) const STAMP_BYTES: usize = 4 + 8 + 16 + 16 + 6;
-/// Headers that stand before a stamp: an MP3 or ADTS header, a NAL unit's length, type and first byte.
+/// Maximum length of the headers before a stamp: an MP3 or ADTS header, a NAL unit's length, type and first byte.
 const OFFSET_MAX: usize = 16;
 
-/// A frame's description of itself.
+/// Description that a frame carries of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Differs from publisher to publisher and from run to run.
+    /// Mark of the source; differs between publishers and between runs.
     pub(crate) source: u32,
     /// Number of the frame within its track.
     pub(crate) number: u64,
-    /// When it was sent, wall clock.
+    /// Wall clock at which the frame was sent.
     pub(crate) sent: u64,
 }
 
-/// What is wrong with a frame.
+/// Flaws of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// It has no stamp: no synthetic source made it.
+    /// The frame has no stamp: no synthetic source made it.
     Unstamped,
-    /// It has one, but is not what was sent.
+    /// The frame has a stamp, but differs from what was sent.
     Damaged,
 }
 
 impl Stamp {
-    /// Appends stamp and filling, `size` bytes in all; never less than [`STAMP_BYTES`].
+    /// Appends stamp and filling, `size` bytes in total; never less than [`STAMP_BYTES`].
     pub(crate) fn write(&self, size: usize, out: &mut Vec<u8>) {
         let size = size.clamp(STAMP_BYTES, 0xFF_FFFF);
         let Self {
@@ -123,7 +123,7 @@ mod tests {
         #[test]
         fn no_change_is_overlooked(place in 4_usize..300, byte: u8) {
             let mut frame = frame(&[], 300);
-            // Source, number and time may change and the stamp remain valid, though another one.
+            // Source, number and time may change and the stamp remain valid, though a different one.
             prop_assume!(!frame[place].eq_ignore_ascii_case(&byte));
             frame[place] = byte;
             prop_assert_ne!(Stamp::read(&frame), Ok(STAMP));

@@ -1,10 +1,10 @@
-//! Counts that add up: over the members of a process, and over the processes of a load.
+//! Counts that add up over the members of a process, and over the processes of a load.
 
 use crate::histogram::Histogram;
 
-/// See the module's description.
+/// Addition of counts.
 pub(crate) trait Sum {
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     fn add(&mut self, other: Self);
 }
 

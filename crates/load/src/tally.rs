@@ -1,4 +1,4 @@
-//! What a process saw, in a form that adds up over processes.
+//! Observations of a process, in a form that adds up over processes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,25 +11,25 @@ use crate::ledger::Findings;
 use crate::rtc::packets::Packets;
 use crate::sums::{Sum, sums};
 
-/// Different reasons that are kept apart.
+/// Maximum number of different reasons that are kept apart.
 const REASONS_MAX: usize = 32;
-/// Letters of a reason; servers' texts can be long.
+/// Maximum length of a reason in letters; servers' texts can be long.
 const REASON_LETTERS_MAX: usize = 120;
 
-/// How often each reason occurred.
+/// Number of occurrences of each reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Reasons(BTreeMap<String, u64>);
 
 sums! {
-    /// What became of the members of a load.
+    /// Counts of the members of a load by outcome.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct Members {
         /// Connections begun, replacements included.
         pub(crate) begun: u64,
         /// Members that received media, or were allowed to publish.
         pub(crate) joined: u64,
-        /// Of these, connected at the end.
+        /// Joined members that were connected at the end.
         pub(crate) alive: u64,
         /// Listeners that stopped reading.
         pub(crate) stalled: u64,
@@ -41,56 +41,56 @@ sums! {
 }
 
 sums! {
-    /// What the members of a load saw. Spans are in nanoseconds.
+    /// Observations of the members of a load. Spans are in nanoseconds.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     pub(crate) struct Tally {
         pub(crate) members: Members,
-        /// Never joined, and why.
+        /// Members that never joined, by reason.
         pub(crate) failed: Reasons,
-        /// Joined and were lost, and why.
+        /// Members that joined and were lost, by reason.
         pub(crate) lost: Reasons,
-        /// All bytes of media, received or sent.
+        /// Bytes of media, received or sent.
         pub(crate) bytes: u64,
-        /// Those of the window.
+        /// Bytes of media within the window.
         pub(crate) window_bytes: u64,
         /// Frames that publishers sent.
         pub(crate) frames_sent: u64,
         /// Bits per second over the window, of each listener that was there for all of it.
         pub(crate) rate: Histogram,
-        /// From the connect to the first media, or to the server's acceptance.
+        /// Time from the connect to the first media, or to the server's acceptance.
         pub(crate) join: Histogram,
-        /// The longest wait of each listener.
+        /// Longest wait of each listener.
         pub(crate) gap: Histogram,
-        /// The longest that began in the window or reached into it.
+        /// Longest wait of each listener that began in the window or overlapped it.
         pub(crate) window_gap: Histogram,
-        /// The longest wait of each viewer over WebRTC for a packet of a picture, that reached into the window.
+        /// Longest wait of each WebRTC viewer for a video packet, among those that overlapped the window.
         pub(crate) picture_gap: Histogram,
         /// Every wait that ended in the window.
         pub(crate) waits: Histogram,
-        /// How much later than due publishers sent each frame.
+        /// Delay with which publishers sent each frame.
         pub(crate) lateness: Histogram,
         pub(crate) checked: u64,
         pub(crate) findings: Findings,
-        /// Of viewers over WebRTC; of publishers, what was requested of them.
+        /// Packets of WebRTC viewers; for publishers, the requests that they received.
         pub(crate) packets: Packets,
-        /// Of players over HLS.
+        /// Observations of HLS players.
         pub(crate) hls: Record,
         pub(crate) generators: Vec<Generator>,
     }
 }
 
-/// A process's measurements of itself.
+/// Measurements of a process by itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Generator {
     /// Share of one core, over the window.
     pub(crate) cpu: f64,
-    /// How long each round of its loop took, which bounds how late it noticed events. Nanoseconds.
+    /// Duration of each round of its loop in nanoseconds, which bounds how late the process noticed events.
     pub(crate) lag: Histogram,
     pub(crate) descriptor_limit: u64,
 }
 
 sums! {
-    /// What has happened so far.
+    /// Progress so far.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct Progress {
         pub(crate) begun: u64,

@@ -1,4 +1,4 @@
-//! Addresses: which server, which protocol, which stream.
+//! Addresses of a load: server, protocol and stream.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,23 +7,23 @@ use std::str::FromStr;
 use net::url::{Url, UrlError};
 use serde::{Deserialize, Serialize};
 
-/// Stands for the number of a stream, counted from 0, where there are several.
+/// Placeholder for the number of a stream, counted from 0, if there are several.
 const NUMBER: &str = "{n}";
 
-/// Where to listen or to publish.
+/// Address at which to listen or to publish.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
     pub(crate) protocol: Protocol,
-    /// Within TLS.
+    /// Whether the connection is within TLS.
     pub(crate) is_secure: bool,
-    /// The server's name, or its address; without a port.
+    /// Name or address of the server, without a port.
     pub(crate) host: String,
     /// `host` or `host:port`.
     pub(crate) authority: String,
     pub(crate) addr: SocketAddr,
-    /// Without the first slash; with the query.
+    /// Path without its first slash, and with the query.
     path: String,
-    /// Icecast's user and password; WebRTC's bearer token.
+    /// Icecast's user and password, or WebRTC's bearer token.
     pub(crate) credentials: String,
 }
 
@@ -31,21 +31,21 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Protocol {
     Http,
-    /// WebSocket, in whose messages the body of HTTP comes.
+    /// WebSocket, whose messages carry the body of HTTP.
     Websocket,
     Rtmp,
     Icecast,
-    /// WebRTC, agreed on over HTTP.
+    /// WebRTC, negotiated over HTTP.
     Whep,
     Whip,
     /// HLS and low-latency HLS.
     Hls,
-    /// Sealed packets for every client that greets the server: the floor's.
+    /// Sealed packets for every client that greets the server: the floor server's.
     Srtp,
 }
 
 impl Protocol {
-    /// The scheme of an address, the protocol, whether it is within TLS, and the port if the address names none.
+    /// Scheme of an address, its protocol, whether it is within TLS, and the port if the address names none.
     const SCHEMES: [(&str, Self, bool, u16); 11] = [
         ("http", Self::Http, false, 80),
         ("https", Self::Http, true, 443),
@@ -68,46 +68,46 @@ impl Protocol {
     }
 }
 
-/// Why a text is no address for a load.
+/// Reasons why a text is not an address for a load.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TargetError {
-    /// Another scheme.
+    /// The scheme is unknown.
     #[error(
         "an address begins with http://, https://, ws://, wss://, hls+http://, rtmp://, rtmps://, icecast://, whep+http:// or whip+http://"
     )]
     Scheme,
-    /// It is no URL.
+    /// The text is not a URL.
     #[error("the address {0}")]
     Url(UrlError),
-    /// A name that cannot be resolved.
+    /// The name cannot be resolved.
     #[error("the address names no host: {0}")]
     Host(std::io::Error),
-    /// A name that resolves to nothing.
+    /// The name resolves to nothing.
     #[error("the host has no address")]
     Unresolved,
-    /// RTMP without an application and a name, or nothing behind the host.
+    /// The RTMP address lacks an application and a name, or there is nothing behind the host.
     #[error("the address names no stream: rtmp://host/app/name, http://host:port/path")]
     Path,
-    /// An Icecast address without `user:password@`.
+    /// The Icecast address lacks `user:password@`.
     #[error("publishing to Icecast needs a password: icecast://source:KEY@host:port/mount")]
     Credentials,
 }
 
 impl Target {
-    /// Whether it names one stream for each number.
+    /// Returns whether the address names one stream for each number.
     pub(crate) fn is_numbered(&self) -> bool {
         self.path.contains(NUMBER)
     }
 
-    /// The path of stream `number`, without the first slash.
+    /// Returns the path of stream `number`, without the first slash.
     pub(crate) fn path(&self, number: u64) -> String {
         self.path.replace(NUMBER, &number.to_string())
     }
 
-    /// RTMP's application and the name of stream `number`, with its query.
+    /// Returns RTMP's application and the name of stream `number`, with its query.
     pub(crate) fn app_and_name(&self, number: u64) -> (String, String) {
         let path = self.path(number);
-        // Applications may have slashes; a query may, too.
+        // Applications may contain slashes; a query may, too.
         let end = path.find('?').unwrap_or(path.len());
         let slash = path[..end].rfind('/').unwrap_or(0);
         let name = path.get(slash + 1..).unwrap_or_default().to_owned();
@@ -128,7 +128,7 @@ impl FromStr for Target {
         if protocol == Protocol::Icecast && !userinfo.contains(':') {
             return Err(TargetError::Credentials);
         }
-        // A token is part of a header as it stands; user and password are decoded, as ffmpeg does.
+        // A token becomes part of a header as it stands; user and password are decoded, as ffmpeg does.
         let credentials = match (protocol, url.credentials()) {
             (Protocol::Icecast, Some((user, password))) => format!("{user}:{password}"),
             _ => userinfo.to_owned(),
@@ -174,7 +174,7 @@ impl From<UrlError> for TargetError {
     }
 }
 
-/// Without what may be secret: credentials and query.
+/// Omits what may be secret: credentials and query.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.protocol.scheme(self.is_secure);
@@ -183,7 +183,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// As it is shown to people, and the server's address.
+/// Shows the address as for people, and the server's address.
 impl fmt::Debug for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Target({self} at {})", self.addr)

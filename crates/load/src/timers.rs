@@ -1,9 +1,9 @@
-//! Which member is to be woken when, by the time of the load.
+//! Wake-up times of the members, by the time of the load.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Each member has one entry that counts, the one in `scheduled`; others are skipped.
+/// Queue of wake-up times; only a member's entry in `scheduled` counts, others are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     entries: BinaryHeap<Reverse<(u64, usize)>>,
@@ -22,7 +22,7 @@ impl Timers {
         }
     }
 
-    /// The member at `place` is gone.
+    /// Removes the timer of the member at `place`.
     pub(crate) fn clear(&mut self, place: usize) {
         if let Some(scheduled) = self.scheduled.get_mut(place) {
             *scheduled = None;
@@ -44,7 +44,7 @@ impl Timers {
         None
     }
 
-    /// When the next one is due, sometimes too early; the end of time when none is.
+    /// Returns the time at which the next member is due, sometimes too early; the end of time if none is.
     pub(crate) fn next_at(&self) -> u64 {
         self.entries
             .peek()

@@ -1,7 +1,7 @@
 //! A listener behind TLS, until it has joined, and for as long as its frames are checked.
 //!
-//! One that is not checked lets its keys go once the media comes, and discards records as others discard bytes: the load
-//! then costs the same with and without TLS. Whoever answers is trusted, because a load is for one's own servers.
+//! A listener that is not checked drops its keys once the media arrives, and discards records as others discard bytes: the load
+//! then costs the same with and without TLS. Every server is trusted, because a load is for one's own servers.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use rustls::{
 
 use crate::target::Target;
 
-/// How all listeners of a load do their handshakes.
+/// Returns the TLS settings for all handshakes of a load.
 pub(crate) fn config() -> io::Result<Arc<ClientConfig>> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -25,17 +25,17 @@ pub(crate) fn config() -> io::Result<Arc<ClientConfig>> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Trusting(provider)))
         .with_no_client_auth();
-    // Each listener stands for a client of its own.
+    // Each listener represents a client of its own.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }
 
-/// One listener's side.
+/// One listener's side of TLS.
 #[derive(Debug)]
 pub(crate) struct Secured(ClientConnection);
 
 impl Secured {
-    /// Begins with `words` for the server of `target`.
+    /// Begins the handshake; `words` are the first message to the server of `target`.
     pub(crate) fn new(
         config: &Arc<ClientConfig>,
         target: &Target,
@@ -48,12 +48,12 @@ impl Secured {
         Ok(secured)
     }
 
-    /// Has `words` sent.
+    /// Queues `words` for sending.
     pub(crate) fn say(&mut self, words: &[u8]) -> io::Result<()> {
         self.0.writer().write_all(words)
     }
 
-    /// What is to be sent.
+    /// Takes the bytes to be sent.
     pub(crate) fn take_output(&mut self) -> io::Result<Vec<u8>> {
         let mut output = Vec::new();
         while self.0.wants_write() {
@@ -62,7 +62,7 @@ impl Secured {
         Ok(output)
     }
 
-    /// Takes what the server sent. Returns what it says.
+    /// Takes bytes that the server sent. Returns their decrypted content.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut plain = Vec::new();
         while !bytes.is_empty() {
@@ -76,7 +76,7 @@ impl Secured {
     }
 }
 
-/// Accepts every certificate, and checks that the server has its key.
+/// Verifier that accepts every certificate, and checks that the server has its key.
 #[derive(Debug)]
 struct Trusting(Arc<CryptoProvider>);
 

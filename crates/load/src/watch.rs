@@ -1,49 +1,49 @@
-//! The kernel's figures on the server's processes and on the machine.
+//! The kernel's figures about the server's processes and the machine.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// Processes of one server: nginx has a master and a worker, others may have helpers.
+/// Maximum number of processes of a server: nginx has a master and a worker, others may have helpers.
 const PROCESSES_MAX: usize = 256;
 /// USER_HZ, on every Linux architecture that this runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// One look at a server's counters.
+/// A snapshot of a server's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Look {
-    /// Seconds of processor time so far.
+    /// Processor time so far, in seconds.
     user: f64,
     system: f64,
-    /// Both, by the scheduler's clock, of threads that still run; finer than the ticks above.
+    /// User and system time together, by the scheduler's clock, of threads that still run; finer than the ticks above.
     precise: f64,
     threads: u64,
     resident_bytes: u64,
-    /// Times that a thread went to sleep by itself and had to be woken.
+    /// Number of times that a thread went to sleep by itself and had to be woken.
     wakeups: u64,
 }
 
-/// What a server used over the window.
+/// Resources that a server used over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Usage {
     /// Processor time as a share of one core: user and system.
     pub(crate) cpu: f64,
-    /// In user space, in ticks of 10 ms.
+    /// Share in user space, measured in ticks of 10 ms.
     pub(crate) cpu_user: f64,
-    /// In the kernel, likewise.
+    /// Share in the kernel, measured in ticks of 10 ms.
     pub(crate) cpu_system: f64,
-    /// At the end.
+    /// Number of threads at the end.
     pub(crate) threads: u64,
     /// Resident memory before the first connection of this load.
     pub(crate) resident_bytes_before: u64,
-    /// At the end.
+    /// Resident memory at the end.
     pub(crate) resident_bytes: u64,
-    /// Times a second that a sleeping thread was woken.
+    /// Number of times per second that a sleeping thread was woken.
     pub(crate) wakeups_per_second: f64,
 }
 
 impl Look {
-    /// The counters of `pids` and the processes they have started. Those that are gone count as nothing.
+    /// Reads the counters of `pids` and the processes they have started. Processes that are gone count as nothing.
     pub(crate) fn at(pids: &[u32]) -> Self {
         let mut look = Self::default();
         let mut all: Vec<u32> = pids.to_vec();
@@ -62,7 +62,7 @@ impl Look {
 
     fn add(&mut self, pid: u32) {
         let stat = read(&format!("/proc/{pid}/stat"));
-        // The name before the fields may hold spaces; utime and stime are the 12th and 13th behind it.
+        // The name before the fields may contain spaces; utime and stime are the 12th and 13th field behind it.
         let fields = stat.rsplit(") ").next().unwrap_or_default();
         let mut ticks = fields
             .split(' ')
@@ -82,7 +82,7 @@ impl Look {
         }
     }
 
-    /// What was used between `self` and `later`, which is `seconds` after it.
+    /// Returns the usage between `self` and `later`, which is `seconds` after it.
     pub(crate) fn until(&self, later: &Self, seconds: f64, before: &Self) -> Usage {
         let ticks = later.user + later.system - self.user - self.system;
         let precise = later.precise - self.precise;
@@ -100,12 +100,12 @@ impl Look {
     }
 }
 
-/// Whether there is such a process.
+/// Returns whether the process exists.
 pub(crate) fn is_running(pid: u32) -> bool {
     !read(&format!("/proc/{pid}/stat")).is_empty()
 }
 
-/// Seconds that all processors together were idle so far.
+/// Returns the seconds that all processors together were idle so far.
 pub(crate) fn idle_seconds() -> f64 {
     let stat = read("/proc/stat");
     let total = stat.lines().next().unwrap_or_default();
@@ -115,12 +115,12 @@ pub(crate) fn idle_seconds() -> f64 {
     ticks / TICKS_PER_SECOND
 }
 
-/// Datagrams that the machine has dropped so far because their receiver's buffer was full.
+/// Returns the number of datagrams that the machine has dropped so far because a receive buffer was full.
 pub(crate) fn overflows() -> u64 {
     let mut total = 0;
     for path in ["/proc/net/snmp", "/proc/net/snmp6"] {
         let text = read(path);
-        // IPv4: a line of names and one of values; IPv6: a name and a value a line.
+        // IPv4: a line of names and one of values; IPv6: a name and a value per line.
         let mut lines = text.lines().filter(|line| line.starts_with("Udp: "));
         if let (Some(names), Some(values)) = (lines.next(), lines.next()) {
             let mut pairs = names.split(' ').zip(values.split(' '));
@@ -132,7 +132,7 @@ pub(crate) fn overflows() -> u64 {
     total
 }
 
-/// What every figure depends on.
+/// Returns the conditions on which every figure depends: kernel release and congestion control.
 pub(crate) fn machine() -> (String, String) {
     let line = |path| read(path).trim().to_owned();
     (
@@ -160,7 +160,7 @@ fn field(status: &str, name: &str) -> u64 {
     number.unwrap_or(0)
 }
 
-/// The file's text; empty for a process that is gone.
+/// Returns the file's text; empty for a process that is gone.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! One process of a load: it gets a plan on its standard input, and reports on its standard output what
-//! happens, one JSON document per line.
+//! A single process of a load: reads a plan from its standard input, and reports events on its standard output, one JSON
+//! document per line.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use crate::rtc;
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
 
-/// A line of a process.
+/// An output line of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
     Progress(Progress),
@@ -71,7 +71,7 @@ pub(crate) fn carry_out(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> io::
     }
 }
 
-/// As many descriptors as the system grants; returns how many.
+/// Raises the descriptor limit as far as the system grants; returns the limit.
 pub(crate) fn raise_descriptor_limit() -> u64 {
     let granted = getrlimit(Resource::Nofile);
     let wanted = Rlimit {

@@ -1,12 +1,12 @@
-//! Wakes a worker for a lane, at most once per sleep.
+//! Wake-up of a worker for a lane, at most once per sleep.
 //!
-//! A worker that has carried everything *arms* the bell and looks at the log once more; the writer
-//! commits and then *rings*. Whatever the interleaving, either the worker sees the new bytes or the
-//! writer sees the armed bell: the two fences forbid the outcome where neither does.
+//! A worker that has sent everything *arms* the bell and looks at the log once more; the writer commits and then
+//! *rings*. Whatever the interleaving, either the worker sees the new bytes or the writer sees the armed bell: the two
+//! fences rule out the outcome where neither does.
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// Not armed.
+/// Value of a bell that is not armed.
 const SILENT: u32 = 0;
 
 /// One worker's request to be woken for one lane.
@@ -17,7 +17,7 @@ pub struct Bell {
 }
 
 impl Default for Bell {
-    /// Not armed.
+    /// Creates a bell that is not armed.
     fn default() -> Self {
         Self {
             armed: AtomicU32::new(SILENT),
@@ -26,7 +26,7 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// Asks for a ring at the next commit. The caller must look for news once more afterwards.
+    /// Requests a ring at the next commit. The caller must look for news once more afterwards.
     #[inline]
     pub fn arm(&self, lane_index: u32) {
         self.armed.store(lane_index + 1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Bell {
         self.armed.store(SILENT, Ordering::Relaxed);
     }
 
-    /// After a commit: the lane index to wake the worker for, if it asked.
+    /// Rings after a commit; returns the lane index to wake the worker for, if it has armed the bell.
     #[must_use]
     #[inline]
     pub fn ring(&self) -> Option<u32> {

@@ -1,16 +1,16 @@
-//! One budget for the memory of all logs.
+//! Budget for the memory of all logs.
 //!
-//! A page is reserved before it is allocated, so what logs hold never exceeds [`Budget::bound`]. When the limit
-//! is reached, the stream that holds most gives up its oldest page, in the lane that holds most, even one that
-//! a joiner would start at: the writer that needs the page gets it, and memory evens out over the streams. Each
-//! lane keeps its last two pages, its *floor*. When every lane is down to that, and to what a unit still being
-//! written needs, the headroom above the limit is used; a lane for which that does not suffice either is closed
-//! by its stream.
+//! A page is reserved before it is allocated, so the logs never hold more than [`Budget::bound`]. When the limit is
+//! reached, the stream that holds most gives up its oldest page, in the lane that holds most, even a page at which a
+//! joiner would start: the writer that needs the page gets it, and memory evens out over the streams. Each lane keeps
+//! its last two pages, its *floor*. When every lane is down to its floor, and to the pages of a unit still being
+//! written, the headroom above the limit is used. A lane for which the headroom does not suffice either is closed by
+//! its stream.
 //!
-//! Recorders that take samples have what logs leave, each an equal [share](SpoolShare) of it.
+//! Recorders that take samples have the memory that logs leave, each an equal [share](SpoolShare) of it.
 //!
-//! All of this runs on publishers' threads and at joins. The lock is taken when a lane opens, and for a
-//! page when the limit is reached; it is never held while a stream's lock is waited for.
+//! All of this runs on publishers' threads and at joins. The lock is taken when a lane opens, and for a page when the
+//! limit is reached; no thread holds it while it waits for a stream's lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,18 +19,18 @@ use base::Counter;
 
 use crate::shared::Shared;
 
-/// The headroom above the limit: one part in this many.
+/// Headroom above the limit: one part in this many.
 const HEADROOM_PART: usize = 10;
 
-/// Where memory counts as short for a new lane: one part in this many below the limit.
+/// Distance below the limit from which memory counts as short for a new lane: one part in this many.
 const RESERVED_PART: usize = 16;
 
-/// When memory is short, no further lane of a stream opens if all lanes' floors together would then take more
-/// than one part in this many of the limit: every lane could keep four times its floor, two or three seconds of
-/// a usual stream. A stream's first lane opens for as long as its floor fits.
+/// Part of the limit that all lanes' floors together may take when memory is short: one part in this many. Beyond it no
+/// further lane of a stream opens, so every lane could keep four times its floor, two or three seconds of a usual
+/// stream. A stream's first lane opens for as long as its floor fits.
 const FLOORS_PART: usize = 4;
 
-/// What one lane holds, and what its stream holds in all lanes.
+/// Memory that one lane holds, and that its stream holds in all lanes.
 #[derive(Debug)]
 pub struct Account {
     budget: Arc<Budget>,
@@ -39,7 +39,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// An account of a lane of the stream that holds `stream`.
+    /// Creates an account of a lane of the stream that holds `stream` bytes.
     #[must_use]
     pub fn new(budget: &Arc<Budget>, stream: &Arc<AtomicUsize>) -> Self {
         Self {
@@ -49,14 +49,14 @@ impl Account {
         }
     }
 
-    /// An account without a limit.
+    /// Creates an account without a limit.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&Arc::new(Budget::new(usize::MAX)), &Arc::default())
     }
 
-    /// Reserves a page; `false` when there is no memory for one.
+    /// Reserves a page; returns `false` when there is no memory for one.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         if !self.budget.make_room(bytes) {
             return false;
@@ -66,7 +66,7 @@ impl Account {
         true
     }
 
-    /// Gives back what was reserved.
+    /// Returns reserved bytes to the budget.
     pub(crate) fn release(&self, bytes: usize) {
         self.stream.fetch_sub(bytes, Ordering::Relaxed);
         self.lane.fetch_sub(bytes, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Account {
         debug_assert!(before >= bytes, "pages are released once");
     }
 
-    /// From here on the log of this account may be asked to give up pages above its floor.
+    /// Registers the log of this account, which from here on may have to give up pages above its floor.
     pub(crate) fn enter(&self, log: &Arc<Shared>, floor: usize) {
         self.budget.tenants().push(Tenant {
             log: Arc::downgrade(log),
@@ -83,26 +83,26 @@ impl Account {
         });
     }
 
-    /// What the stream holds, and the lane of it.
+    /// Returns the bytes that the stream holds, and the bytes that the lane holds.
     pub(crate) fn held(&self) -> (usize, usize) {
         let stream = self.stream.load(Ordering::Relaxed);
         (stream, self.lane.load(Ordering::Relaxed))
     }
 }
 
-/// What a spool may hold: an equal part of what logs leave.
+/// Share of a spool: an equal part of the memory that logs leave.
 #[derive(Debug)]
 pub struct SpoolShare(Arc<Budget>);
 
 impl SpoolShare {
-    /// A further one: the others become smaller.
+    /// Creates a further share: the others become smaller.
     #[must_use]
     pub fn new(budget: &Arc<Budget>) -> Self {
         budget.spools.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(budget))
     }
 
-    /// Bytes, as of now.
+    /// Returns the current size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let left = self.0.max.saturating_sub(self.0.used());
@@ -120,9 +120,9 @@ impl Drop for SpoolShare {
 #[derive(Debug)]
 struct Tenant {
     log: Weak<Shared>,
-    /// Bytes that it always keeps.
+    /// Number of bytes that it always keeps.
     floor: usize,
-    /// It had nothing to give up the last time it was asked.
+    /// Whether it had nothing to give up at the last request.
     is_spent: bool,
 }
 
@@ -132,23 +132,23 @@ impl Tenant {
     }
 }
 
-/// The memory of all logs: a page is reserved before it is allocated, and at the limit the stream that holds most
-/// gives up its oldest.
+/// Memory of all logs: a page is reserved before it is allocated, and at the limit the stream that holds most gives up
+/// its oldest page.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
     max: usize,
     tenants: Mutex<Vec<Tenant>>,
-    /// Lanes that were refused.
+    /// Number of refused lanes.
     refused: Counter,
-    /// Bytes of samples that streams keep beside their logs, for lanes of segments that open.
+    /// Number of bytes of samples that streams keep beside their logs, for lanes of segments that open.
     older_bytes: Arc<AtomicUsize>,
-    /// Recorders that share what logs leave.
+    /// Number of recorders that share the memory that logs leave.
     spools: AtomicUsize,
 }
 
 impl Budget {
-    /// A budget with a limit of `max` bytes.
+    /// Creates a budget with a limit of `max` bytes.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self {
@@ -161,13 +161,14 @@ impl Budget {
         }
     }
 
-    /// What the backlogs of all streams hold before their newest picture groups, which they bound themselves.
+    /// Returns the bytes that the backlogs of all streams hold before their newest groups of pictures; the backlogs
+    /// bound them themselves.
     #[must_use]
     pub fn older_bytes(&self) -> &Arc<AtomicUsize> {
         &self.older_bytes
     }
 
-    /// Takes `bytes`, from other logs if need be; `false` when there are none.
+    /// Takes `bytes`, from other logs if need be; returns `false` when there are none.
     fn make_room(&self, bytes: usize) -> bool {
         self.take(bytes, self.max) || self.reclaim(bytes) || self.take(bytes, self.bound())
     }
@@ -182,7 +183,7 @@ impl Budget {
         refuses
     }
 
-    /// Use as a fraction of the point at which no further lane opens, which is 1.
+    /// Returns the memory use as a fraction of the point at which no further lane opens, which is 1.
     #[must_use]
     pub fn level(&self) -> f64 {
         let used = self.used() as f64 / self.short_at().max(1) as f64;
@@ -192,19 +193,19 @@ impl Budget {
         used.min(floors as f64 / (self.max / FLOORS_PART).max(1) as f64)
     }
 
-    /// Bytes that logs hold now.
+    /// Returns the bytes that logs hold now.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Lanes that were refused.
+    /// Returns the number of refused lanes.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.value()
     }
 
-    /// The most bytes that logs ever hold.
+    /// Returns the upper bound on the bytes that logs hold.
     #[must_use]
     pub const fn bound(&self) -> usize {
         self.max.saturating_add(self.max / HEADROOM_PART)
@@ -222,8 +223,8 @@ impl Budget {
         taken.is_ok()
     }
 
-    /// The fullest logs give up pages until there is room for `bytes`, which are then taken. Ends when every
-    /// lane has reported that it has nothing left.
+    /// Makes the fullest logs give up pages until there is room for `bytes`, then takes it. Fails when every lane has
+    /// reported that it has nothing left.
     fn reclaim(&self, bytes: usize) -> bool {
         let mut tenants = self.tenants();
         for tenant in tenants.iter_mut() {
@@ -246,7 +247,7 @@ impl Budget {
         self.tenants().iter().map(|tenant| tenant.floor).sum()
     }
 
-    /// The lanes that are open.
+    /// Locks the list of open lanes.
     fn tenants(&self) -> MutexGuard<'_, Vec<Tenant>> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         tenants.retain(|tenant| tenant.log.strong_count() > 0);
@@ -274,10 +275,10 @@ mod tests {
         join_max: Span::from_millis(1_000_000),
     };
 
-    /// What a page takes that is not the first of its log: that one is smaller.
+    /// Weight of a page that is not the first of its log: the first is smaller.
     const PAGE: usize = LIMITS.floor() / 2;
 
-    /// A budget of this many pages, with a tenth for headroom.
+    /// Creates a budget of this many pages, with a tenth for headroom.
     fn budget(pages: usize) -> Arc<Budget> {
         Arc::new(Budget::new(pages * PAGE))
     }
@@ -286,7 +287,7 @@ mod tests {
         Writer::new(LIMITS, Account::new(budget, stream)).expect("there is room")
     }
 
-    /// Writes units of a page each, of which the first may be joined.
+    /// Writes units of a page each, the first of which may be joined.
     fn fill(writer: &mut Writer, units: usize) {
         for unit in 0..units {
             writer.put(&[7; 1_000]);

@@ -1,6 +1,7 @@
 //! Bytes that one thread writes while others read those already published.
 //!
-//! With the index of a page the only unsafe code of the crate; its surface is [`Cells::write`] and [`Cells::read`].
+//! This module and `entries` hold the crate's raw-memory code; all other unsafe code only calls them. The surface of
+//! this one is [`Cells::write`] and [`Cells::read`].
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -9,7 +10,7 @@ use std::ops::Range;
 /// A fixed run of bytes with interior mutability.
 pub(crate) struct Cells {
     bytes: Box<[UnsafeCell<MaybeUninit<u8>>]>,
-    /// Tells loom which byte is touched when; the bytes themselves lie in `bytes` either way.
+    /// Record for loom of the accesses to each byte; the bytes themselves lie in `bytes` either way.
     #[cfg(loom)]
     touched: Box<[loom::cell::UnsafeCell<()>]>,
 }
@@ -22,7 +23,7 @@ unsafe impl Sync for Cells {}
 unsafe impl Send for Cells {}
 
 impl Cells {
-    /// `len` bytes that nobody has written yet. To make them zero would cost as much as to write them.
+    /// Creates `len` bytes that nobody has written yet. Zeroing them would cost as much as writing them.
     pub(crate) fn new(len: usize) -> Self {
         let bytes = Box::new_uninit_slice(len);
         Self {
@@ -57,7 +58,7 @@ impl Cells {
         unsafe { start.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
     }
 
-    /// The bytes of `range`.
+    /// Returns the bytes of `range`.
     ///
     /// # Safety
     /// Every byte of the range must have been written, and published to this thread, before; none

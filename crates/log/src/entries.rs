@@ -1,4 +1,4 @@
-//! The index of a page: entries that one thread appends while others read those already appended.
+//! Index of a page: entries that one thread appends while others read those already appended.
 //!
 //! Memory is taken for all of them, and none is written before it is needed: most pages have few.
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A list of fixed capacity that only grows.
 pub(crate) struct Entries<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    /// How many slots are set, from the front. Those are never written again.
+    /// Number of slots that are set, from the front. Set slots are never written again.
     count: AtomicUsize,
 }
 
@@ -38,7 +38,7 @@ impl<T> Entries<T> {
         self.count.load(Ordering::Relaxed) < self.slots.len()
     }
 
-    /// Appends an entry, for which there must be room.
+    /// Appends an entry; the caller has checked that there is room.
     ///
     /// # Safety
     /// Only one thread at a time may call this.
@@ -51,11 +51,11 @@ impl<T> Entries<T> {
         self.count.store(count + 1, Ordering::Release);
     }
 
-    /// What has been appended.
+    /// Returns the appended entries.
     pub(crate) fn as_slice(&self) -> &[T] {
         let set = &self.slots[..self.count.load(Ordering::Acquire)];
         // SAFETY: these slots were written before the count was published, and are never written again; a slot is as
-        // wide as what it holds, since both wrappers are transparent.
+        // wide as its content, since both wrappers are transparent.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(set.as_ptr().cast::<T>(), set.len())
@@ -67,7 +67,7 @@ impl<T> Drop for Entries<T> {
     fn drop(&mut self) {
         let count = *self.count.get_mut();
         for slot in &mut self.slots[..count] {
-            // SAFETY: it is set, and nobody looks at it any more.
+            // SAFETY: the slot is set, and nobody looks at it any more.
             #[allow(unsafe_code)]
             unsafe {
                 slot.get_mut().assume_init_drop();

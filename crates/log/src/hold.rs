@@ -1,4 +1,4 @@
-//! A position in a log whose bytes are not dropped, up to a bound.
+//! A position in a log after which bytes are kept, up to a bound.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,28 +9,28 @@ use crate::pages::HoldId;
 use crate::shared::Shared;
 use crate::view::View;
 
-/// Keeps what follows a position in a log readable, in pages that the log would drop, until it is released, or
-/// until they have more bytes than it may hold.
+/// Keeps the bytes after a position of a log readable, in pages that the log would drop, until it is released, or until
+/// these pages have more bytes than it may hold.
 #[derive(Debug)]
 pub struct Hold {
     shared: Arc<Shared>,
     id: HoldId,
 }
 
-/// What the owner of a hold finds there.
+/// State of a log as the owner of a hold finds it.
 #[derive(Debug)]
 pub struct Behind {
-    /// The position.
+    /// Log offset of the position.
     pub at: u64,
-    /// The time of the unit that began there, if that is gone.
+    /// Media time of the unit that began there, if the unit is lost.
     pub lost: Option<Timestamp>,
-    /// Everything there is, held pages included. For one look: while it lives, so do its pages.
+    /// View of all pages, including held ones. For one look: while it lives, so do its pages.
     pub view: View,
 }
 
 impl Hold {
-    /// Holds what begins at `at`, and all that follows, in up to `bytes_max` bytes of pages that the log would
-    /// drop. What the log has dropped already is not held, and does not count as lost.
+    /// Holds the bytes from `at` on, in up to `bytes_max` bytes of pages that the log would drop. Bytes that the log
+    /// has dropped already are not held, and do not count as lost.
     #[must_use]
     pub fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
         let id = shared.pages().hold(at, bytes_max);
@@ -39,7 +39,7 @@ impl Hold {
         Self { shared, id }
     }
 
-    /// What there is now.
+    /// Returns the current position and a view of all bytes.
     #[must_use]
     pub fn look(&self) -> Behind {
         // Loaded first: the pages of all bytes below it are linked by then.
@@ -52,7 +52,7 @@ impl Hold {
         Behind { at, lost, view }
     }
 
-    /// What precedes `at` is no longer needed. `begins` is the time of the unit that begins there.
+    /// Moves the position to `at`, releasing everything before it. `begins` is the time of the unit that begins there.
     pub fn advance(&self, at: u64, begins: Timestamp) {
         let freed = self.shared.pages().advance(self.id, at, begins);
         self.shared.account.release(freed);

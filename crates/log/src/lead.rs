@@ -1,4 +1,4 @@
-//! The part of a joiner's opening that lies in the log already.
+//! The part of a joiner's opening that is already in the log.
 
 use std::sync::OnceLock;
 
@@ -7,15 +7,14 @@ use bytes::Bytes;
 use crate::Preamble;
 use crate::view::View;
 
-/// Bytes of the log that a joiner is given before its preamble, with which they go on to the join
-/// point:
+/// Bytes of the log that a joiner receives before its preamble; after both it continues at the join point:
 ///
 /// ```text
 /// log:     … │ lead            │ gap │ join …
 /// joiner:      lead, preamble        │ join …
 /// ```
 ///
-/// A page keeps them in memory once; a copy is made when the first listener joins there, and is shared by all
+/// A page keeps these bytes in memory once. A copy is made when the first listener joins there, and is shared by all
 /// that do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lead {
@@ -25,7 +24,7 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// The `bytes` that lie before the last `gap` bytes before a join point.
+    /// Creates the lead of the `bytes` bytes that precede the last `gap` bytes before a join point.
     pub const fn new(bytes: usize, gap: usize) -> Self {
         Self {
             bytes,
@@ -34,7 +33,7 @@ impl Lead {
         }
     }
 
-    /// Where it begins when the join point is at `join`; `None` before the log's beginning.
+    /// Returns its offset when the join point is at `join`; `None` before the log's beginning.
     #[must_use]
     pub fn from(&self, join: u64) -> Option<u64> {
         join.checked_sub((self.bytes + self.gap) as u64)
@@ -42,8 +41,8 @@ impl Lead {
 }
 
 impl Preamble {
-    /// What a new listener is given before the log's bytes from `join` on. A preamble means nothing without its
-    /// lead, so where the log no longer has the lead there is neither.
+    /// Returns the bytes that a new listener receives before the log's bytes from `join` on. A preamble means nothing
+    /// without its lead, so if the log no longer has the lead the result is empty.
     #[must_use]
     pub fn opening(&self, view: &View, join: u64) -> Bytes {
         let Some(lead) = &self.lead else {

@@ -1,4 +1,4 @@
-//! Loom explores every interleaving of one writer and one reader.
+//! Loom models: every interleaving of one writer and one reader.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,8 @@ use media::{Span, Timestamp};
 
 use crate::{Account, Bell, Entry, Limits, View, Writer};
 
-/// Pages of three bytes and two units behind a first one of a byte, so that a few units turn several pages.
+/// Creates a writer whose pages have three bytes and two units after a first one of a byte, so that a few units turn
+/// several pages.
 fn writer() -> Writer {
     let limits = Limits {
         page_bytes: 3,

@@ -1,4 +1,4 @@
-//! The log against an oracle that keeps everything in plain vectors.
+//! Test of the log against an oracle that keeps everything in plain vectors.
 //!
 //! [`run`] interprets arbitrary bytes as a sequence of operations on a writer, three views and a hold, and
 //! compares after each; the property test below and a fuzz target feed it.
@@ -23,12 +23,12 @@ const LIMITS: Limits = Limits {
     join_max: Span::from_millis(200),
 };
 
-/// Pages that there is memory for when it is short: the log's floor and one more, or less than a unit needs.
+/// Number of pages that memory has room for when it is short: the log's floor and one more, or less than a unit needs.
 const SHORT_PAGES: usize = 3;
 
 const VIEWS: usize = 3;
 
-/// What the log should hold.
+/// Expected content of the log.
 struct Oracle {
     bytes: Vec<u8>,
     /// Ended units: offset, time, and whether a listener may join.
@@ -45,28 +45,28 @@ struct Model {
     views: Vec<View>,
     hold: Option<Held>,
     arrived: Instant,
-    /// What one page takes of the budget.
+    /// Weight of one page in the budget.
     page_weight: usize,
 }
 
-/// A hold, and where it should be.
+/// A hold, and its expected position.
 struct Held {
     hold: Hold,
     at: u64,
     pages_max: usize,
-    /// Its owner, and perhaps one that holds nothing.
+    /// Number of its readers: its owner, and perhaps one that holds nothing.
     readers: usize,
-    /// Nothing has been given up since it was read last, so only its own bound counts.
+    /// Whether nothing has been given up since the last read, so that only its own bound counts.
     is_safe: bool,
 }
 
-/// Pages that a hold may have.
+/// Bounds of a hold, in pages.
 const HOLD_PAGES: [usize; 4] = [0, 1, 3, usize::MAX];
 
-/// Carries out the operations that `script` spells and checks the log after each.
+/// Carries out the operations encoded in `script` and checks the log after each.
 ///
 /// # Panics
-/// When the log and the oracle disagree.
+/// Panics when the log and the oracle disagree.
 pub fn run(script: &[u8]) {
     // Every other script finds memory short.
     let is_short = script.first().is_some_and(|byte| byte % 2 == 1);
@@ -161,7 +161,7 @@ impl Model {
         });
     }
 
-    /// Reads all that the hold has, or learns what it has lost and goes on behind that.
+    /// Reads all that the hold has, or learns its loss and continues after that.
     fn read_hold(&mut self) {
         let Some(held) = &mut self.hold else {
             return;
@@ -191,7 +191,7 @@ impl Model {
         held.is_safe = self.budget.bound() == usize::MAX;
     }
 
-    /// A range is what was written, or nothing.
+    /// Checks that a range is what was written, or nothing.
     fn check_ranges(&self, argument: u64) {
         let shared = self.writer.shared();
         let (start, end) = (shared.start(), shared.committed());
@@ -206,7 +206,7 @@ impl Model {
         assert_eq!(shared.rope(start..end + 1), None);
     }
 
-    /// The retention holds after each commit, less only what a unit still open needs.
+    /// Checks that the retention holds after each commit, less only the pages of a unit still open.
     fn check_memory(&self) {
         let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
         let held = self.hold.as_ref().map_or(0, |held| held.pages_max);
@@ -255,7 +255,7 @@ impl Model {
         }
     }
 
-    /// What holds for a view that has just been refreshed.
+    /// Checks the invariants of a view that has just been refreshed.
     fn check_fresh(&self, index: usize) {
         let (view, oracle) = (&self.views[index], &self.oracle);
         assert_eq!(view.end(), oracle.committed);
@@ -286,7 +286,7 @@ impl Model {
 }
 
 impl Oracle {
-    /// There was no memory: the unit that was being written is not kept, and no other is.
+    /// Drops the open unit after a failure for lack of memory; no other unit is kept.
     fn fail(&mut self) {
         if let Some(open) = self.open_from.take() {
             self.bytes.truncate(open as usize);
@@ -305,7 +305,7 @@ impl Oracle {
             .filter(move |unit| unit.0 >= start && unit.0 < end)
     }
 
-    /// What holds for every view, however old: it reads what was written.
+    /// Checks that any view, however old, reads what was written.
     fn check_bytes(&self, view: &View) {
         let (start, end) = (view.start(), view.end());
         assert!(start <= end && end <= self.committed);
@@ -361,7 +361,7 @@ mod tests {
         // A join, a hold without a bound, more than the log keeps, and then a look.
         let write = [0, 15, 3, 1, 5, 0].repeat(40);
         super::run(&[&[0, 15, 3, 0, 5, 0, 9, 3], &write[..], &[8, 0, 8, 0]].concat());
-        // The same with a bound of three pages, twice.
+        // As above with a bound of three pages, twice.
         super::run(
             &[
                 &[0, 15, 3, 0, 5, 0, 9, 2],

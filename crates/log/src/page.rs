@@ -1,4 +1,4 @@
-//! One page of a log: bytes and the index of the units that begin in it.
+//! One page of a log: its bytes, and the index of the units that begin in it.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
@@ -14,29 +14,29 @@ use crate::entries::Entries;
 pub struct Unit {
     /// Log offset of its first byte.
     pub offset: u64,
-    /// How many units came before it in this log.
+    /// Number of units before it in this log.
     pub ordinal: u64,
     /// Its media time.
     pub at: Timestamp,
-    /// When the sample it came from arrived.
+    /// Arrival time of the sample it came from.
     pub arrived: Instant,
-    /// The generation of codec headers it belongs to.
+    /// Generation of codec headers it belongs to.
     pub generation: u32,
-    /// The epoch it belongs to.
+    /// Number of its epoch.
     pub epoch: u32,
-    /// Whether listeners may start or leave here.
+    /// Rules for listeners that start or leave here.
     pub entry: Entry,
 }
 
-/// See the crate's description for the rules of access.
+/// One page of a log; the crate's description has the rules of access.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// Log offset of its first byte.
     pub(crate) base: u64,
     bytes: Cells,
     units: Entries<Unit>,
-    /// The page after this one. Weak, so that a reader that stays behind keeps one page alive and not all that
-    /// follow.
+    /// The page after this one. Weak, so that a reader that stays behind keeps one page alive and not all following
+    /// ones.
     next: OnceLock<Weak<Self>>,
 }
 
@@ -55,12 +55,12 @@ impl Page {
         self.bytes.len()
     }
 
-    /// Bytes of memory it takes, index included.
+    /// Returns the bytes of memory it takes, index included.
     pub(crate) fn weight(&self) -> usize {
         Self::weight_of(self.bytes.len(), self.units.capacity())
     }
 
-    /// Bytes of memory that a page of that size takes.
+    /// Returns the bytes of memory that a page of that size takes.
     pub(crate) const fn weight_of(bytes: usize, units: usize) -> usize {
         bytes + units * size_of::<Unit>()
     }
@@ -71,7 +71,7 @@ impl Page {
         self.units.has_room()
     }
 
-    /// Copies `data` to `at`, which lies beyond what is committed.
+    /// Copies `data` to `at`, which lies beyond the committed bytes.
     ///
     /// # Safety
     /// Only the log's one writer may call this, and only for bytes it has not committed.
@@ -82,7 +82,7 @@ impl Page {
         unsafe { self.bytes.write(at, data) };
     }
 
-    /// The bytes at log offsets `from..to`.
+    /// Returns the bytes at log offsets `from..to`.
     ///
     /// # Safety
     /// `to` must not exceed a value of `committed` that this thread loaded with acquire ordering.
@@ -106,13 +106,13 @@ impl Page {
         unsafe { self.units.push(unit) };
     }
 
-    /// The units that begin in this page, committed or not.
+    /// Returns the units that begin in this page, committed or not.
     #[inline]
     pub(crate) fn units(&self) -> std::slice::Iter<'_, Unit> {
         self.units.as_slice().iter()
     }
 
-    /// The last unit that begins here at or before `offset`.
+    /// Returns the last unit that begins here at or before `offset`.
     #[inline]
     pub(crate) fn unit_at_or_before(&self, offset: u64) -> Option<&Unit> {
         let units = self.units.as_slice();
@@ -120,7 +120,7 @@ impl Page {
         units[..index].last()
     }
 
-    /// The first unit that begins here at or after `offset`.
+    /// Returns the first unit that begins here at or after `offset`.
     #[inline]
     pub(crate) fn unit_at_or_after(&self, offset: u64) -> Option<&Unit> {
         let units = self.units.as_slice();
@@ -132,7 +132,7 @@ impl Page {
         debug_assert!(fresh, "a page has one successor");
     }
 
-    /// The next page: `None` while there is none, `Some(None)` when it has been dropped already.
+    /// Returns the next page: `None` while there is none, `Some(None)` when it has been dropped already.
     #[inline]
     pub(crate) fn next(&self) -> Option<Option<Arc<Self>>> {
         self.next.get().map(Weak::upgrade)

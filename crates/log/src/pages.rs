@@ -1,4 +1,4 @@
-//! Which pages a log has: those that its limits allow, and those that are held for a reader that is behind.
+//! Pages of a log: those that its limits allow, and those that are held for a reader that is behind.
 //!
 //! ```text
 //!  held: for holds           kept: for all readers
@@ -8,7 +8,7 @@
 //!    hold
 //! ```
 //!
-//! Both are one run of offsets without a gap, the held ones right before the kept ones.
+//! Both are one run of offsets without a gap, with the held pages right before the kept ones.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,29 +19,29 @@ use media::Timestamp;
 use crate::PAGES_MIN;
 use crate::page::Page;
 
-/// Names a hold of a log.
+/// Identifier of a hold within a log.
 pub(crate) type HoldId = u64;
 
-/// See the module's description.
+/// Kept and held pages of a log, with its holds.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// Oldest first; never empty.
+    /// Kept pages, oldest first; never empty.
     kept: VecDeque<Arc<Page>>,
-    /// Oldest first.
+    /// Held pages, oldest first.
     held: VecDeque<Arc<Page>>,
     holds: Vec<Holding>,
     next_id: HoldId,
 }
 
-/// What the owner of a hold still needs.
+/// A hold: the pages that its owner still needs.
 #[derive(Debug)]
 struct Holding {
     id: HoldId,
-    /// The unit that begins here, and all that follow.
+    /// Log offset of the first unit that it needs, with all following ones.
     at: u64,
-    /// Bytes of pages held for it at most.
+    /// Upper bound on the bytes of pages held for it.
     bytes_max: usize,
-    /// The time of the unit at `at`, if that is gone.
+    /// Media time of the unit at `at`, if the unit is lost.
     lost: Option<Timestamp>,
 }
 
@@ -55,17 +55,17 @@ impl Pages {
         }
     }
 
-    /// What the log has for all its readers, oldest first.
+    /// Returns the pages that the log has for all its readers, oldest first.
     pub(crate) fn kept(&self) -> &VecDeque<Arc<Page>> {
         &self.kept
     }
 
-    /// How many pages are kept.
+    /// Returns the number of kept pages.
     pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// First byte of the oldest page that is kept.
+    /// Returns the offset of the first byte of the oldest kept page.
     pub(crate) fn start(&self) -> u64 {
         self.kept.front().map_or(0, |oldest| oldest.base)
     }
@@ -74,12 +74,12 @@ impl Pages {
         self.kept.push_back(page);
     }
 
-    /// Bytes of memory of all pages.
+    /// Returns the bytes of memory of all pages.
     pub(crate) fn weight(&self) -> usize {
         self.all().map(|page| page.weight()).sum()
     }
 
-    /// All pages, oldest first.
+    /// Returns all pages, oldest first.
     pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Page>> {
         self.held.iter().chain(&self.kept)
     }
@@ -90,8 +90,8 @@ impl Pages {
         self.kept.len() > PAGES_MIN && next.is_some_and(|next| next.base <= committed)
     }
 
-    /// Drops the oldest kept page, or moves it to the held ones if a hold needs it and it `may_be_held`.
-    /// Returns the bytes of memory that were released.
+    /// Drops the oldest kept page, or moves it to the held ones if a hold needs it and it `may_be_held`. Returns the
+    /// bytes of memory that were released.
     pub(crate) fn drop_oldest(&mut self, may_be_held: bool) -> usize {
         let Some(page) = self.kept.pop_front() else {
             return 0;
@@ -127,7 +127,7 @@ impl Pages {
         freed
     }
 
-    /// Holds that need a unit that begins in `page`, which ends at `end`, have lost it.
+    /// Marks holds that need a unit that begins in `page`, which ends at `end`, as having lost it.
     fn miss(&mut self, page: &Page, end: u64) {
         for hold in self.holds.iter_mut().filter(|hold| hold.at < end) {
             if hold.lost.is_none() {
@@ -136,7 +136,7 @@ impl Pages {
         }
     }
 
-    /// Releases held pages that are not needed, or exceed the bounds of all holds that need them. Returns their
+    /// Releases held pages that are not needed, or that exceed the bounds of all holds that need them. Returns their
     /// bytes of memory.
     fn trim(&mut self) -> usize {
         let mut freed = 0;
@@ -157,8 +157,8 @@ impl Pages {
         freed
     }
 
-    /// Holds what begins at `at`, as far as it is kept, and all that follows, in up to `bytes_max` bytes
-    /// of pages that the log would drop.
+    /// Holds the bytes from `at` on, as far as they are kept, in up to `bytes_max` bytes of pages that the log would
+    /// drop.
     pub(crate) fn hold(&mut self, at: u64, bytes_max: usize) -> HoldId {
         let at = at.max(self.start());
         let id = self.next_id;
@@ -172,13 +172,13 @@ impl Pages {
         id
     }
 
-    /// Where a hold is, and the time of the unit there if that is gone.
+    /// Returns the position of a hold, and the time of the unit there if the unit is lost.
     pub(crate) fn behind(&self, id: HoldId) -> Option<(u64, Option<Timestamp>)> {
         let hold = self.holds.iter().find(|hold| hold.id == id)?;
         Some((hold.at, hold.lost))
     }
 
-    /// What precedes `at` is no longer needed; `begins` is the time of the unit there. Returns the bytes of
+    /// Moves a hold to `at`, whose unit has the time `begins`, and releases everything before it. Returns the bytes of
     /// memory that were released.
     pub(crate) fn advance(&mut self, id: HoldId, at: u64, begins: Timestamp) -> usize {
         let oldest = self.all().next().map_or(0, |page| page.base);
@@ -195,7 +195,7 @@ impl Pages {
         self.trim()
     }
 
-    /// Where the bytes of `range` lie; `None` if the first of them are gone.
+    /// Returns the pages with the bytes of `range`; `None` if the first of them are dropped.
     pub(crate) fn pieces(&self, range: &Range<u64>) -> Option<Vec<(Arc<Page>, Range<u64>)>> {
         let (pages, first) = match self.kept_from(range.start) {
             Some(first) => (None, first),
@@ -219,7 +219,7 @@ impl Pages {
         Some(pieces)
     }
 
-    /// Index of the kept page that `offset` lies in, or that it would lie in behind the last.
+    /// Returns the index of the kept page that holds `offset`, or of the last page if `offset` is beyond it.
     fn kept_from(&self, offset: u64) -> Option<usize> {
         let later = self.kept.partition_point(|page| page.base <= offset);
         later.checked_sub(1)

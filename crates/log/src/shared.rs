@@ -1,4 +1,4 @@
-//! What the writer and the readers of a log have in common.
+//! State that the writer and the readers of a log share.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
@@ -15,42 +15,42 @@ use crate::view::PageBytes;
 /// The log, as its writer and all its readers share it. Created by its [`Writer`](crate::Writer).
 #[derive(Debug)]
 pub struct Shared {
-    /// Readable bytes end here.
+    /// End of the readable bytes.
     pub(crate) committed: AtomicU64,
-    /// First byte of the oldest page.
+    /// Offset of the first byte of the oldest page.
     pub(crate) start: AtomicU64,
-    /// No listener starts before this byte, although the log may have it.
+    /// Offset before which no listener starts, although the log may have the bytes.
     pub(crate) joins_from: AtomicU64,
-    /// Locked when a page is added or dropped, when a reader (re)builds its view, and by readers of
-    /// ranges; never during a visit that keeps up.
+    /// Kept and held pages. Locked when a page is added or dropped, when a reader (re)builds its view, and by readers
+    /// of ranges; never during a visit that keeps up.
     pages: Mutex<Pages>,
     pub(crate) account: Account,
-    /// Readers of all kinds, each [`Hold`](crate::Hold)'s owner included.
+    /// Counts of readers of all kinds, including the owner of each [`Hold`](crate::Hold).
     pub(crate) readers: Readers,
 }
 
-/// How many read a log. Nothing is ordered by it, and nothing but how much the log keeps depends on it.
+/// Number of a log's readers. Nothing is ordered by it, and only the retention of the log depends on it.
 #[derive(Debug, Default)]
 pub struct Readers {
     all: AtomicUsize,
-    /// The owners of [`Hold`](crate::Hold)s among them.
+    /// Number of owners of [`Hold`](crate::Hold)s among them.
     pub(crate) holding: AtomicUsize,
 }
 
 impl Readers {
-    /// Readers now.
+    /// Returns the number of current readers.
     #[must_use]
     #[inline]
     pub fn count(&self) -> usize {
         self.all.load(Ordering::Relaxed)
     }
 
-    /// Counts one more.
+    /// Counts one more reader.
     pub fn enter(&self) {
         self.all.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one less.
+    /// Counts one reader less.
     pub fn leave(&self) {
         let before = self.all.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "each reader counts once");
@@ -69,14 +69,14 @@ impl Shared {
         }
     }
 
-    /// Counts who reads it.
+    /// Returns the count of its readers.
     #[must_use]
     #[inline]
     pub fn readers(&self) -> &Readers {
         &self.readers
     }
 
-    /// Whether it is read, by nothing but owners of [`Hold`](crate::Hold)s.
+    /// Whether it has readers, all of them owners of [`Hold`](crate::Hold)s.
     #[must_use]
     #[inline]
     pub fn is_only_held(&self) -> bool {
@@ -84,34 +84,34 @@ impl Shared {
         holding > 0 && holding >= self.readers.count()
     }
 
-    /// Readable bytes end here; what lies below stays as it is.
+    /// Returns the end of the readable bytes; bytes below it do not change.
     #[must_use]
     #[inline]
     pub fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire)
     }
 
-    /// First byte that the log keeps.
+    /// Returns the offset of the first byte that the log keeps.
     #[must_use]
     #[inline]
     pub fn start(&self) -> u64 {
         self.start.load(Ordering::Acquire)
     }
 
-    /// First byte that a new listener may be sent.
+    /// Returns the offset of the first byte that a new listener may receive.
     #[must_use]
     #[inline]
     pub fn joins_from(&self) -> u64 {
         self.joins_from.load(Ordering::Acquire)
     }
 
-    /// What the stream holds, and this log of it.
+    /// Returns the bytes that the stream holds, and the bytes that this log holds.
     pub(crate) fn held(&self) -> (usize, usize) {
         self.account.held()
     }
 
-    /// Gives up the oldest page, which may be one that only a [`Hold`](crate::Hold) still has. `false` when there is none to
-    /// spare.
+    /// Drops the oldest page, which may be one that only a [`Hold`](crate::Hold) still has. Returns `false` when there
+    /// is none to spare.
     pub(crate) fn give_up(&self) -> bool {
         let committed = self.committed.load(Ordering::Relaxed);
         let mut pages = self.pages();
@@ -125,8 +125,8 @@ impl Shared {
         freed > 0
     }
 
-    /// Drops pages from the old end for as long as `is_due` holds for the two oldest, and returns how many are
-    /// left.
+    /// Drops pages from the old end for as long as `is_due` holds for the two oldest, and returns the number of
+    /// remaining ones.
     pub(crate) fn evict(&self, mut is_due: impl FnMut(&Pages) -> bool) -> usize {
         let committed = self.committed.load(Ordering::Relaxed);
         let mut pages = self.pages();
@@ -140,19 +140,18 @@ impl Shared {
         left
     }
 
-    /// Records that the kept pages begin at `start` now, after some were dropped and `freed` bytes were
-    /// released.
+    /// Records that the kept pages begin at `start` now, after some were dropped and `freed` bytes were released.
     fn dropped(&self, start: u64, freed: usize) {
         self.account.release(freed);
-        // Of two threads that drop pages at once the one that dropped more has the last word.
+        // If two threads drop pages at once, the higher start wins.
         self.start.fetch_max(start, Ordering::Release);
     }
 
-    /// The bytes of `range`, in the pages they lie in; `None` unless all of them can be read. A page
-    /// stays in memory for as long as something of it is held.
+    /// Returns the bytes of `range`, in the pages they lie in; `None` unless all of them can be read. A page stays in
+    /// memory for as long as a piece of it is held.
     #[must_use]
     pub fn rope(&self, range: Range<u64>) -> Option<Vec<Bytes>> {
-        // Loaded before the pages are looked at: those of all bytes below it are linked by then.
+        // Loaded before the pages are looked at: the pages of all bytes below it are linked by then.
         if range.end > self.committed() {
             return None;
         }

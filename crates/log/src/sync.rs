@@ -1,4 +1,4 @@
-//! The primitives whose ordering is proved by loom: std's in the product, loom's in its models.
+//! Primitives whose ordering is proved by loom: std's in the product, loom's in its models.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

@@ -11,7 +11,7 @@ use crate::page::{Page, Unit};
 use crate::shared::Shared;
 use crate::{Entry, Preamble};
 
-/// What one reader thread knows of a log as of its last refresh.
+/// One reader thread's knowledge of a log as of its last refresh.
 ///
 /// Invariants: `pages` is never empty and contiguous in offsets; `end` is a value of `committed`
 /// that this reader has loaded, so everything in `pages` below it may be read.
@@ -20,13 +20,13 @@ pub struct View {
     shared: Arc<Shared>,
     pages: VecDeque<Arc<Page>>,
     end: u64,
-    /// Where the newest unit begins that a listener may start at, if the log still has it: cached, because
-    /// picture groups may be long and many listeners ask for it.
+    /// Offset of the newest unit that a listener may start at, if the log still has it: cached, because groups of
+    /// pictures may be long and many listeners look for it.
     newest_join: Option<u64>,
 }
 
 impl View {
-    /// What there is now.
+    /// Creates a view of all current bytes.
     #[must_use]
     pub fn new(shared: Arc<Shared>) -> Self {
         let pages = shared.pages().kept().clone();
@@ -40,8 +40,8 @@ impl View {
         view
     }
 
-    /// A view of `pages`, which go back further than the log does, up to `end`. It is for one look:
-    /// refreshed it would let go of what the log has dropped.
+    /// Creates a view of `pages`, which reach back further than the log does, up to `end`. It is for one look: a
+    /// refresh would release pages that the log has dropped.
     pub(crate) fn of(shared: Arc<Shared>, pages: VecDeque<Arc<Page>>, end: u64) -> Self {
         Self {
             shared,
@@ -51,7 +51,7 @@ impl View {
         }
     }
 
-    /// Learns of everything committed so far, and releases pages the log has dropped.
+    /// Loads everything committed so far, and releases pages that the log has dropped.
     #[inline]
     pub fn refresh(&mut self) {
         // `end` is loaded before the links are followed: the pages of all bytes below it are linked
@@ -61,7 +61,7 @@ impl View {
         while let Some(next) = self.pages.back().and_then(|page| page.next()) {
             match next {
                 Some(page) => self.pages.push_back(page),
-                // This reader slept through the whole retention: begin anew at the oldest page.
+                // This reader slept through the whole retention, so it begins anew at the oldest page.
                 None => {
                     self.pages = self.shared.pages().kept().clone();
                     self.end = self.shared.committed();
@@ -93,21 +93,22 @@ impl View {
         self.newest_join = found.or_else(|| self.newest_join.filter(is_there));
     }
 
-    /// First offset that can still be read.
+    /// Returns the first offset that can still be read.
     #[must_use]
     #[inline]
     pub fn start(&self) -> u64 {
         self.pages.front().map_or(self.end, |page| page.base)
     }
 
-    /// Offset after the last byte that can be read.
+    /// Returns the offset after the last byte that can be read.
     #[must_use]
     #[inline]
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// First byte that a new listener may be sent; see [`Writer::forget_joins`](crate::Writer::forget_joins).
+    /// Returns the offset of the first byte that a new listener may receive; see
+    /// [`Writer::forget_joins`](crate::Writer::forget_joins).
     #[must_use]
     #[inline]
     pub fn joins_from(&self) -> u64 {
@@ -121,9 +122,8 @@ impl View {
         self.shared.committed() != self.end
     }
 
-    /// Fills `slices` from the front with the readable bytes `from..to` and returns how many slices
-    /// were used; fewer bytes are covered when the slices do not suffice, and none when the log no
-    /// longer has the first of them.
+    /// Fills `slices` from the front with the readable bytes `from..to` and returns the number of slices used. Fewer
+    /// bytes are covered when the slices do not suffice, and none when the log no longer has the first of them.
     #[must_use]
     #[inline]
     pub fn slices<'a>(&'a self, from: u64, to: u64, slices: &mut [IoSlice<'a>]) -> usize {
@@ -143,8 +143,8 @@ impl View {
         used
     }
 
-    /// The contiguous bytes at `from`, at most `max` of them, as a handle that outlives the view.
-    /// Empty at the end.
+    /// Returns the contiguous bytes at `from`, at most `max` of them, as a handle that outlives the view. Empty at the
+    /// end.
     #[must_use]
     #[inline]
     pub fn chunk(&self, from: u64, max: usize) -> Bytes {
@@ -161,8 +161,8 @@ impl View {
         Bytes::from_owner(bytes)
     }
 
-    /// The `len` bytes at `from` in one piece: where they lie, or copied to `scratch` if a page ends
-    /// among them. Empty when not all of them can be read or `scratch` has no room.
+    /// Returns the `len` bytes at `from` in one piece: in place, or copied to `scratch` if a page ends among them.
+    /// Empty when not all of them can be read or `scratch` has no room.
     #[must_use]
     #[inline]
     pub fn contiguous<'a>(&'a self, from: u64, len: usize, scratch: &'a mut [u8]) -> &'a [u8] {
@@ -190,7 +190,7 @@ impl View {
         target
     }
 
-    /// The unit that `offset` lies in, if its beginning is still known.
+    /// Returns the unit that `offset` lies in, if its beginning is still known.
     #[must_use]
     #[inline]
     pub fn unit_containing(&self, offset: u64) -> Option<&Unit> {
@@ -204,7 +204,7 @@ impl View {
             .find_map(|page| page.unit_at_or_before(offset))
     }
 
-    /// The time of the unit that ends at `offset`, or that it lies in.
+    /// Returns the time of the unit that ends at `offset`, or that `offset` lies in.
     #[must_use]
     #[inline]
     pub fn time_before(&self, offset: u64) -> Option<Timestamp> {
@@ -212,7 +212,7 @@ impl View {
         Some(last.at)
     }
 
-    /// The first unit that begins at or after `offset`.
+    /// Returns the first unit that begins at or after `offset`.
     #[must_use]
     #[inline]
     pub fn unit_from(&self, offset: u64) -> Option<&Unit> {
@@ -223,8 +223,8 @@ impl View {
             .filter(|unit| unit.offset < self.end)
     }
 
-    /// The first place at or after `offset` that lies between two units. Everything committed is whole,
-    /// so the end is such a place, too.
+    /// Returns the first boundary between two units at or after `offset`. All committed bytes are whole units, so the
+    /// end is a boundary, too.
     #[must_use]
     #[inline]
     pub fn boundary_from(&self, offset: u64) -> u64 {
@@ -232,14 +232,14 @@ impl View {
             .map_or_else(|| self.end(), |unit| unit.offset)
     }
 
-    /// The committed units, newest first.
+    /// Returns the committed units, newest first.
     #[inline]
     pub fn units_back(&self) -> impl Iterator<Item = &Unit> {
         let all = self.pages.iter().rev().flat_map(|page| page.units().rev());
         all.skip_while(|unit| unit.offset >= self.end)
     }
 
-    /// The committed units from the first that begins at or after `offset`.
+    /// Returns the committed units from the first that begins at or after `offset`.
     #[inline]
     pub fn units_from(&self, offset: u64) -> impl Iterator<Item = &Unit> {
         let index = self.page_index(offset.max(self.start()));
@@ -248,21 +248,21 @@ impl View {
             .take_while(|unit| unit.offset < self.end)
     }
 
-    /// The newest unit.
+    /// Returns the newest unit.
     #[must_use]
     #[inline]
     pub fn newest(&self) -> Option<&Unit> {
         self.units_back().next()
     }
 
-    /// The newest unit that a listener may start at.
+    /// Returns the newest unit that a listener may start at.
     #[must_use]
     #[inline]
     pub fn newest_join(&self) -> Option<&Unit> {
         self.unit_from(self.newest_join?)
     }
 
-    /// The units that a listener may start at, newest first.
+    /// Returns the units that a listener may start at, newest first.
     #[inline]
     pub fn joins_back(&self) -> impl Iterator<Item = (&Unit, &Arc<Preamble>)> {
         let newest = self.newest_join.map(|join| (join, self.page_index(join)));
@@ -277,7 +277,7 @@ impl View {
         })
     }
 
-    /// Index in `pages` of the page that holds `offset`, or of the last.
+    /// Returns the index in `pages` of the page that holds `offset`, or of the last page.
     #[inline]
     fn page_index(&self, offset: u64) -> usize {
         self.pages
@@ -285,7 +285,7 @@ impl View {
             .saturating_sub(1)
     }
 
-    /// The readable bytes of page `index` from offset `from` on.
+    /// Returns the readable bytes of page `index` from offset `from` on.
     #[inline]
     fn page_bytes(&self, index: usize, from: u64) -> &[u8] {
         let page = &self.pages[index];
@@ -302,7 +302,7 @@ impl View {
     }
 }
 
-/// Committed bytes of one page, kept alive by it.
+/// Committed bytes of one page, which this value keeps alive.
 #[derive(Debug)]
 pub(crate) struct PageBytes {
     page: Arc<Page>,
@@ -311,10 +311,10 @@ pub(crate) struct PageBytes {
 }
 
 impl PageBytes {
-    /// The bytes `from..to` of `page`.
+    /// Creates a handle of the bytes `from..to` of `page`.
     ///
     /// # Safety
-    /// `to` does not exceed a value of `committed` that this thread has loaded with acquire ordering.
+    /// `to` must not exceed a value of `committed` that this thread has loaded with acquire ordering.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn new(page: Arc<Page>, from: u64, to: u64) -> Self {
         Self { page, from, to }
@@ -323,8 +323,8 @@ impl PageBytes {
 
 impl AsRef<[u8]> for PageBytes {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: made of a range below a value of `committed` that the maker's thread had loaded with
-        // acquire ordering; every thread that received this value since is ordered after it.
+        // SAFETY: created from a range below a value of `committed` that the creating thread had loaded with acquire
+        // ordering; every thread that received this value since is ordered after it.
         #[allow(unsafe_code)]
         unsafe {
             self.page.read(self.from, self.to)

@@ -14,8 +14,8 @@ use crate::{Entry, Limits};
 
 /// Appends units and drops old pages. Everything it writes becomes readable at [`commit`].
 ///
-/// When there is no memory for a page it [fails](Writer::has_failed): a log with a hole is of no use to its
-/// readers, so nothing more is written, and they have what was whole.
+/// If memory for a page runs out, the writer [fails](Writer::has_failed): a log with a hole is of no use to its
+/// readers, so nothing more is written, and readers keep all whole units.
 ///
 /// [`commit`]: Writer::commit
 #[derive(Debug)]
@@ -23,32 +23,32 @@ pub struct Writer {
     shared: Arc<Shared>,
     limits: Limits,
     current: Arc<Page>,
-    /// Pages retained, as of the last change.
+    /// Number of pages kept, as of the last change.
     page_count: usize,
     /// Log offset after the last byte written; at or after `committed`.
     written: u64,
-    /// Where the unit begins that is being written.
+    /// Log offset of the unit that is being written.
     open: Option<u64>,
-    /// The page it begins in, whose index will hold it, if that is no longer the current one.
+    /// Page in which the open unit begins and whose index will hold it, if that is no longer the current page.
     open_page: Option<Arc<Page>>,
     next_ordinal: u64,
     generation: u32,
-    /// The epoch of the units that end now.
+    /// Number of the epoch of units that end now.
     epoch: u32,
-    /// The time of the newest unit.
+    /// Media time of the newest unit.
     newest: Option<Timestamp>,
-    /// Where and when the newest unit begins that a listener may start at.
+    /// Offset and time of the newest unit that a listener may start at.
     newest_join: Option<(u64, Timestamp)>,
-    /// Nothing was dropped since that is there.
+    /// Whether that unit has ended since the last commit.
     is_join_new: bool,
     has_failed: bool,
 }
 
 impl Writer {
-    /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
+    /// Creates a log whose pages are counted to `account`; returns `None` when there is no memory for the first page.
     #[must_use]
     pub fn new(limits: Limits, account: Account) -> Option<Self> {
-        // Whether anybody else than a hold will read it is not known yet.
+        // It is not known yet whether anything other than a hold will read it.
         let first = limits.lean();
         if !account.reserve(first.page_weight()) {
             return None;
@@ -74,7 +74,7 @@ impl Writer {
         })
     }
 
-    /// The log, for its readers.
+    /// Returns the log, for its readers.
     #[must_use]
     #[inline]
     pub fn shared(&self) -> &Arc<Shared> {
@@ -110,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Ends the open unit; without one nothing happens, for a unit has at least one byte.
+    /// Ends the open unit; without an open unit nothing happens, for a unit has at least one byte.
     #[inline]
     pub fn end_unit(&mut self, at: Timestamp, arrived: Instant, entry: Entry) {
         let Some(offset) = self.open.take() else {
@@ -141,35 +141,34 @@ impl Writer {
         self.next_ordinal += 1;
     }
 
-    /// The bytes of the open unit.
+    /// Returns the range of the open unit's bytes.
     #[must_use]
     #[inline]
     pub fn open_range(&self) -> Option<Range<u64>> {
         self.open.map(|offset| offset..self.written)
     }
 
-    /// The epoch of the units that end now.
+    /// Returns the number of the epoch of units that end now.
     #[must_use]
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// The units that end from now on are of another epoch.
+    /// Sets the epoch of units that end from now on.
     #[inline]
     pub fn set_epoch(&mut self, epoch: u32) {
         self.epoch = epoch;
     }
 
-    /// New listeners are sent nothing of what has been put so far: those that are reading go on.
+    /// Excludes all bytes written so far for new listeners; current readers continue.
     pub fn forget_joins(&mut self) {
         self.shared
             .joins_from
             .store(self.written, Ordering::Release);
     }
 
-    /// Makes all ended units readable and drops what exceeds the retention. `false` when there was
-    /// nothing new.
+    /// Makes all ended units readable and drops pages beyond the retention. Returns `false` when there was nothing new.
     #[inline]
     pub fn commit(&mut self) -> bool {
         let end = self.open.unwrap_or(self.written);
@@ -177,7 +176,7 @@ impl Writer {
             return false;
         }
         self.shared.committed.store(end, Ordering::Release);
-        // A log that is only held keeps hardly more than its newest join point.
+        // A log that only holds read keeps little more than its newest join point.
         let is_join_new = std::mem::take(&mut self.is_join_new);
         if self.page_count > self.limits.pages_max || is_join_new && self.shared.is_only_held() {
             self.evict();
@@ -185,7 +184,7 @@ impl Writer {
         true
     }
 
-    /// There was no memory for a page: nothing that is put from then on is kept.
+    /// Whether memory for a page ran out: nothing written from then on is kept.
     #[must_use]
     #[inline]
     pub fn has_failed(&self) -> bool {
@@ -237,7 +236,7 @@ impl Writer {
         true
     }
 
-    /// The limits for those who read it now.
+    /// Returns the limits for its current readers.
     fn limits_now(&self) -> Limits {
         match self.shared.is_only_held() {
             true => self.limits.lean(),
@@ -245,8 +244,8 @@ impl Writer {
         }
     }
 
-    /// Drops pages beyond the page limit, and those that are followed by units which are older than the time
-    /// limit themselves, and by enough bytes. What a joiner would start at stays within its own time, for as long as there is memory.
+    /// Drops pages beyond the page limit, and pages followed by units that are themselves older than the time limit,
+    /// and by enough bytes. The newest join point stays within its own time limit, for as long as there is memory.
     fn evict(&mut self) {
         let Limits {
             pages_max,
@@ -265,7 +264,7 @@ impl Writer {
             let Some(next) = pages.kept().get(1) else {
                 return false;
             };
-            // A unit may be larger than a page: in those of its middle no unit begins.
+            // A unit may be larger than a page: no unit begins in the pages of its middle.
             let mut later = pages.kept().iter().skip(1);
             let next_unit = later.find_map(|page| page.units().next());
             let next_begins = next_unit.map(|unit| unit.at);

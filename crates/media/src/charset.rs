@@ -1,4 +1,4 @@
-//! The character sets of radio software, which is older than UTF-8: those of the WHATWG Encoding Standard.
+//! Character sets of radio software, which is older than UTF-8: those of the WHATWG Encoding Standard.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
@@ -10,12 +10,12 @@ impl Charset {
     /// UTF-8.
     pub const UTF_8: Self = Self(UTF_8);
 
-    /// Its name.
+    /// Returns its name.
     pub fn label(self) -> String {
         self.0.name().to_ascii_lowercase()
     }
 
-    /// The one that a name means, by which programs and people call it. What is called Latin-1 means windows-1252.
+    /// Returns the character set that a name means, as programs and people use it. The name Latin-1 means windows-1252.
     pub fn from_label(label: &str) -> Option<Self> {
         let label = label.trim().to_ascii_lowercase();
         let plain = label.replace('_', "-");
@@ -31,13 +31,13 @@ impl Charset {
             .map(Self)
     }
 
-    /// Whether titles between sound can be sent in it: one character is the same bytes wherever it stands, and the first 128 are those
-    /// of ASCII.
+    /// Whether titles interleaved with audio can be sent in it: a character has the same bytes wherever it stands, and
+    /// the first 128 are those of ASCII.
     pub fn is_for_titles(self) -> bool {
         self.0.is_ascii_compatible()
     }
 
-    /// Text in this character set. What is not UTF-8 although it should be is taken as windows-1252.
+    /// Decodes text in this character set. Text that should be UTF-8 and is not is decoded as windows-1252.
     pub fn decode(self, bytes: &[u8]) -> String {
         if self == Self::UTF_8 {
             return Self(WINDOWS_1252).decode_unless_utf8(bytes);
@@ -45,7 +45,8 @@ impl Charset {
         self.0.decode(bytes).0.into_owned()
     }
 
-    /// Text as UTF-8 where it is, and otherwise in this character set: hardly any text in another is valid UTF-8 by chance.
+    /// Decodes text as UTF-8 if it is valid, and otherwise in this character set: hardly any text in another is valid
+    /// UTF-8 by chance.
     pub fn decode_unless_utf8(self, bytes: &[u8]) -> String {
         match str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
@@ -53,7 +54,7 @@ impl Charset {
         }
     }
 
-    /// A character in this character set; `?` if it has none.
+    /// Appends a character in this character set; `?` if the set does not have it.
     pub fn encode(self, character: char, out: &mut Vec<u8>) {
         let mut text = [0; 4];
         let text = character.encode_utf8(&mut text);

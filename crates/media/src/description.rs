@@ -1,23 +1,23 @@
-//! What a track's configuration says of it, for people and their tools.
+//! Description of a track from its configuration, for people and their tools.
 
 use crate::codec::aac::AudioSpecificConfig;
 use crate::codec::h264::AvcConfig;
 use crate::codec::{av1, hevc, vp9};
 use crate::{Codec, Track};
 
-/// What is known of a track's coding beside its codec. What the configuration does not say is `None`.
+/// Details of a track's coding beside its codec; `None` for each that the configuration does not state.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Description {
-    /// The profile by the name that the codec's standard has for it: `High`, `Main 10`, `AAC-LC`.
+    /// Profile, named as in the codec's standard: `High`, `Main 10`, `AAC-LC`.
     pub profile: Option<String>,
-    /// The level: `3.1`, `5.1 high tier`.
+    /// Level: `3.1`, `5.1 high tier`.
     pub level: Option<String>,
-    /// Width and height of the pictures, cropped, in luma samples.
+    /// Width and height of the video, cropped, in luma samples.
     pub dimensions: Option<(u32, u32)>,
 }
 
 impl Description {
-    /// Of a track as it was announced.
+    /// Returns the description of a track as it was announced.
     pub fn of(track: &Track) -> Self {
         let config = &track.config[..];
         match track.codec {
@@ -47,16 +47,8 @@ mod tests {
     use crate::{Framing, Kind, TrackId};
 
     fn described(codec: Codec, config: &[u8]) -> (Option<String>, Option<String>) {
-        let track = Track {
-            id: TrackId::VIDEO,
-            kind: Kind::Video,
-            codec,
-            framing: Framing::Bare,
-            config: Bytes::copy_from_slice(config),
-            sample_rate: 0,
-            channels: 0,
-            flv: None,
-        };
+        let mut track = Track::new(TrackId::VIDEO, Kind::Video, codec, Framing::Bare);
+        track.config = Bytes::copy_from_slice(config);
         let Description { profile, level, .. } = Description::of(&track);
         (profile, level)
     }
@@ -76,6 +68,9 @@ mod tests {
         assert_eq!(avc(66, 0, 11), words("Baseline", "1.1"));
         assert_eq!(avc(77, 0x10, 11), words("Main", "1b"));
         assert_eq!(avc(99, 0, 40), words("", "4.0"));
+        let av1 = |level, high| described(Codec::Av1, &[0x81, level, high, 0]);
+        assert_eq!(av1(0x08, 0), words("Main", "4.0"));
+        assert_eq!(av1(0x2D, 0x80), words("High", "5.1 high tier"));
         let hevc = |first: u8, level: u8| {
             let mut record = [0; 23];
             (record[0], record[1], record[12], record[21]) = (1, first, level, 3);
@@ -84,14 +79,7 @@ mod tests {
         assert_eq!(hevc(1, 93), words("Main", "3.1"));
         assert_eq!(hevc(0x22, 150), words("Main 10", "5.0 high tier"));
         assert_eq!(described(Codec::Hevc, &[1, 2]), words("", ""));
-        assert_eq!(
-            described(Codec::Av1, &[0x81, 0x08, 0, 0]),
-            words("Main", "4.0")
-        );
-        assert_eq!(
-            described(Codec::Av1, &[0x81, 0x2D, 0x80, 0]),
-            words("High", "5.1 high tier")
-        );
+
         let vp9 = [1, 0, 0, 0, 2, 31, 0xA0, 1, 1, 1, 0, 0];
         assert_eq!(described(Codec::Vp9, &vp9), words("Profile 2", "3.1"));
         assert_eq!(described(Codec::Aac, &[0x11, 0x90]), words("AAC-LC", ""));

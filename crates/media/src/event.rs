@@ -1,4 +1,4 @@
-//! Events of a stream: what happens beside its media, at a time of its own.
+//! Events of a stream: occurrences beside its media, each at a time of its own.
 //!
 //! An event comes from the publisher (a data message) or from the operator (the API). It belongs to no track; each
 //! container has its own way to carry it, or none.
@@ -10,48 +10,49 @@ use crate::{Span, Timestamp};
 /// An event.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TimedEvent {
-    /// When it takes effect: on its publisher's clock until the stream has placed it, then on the stream's timeline.
+    /// Time at which it takes effect: on its publisher's clock until the stream has placed it, then on the stream's
+    /// timeline.
     pub at: Timestamp,
-    /// What it says.
+    /// Content of the event.
     pub content: EventContent,
-    /// It came as a data message ([`Item::Script`](crate::Item::Script)), which FLV and RTMP carry as it was.
+    /// Whether it came as a data message ([`Item::Script`](crate::Item::Script)), which FLV and RTMP carry unchanged.
     pub is_scripted: bool,
 }
 
-/// What an event says.
+/// Content of an event.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EventContent {
     /// A complete ID3v2 tag.
     Id3(Bytes),
-    /// An instruction of SCTE-35.
+    /// An SCTE-35 instruction.
     Cue(Cue),
-    /// A line of text that belongs to the picture.
+    /// A line of text that belongs to the video.
     Caption(Caption),
 }
 
-/// An instruction of SCTE-35: a break begins or ends, or something else.
+/// An SCTE-35 instruction: the beginning or end of a break, or something else.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Cue {
-    /// Names the break: its beginning and its end have the same. Untrusted text.
+    /// Identifier of the break, the same at its beginning and its end. Untrusted text.
     pub id: String,
-    /// What it instructs.
+    /// Kind of the instruction.
     pub action: CueAction,
-    /// How long the break is to last; `None` if that is open, or no break begins.
+    /// Planned duration of the break; `None` if that is open, or no break begins.
     pub duration: Option<Span>,
-    /// The `splice_info_section`, whole and with a valid checksum.
+    /// `splice_info_section`, complete and with a valid checksum.
     pub section: Bytes,
-    /// When the break began that this ends, as far as the stream knows.
+    /// Time at which the break that this ends began, as far as the stream knows it.
     pub began: Option<Timestamp>,
 }
 
-/// What a [`Cue`] instructs.
+/// Kind of a [`Cue`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CueAction {
-    /// The programme is left: a break begins.
+    /// A break begins: the programme is left.
     Out,
-    /// The programme goes on: a break ends.
+    /// A break ends: the programme continues.
     In,
-    /// Something else; the section says what.
+    /// Something else, described in the section.
     Other,
 }
 
@@ -60,14 +61,14 @@ pub enum CueAction {
 pub struct Caption {
     /// The text.
     pub text: String,
-    /// Its language as BCP 47 has it; empty if unknown.
+    /// Language as a BCP 47 tag; empty if unknown.
     pub language: String,
-    /// How long it is shown; zero if unknown.
+    /// Display duration; zero if unknown.
     pub duration: Span,
 }
 
 impl TimedEvent {
-    /// Bytes that it keeps in memory, beyond itself.
+    /// Returns the bytes that it keeps in memory, beyond itself.
     pub fn bytes(&self) -> usize {
         match &self.content {
             EventContent::Id3(tag) => tag.len(),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::name::StreamName;
 
-/// A pattern: `?` stands for one character, `*` for any number of them within a segment, `**` for
-/// any number of them and of `/`.
+/// A pattern: `?` stands for one character, `*` for any number of them within a segment, `**` for any number of them
+/// and of `/`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Glob(String);
 
@@ -13,10 +13,10 @@ pub struct Glob(String);
 const PATTERN_BYTES_MAX: usize = 255;
 
 impl Glob {
-    /// Accepts a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, to follow the text itself.
+    /// Returns the fault as a phrase that follows the pattern's text.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".~_-/*?".contains(&byte);
         if text.is_empty() {
@@ -34,36 +34,37 @@ impl Glob {
         Ok(Self(text.to_owned()))
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The start of all names that fit: what stands before the first `*` or `?`.
+    /// Returns the common prefix of all matching names: the part before the first `*` or `?`.
     pub fn front(&self) -> &str {
         let end = self.0.find(['*', '?']).unwrap_or(self.0.len());
         &self.0[..end]
     }
 
-    /// Whether it is a name, which alone fits.
+    /// Whether it is a plain name, which is the only name that matches.
     pub fn is_name(&self) -> bool {
         self.front() == self.0
     }
 
-    /// Whether what follows the front is whole segments.
+    /// Whether the part after the prefix consists of whole segments.
     pub fn is_cut_between_segments(&self) -> bool {
         self.front().is_empty() || self.front().ends_with('/')
     }
 
-    /// Whether it fits a stream. What fits a stream fits its renditions, so that these are no way around the stream's own key.
+    /// Whether it matches a stream or one that it is a rendition of, so that renditions are no way around the stream's
+    /// own key.
     pub fn fits(&self, name: &StreamName) -> bool {
         name.with_parents().any(|name| self.matches(name.as_str()))
     }
 
-    /// Whether a name fits. The work is at most the product of the two lengths.
+    /// Whether it matches a name. The work is at most the product of the two lengths.
     pub fn matches(&self, name: &str) -> bool {
         let name = name.as_bytes();
-        // `reached[i]`: the pattern so far fits the first `i` bytes of the name.
+        // `reached[i]`: the pattern so far matches the first `i` bytes of the name.
         let mut reached = vec![false; name.len() + 1];
         reached[0] = true;
         let mut pattern = self.0.as_bytes();
@@ -117,11 +118,8 @@ mod tests {
             ("radio", "radio2", false),
             ("**/hd", "a/b/hd", true),
         ] {
-            assert_eq!(
-                Glob::parse(pattern).map(|g| g.matches(name)),
-                Ok(expected),
-                "{pattern} {name}"
-            );
+            let found = Glob::parse(pattern).map(|glob| glob.matches(name));
+            assert_eq!(found, Ok(expected), "{pattern} {name}");
         }
     }
 

@@ -1,9 +1,8 @@
-//! The vocabulary every other crate speaks.
+//! Vocabulary of all other crates.
 //!
-//! A publisher's connection becomes a sequence of [`Item`]s: what tracks there are, what a player
-//! needs before the first sample, and the samples themselves. Nothing here opens a socket, reads a
-//! clock or keeps a queue; the types are plain values that may be cloned freely, because the bytes
-//! inside them are reference counted.
+//! A publisher's connection becomes a sequence of [`Item`]s: its tracks, the data that a player needs before the first
+//! sample, and the samples themselves. Nothing here opens a socket, reads a clock or keeps a queue; the types are plain
+//! values that may be cloned freely, because the bytes inside them are reference counted.
 //!
 //! Codec configuration and frame headers are parsed in [`codec`].
 

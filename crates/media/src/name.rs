@@ -13,13 +13,13 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Longest name, in bytes: what a file system takes as one component.
+/// Longest name, in bytes: the limit of file systems for one component.
 const NAME_BYTES_MAX: usize = 255;
 
 /// Longest label of a rendition, in bytes: room for an `rid` of WebRTC, which peers keep short, or for a word.
 const LABEL_BYTES_MAX: usize = 32;
 
-/// What separates a rendition's label from the name of its stream.
+/// Separator of a rendition's label from the name of its stream.
 const LABEL_MARK: char = '~';
 
 /// First segments of names that would hide the server's own pages.
@@ -42,27 +42,25 @@ const RESERVED: [&str; 16] = [
     "status.xsl",
 ];
 
-/// The name of a stream: segments of `[A-Za-z0-9._~-]` joined by `/`, such as `live/show` or
-/// `radio.mp3`. Cheap to clone.
+/// Name of a stream: segments of `[A-Za-z0-9._~-]` joined by `/`, such as `live/show` or `radio.mp3`. Cheap to clone.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StreamName(Arc<str>);
 
-/// Why a text is not a stream's name.
+/// Reasons why a text is not a stream's name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NameError {
-    /// It, or a segment of it, is empty.
+    /// The name, or a segment of it, is empty.
     Empty,
-    /// It is longer than 255 bytes.
+    /// The name is longer than 255 bytes.
     TooLong,
     /// A segment is `.` or `..`.
     Dots,
-    /// It holds a character outside `[A-Za-z0-9._~-]`.
+    /// The name holds a character outside `[A-Za-z0-9._~-]`.
     Character,
 }
 
 impl StreamName {
-    /// Accepts a name or the path of a URL, already percent-decoded, with or without its leading
-    /// `/`.
+    /// Parses a name or the path of a URL, already percent-decoded, with or without its leading `/`.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let name = text.strip_prefix('/').unwrap_or(text);
         if name.len() > NAME_BYTES_MAX {
@@ -79,7 +77,7 @@ impl StreamName {
         Ok(Self(name.into()))
     }
 
-    /// The name, without a leading `/`.
+    /// Returns the name, without a leading `/`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -90,8 +88,8 @@ impl StreamName {
         first.is_some_and(|first| RESERVED.contains(&first))
     }
 
-    /// The stream's rendition of this label, such as `live/show~low`. `None` if the label is not 1 to 32
-    /// characters of `[A-Za-z0-9.-]`, or if the name would be longer than 255 bytes.
+    /// Returns the name of the stream's rendition with this label, such as `live/show~low`. Returns `None` if the label
+    /// is not 1 to 32 characters of `[A-Za-z0-9.-]`, or if the name would be longer than 255 bytes.
     pub fn rendition(&self, label: &str) -> Option<Self> {
         if !is_label(label) {
             return None;
@@ -99,19 +97,20 @@ impl StreamName {
         Self::parse(&format!("{self}{LABEL_MARK}{label}")).ok()
     }
 
-    /// The stream that this one is a rendition of: the name before the last `~` of the last segment, if a label
-    /// follows it. `None` for all other names, also for those with nothing before the `~` (`~home`, `live/~home`).
+    /// Returns the name of the stream that this one is a rendition of: the part before the last `~` of the last
+    /// segment, if a label follows it. Returns `None` for all other names, also for those with nothing before the `~`
+    /// (`~home`, `live/~home`).
     pub fn parent(&self) -> Option<Self> {
         let (parent, label) = self.0.rsplit_once(LABEL_MARK)?;
-        // A label has no `/`, so this `~` is in the last segment. What is left of that may be no segment.
+        // A label has no `/`, so this `~` is in the last segment. The rest of that segment may be empty.
         if !is_label(label) {
             return None;
         }
         Self::parse(parent).ok()
     }
 
-    /// It, its [`parent`](Self::parent), and so on: what holds for a stream holds for its renditions. Names have a bounded
-    /// number of labels.
+    /// Iterates over the name, its [`parent`](Self::parent), and so on: rules for a stream hold for its renditions.
+    /// Names have a bounded number of labels.
     pub fn with_parents(&self) -> impl Iterator<Item = Self> + use<> {
         std::iter::successors(Some(self.clone()), Self::parent)
     }
@@ -130,7 +129,7 @@ fn is_label(text: &str) -> bool {
     (1..=LABEL_BYTES_MAX).contains(&text.len()) && text.bytes().all(byte)
 }
 
-/// The unreserved characters of RFC 3986 §2.3, which need no escaping anywhere in a URL.
+/// Whether a byte is an unreserved character of RFC 3986 §2.3, which needs no escaping anywhere in a URL.
 const fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-')
 }
@@ -178,44 +177,26 @@ mod tests {
 
     #[test]
     fn names_and_paths_are_the_same_stream() {
-        for (text, name) in [
+        for (text, expected) in [
             ("/live/show", "live/show"),
             ("live/show", "live/show"),
             ("/radio.mp3", "radio.mp3"),
             ("~a-b_c.d/..e", "~a-b_c.d/..e"),
         ] {
-            assert_eq!(
-                StreamName::parse(text).map(|n| n.to_string()).as_deref(),
-                Ok(name)
-            );
+            assert_eq!(name(text).to_string(), expected);
         }
     }
 
     #[test]
     fn the_servers_own_pages_are_reserved() {
-        for (text, expected) in [
-            ("admin", true),
-            ("admin/stats", true),
-            ("status-json.xsl", true),
-            ("live/admin", false),
-            ("administrator", false),
-            ("7.html", true),
-            ("_/player.js", true),
-            ("admin.cgi", true),
-            ("api/v1", true),
-            ("carillon.js", true),
-            ("currentsong", true),
-            ("embed/live/show", true),
-            ("favicon.ico", true),
-            ("played", true),
-            ("played.html", true),
-            ("server_version.xsl", true),
-            ("statistics", true),
-            ("stats/x", true),
-            ("status.xsl", true),
-        ] {
-            let name = StreamName::parse(text).expect("a name");
-            assert_eq!(name.is_reserved(), expected, "{text}");
+        let reserved = "admin admin/stats status-json.xsl 7.html _/player.js admin.cgi api/v1 \
+                        carillon.js currentsong embed/live/show favicon.ico played played.html \
+                        server_version.xsl statistics stats/x status.xsl";
+        for text in reserved.split(' ') {
+            assert!(name(text).is_reserved(), "{text}");
+        }
+        for text in ["live/admin", "administrator"] {
+            assert!(!name(text).is_reserved(), "{text}");
         }
     }
 
@@ -279,18 +260,9 @@ mod tests {
 
     #[test]
     fn other_names_have_no_parent() {
-        for text in [
-            "live/show",
-            "show",
-            "~home",
-            "live/~home",
-            "live~1/show",
-            "live/show~",
-            "live/show~a_b",
-            "live/..~1",
-            ".~1",
-            "~",
-        ] {
+        let others = "live/show show ~home live/~home live~1/show live/show~ live/show~a_b \
+                      live/..~1 .~1 ~";
+        for text in others.split(' ') {
             assert_eq!(name(text).parent(), None, "{text}");
         }
         let long = format!("show~{}", "a".repeat(33));

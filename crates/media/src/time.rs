@@ -6,7 +6,7 @@
 
 use std::ops::{Add, AddAssign, Sub};
 
-/// Ticks in one second.
+/// Number of ticks in one second.
 pub const TICKS_PER_SECOND: i64 = 705_600_000;
 
 const TICKS_PER_MILLI: i64 = TICKS_PER_SECOND / 1_000;
@@ -23,45 +23,45 @@ pub struct Timestamp(i64);
 pub struct Span(i64);
 
 impl Timestamp {
-    /// The start of every timeline.
+    /// Start of every timeline.
     pub const ZERO: Self = Self(0);
 
-    /// A point `ticks` after the start.
+    /// Creates a point `ticks` after the start.
     pub const fn from_ticks(ticks: i64) -> Self {
         Self(ticks)
     }
 
-    /// A point `millis` milliseconds after the start.
+    /// Creates a point `millis` milliseconds after the start.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(TICKS_PER_MILLI))
     }
 
-    /// Ticks since the start.
+    /// Returns the ticks since the start.
     pub const fn ticks(self) -> i64 {
         self.0
     }
 
-    /// Whole milliseconds since the start, rounded down.
+    /// Returns the whole milliseconds since the start, rounded down.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(TICKS_PER_MILLI)
     }
 }
 
 impl Span {
-    /// No distance.
+    /// The empty distance.
     pub const ZERO: Self = Self(0);
 
-    /// A distance of `ticks`.
+    /// Creates a distance of `ticks`.
     pub const fn from_ticks(ticks: i64) -> Self {
         Self(ticks)
     }
 
-    /// A distance of `millis` milliseconds.
+    /// Creates a distance of `millis` milliseconds.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(TICKS_PER_MILLI))
     }
 
-    /// The time that `count` audio samples last at `rate` Hz; zero when the rate is zero.
+    /// Returns the duration of `count` audio samples at `rate` Hz; zero when the rate is zero.
     ///
     /// Exact for every rate that divides [`TICKS_PER_SECOND`], rounded down for others.
     pub const fn from_samples(count: u64, rate: u32) -> Self {
@@ -76,17 +76,17 @@ impl Span {
         })
     }
 
-    /// Ticks, negative when the distance points backwards.
+    /// Returns the ticks, negative when the distance points backwards.
     pub const fn ticks(self) -> i64 {
         self.0
     }
 
-    /// Whole milliseconds, rounded down.
+    /// Returns the whole milliseconds, rounded down.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(TICKS_PER_MILLI)
     }
 
-    /// Seconds, for display and not for arithmetic.
+    /// Returns the seconds, for display and not for arithmetic.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / TICKS_PER_SECOND as f64
     }
@@ -165,10 +165,8 @@ mod tests {
     #[test]
     fn hostile_values_saturate() {
         assert_eq!(Timestamp::from_millis(i64::MAX).ticks(), i64::MAX);
-        assert_eq!(
-            (Timestamp::from_ticks(i64::MIN) - Timestamp::from_ticks(1)).ticks(),
-            i64::MIN
-        );
+        let before = Timestamp::from_ticks(i64::MIN) - Timestamp::from_ticks(1);
+        assert_eq!(before.ticks(), i64::MIN);
         assert_eq!(Span::from_samples(u64::MAX, 1).ticks(), i64::MAX);
         assert_eq!(Span::from_samples(1, 0), Span::ZERO);
     }
@@ -177,9 +175,7 @@ mod tests {
     fn millis_round_towards_the_past() {
         assert_eq!(Timestamp::from_ticks(-1).millis(), -1);
         assert_eq!(Timestamp::from_millis(-3).millis(), -3);
-        assert_eq!(
-            Span::from(std::time::Duration::from_millis(400)),
-            Span::from_millis(400)
-        );
+        let duration = std::time::Duration::from_millis(400);
+        assert_eq!(Span::from(duration), Span::from_millis(400));
     }
 }

@@ -1,22 +1,22 @@
-//! What a stream consists of: its container and its tracks.
+//! Parts of a stream: its container and its tracks.
 
 use std::fmt;
 
 use bytes::Bytes;
 
-/// Names a track within one stream. RTMP uses [`TrackId::AUDIO`] and [`TrackId::VIDEO`].
+/// Identifier of a track within one stream. RTMP uses [`TrackId::AUDIO`] and [`TrackId::VIDEO`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TrackId(pub u8);
 
 impl TrackId {
-    /// The first audio track.
+    /// Id of the first audio track.
     pub const AUDIO: Self = Self(0);
-    /// The first video track.
+    /// Id of the first video track.
     pub const VIDEO: Self = Self(1);
-    /// The track that the server writes beside the publisher's own; no publisher has it.
+    /// Id of the track that the server writes beside the publisher's own; no publisher has it.
     pub const DERIVED: Self = Self(u8::MAX);
 
-    /// The first track of a kind.
+    /// Returns the id of the first track of a kind.
     pub const fn first(kind: Kind) -> Self {
         match kind {
             Kind::Audio => Self::AUDIO,
@@ -25,12 +25,12 @@ impl TrackId {
     }
 }
 
-/// What kind of media a track carries.
+/// Kind of media in a track.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Kind {
-    /// Sound.
+    /// Audio.
     Audio,
-    /// Picture.
+    /// Video.
     Video,
 }
 
@@ -39,11 +39,11 @@ pub enum Kind {
 pub struct FourCc(pub [u8; 4]);
 
 impl FourCc {
-    /// Of a codec that nothing names.
+    /// Code of a codec without a name.
     pub const UNKNOWN: Self = Self([0; 4]);
 }
 
-/// The characters without the blanks after them; `unknown` for what is not text.
+/// Writes the characters without trailing blanks; `unknown` if they are not text.
 impl fmt::Display for FourCc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = str::from_utf8(&self.0).unwrap_or_default().trim_end();
@@ -52,7 +52,7 @@ impl fmt::Display for FourCc {
     }
 }
 
-/// The coding of a track.
+/// Codec of a track.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Codec {
     /// Advanced Audio Coding, any object type.
@@ -87,15 +87,15 @@ pub enum Codec {
     Vp8,
     /// VP9.
     Vp9,
-    /// Any other, of which only the name is known.
+    /// Any other codec, of which only the name is known.
     Other(FourCc),
 }
 
 impl Codec {
-    /// One that nothing names.
+    /// A codec without a name.
     pub const UNKNOWN: Self = Self::Other(FourCc::UNKNOWN);
 
-    /// Its name for use in a sentence.
+    /// Returns its name for use in a sentence.
     pub const fn label(self) -> &'static str {
         self.names().1
     }
@@ -123,7 +123,7 @@ impl Codec {
     }
 }
 
-/// A short name for logs and the API: lower case, or the four characters of [`Codec::Other`].
+/// Writes a short name for logs and the API: lower case, or the four characters of [`Codec::Other`].
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -133,7 +133,7 @@ impl fmt::Display for Codec {
     }
 }
 
-/// How the bytes of a track's samples are framed.
+/// Framing of the bytes of a track's samples.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Framing {
     /// The codec's own bytes: length-prefixed NAL units for H.264 and HEVC (ISO/IEC 14496-15), OBUs with
@@ -147,30 +147,30 @@ pub enum Framing {
 /// One elementary stream of a published stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Track {
-    /// Its name within the stream.
+    /// Its identifier within the stream.
     pub id: TrackId,
-    /// Sound or picture.
+    /// Audio or video.
     pub kind: Kind,
-    /// Its coding.
+    /// Its codec.
     pub codec: Codec,
-    /// How its samples are framed.
+    /// Framing of its samples.
     pub framing: Framing,
-    /// Decoder configuration, the codec's own record: AudioSpecificConfig for AAC, OpusHead (RFC 7845 §5.1) for
-    /// bare Opus, what the boxes `avcC`, `hvcC`, `av1C` and `vpcC` hold for H.264, HEVC, AV1, and VP8 and VP9 (there
-    /// with version and flags, as FLV has them); empty where the codec has none or it has not come.
+    /// Decoder configuration, the codec's own record: AudioSpecificConfig for AAC, OpusHead (RFC 7845 §5.1) for bare
+    /// Opus, the content of the boxes `avcC`, `hvcC`, `av1C` and `vpcC` for H.264, HEVC, AV1, and VP8 and VP9 (there
+    /// with version and flags, as in FLV); empty if the codec has none or it has not arrived.
     pub config: Bytes,
     /// Audio samples per second; 0 when unknown or not audio.
     pub sample_rate: u32,
     /// Audio channels; 0 when unknown or not audio.
     pub channels: u8,
-    /// For FLV and RTMP: a track that they must relay unchanged, because its bytes alone do not
-    /// carry everything. The tag bodies of its sequence header and of facts such as colour, each
-    /// after its 24-bit length. Its samples have such a body, too. Other formats ignore it.
+    /// Tag bodies of the track's sequence header and of facts such as colour, each after its 24-bit length; set for a
+    /// track that FLV and RTMP must relay unchanged, because its bytes alone do not carry everything. Its samples have
+    /// such a body, too. Other formats ignore it.
     pub flv: Option<Bytes>,
 }
 
 impl Track {
-    /// A track of which nothing else is known, or is to be.
+    /// Creates a track of which nothing else is known, or needed.
     pub const fn new(id: TrackId, kind: Kind, codec: Codec, framing: Framing) -> Self {
         Self {
             id,
@@ -185,10 +185,10 @@ impl Track {
     }
 }
 
-/// The byte stream that a publisher delivered.
+/// Byte stream that a publisher delivered.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Container {
-    /// Not known before its first bytes have arrived.
+    /// Unknown, before its first bytes have arrived.
     Unknown,
     /// Separate tracks of bare samples, as RTMP and WebRTC deliver them.
     Tracks,
@@ -200,6 +200,6 @@ pub enum Container {
     Ogg,
     /// WebM or Matroska.
     WebM,
-    /// Something else, relayed as it came.
+    /// Something else, relayed unchanged.
     Other,
 }

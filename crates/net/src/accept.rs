@@ -1,18 +1,18 @@
-//! What a failed `accept` means for the loop that called it.
+//! Meaning of a failed `accept` for the loop that called it.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-/// How long to wait before the next `accept` when the process or the system ran out of something.
-/// Retrying at once would spin, because the pending connection stays readable.
+/// Wait before the next `accept` when the process or the system ran out of something. Retrying at once would
+/// spin, because the pending connection stays readable.
 pub const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(100);
 
 base::labels! {
-    /// What a failed `accept` has hit.
+    /// Cause of a failed `accept`.
     pub enum Failure {
-        /// That one connection died before it was taken. Go on at once.
+        /// That one connection died before it was taken. Continue at once.
         Connection = "connection",
         /// Descriptors or memory ran out. Back off; present connections are unaffected.
         Exhausted = "exhausted",
@@ -42,15 +42,15 @@ pub fn classify(error: &io::Error) -> Failure {
     }
 }
 
-/// Between two warnings that `accept` fails for lack of descriptors or memory.
+/// Interval between two warnings that `accept` fails for lack of descriptors or memory.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Warns at intervals that a port cannot accept. One of these belongs to each loop that accepts.
+/// Rate-limited warning that a port cannot accept; each accepting loop has one.
 #[derive(Debug, Default)]
 pub struct AcceptWarning(Option<Instant>);
 
 impl AcceptWarning {
-    /// Warns of a failed `accept`, unless it has just done so.
+    /// Warns of a failed `accept`, unless it has done so in the last 10 s.
     pub fn warn(&mut self, error: &io::Error, now: Instant) {
         let was_warned = |at: Instant| now.saturating_duration_since(at) < WARNING_INTERVAL;
         if self.0.is_some_and(was_warned) {

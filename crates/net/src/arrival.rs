@@ -1,7 +1,7 @@
-//! When the bytes of a connection arrived, as the kernel tells it (`SO_TIMESTAMPNS`, socket(7)).
+//! Arrival times of a connection's bytes, as reported by the kernel (`SO_TIMESTAMPNS`, socket(7)).
 //!
-//! A thread that serves many sockets reads some of them late. What the server has to answer for ends when the bytes are
-//! in the client's socket, and that moment is known here.
+//! A thread that serves many sockets reads some of them late. The server's responsibility ends when the bytes
+//! are in the client's socket, and that moment is known here.
 //!
 //! Called by `load`, for the players that it measures.
 
@@ -18,20 +18,14 @@ use crate::udp::sys;
 /// Room for one message: seconds and nanoseconds.
 const CONTROL_LEN: usize = control::space(2 * size_of::<i64>());
 
-/// Has the kernel note when bytes arrive at `socket`. The first such socket of a host makes it begin to, which takes it
-/// a moment.
-///
-/// # Errors
-/// Those of `setsockopt`.
+/// Makes the kernel record when bytes arrive at `socket`. The first such socket of a host switches this on,
+/// which takes the kernel a moment.
 pub fn note(socket: impl AsFd) -> io::Result<()> {
     sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Receives what is there, at most a buffer full, and tells when the last byte of it arrived, if that was
-/// [noted](note).
-///
-/// # Errors
-/// Those of `recvmsg`; `EAGAIN` if there is nothing.
+/// Receives the available bytes, at most a buffer full, and returns the arrival time of the last one, if it
+/// was [recorded](note).
 pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<SystemTime>), Errno> {
     let mut messages = [0_u8; CONTROL_LEN];
     let mut vector = libc::iovec {
@@ -48,15 +42,16 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<Sy
         msg_flags: 0,
     };
     let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: the header points to the vector and the messages, which live as long as the call and are as long as it
-    // says, and the vector to `buffer`, which is borrowed exclusively. The kernel writes bytes only.
+    // SAFETY: the header points to the vector and the messages, which live as long as the call and have the
+    // lengths that it states, and the vector to `buffer`, which is borrowed exclusively. The kernel writes
+    // bytes only.
     let count = unsafe { libc::recvmsg(socket, &raw mut header, libc::MSG_DONTWAIT) };
     let count = usize::try_from(count).map_err(|_| sys::last())?;
-    let told = messages.get(..header.msg_controllen).and_then(time);
-    Ok((count, told))
+    let reported = messages.get(..header.msg_controllen).and_then(time);
+    Ok((count, reported))
 }
 
-/// The time among control messages.
+/// Returns the time among control messages.
 fn time(messages: &[u8]) -> Option<SystemTime> {
     let mut messages = control::read(messages);
     let (_, _, data) = messages
@@ -74,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// For hangs.
+    /// Deadline for hangs.
     const DEADLINE: Duration = Duration::from_secs(60);
 
     #[test]
@@ -95,10 +90,10 @@ mod tests {
         }
         let before = SystemTime::now();
         writer.write_all(b"some bytes").expect("room");
-        // Not before all of them are there.
+        // Waits until all of them have arrived.
         while reader.peek(&mut buffer).expect("bytes") < 10 {}
         let after = SystemTime::now();
-        // A later one, which the time of arrival is not.
+        // A later moment, which must not be the reported arrival time.
         while SystemTime::now() < after + Duration::from_millis(5) {}
         let (count, at) = receive(&reader, &mut buffer).expect("bytes");
         let at = at.expect("the time was noted");

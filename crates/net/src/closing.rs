@@ -1,5 +1,5 @@
-//! How connections end: how a peer's hang-up looks, and how a peer gets to read the answer that precedes our
-//! close.
+//! Ends of connections: recognising a peer's hang-up, and letting a peer read the reply that precedes the
+//! server's close.
 
 use std::io;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// How long a peer may take to receive an answer. It is far smaller than any socket buffer, so only
-/// a peer that reads nothing at all needs longer.
+/// Longest time that a peer may take to receive a reply. A reply is far smaller than any socket buffer, so
+/// only a peer that reads nothing at all needs longer.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a peer's bytes are read and dropped after the answer: a round trip to anywhere, and the time an
-/// encoder takes to notice.
+/// Time for which a peer's bytes are read and dropped after the reply: a round trip to anywhere, and the time
+/// an encoder takes to notice.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bytes dropped at once while draining.
 const DRAIN_BYTES: usize = 4 * 1024;
 
-/// Maps the ways in which peers hang up to the end of input. ffmpeg closes with our answer unread, which resets
-/// the connection; others leave TLS without `close_notify`.
+/// Maps the ways in which peers hang up to the end of input. ffmpeg closes with the server's reply unread,
+/// which resets the connection; others leave TLS without `close_notify`.
 ///
 /// # Errors
-/// Those of `read` that are not a hang-up.
+/// Errors of `read` that are not a hang-up.
 pub fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(error)
@@ -42,7 +42,7 @@ pub fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
 /// Writes all of `bytes`, in bounded time.
 ///
 /// # Errors
-/// When the peer is gone, or takes nothing for [`WRITE_TIMEOUT`].
+/// The peer has left, or takes nothing for [`WRITE_TIMEOUT`].
 pub async fn write<S>(socket: &mut S, bytes: &[u8]) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
@@ -56,7 +56,7 @@ where
 }
 
 /// Sends `words` and closes. The peer's bytes are still read for a while: a socket that is closed with unread
-/// input resets the connection, and the reset overtakes the answer.
+/// input resets the connection, and the reset overtakes the reply.
 pub async fn say<S>(mut socket: S, words: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -65,7 +65,7 @@ where
         return;
     }
     let mut scrap = [0; DRAIN_BYTES];
-    // Bounded by time and not by bytes: a publisher goes on at its own rate until it has read them.
+    // Bounded by time and not by bytes: a publisher continues at its own rate until it has read them.
     let drained = timeout(DRAIN_TIMEOUT, async {
         socket.shutdown().await?;
         while socket.read(&mut scrap).await? > 0 {}

@@ -1,7 +1,4 @@
-//! Control messages: what goes along with bytes without being part of them (`cmsg(3)`).
-//!
-//! They are read and written as bytes: a header of length, level and kind, the data, and padding to the width of a
-//! word.
+//! Control messages: data that accompanies bytes without being part of them (`cmsg(3)`).
 
 use libc::c_int;
 
@@ -12,12 +9,13 @@ const _: () = assert!(
     "the header is a length and two numbers"
 );
 
-/// Bytes that a message of `len` bytes takes.
+/// Returns the space that a message of `len` bytes takes, in bytes.
 pub(crate) const fn space(len: usize) -> usize {
     HEADER_LEN + len.next_multiple_of(WORD)
 }
 
-/// Writes a message to the beginning of `room`, and returns how much of that it takes; `None` if it does not fit.
+/// Writes a message to the beginning of `room`, and returns how many bytes of that it takes; `None` if it
+/// does not fit.
 pub(crate) fn write(room: &mut [u8], level: c_int, kind: c_int, data: &[u8]) -> Option<usize> {
     let message = room.get_mut(..space(data.len()))?;
     message[..WORD].copy_from_slice(&(HEADER_LEN + data.len()).to_ne_bytes());
@@ -27,7 +25,7 @@ pub(crate) fn write(room: &mut [u8], level: c_int, kind: c_int, data: &[u8]) -> 
     Some(message.len())
 }
 
-/// The level, the kind and the data of each message, as far as they are whole.
+/// Returns the level, the kind and the data of each message, up to the first incomplete one.
 pub(crate) fn read(mut messages: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
     std::iter::from_fn(move || {
         let len = usize::from_ne_bytes(array(messages, 0)?);
@@ -39,7 +37,7 @@ pub(crate) fn read(mut messages: &[u8]) -> impl Iterator<Item = (c_int, c_int, &
     })
 }
 
-/// `N` bytes from `at` on, if they are there.
+/// Returns `N` bytes from `at` on, if there are as many.
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }

@@ -1,22 +1,16 @@
-//! What work that is done again and again costs, for the time between two turns to follow: a visit to a subgroup, or
-//! reading a publisher.
-//!
-//! The clock of a thread also counts what the kernel does meanwhile for others: packets that arrive on this
-//! core, a fault, a neighbour on the machine. A visit that cost three times the usual says nothing about the
-//! audience and must not widen all listeners' windows, so the usual cost is determined first and smoothed then.
-//!
-//! Called by the workers of `fanout`, and by `intake`.
+//! Usual cost of repeated work, such as a visit to a subgroup or reading a publisher; it determines the time
+//! between two turns.
 
 use std::time::Duration;
 
-/// Measurements whose median is the usual cost: up to four expensive ones in a row change nothing, and an audience
-/// that has grown is known after five.
+/// Number of measurements whose median is the usual cost: up to four expensive ones in a row change nothing,
+/// and an audience that has grown is known after five.
 const RECENT: usize = 9;
 
-/// The weight of a new usual cost against the old ones.
+/// Weight of a new usual cost against the old ones.
 const WEIGHT: f64 = 0.1;
 
-/// See the module's description.
+/// Estimate of the usual cost of repeated work, from the latest measurements.
 #[derive(Debug, Default)]
 pub struct UsualCost {
     recent: [Duration; RECENT],
@@ -25,7 +19,7 @@ pub struct UsualCost {
 }
 
 impl UsualCost {
-    /// It took this much CPU time.
+    /// Records a measurement in CPU time.
     #[inline]
     pub fn learn(&mut self, measured: Duration) {
         self.recent[self.measurements % RECENT] = measured;
@@ -38,13 +32,13 @@ impl UsualCost {
         };
     }
 
-    /// What it will take the next time.
+    /// Returns the expected CPU time of the next run.
     #[inline]
     pub fn get(&self) -> Duration {
         self.smoothed
     }
 
-    /// The median of the recent measurements.
+    /// Returns the median of the recent measurements.
     fn usual(&self) -> Duration {
         let mut recent = self.recent;
         let known = &mut recent[..self.measurements.min(RECENT)];

@@ -1,11 +1,11 @@
-//! The CPU clock of the calling thread, and how long threads wait for a core.
+//! CPU clock of the calling thread, and the time that threads wait for a core.
 
 use std::time::Duration;
 
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time the calling thread has used so far, user and system together.
+/// Returns the CPU time that the calling thread has used so far, user and system together.
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(
@@ -14,21 +14,22 @@ pub fn thread_time() -> Duration {
     )
 }
 
-/// The kernel's name of the calling thread. Never 0.
+/// Returns the kernel's ID of the calling thread. Never 0.
 pub fn thread_id() -> u32 {
     gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// How long a thread of this process has been ready to run while no core ran it, since it began; `None`
-/// where the kernel does not count that, or the thread is gone.
+/// Returns the time for which a thread of this process has been ready to run without a core, since it began;
+/// `None` where the kernel does not count that, or the thread has ended.
 ///
-/// Reads a file of procfs: for once a second.
+/// Reads a file of procfs: for use once a second.
 pub fn thread_waited(thread: u32) -> Option<Duration> {
     let path = format!("/proc/self/task/{thread}/schedstat");
     waited(&std::fs::read_to_string(path).ok()?)
 }
 
-/// The second number of `schedstat` (Documentation/scheduler/sched-stats.rst): nanoseconds on a run queue.
+/// Parses the second number of `schedstat` (Documentation/scheduler/sched-stats.rst): nanoseconds on a run
+/// queue.
 fn waited(schedstat: &str) -> Option<Duration> {
     let nanos = schedstat.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(nanos))
@@ -40,10 +41,8 @@ mod tests {
 
     #[test]
     fn the_time_on_the_run_queue_is_the_second_number() {
-        assert_eq!(
-            waited("810233 68397 12\n"),
-            Some(Duration::from_nanos(68_397))
-        );
+        let got = waited("810233 68397 12\n");
+        assert_eq!(got, Some(Duration::from_nanos(68_397)));
         assert_eq!(waited(""), None);
         assert_eq!(waited("1 x 2"), None);
         assert_eq!(thread_waited(0), None, "there is no such thread");

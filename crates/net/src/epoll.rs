@@ -1,4 +1,4 @@
-//! The epoll back-end: plain non-blocking sends, edge-triggered readiness.
+//! Epoll back-end: plain non-blocking sends, edge-triggered readiness.
 //!
 //! A socket is registered once, for everything, edge-triggered. A healthy listener therefore causes
 //! no epoll traffic at all: the kernel reports room only after a send found none, and a hang-up
@@ -20,10 +20,10 @@ use crate::backend::{
 };
 use crate::waker::Waker;
 
-/// The `epoll_data` of the waker; no slab grows to this index.
+/// `epoll_data` of the waker; no slab grows to this index.
 pub(crate) const WAKER_DATA: u64 = u64::MAX;
 
-/// Sockets by slot index, watched by one epoll instance.
+/// Back-end over one epoll instance, with its sockets by slot index.
 #[derive(Debug)]
 pub struct Epoll {
     epoll: OwnedFd,
@@ -43,7 +43,7 @@ impl Epoll {
     /// Creates an empty back-end.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// The process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Waker::new()?;
@@ -89,7 +89,7 @@ impl Epoll {
         }
     }
 
-    /// Reads and drops what a listener sent. `false` when the connection is over.
+    /// Reads and drops the bytes that a listener sent. Returns `false` when the connection is over.
     fn drain(socket: &TcpStream) -> bool {
         let mut scratch = [0_u8; 4096];
         let mut total = 0;
@@ -126,7 +126,7 @@ impl Epoll {
     }
 }
 
-/// A time that the kernel understands; those too long for it are as long as it can tell.
+/// Converts a time for the kernel; longer times than it can express become its longest.
 pub(crate) fn timespec(time: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),

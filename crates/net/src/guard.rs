@@ -1,9 +1,9 @@
-//! For threads that the process cannot do without.
+//! Guard of threads that the process cannot run without.
 
 use std::fmt::Display;
 
 /// Aborts the process when it is dropped by a panic, after logging the thread's name: the supervisor restarts
-/// the process, which without the thread would run on and serve none of its connections.
+/// the process, which without the thread would stay up and serve none of its connections.
 #[derive(Debug)]
 pub struct AbortOnPanic<T: Display>(pub T);
 

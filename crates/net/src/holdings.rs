@@ -1,15 +1,15 @@
-//! The account of the bytes that a server holds for its peers, by kind of buffer, and the share of each address in those
-//! that a peer decides about.
+//! Account of the bytes that a server holds for its peers, by kind of buffer, with each address's share of
+//! the buffers whose size a peer determines.
 //!
-//! A charge is a value whose drop returns it: [`Held`] for a buffer of which somebody knows the size, or within a
-//! [`Bytes`](Held::over), whatever piece of which is the last.
+//! A charge is a value whose drop returns it: [`Held`] for a buffer of known size, or inside a
+//! [`Bytes`](Held::over), where the last piece to be dropped returns the charge.
 //!
-//! A share is what is left, divided: an address may have a quarter of what others leave, and the addresses of one owner
-//! (their site) a half. So the account never gets full, however many take from it: what the next one may have gets
-//! smaller, and is never nothing. The first address may have a quarter of all.
+//! Shares divide the remaining room: an address may have a quarter of the bytes that others leave, and the
+//! addresses of one owner (their site) a half. So the account never becomes full, however many take from it:
+//! the share of the next one becomes smaller, and is never zero. The first address may have a quarter of all.
 //!
-//! Callers: `egress-hls` (playlists, pieces of files, request threads), `web` (requests, answers), `rtmp-io` and
-//! [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth` (questions).
+//! Callers: `egress-hls` (playlists, pieces of files, request threads), `web` (requests, replies), `rtmp-io`
+//! and [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth` (questions).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,33 +20,33 @@ use bytes::Bytes;
 
 use crate::shares::{network, site};
 
-/// The parts of what others leave that an address may have, and the addresses of one site.
+/// Divisors of the bytes that others leave: the share of an address, and that of the addresses of one site.
 const ADDRESS_PART: usize = 4;
 const SITE_PART: usize = 2;
 
 base::labels! {
-    /// What is held.
+    /// Kind of a buffer.
     pub enum Kind {
-        /// Requests over HTTP: their heads, and over HTTP/1 their bodies.
+        /// HTTP requests: their heads, and over HTTP/1 their bodies.
         Requests = "requests",
-        /// What connections have under way: records of TLS, messages of RTMP that are not whole, and what is read at once.
+        /// Data in transit on connections: TLS records, incomplete RTMP messages, and read buffers.
         Connections = "connections",
-        /// Answers that are made for one client, until its socket has taken them.
+        /// Replies made for one client, until its socket has taken them.
         Answers = "answers",
-        /// Playlists of HLS that all viewers have, in each coding.
+        /// HLS playlists that all viewers share, in each coding.
         Playlists = "playlists",
-        /// What was read of files for one client, and what is made of them for it.
+        /// File data read for one client, and data derived from it.
         Files = "files",
-        /// What is known of films and recordings that were played of late.
+        /// Indexes of recently played films and recordings.
         Indexes = "indexes",
-        /// Questions to a hook: those that are posted, and those of which the end is to be told.
+        /// Questions to a hook: those that are posted, and those whose end is to be reported.
         Questions = "questions",
-        /// What the request threads have unread, and remember of requests.
+        /// Unread requests of the request threads, and their state of requests.
         Threads = "threads",
     }
 }
 
-/// See the module's description.
+/// Account of held bytes: [`take`](Self::take) charges a peer's share, [`note`](Self::note) only counts.
 #[derive(Debug)]
 pub struct Holdings {
     bytes_max: usize,
@@ -54,7 +54,7 @@ pub struct Holdings {
     shared: Lock<Shared>,
 }
 
-/// The bytes that count for somebody's share.
+/// Bytes that count against shares.
 #[derive(Debug, Default)]
 struct Shared {
     all: usize,
@@ -63,7 +63,7 @@ struct Shared {
 }
 
 impl Holdings {
-    /// Nothing yet. All shares together stay below `bytes_max`.
+    /// Creates an empty account. All shares together stay below `bytes_max`.
     pub fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self {
             bytes_max,
@@ -72,19 +72,19 @@ impl Holdings {
         })
     }
 
-    /// Charges bytes for a peer at `address`; `None` if that is more than its share.
+    /// Charges bytes for a peer at `address`; `None` if that exceeds its share.
     pub fn take(self: &Arc<Self>, kind: Kind, address: IpAddr, bytes: usize) -> Option<Held> {
         let network = network(address);
         self.shared.lock().take(network, bytes, self.bytes_max)?;
         Some(self.held(kind, Some(network), bytes))
     }
 
-    /// Counts bytes that have a bound elsewhere.
+    /// Counts bytes that are bounded elsewhere.
     pub fn note(self: &Arc<Self>, kind: Kind, bytes: usize) -> Held {
         self.held(kind, None, bytes)
     }
 
-    /// Bytes of a kind now.
+    /// Returns the current bytes of a kind.
     pub fn bytes(&self, kind: Kind) -> usize {
         self.bytes.value(kind) as usize
     }
@@ -105,7 +105,7 @@ impl Shared {
         let site = site(network);
         let of = |map: &HashMap<IpAddr, usize>, key| map.get(&key).copied().unwrap_or_default();
         let (own, owners) = (of(&self.addresses, network), of(&self.sites, site));
-        // What all but the one in question leave.
+        // Bytes that all others leave.
         let left = |own: usize| bytes_max.saturating_sub(self.all - own);
         let fits = own.saturating_add(bytes) <= left(own) / ADDRESS_PART
             && owners.saturating_add(bytes) <= left(owners) / SITE_PART;
@@ -125,7 +125,7 @@ impl Shared {
     }
 }
 
-/// Keys without bytes are removed, so a map is no larger than what it counts.
+/// Subtracts bytes from a sum. Keys without bytes are removed, so a map is no larger than the set it counts.
 fn reduce(map: &mut HashMap<IpAddr, usize>, key: IpAddr, bytes: usize) {
     if let Some(sum) = map.get_mut(&key) {
         *sum -= bytes;
@@ -135,23 +135,23 @@ fn reduce(map: &mut HashMap<IpAddr, usize>, key: IpAddr, bytes: usize) {
     }
 }
 
-/// A charge, for as long as it lives.
+/// A charge, for as long as the value lives.
 #[derive(Debug)]
 pub struct Held {
     account: Arc<Holdings>,
     kind: Kind,
-    /// Whose share it counts for.
+    /// Address whose share the charge counts against.
     owner: Option<IpAddr>,
     bytes: usize,
 }
 
 impl Held {
-    /// Its bytes.
+    /// Returns the bytes of the charge.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Counts so many from now on. Not for a charge that counts for somebody's share.
+    /// Changes the number of bytes. Not for a charge that counts against a share.
     pub fn set(&mut self, bytes: usize) {
         debug_assert!(self.owner.is_none(), "a share is not exceeded");
         let count = &self.account.bytes[self.kind];
@@ -164,7 +164,7 @@ impl Held {
         self.bytes = bytes;
     }
 
-    /// Takes a part of it, as much as there is.
+    /// Splits off a part of the charge, at most all of it.
     #[must_use]
     pub fn split(&mut self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
@@ -177,7 +177,7 @@ impl Held {
         }
     }
 
-    /// The same bytes, of which the last piece returns the charge.
+    /// Returns `bytes` with the charge attached; dropping their last piece returns it.
     pub fn over(self, bytes: Bytes) -> Bytes {
         struct Owner {
             bytes: Bytes,
@@ -211,7 +211,7 @@ mod tests {
         IpAddr::from([192, 0, network, host])
     }
 
-    /// Takes a byte at a time for as long as it may.
+    /// Takes a byte at a time until refused.
     fn fill(account: &Arc<Holdings>, address: IpAddr) -> Vec<Held> {
         std::iter::from_fn(|| account.take(Kind::Answers, address, 1)).collect()
     }
@@ -275,10 +275,8 @@ mod tests {
         assert!(account.take(Kind::Answers, host(2, 1), MAX / 8).is_some());
         let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
         let network = fill(&account, v6("2001:db8::1"));
-        assert!(
-            account.take(Kind::Answers, v6("2001:db8::2"), 1).is_none(),
-            "one /64"
-        );
+        let is_so = account.take(Kind::Answers, v6("2001:db8::2"), 1).is_none();
+        assert!(is_so, "one /64");
         drop(network);
     }
 

@@ -1,13 +1,14 @@
-//! Which addresses this host has.
+//! Addresses of this host.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::null_mut;
 
-/// Interfaces looked at: hosts of many containers have hundreds, most of them of no use to peers.
+/// Most interfaces examined: hosts of many containers have hundreds, most of them of no use to peers.
 const ENTRIES_MAX: usize = 4_096;
 
-/// The addresses of the interfaces that are up, in the system's order, without loopback and link-local ones.
+/// Returns the addresses of the interfaces that are up, in the system's order, without loopback and
+/// link-local ones.
 ///
 /// # Errors
 /// Those of `getifaddrs`.
@@ -45,13 +46,13 @@ fn address(entry: &libc::ifaddrs) -> Option<IpAddr> {
     let name = unsafe { entry.ifa_addr.as_ref() }?;
     match i32::from(name.sa_family) {
         libc::AF_INET => {
-            // SAFETY: the family says which struct it is, and lists are aligned for all of them.
+            // SAFETY: the family determines the struct, and lists are aligned for all of them.
             let name = unsafe { &*entry.ifa_addr.cast::<libc::sockaddr_in>() };
             let bits = u32::from_be(name.sin_addr.s_addr);
             Some(Ipv4Addr::from_bits(bits).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: likewise.
+            // SAFETY: as above.
             let name = unsafe { &*entry.ifa_addr.cast::<libc::sockaddr_in6>() };
             Some(Ipv6Addr::from(name.sin6_addr.s6_addr).into())
         }
@@ -59,13 +60,13 @@ fn address(entry: &libc::ifaddrs) -> Option<IpAddr> {
     }
 }
 
-/// The system's list, given back when dropped.
+/// The system's list, freed when dropped.
 struct List(*mut libc::ifaddrs);
 
 impl List {
     fn take() -> io::Result<Self> {
         let mut head = null_mut();
-        // SAFETY: it writes one pointer, to a list that is ours until it is given back.
+        // SAFETY: it writes one pointer, to a list that is ours until it is freed.
         match unsafe { libc::getifaddrs(&raw mut head) } {
             0 => Ok(Self(head)),
             _ => Err(io::Error::last_os_error()),
@@ -85,7 +86,7 @@ impl List {
 
 impl Drop for List {
     fn drop(&mut self) {
-        // SAFETY: it is the head that `getifaddrs` gave, and no entry is borrowed any more.
+        // SAFETY: it is the head that `getifaddrs` returned, and no entry is borrowed any more.
         unsafe { libc::freeifaddrs(self.0) };
     }
 }
@@ -103,15 +104,8 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_a_link_are_not_told() {
-        for text in [
-            "127.0.0.1",
-            "169.254.1.1",
-            "::1",
-            "fe80::1",
-            "0.0.0.0",
-            "::",
-        ] {
+    fn addresses_of_a_link_are_not_reported() {
+        for text in "127.0.0.1 169.254.1.1 ::1 fe80::1 0.0.0.0 ::".split(' ') {
             assert!(!travels(text.parse().expect("an address")), "{text}");
         }
         for text in ["10.0.0.1", "192.0.2.1", "fd00::1", "2001:db8::1"] {

@@ -1,11 +1,12 @@
-//! Numbers that keep many clients from doing the same thing at the same moment. They are not secret.
+//! Pseudo-random numbers that keep many clients from doing the same thing at the same moment. They are not
+//! secret.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The step of Weyl's sequence in SplitMix64: odd, and the golden ratio of 2⁶⁴.
+/// Step of Weyl's sequence in SplitMix64: odd, and the golden ratio of 2⁶⁴.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A sequence that its seed decides, shared without a lock.
+/// Pseudo-random sequence that its seed determines, shared without a lock.
 #[derive(Debug)]
 pub struct Jitter(AtomicU64);
 
@@ -15,7 +16,7 @@ impl Jitter {
         Self(AtomicU64::new(seed))
     }
 
-    /// The next number, by SplitMix64.
+    /// Returns the next number, by SplitMix64.
     pub fn random(&self) -> u64 {
         let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

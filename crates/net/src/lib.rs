@@ -1,23 +1,25 @@
 //! The operating system's side of Carillon: sockets, readiness, wake-ups, thread clocks.
 //!
-//! A fan-out worker drives one [`Backend`], which owns the sockets of that worker's listeners. The
-//! trait fits readiness ([`Epoll`]) and completions ([`Uring`]) alike: sends are handed over in
-//! batches, and when the call returns every send in the batch has its outcome, so no buffer outlives
-//! the call that lent it.
+//! A fan-out worker drives one [`Backend`], which owns the sockets of that worker's listeners. The trait fits
+//! readiness ([`Epoll`]) and completions ([`Uring`]) alike: sends are passed in batches, and when the call
+//! returns every send in the batch has its outcome, so no buffer outlives the call that lent it.
 //!
-//! Datagrams come and go through [`udp`], whose owner sleeps on a [`Poller`].
+//! Datagrams are sent and received by [`udp`], whose owner sleeps on a [`Poller`].
 //!
-//! [`proxy_protocol`] reads what a balancer says of its client.
+//! [`proxy_protocol`] reads a balancer's statement about its client.
 //!
-//! [`UsualCost`] learns what turns cost, which threads space them by.
+//! [`UsualCost`] learns the cost of turns, by which threads space them.
 //!
 //! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
 //! process.
 //!
-//! [`shares`] and [`holdings`] bound what peers take of places and of memory.
+//! [`shares`] and [`holdings`] bound the places and the memory that peers take.
 //!
 //! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
-//! connections, to where a [`url`] says.
+//! connections, to the target that a [`url`] names.
+//!
+//! [`rtmp`] drives an RTMP connection up to its request to publish or play, and [`http_client`] sends one request to another
+//! server.
 //!
 //! Callers: `fanout` (workers), the crates of connections (ends and waits), `config` and `load` (URLs),
 //! `server` (accept classes, socket options).
@@ -33,6 +35,7 @@ pub mod cpu;
 mod epoll;
 mod guard;
 pub mod holdings;
+pub mod http_client;
 pub mod intake;
 #[allow(unsafe_code, reason = "the system's list is made of pointers")]
 pub mod interfaces;
@@ -43,6 +46,7 @@ pub mod panics;
 mod poller;
 pub mod proxy_protocol;
 mod quota;
+pub mod rtmp;
 pub mod shares;
 mod slab;
 pub mod tcp;

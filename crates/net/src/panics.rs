@@ -1,16 +1,16 @@
 //! Panics that cost one session, connection or datagram, and not the process.
 //!
-//! Untrusted bytes reach third-party code, and code of ours that may have defects. A caller that feeds one
+//! Untrusted bytes reach third-party code, and code of this server that may have defects. A caller that feeds one
 //! peer's bytes to it does so within [`contain`] (or [`contain_task`]), gives up that peer when it panics, and
 //! [reports](Panic::report) the panic: a warning in the log, rate-limited with a count of the rest, and a count
 //! by part.
 //!
-//! What is shared by all peers of a thread stays outside: a panic there has cost the thread its
-//! state, and [`AbortOnPanic`](crate::AbortOnPanic) ends the process.
+//! State shared by all peers of a thread stays outside: a panic there has cost the thread its state, and
+//! [`AbortOnPanic`](crate::AbortOnPanic) ends the process.
 //!
 //! [`install_hook`] keeps the standard library from writing each contained panic to standard error, unlimited
-//! and waiting for room there. Called by `server` (the hook, connections), `egress-rtmp`,
-//! `ingest`, `fanout`, `webrtc` and the intake.
+//! and waiting for room there. Called by `server` (the hook, connections), `egress-rtmp`, `ingest`, `fanout`,
+//! `webrtc` and the intake.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -25,15 +25,15 @@ use base::{Labelled, Lock};
 
 use crate::Quota;
 
-/// Panics logged one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported; more of
-/// them add nothing.
+/// Most panics logged one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported;
+/// more of them add nothing.
 const LINES_MAX: u32 = 5;
 
-/// See [`LINES_MAX`].
+/// Period of [`LINES_MAX`].
 const LINES_PERIOD: Duration = Duration::from_secs(1);
 
 base::labels! {
-    /// Whose peer is given up after a panic.
+    /// Part of the server whose peer is given up after a panic.
     pub enum Part {
         /// A session or datagram of the WebRTC port.
         Webrtc = "webrtc",
@@ -47,22 +47,22 @@ base::labels! {
 }
 
 impl Part {
-    /// How many panics of it have been reported since the process began.
+    /// Returns the number of panics in this part that have been reported since the process began.
     pub fn panics(self) -> u64 {
         COUNTS.value(self)
     }
 }
 
-/// A process has one panic hook, and one set of counts.
+/// Counts per part; a process has one panic hook and one set of counts.
 static COUNTS: LazyLock<Labelled<Part>> = LazyLock::new(Labelled::default);
 
-/// What keeps a flood of panics from filling the log.
+/// Limit on log lines, which keeps a flood of panics from filling the log.
 static LINES: Lock<Quota> = Lock::new(Quota::new(LINES_MAX, LINES_PERIOD));
 
 thread_local! {
-    /// How many [`contain`]s this thread is in.
+    /// Number of [`contain`]s that this thread is in.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Where the last contained panic began, as the hook was told.
+    /// Source location of the last contained panic, as the hook received it.
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -75,18 +75,18 @@ pub struct Panic {
 }
 
 impl Panic {
-    /// Counts it, and logs what it was, where, and which peer was given up.
+    /// Counts the panic, and logs its message, its location, and the peer that was given up.
     pub fn report(&self, part: Part, what: &dyn Display) {
         COUNTS.count(part);
         let mut lines = LINES.lock();
-        let Some(untold) = lines.take(Instant::now()) else {
+        let Some(unreported) = lines.take(Instant::now()) else {
             return;
         };
         drop(lines);
         tracing::warn!(
             part = part.label(),
             panic = %self,
-            untold,
+            unreported,
             "a defect of the server has ended {what}; everything else goes on"
         );
     }
@@ -94,7 +94,7 @@ impl Panic {
 
 impl Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Its message may contain what the peer sent.
+        // The message may contain the peer's data.
         write!(f, "{:?}", self.message)?;
         match &self.location {
             Some(location) => write!(f, " at {location}"),
@@ -103,14 +103,14 @@ impl Display for Panic {
     }
 }
 
-/// Runs code that one peer's bytes may make panic. What it worked on is in an unknown state after that, and is
-/// to be given up.
+/// Runs code that one peer's bytes may make panic. After a panic the data it worked on is in an unknown
+/// state, and must be given up.
 ///
 /// # Errors
-/// When it has panicked.
+/// The code has panicked.
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     DEPTH.set(DEPTH.get() + 1);
-    // Unwind safety: the caller gives up what the work could have left half done.
+    // Unwind safety: the caller gives up everything that the work could have left half done.
     let done = catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
     done.map_err(|payload| Panic {
@@ -119,10 +119,10 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     })
 }
 
-/// The same for a task, each of whose polls is contained.
+/// Runs a task like [`contain`]; each of its polls is contained.
 ///
 /// # Errors
-/// When it has panicked. It has been dropped at that point.
+/// The task has panicked. It has been dropped by then.
 pub async fn contain_task<T>(task: impl Future<Output = T>) -> Result<T, Panic> {
     let mut task = pin!(task);
     std::future::poll_fn(|context| match contain(|| task.as_mut().poll(context)) {
@@ -133,7 +133,7 @@ pub async fn contain_task<T>(task: impl Future<Output = T>) -> Result<T, Panic> 
     .await
 }
 
-/// From now on contained panics are left to the callers of [`contain`]; all others go to the hook that was
+/// Leaves contained panics to the callers of [`contain`] from now on; all others reach the hook that was
 /// there before. A second call changes nothing.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();

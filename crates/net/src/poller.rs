@@ -1,7 +1,4 @@
-//! Sleeps until sockets of several kinds have news, or the waker is called.
-//!
-//! For threads that own few sockets and read them themselves; threads that own listeners' sockets each have a
-//! [`Backend`](crate::Backend). Readiness is level-triggered: it is reported again until all of it is taken.
+//! Sleep of a thread until sockets of several kinds have news, or its waker is called.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -22,23 +19,23 @@ pub struct Poller {
     waker: Waker,
 }
 
-/// What is wanted of a socket. Hang-ups and errors are reported as input in any case.
+/// Events wanted of a socket. Hang-ups and errors are reported as input in any case.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
-    /// Something to read.
+    /// Input to read.
     Input,
-    /// That, and room to write.
+    /// Input to read, and room to write.
     InputAndRoom,
 }
 
-/// What a socket has.
+/// State of a ready socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ready {
-    /// Its number.
+    /// Number of the socket.
     pub number: u64,
-    /// Something to read, be it the end.
+    /// Whether there is something to read, which may be the end.
     pub has_input: bool,
-    /// Room to write.
+    /// Whether there is room to write.
     pub has_room: bool,
 }
 
@@ -52,10 +49,10 @@ impl Interest {
 }
 
 impl Poller {
-    /// Watches nothing yet but its own waker.
+    /// Creates a poller that watches only its own waker.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// The process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Waker::new()?;
@@ -64,7 +61,7 @@ impl Poller {
         Ok(Self { epoll, waker })
     }
 
-    /// Ends a sleep from another thread.
+    /// Returns a handle that ends a sleep from another thread.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
@@ -79,27 +76,22 @@ impl Poller {
         Ok(epoll::add(&self.epoll, socket, data, interest.flags())?)
     }
 
-    /// Changes what is wanted of a socket.
-    ///
-    /// # Errors
-    /// Those of `epoll_ctl`.
+    /// Changes the events wanted of a socket.
     pub fn change(&self, socket: impl AsFd, number: u64, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(number);
         Ok(epoll::modify(&self.epoll, socket, data, interest.flags())?)
     }
 
-    /// Stops watching it. Sockets that are closed need not be removed.
-    ///
-    /// # Errors
-    /// Those of `epoll_ctl`.
+    /// Stops watching a socket. Sockets that are closed need not be removed.
     pub fn unwatch(&self, socket: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, socket)?)
     }
 
-    /// Sleeps until there is news, the waker is called, or the time is over, and adds what is ready.
+    /// Sleeps until there is news, the waker is called, or the timeout has passed, and appends the ready
+    /// sockets.
     ///
     /// # Errors
-    /// Those of `epoll_wait`, but for signals.
+    /// Those of `epoll_wait`, except interruption by signals.
     pub fn wait(&self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
         let timeout = timeout.map(timespec);
         let mut events = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
@@ -142,7 +134,7 @@ mod tests {
         poller.watch(&near, 7, Interest::Input).expect("watched");
         far.write_all(b"?").expect("room");
         let mut ready = Vec::new();
-        // It lasts until the bytes are read.
+        // The report repeats until the bytes are read.
         for _ in 0..2 {
             ready.clear();
             poller.wait(LONG, &mut ready).expect("no error");

@@ -1,47 +1,49 @@
-//! The PROXY protocol (haproxy's `proxy-protocol.txt`), versions 1 and 2: what a proxy says of its client before the
-//! first byte of the connection that it passes on.
+//! PROXY protocol (haproxy's `proxy-protocol.txt`), versions 1 and 2: a proxy's statement about its client
+//! before the first byte of the connection that it passes on.
 //!
-//! Sans-IO: [`read`] is given all that has come so far. It asks for at most [`BYTES_MAX`] bytes and allocates nothing. Whom to
-//! believe is its caller's to know: anyone can send such a header.
+//! Sans-IO: [`read`] is passed all bytes received so far. It needs at most [`BYTES_MAX`] bytes and allocates
+//! nothing. The caller decides which peers to believe: anyone can send such a header.
 //!
 //! Called by the doors of `server`, before TLS and before the protocol of the connection is known.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// The longest header: the fields of version 2 with as many extensions as proxies add (a certificate's name, an identifier).
-/// A line of version 1 has 107 bytes at most.
+/// Longest header: the fields of version 2 with as many extensions as proxies add (a certificate's name, an
+/// identifier). A line of version 1 has 107 bytes at most.
 pub const BYTES_MAX: usize = 2_048;
 
-/// The longest line of version 1, with its end.
+/// Longest line of version 1, with its end.
 const LINE_BYTES_MAX: usize = 107;
 
 const LINE_START: &[u8] = b"PROXY ";
 
-/// With what version 2 begins, which is no beginning of HTTP, TLS or RTMP.
+/// First bytes of version 2, which begin no HTTP, TLS or RTMP.
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// The fixed part of version 2: signature, version and command, family and protocol, length of the rest.
+/// Length of the fixed part of version 2: signature, version and command, family and protocol, length of the
+/// rest.
 const FIXED_BYTES: usize = 16;
 
-/// What has come of a header.
+/// Parse result of a header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Header {
-    /// Its beginning.
+    /// The header is incomplete.
     NeedMore,
-    /// All of it.
+    /// The header is complete.
     Complete {
-        /// The client; `None` if the proxy speaks for itself, as for a check of health, or does not know.
+        /// Address of the client; `None` if the proxy connects for itself, as for a health check, or does not
+        /// know it.
         client: Option<SocketAddr>,
-        /// How long it is.
+        /// Length of the header in bytes.
         bytes: usize,
     },
 }
 
-/// Why it is no header.
+/// Reason why the bytes are no header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Malformed {
-    /// It begins otherwise.
+    /// The bytes begin with no header.
     #[error("the connection begins with no PROXY header")]
     Absent,
     /// The line of version 1 cannot be read.
@@ -50,15 +52,15 @@ pub enum Malformed {
     /// The bytes of version 2 cannot be read.
     #[error("the PROXY header is of no version, command or family that is known")]
     Fields,
-    /// It is longer than any that makes sense.
+    /// The header is longer than any that makes sense.
     #[error("the PROXY header is too long")]
     TooLong,
 }
 
-/// Reads the header from all that has come so far.
+/// Reads the header from all bytes received so far.
 ///
 /// # Errors
-/// When what has come begins no header.
+/// The received bytes begin no header.
 pub fn read(received: &[u8]) -> Result<Header, Malformed> {
     let begins = |with: &[u8]| {
         let both = received.len().min(with.len());
@@ -89,7 +91,7 @@ fn read_line(received: &[u8]) -> Result<Header, Malformed> {
     })
 }
 
-/// The client of a line, if the line is one.
+/// Returns the client of a line, if the line is valid.
 #[expect(
     clippy::option_option,
     reason = "whether it is a line, and whether it names a client"
@@ -98,7 +100,7 @@ fn line_client(line: &str) -> Option<Option<SocketAddr>> {
     let mut fields = line.split(' ');
     fields.next().filter(|word| *word == "PROXY")?;
     let client = match fields.next()? {
-        // What follows is to be ignored.
+        // The rest of the line is to be ignored.
         "UNKNOWN" => return Some(None),
         "TCP4" => addresses::<Ipv4Addr>(&mut fields)?,
         "TCP6" => addresses::<Ipv6Addr>(&mut fields)?,
@@ -107,7 +109,7 @@ fn line_client(line: &str) -> Option<Option<SocketAddr>> {
     fields.next().is_none().then_some(Some(client))
 }
 
-/// The source of a line's source and destination.
+/// Returns the source of a line's source and destination.
 fn addresses<'a, A>(fields: &mut impl Iterator<Item = &'a str>) -> Option<SocketAddr>
 where
     A: FromStr + Into<std::net::IpAddr>,
@@ -152,20 +154,20 @@ fn read_fields(received: &[u8]) -> Result<Header, Malformed> {
             let (source, rest) = fields.split_first_chunk::<16>().ok_or(Malformed::Fields)?;
             client(Ipv6Addr::from_octets(*source), rest, 16)?
         }
-        // Unspecified, datagrams and sockets of the proxy's own host: no address of a client is known.
+        // Unspecified, datagrams and sockets of the proxy's own host: no client address is known.
         (false, 0x00 | 0x12 | 0x22 | 0x31 | 0x32) => None,
         (false, _) => return Err(Malformed::Fields),
     };
     Ok(Header::Complete { client, bytes })
 }
 
-/// The client, whose port stands behind the destination's address.
+/// Returns the client, whose port follows the destination's address.
 fn client(
     source: impl Into<std::net::IpAddr>,
     rest: &[u8],
     skipped: usize,
 ) -> Result<Option<SocketAddr>, Malformed> {
-    // The ports of both; what follows are extensions, of which none is needed.
+    // The ports of both; extensions follow, none of which is needed.
     let ports = rest.get(skipped..skipped + 4).ok_or(Malformed::Fields)?;
     let port = u16::from_be_bytes([ports[0], ports[1]]);
     Ok(Some(SocketAddr::new(source.into(), port)))
@@ -175,12 +177,11 @@ fn client(
 mod tests {
     use super::*;
 
-    /// What all bytes give, after demanding that no beginning of them gives anything else.
+    /// Returns the result for all bytes, after checking that no prefix of them gives any other result.
     fn whole(bytes: &[u8]) -> Result<Header, Malformed> {
         let all = read(bytes);
-        let first = (0..=bytes.len())
-            .map(|end| read(&bytes[..end]))
-            .find(|answer| *answer != Ok(Header::NeedMore));
+        let mut answers = (0..=bytes.len()).map(|end| read(&bytes[..end]));
+        let first = answers.find(|answer| *answer != Ok(Header::NeedMore));
         assert_eq!(first.unwrap_or(Ok(Header::NeedMore)), all, "{bytes:?}");
         all
     }
@@ -192,39 +193,27 @@ mod tests {
 
     fn fields(command: u8, family: u8, fields: &[u8]) -> Vec<u8> {
         let length = u16::try_from(fields.len()).expect("short");
-        [
-            &SIGNATURE[..],
-            &[command, family],
-            &length.to_be_bytes(),
-            fields,
-        ]
-        .concat()
+        let length = length.to_be_bytes();
+        [&SIGNATURE[..], &[command, family], &length, fields].concat()
     }
+
+    /// Addresses and ports of IPv4.
+    const FOUR: [u8; 12] = [192, 0, 2, 1, 198, 51, 100, 1, 0x16, 0x2e, 7, 0x8f];
 
     #[test]
     fn lines_name_a_client() {
-        for (line, client) in [
-            (
-                "PROXY TCP4 192.0.2.1 198.51.100.1 5678 1935\r\n",
-                Some("192.0.2.1:5678"),
-            ),
-            (
-                "PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n",
-                Some("255.255.255.255:65535"),
-            ),
-            (
-                "PROXY TCP6 2001:db8::1 2001:db8::2 5678 443\r\n",
-                Some("[2001:db8::1]:5678"),
-            ),
-            ("PROXY UNKNOWN\r\n", None),
-            ("PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n", None),
+        for row in [
+            "PROXY TCP4 192.0.2.1 198.51.100.1 5678 1935 > 192.0.2.1:5678",
+            "PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535 > 255.255.255.255:65535",
+            "PROXY TCP6 2001:db8::1 2001:db8::2 5678 443 > [2001:db8::1]:5678",
+            "PROXY UNKNOWN > ",
+            "PROXY UNKNOWN ffff::1 ffff::2 65535 65535 > ",
         ] {
-            let sent = format!("{line}GET / HTTP/1.1\r\n");
-            assert_eq!(
-                whole(sent.as_bytes()),
-                complete(client, line.len()),
-                "{line}"
-            );
+            let (line, client) = row.split_once(" > ").expect("a client, or none");
+            let client = (!client.is_empty()).then_some(client);
+            let sent = format!("{line}\r\nGET / HTTP/1.1\r\n");
+            let expected = complete(client, line.len() + 2);
+            assert_eq!(whole(sent.as_bytes()), expected, "{line}");
         }
     }
 
@@ -257,7 +246,7 @@ mod tests {
 
     #[test]
     fn fields_name_a_client() {
-        let four = [192, 0, 2, 1, 198, 51, 100, 1, 0x16, 0x2e, 7, 0x8f];
+        let (four, unix) = (FOUR, [0; 216]);
         let with_extension = [&four[..], &[0x04, 0, 1, 0]].concat();
         let six = [
             &Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets()[..],
@@ -265,7 +254,6 @@ mod tests {
             &[0x16, 0x2e, 7, 0x8f],
         ]
         .concat();
-        let unix = [0; 216];
         for (command, family, of, client) in [
             (0x21, 0x11, &four[..], Some("192.0.2.1:5678")),
             (0x21, 0x11, &with_extension, Some("192.0.2.1:5678")),
@@ -278,17 +266,14 @@ mod tests {
         ] {
             let header = fields(command, family, of);
             let sent = [&header[..], b"\x03rest"].concat();
-            assert_eq!(
-                whole(&sent),
-                complete(client, header.len()),
-                "{command} {family}"
-            );
+            let expected = complete(client, header.len());
+            assert_eq!(whole(&sent), expected, "{command} {family}");
         }
     }
 
     #[test]
     fn other_fields_are_refused() {
-        let four = [192, 0, 2, 1, 198, 51, 100, 1, 0x16, 0x2e, 7, 0x8f];
+        let four = FOUR;
         for (command, family, of) in [
             (0x11, 0x11, &four[..]),
             (0x22, 0x11, &four),

@@ -1,14 +1,14 @@
 //! A bounded number of places that peers compete for, shared out by address.
 //!
-//! A new item always gets a place. When there are too many, the oldest item of the address that holds the most
-//! is evicted, so a flood takes places from its own address and keeps no other address out.
+//! A new item always gets a place. When there are too many, the oldest item of the address that holds the
+//! most is evicted, so a flood takes places from its own address and keeps no other address out.
 //!
 //! Addresses are weighed at two levels: first the sites (`site`), then the addresses within the heaviest one.
 //! So the many addresses of one owner (an IPv6 site has 65,536 networks) weigh as one. Among equals the one
 //! with the oldest item gives way, whatever its address is.
 //!
-//! Invariants: no more than `max` items, no more than `share` of one address (but a proxy's), each operation
-//! O(log n). It has one owner, reads no clock and has no callbacks: what is evicted is returned.
+//! Invariants: at most `max` items, at most `share` of one address (except a proxy's), each operation O(log
+//! n). It has one owner, reads no clock and has no callbacks: evicted items are returned.
 //!
 //! Callers: `limits` (connections and sessions that wait to be served), `webrtc` (handshakes), `turns`.
 
@@ -16,17 +16,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bits of an IPv6 address that a customer, a machine or a phone is given.
+/// Prefix length of an IPv6 network that is assigned to one customer, machine or phone.
 const NETWORK_BITS_V6: u32 = 64;
 
-/// Bits that the owner of a site or of a free tunnel is given.
+/// Prefix length of an IPv6 network that is assigned to the owner of a site or of a free tunnel.
 const SITE_BITS_V6: u32 = 48;
 
-/// Bits of the smallest IPv4 network that is routed by itself.
+/// Prefix length of the smallest IPv4 network that is routed by itself.
 const SITE_BITS_V4: u32 = 24;
 
-/// The key under which an address is counted. An IPv6 host has the 2⁶⁴ addresses of its network as well, so the
-/// network is the key; IPv4 addresses mapped into IPv6 are IPv4 addresses.
+/// Returns the key under which an address is counted. An IPv6 host has the 2⁶⁴ addresses of its network as
+/// well, so the network is the key; IPv4 addresses mapped into IPv6 are IPv4 addresses.
 pub fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -34,7 +34,7 @@ pub fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The coarser network that an address belongs to: probably one owner's.
+/// Returns the coarser network that an address belongs to: probably one owner's.
 pub(crate) fn site(network: IpAddr) -> IpAddr {
     match network {
         IpAddr::V4(address) => {
@@ -50,59 +50,59 @@ fn prefix_v6(address: Ipv6Addr, bits: u32) -> IpAddr {
     Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits).into()
 }
 
-/// What is known of an address.
+/// Knowledge about an address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Standing {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Stranger,
-    /// It has presented a credential: its first items, as many as the reserve has, do not weigh.
+    /// The address has presented a credential: its first items, as many as the reserve allows, do not weigh.
     Known,
-    /// A proxy for many others, so it has no share of its own; it weighs what it holds.
+    /// A proxy for many others, so it has no share of its own; all its items weigh.
     Proxy,
 }
 
-/// Names an item until it is given back or evicted.
+/// Name of an item until it is given back or evicted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ShareTicket {
     network: IpAddr,
     serial: u64,
 }
 
-/// Why an item has to give way.
+/// Reason why an item has to give way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Crowded {
-    /// Its address has more than its share.
+    /// The item's address has more than its share.
     Share,
-    /// There are too many in all, and its address has the most.
+    /// There are too many items in all, and the item's address has the most.
     Pool,
 }
 
-/// See the module's description.
+/// Places shared out by address; [`take`](Self::take) one per item and [`give_back`](Self::give_back) it.
 #[derive(Debug)]
 pub struct Shares<T> {
     bounds: Bounds,
     len: usize,
-    /// Serial numbers tell age.
+    /// Next serial number; serial numbers order items by age.
     next: u64,
     holders: HashMap<IpAddr, Holder<T>>,
     sites: HashMap<IpAddr, Site>,
-    /// Of all sites, the greediest last.
+    /// Ranks of all sites, the greediest last.
     ranks: BTreeSet<Rank>,
 }
 
-/// How many there may be.
+/// Bounds on the number of items.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
-    /// In all.
+    /// Items in all.
     pub max: usize,
-    /// Of one address.
+    /// Items of one address.
     pub share: usize,
-    /// Of a known address, without weighing.
+    /// Items of a known address that do not weigh.
     pub reserve: usize,
 }
 
-/// What is weighed, its oldest item, and its address.
+/// Weight, oldest item, and address.
 type Rank = (usize, Reverse<u64>, IpAddr);
 
 #[derive(Debug)]
@@ -114,7 +114,7 @@ struct Holder<T> {
 #[derive(Debug, Default)]
 struct Site {
     weight: usize,
-    /// Of all its addresses, the greediest last.
+    /// Ranks of the site's addresses, the greediest last.
     ranks: BTreeSet<Rank>,
 }
 
@@ -137,7 +137,7 @@ impl<T> Holder<T> {
 }
 
 impl<T> Shares<T> {
-    /// Without items.
+    /// Creates an empty pool.
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -149,17 +149,17 @@ impl<T> Shares<T> {
         }
     }
 
-    /// Items now.
+    /// Returns the current number of items.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Items of an address now.
+    /// Returns the current number of items of an address.
     pub fn held_by(&self, address: IpAddr) -> usize {
         let holder = self.holders.get(&network(address));
         holder.map_or(0, |holder| holder.items.len())
@@ -193,7 +193,7 @@ impl<T> Shares<T> {
         (ShareTicket { network, serial }, evicted)
     }
 
-    /// Takes an item out, unless it was evicted or taken out before.
+    /// Removes an item, unless it was evicted or removed before.
     pub fn give_back(&mut self, ticket: ShareTicket) -> Option<T> {
         let ShareTicket { network, serial } = ticket;
         if !self.holders.contains_key(&network) {
@@ -204,13 +204,13 @@ impl<T> Shares<T> {
         Some(item)
     }
 
-    /// Takes out the item that would be evicted if there were one too many.
+    /// Removes the item that would be evicted if there were one too many.
     pub fn evict_greediest(&mut self) -> Option<T> {
         let network = self.greediest()?;
         self.evict(network)
     }
 
-    /// Takes out the oldest item of an address.
+    /// Removes the oldest item of an address.
     pub fn evict_of(&mut self, address: IpAddr) -> Option<T> {
         let network = network(address);
         self.holders.contains_key(&network).then_some(())?;
@@ -229,7 +229,7 @@ impl<T> Shares<T> {
         Some(*network)
     }
 
-    /// Changes what an address holds, and its rank accordingly.
+    /// Changes the items of an address, and its rank accordingly.
     fn change<R>(&mut self, network: IpAddr, change: impl FnOnce(&mut Holder<T>) -> R) -> R {
         let reserve = self.bounds.reserve;
         let holder = self.holders.entry(network).or_insert_with(|| Holder {
@@ -313,11 +313,8 @@ mod tests {
             take(&mut shares, host(network, 1), item);
         }
         assert_eq!(shares.evict_of(host(3, 1)), None);
-        assert_eq!(
-            shares.evict_greediest(),
-            Some(1),
-            "the oldest of the one with most"
-        );
+        // The oldest of the one with most.
+        assert_eq!(shares.evict_greediest(), Some(1));
         assert_eq!(shares.evict_of(host(2, 1)), Some(2));
         assert_eq!(shares.evict_of(host(2, 1)), None);
         assert_eq!((shares.len(), shares.evict_greediest()), (1, Some(0)));
@@ -343,32 +340,25 @@ mod tests {
     #[test]
     fn the_oldest_of_the_greediest_gives_way() {
         let mut shares = Shares::new(BOUNDS);
-        assert_eq!(take(&mut shares, host(1, 1), 100), None);
-        for item in 0..4 {
-            assert_eq!(take(&mut shares, host(2, 1), item), None);
-        }
-        for item in 4..7 {
-            assert_eq!(take(&mut shares, host(3, 1), item), None);
+        for (network, items) in [(1, 100..101), (2, 0..4), (3, 4..7)] {
+            for item in items {
+                assert_eq!(take(&mut shares, host(network, 1), item), None);
+            }
         }
         assert_eq!(shares.len(), 8);
-        assert_eq!(
-            take(&mut shares, host(4, 1), 101),
-            Some((0, Crowded::Pool)),
-            "the first came earlier and holds less"
-        );
-        // Both hold three now: the older item gives way.
-        assert_eq!(take(&mut shares, host(4, 2), 102), Some((1, Crowded::Pool)));
-        assert_eq!(take(&mut shares, host(4, 3), 103), Some((4, Crowded::Pool)));
+        // The first came earlier and holds less. After that two hold three: the older item gives way.
+        for (last, item, evicted) in [(1, 101, 0), (2, 102, 1), (3, 103, 4)] {
+            let taken = take(&mut shares, host(4, last), item);
+            assert_eq!(taken, Some((evicted, Crowded::Pool)), "{item}");
+        }
         assert_eq!(shares.len(), 8);
     }
 
     #[test]
     fn many_addresses_of_one_site_weigh_as_one() {
+        let six = ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:3::1"];
         for (site, elsewhere) in [
-            (
-                ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:3::1"],
-                "2001:db8:9:1::1",
-            ),
+            (six, "2001:db8:9:1::1"),
             (["192.0.2.1", "192.0.2.2", "192.0.2.3"], "198.51.100.1"),
         ] {
             let mut shares = Shares::new(BOUNDS);
@@ -382,10 +372,8 @@ mod tests {
             }
             // 13 came from the second address, which holds two like the first.
             let evicted = take(&mut shares, host(200, 1), 100);
-            assert!(
-                matches!(evicted, Some((10..15, Crowded::Pool))),
-                "{evicted:?}"
-            );
+            let is_of_site = matches!(evicted, Some((10..15, Crowded::Pool)));
+            assert!(is_of_site, "{evicted:?}");
         }
     }
 
@@ -403,11 +391,8 @@ mod tests {
             .filter_map(|item| take(&mut shares, host(item as u8, 1), item))
             .map(|(item, _)| item)
             .collect();
-        assert_eq!(
-            evicted,
-            [0, 10, 11, 12, 13, 14, 20, 21, 22, 23],
-            "what is beyond the reserve goes as a stranger's, the rest stays"
-        );
+        // What is beyond the reserve goes as a stranger's, the rest stays.
+        assert_eq!(evicted, [0, 10, 11, 12, 13, 14, 20, 21, 22, 23]);
         assert_eq!(shares.held_by(host(1, 1)), 2);
     }
 

@@ -1,31 +1,32 @@
-//! A table whose values keep their place until they are removed.
+//! Table whose values keep their place until they are removed.
 //!
 //! ```text
 //!  places   0: a   1: —   2: c   3: —     free: 1, 3     the next value goes to 3
 //! ```
 //!
 //! A freed place is used again, the most recently freed first, so a table has as many places as it ever had
-//! values at once. Each place counts how often it was freed: a [`Slot`] is index and count, so one that outlives
-//! its value finds nothing, not the value that has its place now. An index alone finds whatever is there.
+//! values at once. Each place counts how often it was freed: a [`Slot`] is index and count, so one that
+//! outlives its value finds nothing, not the value that has its place now. An index alone finds any value
+//! there.
 //!
 //! Invariants: a place is either in the free list, once, or has a value; places are never removed. Every
-//! operation on one value is O(1) without a look-up by hash; iteration is in the order of places and O(places).
+//! operation on one value is O(1) without a hash lookup; iteration is in the order of places and O(places).
 //! It has one owner, and its owner bounds how many values it holds.
 //!
 //! Callers: `fanout` (a worker's listeners and lanes), the intake (publishers), `webrtc` (sessions),
 //! `egress-webrtc` (lanes), `load` (clients).
 
-/// Names one value of a [`Slab`], such as a socket of a back-end: its place, and the number of times that the
-/// place has been freed before, so that an event of a socket long gone is recognised as stale.
+/// Name of one value of a [`Slab`], such as a socket of a back-end: its place, and the number of times that
+/// the place had been freed before, so that an event of a closed socket is recognised as stale.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Slot {
-    /// The place. Small: other tables are kept by it.
+    /// Index of the place. Small: other tables are indexed by it.
     pub index: u32,
-    /// How often the place had been freed before, modulo 2³².
+    /// Number of times the place had been freed before, modulo 2³².
     pub reuse: u32,
 }
 
-/// See the module's description.
+/// Table of values by [`Slot`] or index.
 #[derive(Debug)]
 pub struct Slab<T> {
     places: Vec<Place<T>>,
@@ -46,7 +47,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// A table without places.
+    /// Creates a table without places.
     pub const fn new() -> Self {
         Self {
             places: Vec::new(),
@@ -54,25 +55,25 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Values in the table.
+    /// Returns the number of values in the table.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Whether there is no value.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Places, free ones included: every index is below this.
+    /// Returns the number of places, free ones included: every index is below this.
     pub fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// The slot that the next value gets.
+    /// Returns the slot that the next value gets.
     ///
     /// # Panics
-    /// When there are 2³² values, which is beyond every caller's bound.
+    /// There are 2³² values, which is beyond every caller's bound.
     pub fn vacant(&self) -> Slot {
         match self.free.last() {
             Some(index) => Slot {
@@ -116,14 +117,14 @@ impl<T> Slab<T> {
         self.places[slot.index as usize].value.insert(value)
     }
 
-    /// The value of a slot, unless it was removed.
+    /// Returns the value of a slot, unless it was removed.
     pub fn get(&self, slot: Slot) -> Option<&T> {
         let place = self.places.get(slot.index as usize)?;
         let value = place.value.as_ref()?;
         (place.reuse == slot.reuse).then_some(value)
     }
 
-    /// The value of a slot, unless it was removed.
+    /// Returns the value of a slot, unless it was removed.
     pub fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
         let place = self.places.get_mut(slot.index as usize)?;
         let value = place.value.as_mut()?;
@@ -136,17 +137,17 @@ impl<T> Slab<T> {
         self.take(slot.index as usize)
     }
 
-    /// The value at a place.
+    /// Returns the value at a place.
     pub fn at(&self, index: usize) -> Option<&T> {
         self.places.get(index)?.value.as_ref()
     }
 
-    /// The value at a place.
+    /// Returns the value at a place.
     pub fn at_mut(&mut self, index: usize) -> Option<&mut T> {
         self.places.get_mut(index)?.value.as_mut()
     }
 
-    /// The slot of the value at a place.
+    /// Returns the slot of the value at a place.
     pub fn slot_at(&self, index: usize) -> Option<Slot> {
         let place = self.places.get(index)?;
         place.value.as_ref()?;
@@ -165,7 +166,7 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The values and their slots, in the order of places.
+    /// Iterates over the values and their slots, in the order of places.
     pub fn iter(&self) -> impl Iterator<Item = (Slot, &T)> {
         self.places.iter().zip(0..).filter_map(|(place, index)| {
             let reuse = place.reuse;
@@ -173,14 +174,14 @@ impl<T> Slab<T> {
         })
     }
 
-    /// The values, in the order of places.
+    /// Iterates over the values, in the order of places.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places
             .iter_mut()
             .filter_map(|place| place.value.as_mut())
     }
 
-    /// The values, in the order of places.
+    /// Iterates over the values, in the order of places.
     pub fn into_values(self) -> impl Iterator<Item = T> {
         self.places.into_iter().filter_map(|place| place.value)
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// Unsent bytes the kernel keeps per listener before it reports the socket full. Small, so that a
-/// backlog stays in the log, where it can be skipped; large enough that one message of a usual
-/// video stream fits.
+/// Unsent bytes that the kernel keeps per listener before it reports the socket full. Small, so that a
+/// backlog stays in the log, where it can be skipped; large enough that one message of a usual video stream
+/// fits.
 pub const NOTSENT_LOWAT_BYTES: u32 = 128 * 1024;
 
-/// How long sent bytes may stay unacknowledged before the kernel gives the connection up. A
-/// listener that vanished without a word is noticed within this time of the next send.
+/// Longest time that sent bytes may stay unacknowledged before the kernel gives the connection up. A listener
+/// that vanished without a word is noticed within this time of the next send.
 pub const USER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Idle time before the first keep-alive probe, and between probes: it finds peers that vanished
@@ -21,12 +21,12 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Connections that may wait to be accepted.
+/// Most connections that may wait to be accepted.
 const BACKLOG: i32 = 1_024;
 
-/// Listens on a port together with other sockets of this user that do likewise: the kernel spreads
-/// connections over them. The listener does not block. An address that means all of the host's means
-/// those of both families.
+/// Listens on a port together with other sockets of this user that do the same: the kernel spreads
+/// connections over them. The listener does not block. An unspecified IPv6 address accepts connections of
+/// both families.
 ///
 /// # Errors
 /// Those of `socket`, `bind` and `listen`.
@@ -46,7 +46,7 @@ pub fn listen_shared(address: SocketAddr) -> io::Result<TcpListener> {
 /// Prepares an accepted socket that will carry a live stream to a listener.
 ///
 /// # Errors
-/// When the peer is gone already.
+/// The peer has already left.
 pub fn prepare_listener<S: std::os::fd::AsFd>(socket: &S) -> io::Result<()> {
     let socket = SockRef::from(socket);
     // Messages are combined in the log; Nagle's algorithm would only delay the last segment.
@@ -59,7 +59,7 @@ pub fn prepare_listener<S: std::os::fd::AsFd>(socket: &S) -> io::Result<()> {
 /// Prepares an accepted socket before it is known what it will carry.
 ///
 /// # Errors
-/// When the peer is gone already.
+/// The peer has already left.
 pub fn prepare_accepted<S: std::os::fd::AsFd>(socket: &S) -> io::Result<()> {
     let socket = SockRef::from(socket);
     socket.set_tcp_nodelay(true)?;

@@ -1,22 +1,22 @@
-//! How soon the kernel runs a thread that has something to do.
+//! Request to the kernel to run a thread soon after it wakes.
 //!
-//! A thread of live media works for some tens of microseconds at a time. Where the cores are busy it would wait until
-//! whoever runs, perhaps a recorder, has used up its slice, which is milliseconds long; a thread that asks for a
-//! shorter slice than that one's is run at once (Linux, `Documentation/scheduler/sched-eevdf.rst`). Its share of the
-//! core stays the same.
+//! A thread of live media works for some tens of microseconds at a time. On busy cores it would have to wait
+//! until the running thread, perhaps a recorder's, has used up its slice, which is milliseconds long; a
+//! thread that requests a shorter slice than that one's is run at once (Linux,
+//! `Documentation/scheduler/sched-eevdf.rst`). Its share of the core stays unchanged.
 //!
-//! Called first thing by the threads of `intake`, `fanout` and `webrtc`.
+//! Called by the threads of `intake`, `fanout` and `webrtc` when they start.
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// The shortest that the kernel grants.
+/// Shortest slice that the kernel grants, in nanoseconds.
 const SLICE_NS: u64 = 100_000;
 
-/// Has the calling thread run soon after it wakes. Where that cannot be had, it runs as it did.
+/// Makes the kernel run the calling thread soon after it wakes. On failure the thread runs as before.
 ///
-/// It takes Linux 6.12; older kernels ignore the wish. A thread whose policy is not the usual one, as an operator may
-/// have set it, is left alone.
+/// Takes Linux 6.12; older kernels ignore the request. A thread whose policy is not the usual one, as an
+/// operator may have set it, is left alone.
 pub fn request_short() {
     if let Err(error) = try_request_short() {
         tracing::debug!(%error, "the kernel grants no short slices");
@@ -29,14 +29,14 @@ fn try_request_short() -> io::Result<()> {
         return Ok(());
     }
     attributes.sched_runtime = SLICE_NS;
-    // SAFETY: it reads as many bytes as `size` says, which the kernel has set to no more than there are.
+    // SAFETY: it reads as many bytes as `size` states, which the kernel has set to no more than there are.
     match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// How the calling thread is scheduled (sched_getattr(2)).
+/// Returns the scheduling attributes of the calling thread (sched_getattr(2)).
 fn attributes() -> io::Result<libc::sched_attr> {
     let mut attributes = MaybeUninit::<libc::sched_attr>::zeroed();
     let size = size_of::<libc::sched_attr>();
@@ -65,7 +65,7 @@ mod tests {
         let (before, after) = thread.join().unwrap();
         assert_eq!((before.sched_nice, after.sched_nice), (5, 5));
         assert_eq!(after.sched_policy, before.sched_policy);
-        // Kernels that know no slices say 0.
+        // Kernels without slices report 0.
         assert!([0, SLICE_NS].contains(&after.sched_runtime));
     }
 }

@@ -1,4 +1,4 @@
-//! A connection that moves between a task and a worker: its socket, and TLS over it if there is any.
+//! Connection that moves between a task and a worker: its socket, and TLS over it if there is any.
 
 use std::io;
 use std::net::TcpStream;
@@ -8,12 +8,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::tcp::prepare_listener;
 use crate::tls::{RecordLayer, Stream};
 
-/// A connection between two owners. Nothing of it is under way.
+/// A connection between two owners, with nothing in transit.
 #[derive(Debug)]
 pub struct Transport {
-    /// The socket.
+    /// Socket of the connection.
     pub socket: TcpStream,
-    /// What seals and opens its bytes; `None` when they are sent as they are.
+    /// TLS record layer; `None` for a plain connection.
     pub records: Option<Box<RecordLayer>>,
 }
 
@@ -26,18 +26,18 @@ impl From<TcpStream> for Transport {
     }
 }
 
-/// A connection of a task that a worker can take over, and give back.
+/// Connection of a task that a worker can take over, and return.
 pub trait TransportStream: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
-    /// Takes it off its task, prepared for a listener.
+    /// Takes the connection off its task, prepared for a listener.
     ///
     /// # Errors
-    /// When the peer is gone already, something that was written has not been flushed, or the runtime fails.
+    /// The peer has already left, some written bytes have not been flushed, or the runtime fails.
     fn into_transport(self) -> io::Result<Transport>;
 
-    /// Gives it to a task of the current runtime.
+    /// Attaches the connection to a task of the current runtime.
     ///
     /// # Errors
-    /// When it is of another kind, or the runtime fails.
+    /// The connection is of another kind, or the runtime fails.
     fn from_transport(transport: Transport) -> io::Result<Self>;
 }
 

@@ -1,12 +1,12 @@
-//! Turns at what is dear (a slow hash, a signature, a question to another server), for clients that wait for theirs.
+//! Turns at expensive work (a slow hash, a signature, a question to another server), for clients that wait
+//! for theirs.
 //!
-//! So many have a turn at a time, in the order in which they came. A client always gets a place to wait; when too many do, the
-//! oldest one of the address that has the most is turned away ([`Shares`]). So one address waits behind itself, and
-//! however many clients it sends, another one's is not turned away for them.
+//! A fixed number of clients have a turn at a time, in the order of arrival. A client always gets a place to
+//! wait; when too many wait, the oldest one of the address that has the most is turned away ([`Shares`]). So
+//! one address waits behind itself, and however many clients it sends, no client of another address is turned
+//! away for them.
 //!
-//! It knows nothing of the work: who has a [`Turn`] does it, and ends the turn by dropping it.
-//!
-//! Callers: `auth`.
+//! This module does not know the work: the holder of a [`Turn`] does it, and ends the turn by dropping it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,25 +16,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::shares::{Bounds, ShareTicket, Shares, Standing};
 
-/// The right to do it now, until it is dropped. It may be moved to another thread.
+/// Right to do the work now, until it is dropped. It may be moved to another thread.
 #[derive(Debug)]
 pub struct Turn(#[allow(dead_code, reason = "it is kept")] OwnedSemaphorePermit);
 
-/// Others came, and this client's address has the most that wait: it may come again.
+/// Error of a client that is turned away: others arrived, and its address has the most that wait. It may try
+/// again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("too many wait for it")]
 pub struct TurnedAway;
 
-/// See the module's description.
+/// Turns for one kind of work; [`take`](Self::take) waits for one.
 #[derive(Debug)]
 pub struct Turns {
     free: Arc<Semaphore>,
-    /// Who waits: dropping one turns it away.
+    /// Waiting clients: dropping an entry turns its client away.
     waiting: Lock<Shares<oneshot::Sender<()>>>,
 }
 
 impl Turns {
-    /// `at_once` at a time, and as many waiting as `waiting` says.
+    /// Creates `at_once` simultaneous turns, with `waiting` as the bounds on waiting clients.
     pub fn new(at_once: usize, waiting: Bounds) -> Self {
         Self {
             free: Arc::new(Semaphore::new(at_once)),
@@ -42,20 +43,20 @@ impl Turns {
         }
     }
 
-    /// How many turns are free now.
+    /// Returns the number of free turns.
     pub fn free(&self) -> usize {
         self.free.available_permits()
     }
 
-    /// How many wait for one.
+    /// Returns the number of waiting clients.
     pub fn waiting(&self) -> usize {
         self.waiting.lock().len()
     }
 
-    /// Waits for a turn of a client at `peer`. Dropping the future gives its place back.
+    /// Waits for a turn of a client at `peer`. Dropping the future frees its place.
     ///
     /// # Errors
-    /// When it has to give way to others that wait.
+    /// The client has to give way to others that wait.
     pub async fn take(&self, peer: IpAddr) -> Result<Turn, TurnedAway> {
         if let Ok(turn) = Arc::clone(&self.free).try_acquire_owned() {
             return Ok(Turn(turn));
@@ -75,7 +76,7 @@ impl Turns {
     }
 }
 
-/// Somebody's place, until the turn has come or nobody waits for it any more.
+/// Place of a waiting client, until its turn has come or nobody waits for it any more.
 struct Place<'a> {
     turns: &'a Turns,
     ticket: ShareTicket,
@@ -125,7 +126,7 @@ mod tests {
         let _busy = turns.take(host(9)).await.expect("free");
         let mut honest = Box::pin(turns.take(host(2)));
         assert!(at_once(&mut honest).is_none());
-        // A network of IPv6 is one address.
+        // An IPv6 network counts as one address.
         let crowd = (1..=20_u16).map(|last| {
             let address = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, last);
             let mut waits = Box::pin(turns.take(address.into()));
@@ -134,8 +135,8 @@ mod tests {
         });
         let mut crowd: Vec<_> = crowd.collect();
         let mut away = 0;
-        for told in crowd.iter_mut().filter_map(at_once) {
-            told.expect_err("away");
+        for reported in crowd.iter_mut().filter_map(at_once) {
+            reported.expect_err("away");
             away += 1;
         }
         assert_eq!(away, 18);

@@ -1,4 +1,4 @@
-//! Things that connections wait for, beside bytes.
+//! Waits of connections for things other than bytes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -16,13 +16,13 @@ pub async fn at(due: Option<Instant>) {
 
 /// Waits until `flag` changes; each change is returned once.
 pub async fn change(flag: &mut watch::Receiver<bool>) {
-    // The sender is gone: the flag stays as it is.
+    // The sender was dropped: the flag stays as it is.
     if flag.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// The output of a future if it is ready at once. Otherwise it may be awaited afterwards.
+/// Returns the output of a future if it is ready at once. Otherwise it may be awaited afterwards.
 pub fn at_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(future).poll(&mut context) {

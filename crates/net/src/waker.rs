@@ -1,4 +1,4 @@
-//! Ends a back-end's sleep from another thread.
+//! Waker that ends a back-end's sleep from another thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// A cheap handle that wakes one worker. Waking an awake worker makes its next sleep short, so a
-/// wake-up is never lost.
+/// A cheap handle that wakes one worker. Waking an awake worker makes its next sleep short, so a wake-up is
+/// never lost.
 #[derive(Clone, Debug)]
 pub struct Waker {
     fd: Arc<OwnedFd>,
@@ -17,7 +17,7 @@ impl Waker {
     /// Creates a waker over a new eventfd.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// The process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { fd: Arc::new(fd) })
@@ -29,7 +29,7 @@ impl Waker {
         rustix::io::write(&self.fd, &1_u64.to_ne_bytes()).ok();
     }
 
-    /// Forgets the wake-ups so far.
+    /// Clears the wake-ups so far.
     pub(crate) fn drain(&self) {
         let mut count = [0_u8; 8];
         rustix::io::read(&self.fd, &mut count).ok();

@@ -1,5 +1,5 @@
-//! `POST /api/v1/streams/{name}/events`: an event that the operator announces, as JSON.
-//! What is posted to `/recording` behind a name is passed on.
+//! `POST /api/v1/streams/{name}/events`: an event that the operator announces, as JSON. Requests for `/recording` behind a name
+//! are passed to [`recordings`].
 //!
 //! | `type` | fields |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `cue` | `scte35`: a section in hexadecimal or base64, perhaps with `id` |
 //! | `caption` | `text`, perhaps with `language` and `duration` |
 //!
-//! It takes effect now, and the answer says when that is on the stream's timeline.
+//! The event takes effect now; the response contains its time on the stream's timeline.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -32,35 +32,36 @@ use super::api::{not_found, refuse, refuse_unless_json};
 use super::recordings;
 use crate::Console;
 
-/// What follows a stream's name in the path.
+/// Path suffix after a stream's name.
 const SUFFIX: &str = "/events";
 
-/// The longest request: twice what the largest tag takes in base64.
+/// Maximum length of a request in bytes: twice what the largest tag takes in base64.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// The longest ID3 tag: it is repeated for each format, and has to fit into one packet of an elementary stream.
+/// Maximum length of an ID3 tag in bytes: the tag is repeated for each format, and must fit into one packet of an elementary
+/// stream.
 const TAG_BYTES_MAX: usize = 16 * 1024;
 
-/// The longest text: what a tag holds of one.
+/// Maximum length of a text in bytes: the capacity of a tag.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// The longest name of a break.
+/// Maximum length of a break's name in bytes.
 const ID_BYTES_MAX: usize = 64;
 
-/// The longest language tag that BCP 47 needs in practice (RFC 5646 §4.4.1).
+/// Maximum length of a language tag that BCP 47 needs in practice, in bytes (RFC 5646 §4.4.1).
 const LANGUAGE_BYTES_MAX: usize = 35;
 
-/// The longest break, in seconds: a field of 33 bits at 90 kHz holds a little more than a day.
+/// Maximum length of a break in seconds: a field of 33 bits at 90 kHz holds a little more than a day.
 const BREAK_SECONDS_MAX: f64 = 86_400.0;
 
-/// The longest caption, in seconds.
+/// Maximum duration of a caption in seconds.
 const CAPTION_SECONDS_MAX: f64 = 60.0;
 
-/// Who asks: set by the port's guard.
+/// Operator who makes the request; set by the port's guard.
 #[derive(Clone, Debug)]
 pub(super) struct Operator(pub(super) Arc<Authorized<Administer>>);
 
-/// An event as the request has it.
+/// An event in the form of the request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 enum Announcement {
@@ -127,7 +128,7 @@ pub(super) async fn announce(
     }
 }
 
-/// What a request announces, or what is wrong with it.
+/// Parses a request into the event it announces, or returns an explanation of the error.
 fn content(body: &[u8]) -> Result<EventContent, String> {
     let announcement = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     match announcement {
@@ -213,7 +214,7 @@ fn cue(
     Ok(parsed.into_cue(section.into(), id))
 }
 
-/// Ticks of a stream's clock in a unit of a section's.
+/// Ticks of a stream's clock per unit of a section's clock.
 const TICKS_PER_UNIT: u64 = media::TICKS_PER_SECOND as u64 / 90_000;
 
 fn section(text: &str) -> Result<Vec<u8>, String> {

@@ -40,7 +40,7 @@ pub(super) async fn streams(State(console): State<Arc<Console>>) -> Json<Value> 
     Json(json!({ "streams": all, "blocked": blocked }))
 }
 
-/// For how long the stream stays blocked.
+/// Time for which the stream stays blocked.
 #[derive(Debug, Deserialize)]
 pub(super) struct For {
     #[serde(rename = "for")]
@@ -71,7 +71,7 @@ pub(super) async fn end_stream(
     }
 }
 
-/// Which listeners.
+/// Filter of the list of listeners.
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
     stream: Option<String>,
@@ -110,7 +110,7 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
         "since": date::rfc3339(record.since),
         "seconds": record.requested.elapsed().as_secs(),
         "bytes": report.map_or(0, |report| report.sent_bytes),
-        // Unknown while it joins, and when it is further behind than the log reaches.
+        // Unknown while the listener joins, and if it is further behind than the log reaches.
         "lag_seconds": report.and_then(|report| report.lag).map(|lag| lag.seconds()),
         "skips": report.map_or(0, |report| report.skips),
     })
@@ -152,7 +152,7 @@ fn link(row: &Row, report: &LinkReport) -> Value {
     })
 }
 
-/// Refuses a request that does not say that it is JSON: a page of another site can send other types without being asked.
+/// Refuses a request that is not declared as JSON: a page of another site can send other types without permission.
 pub(super) fn refuse_unless_json(headers: &HeaderMap) -> Option<Response> {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");

@@ -1,4 +1,4 @@
-//! Connections to the operator's port: how many, which one gives way, and how long each may last.
+//! Connections to the operator's port: their number, which one gives way, and how long each may last.
 //!
 //! A connection that has become an event stream lasts as long as its client reads. It has returned its
 //! permit, so it neither gives way to new connections nor takes capacity from them; event streams have their
@@ -13,25 +13,24 @@ use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-/// Connections to this port at a time: a few scrapers, a few people, and at most half of them from
-/// one address.
+/// Bounds of connections to this port at a time: a few scrapers, a few people, and at most half of them from one address.
 const CONNECTIONS: Bounds = Bounds {
     max: 128,
     share: 64,
     reserve: 0,
 };
 
-/// For a connection, from its first byte to its last. It carries one request, so this bounds how long a client
-/// may take to read an answer; the longest, the list of all listeners, has tens of megabytes.
+/// Maximum lifetime of a connection, from its first byte to its last. A connection carries one request, so this bounds how long
+/// a client may take to read a response; the longest, the list of all listeners, has tens of megabytes.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// For an event stream, from one piece that its client takes to the next. There is one at least every fifteen
+/// Maximum time of an event stream from one piece that its client takes to the next. There is a piece at least every fifteen
 /// seconds.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 
 type Permits = Lock<Shares<oneshot::Sender<()>>>;
 
-/// See the module's description.
+/// Connections that are open; call [`enter`](Self::enter) for each new one.
 #[derive(Clone, Debug)]
 pub(super) struct Connections(Arc<Permits>);
 
@@ -42,7 +41,7 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// Admits a connection from this address, and returns what tells when it must end.
+    /// Admits a connection from this address, and returns its lease and the signal that it must end.
     pub(super) fn enter(&self, address: IpAddr) -> (Lease, Expiry) {
         let (tell, evicted) = oneshot::channel();
         let (ticket, to_evict) = self.0.lock().take(address, Standing::Stranger, tell);
@@ -58,8 +57,8 @@ impl Connections {
     }
 }
 
-/// A connection's permission to exist, shared with the answer to its request. The permit is returned when the
-/// last clone is dropped, or earlier if the connection outlasts the others.
+/// A connection's permission to exist, shared with the response to its request. The permit is returned when the last clone is
+/// dropped, or earlier if the connection outlasts the others.
 #[derive(Clone, Debug)]
 pub(super) struct Lease(Arc<Terms>);
 
@@ -71,20 +70,20 @@ struct Terms {
 }
 
 impl Lease {
-    /// The connection may last as long as it [goes on](Self::went_on). The caller bounds
-    /// the number of such connections.
+    /// Lets the connection last as long as it [makes progress](Self::went_on). The caller bounds the number of such
+    /// connections.
     pub(super) fn outlast(&self) {
         self.went_on();
         self.0.permit.lock().take();
     }
 
-    /// The client is ready for more of the answer.
+    /// Records that the client is ready for more of the response.
     pub(super) fn went_on(&self) {
         self.0.lasts.send_replace(true);
     }
 }
 
-/// Tells when a connection must end.
+/// Signal that a connection must end.
 #[derive(Debug)]
 pub(super) struct Expiry {
     evicted: oneshot::Receiver<()>,
@@ -92,7 +91,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// Waits until it must end, and returns the reason for the log.
+    /// Waits until the connection must end, and returns the reason for the log.
     pub(super) async fn reached(self) -> &'static str {
         let Self {
             evicted,
@@ -115,7 +114,7 @@ impl Expiry {
     }
 }
 
-/// A connection's permit. Dropping it returns it.
+/// A connection's permit, returned on drop.
 #[derive(Debug)]
 struct AdminPermit {
     permits: Arc<Permits>,

@@ -1,10 +1,10 @@
-//! `GET /api/v1/fallbacks`: streams with a fallback, and whether that is heard.
+//! `GET /api/v1/fallbacks`: streams with a fallback, and whether it is playing.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use fallback::State as Doing;
+use programme::fallback::State as Doing;
 use serde_json::{Value, json};
 
 use crate::Console;

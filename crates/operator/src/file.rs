@@ -1,6 +1,7 @@
 //! `GET /api/v1/recordings/{id}/file`: the file of a recording, whole or by ranges, for the operator's page.
 //!
-//! A recording whose copy in object storage alone is left is sent from there. A connection that sends one lasts as long as its client reads; there are at most [`FILES_MAX`] of them.
+//! If only a recording's copy in object storage is left, it is sent from there. A connection that sends a file lasts as long as
+//! its client reads; there are at most [`FILES_MAX`] such connections.
 
 use std::io;
 use std::pin::Pin;
@@ -23,10 +24,10 @@ use super::connections::Lease;
 use super::recordings::found;
 use crate::Console;
 
-/// Files that are sent at a time: those of a few people, whose players have some connections each.
+/// Maximum number of files sent at a time: those of a few people, whose players open a few connections each.
 const FILES_MAX: usize = 32;
 
-/// What files are sent from.
+/// Shared state for sending files.
 #[derive(Clone)]
 pub(super) struct Files {
     console: Arc<Console>,
@@ -64,7 +65,7 @@ pub(super) async fn file(
     };
     let mut headers = request.headers().clone();
     if recording.state == recordings::State::Open {
-        // Without ranges it has an end, and the browser plays what is there.
+        // Without ranges, the response has an end, and the browser plays what is there.
         headers.remove(header::RANGE);
     }
     let wanted = PastRequest {
@@ -95,7 +96,7 @@ pub(super) async fn file(
     response
 }
 
-/// A file while it is sent.
+/// A file that is being sent.
 struct Sent {
     body: vod::Body,
     lease: Lease,
@@ -110,7 +111,7 @@ impl hyper::body::Body for Sent {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        // It is asked for more once the client has taken what came before.
+        // The next piece is requested once the client has taken the previous one.
         self.lease.went_on();
         let next = self.body.poll_next(cx);
         next.map(|next| next.map(|piece| piece.map(Frame::data)))

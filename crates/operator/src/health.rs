@@ -1,4 +1,4 @@
-//! Whether the server runs and can take work, and the command that asks.
+//! Liveness and readiness of the server, and the command that checks readiness.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,18 +10,18 @@ use axum::http::StatusCode;
 
 use crate::Console;
 
-/// For each step of the request; container platforms allow a few seconds for all of it.
+/// Time limit for each step of the request; container platforms allow a few seconds for all steps.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// No more of an answer than this is read.
+/// Maximum number of bytes read of a response.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024;
 
-/// Answering at all is the answer: the control plane turns.
+/// Always succeeds: a response at all shows that the control plane runs.
 pub(super) async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Ready means: every port is open, the threads behind them turn, and the server is not draining.
+/// Answers whether the server is ready: every port is open, the threads behind the ports run, and the server is not draining.
 pub(super) async fn readyz(State(console): State<Arc<Console>>) -> (StatusCode, String) {
     let unready = |why| (StatusCode::SERVICE_UNAVAILABLE, why);
     if console.front.drain.has_begun() {
@@ -33,18 +33,18 @@ pub(super) async fn readyz(State(console): State<Arc<Console>>) -> (StatusCode, 
     }
 }
 
-/// Why the server is not ready.
+/// Reasons why the server is not ready.
 #[derive(Debug, thiserror::Error)]
 pub enum Unhealthy {
-    /// It does not answer.
+    /// The server does not answer.
     #[error("{0}: {1}")]
     Unreachable(SocketAddr, io::Error),
-    /// It answers that it is not.
+    /// The server answers that it is not ready.
     #[error("{0} answered: {1}")]
     NotReady(SocketAddr, String),
 }
 
-/// Asks a server on this host; `address` is one that can be connected to.
+/// Requests readiness from a server on this host; `address` must be one that accepts connections.
 pub fn ask_readiness(address: SocketAddr) -> Result<(), Unhealthy> {
     let answer = ask(address).map_err(|error| Unhealthy::Unreachable(address, error))?;
     let status = answer.lines().next().unwrap_or_default();

@@ -1,11 +1,10 @@
 //! The operator's port: metrics, health, the API, the event stream and the page of recordings.
 //!
-//! It asks for the password (Basic, any user) whenever one is configured, and always when it is
-//! bound to an address beyond this host. On loopback without a configured password it is open to
-//! local programs, and only to them: a request must name a loopback host, so that a web page whose
-//! name was pointed at 127.0.0.1 cannot use a browser to get in.
-//! `/livez` and `/readyz` answer every client; they tell only whether to send work. Connections are always
-//! accepted: one too many closes the oldest of the address that has the most.
+//! It demands the password (Basic, any user) whenever one is configured, and always when it is bound to an address beyond this
+//! host. On loopback without a configured password, it is open to local programs, and only to them: a request must name a
+//! loopback host, so that a web page whose host name resolves to 127.0.0.1 cannot use a browser to get in. `/livez` and
+//! `/readyz` answer every client; they reveal only whether to send work. Connections are always accepted: one too many closes
+//! the oldest connection of the address that has the most.
 
 mod announce;
 mod api;
@@ -54,7 +53,7 @@ use web::reply::Reply;
 use web::routes::Demand;
 use web::{operators, refusal};
 
-/// For a request's head to arrive.
+/// Time limit for a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves the port until it is dropped.
@@ -94,7 +93,7 @@ pub async fn serve(listener: TcpListener, console: Arc<Console>) {
     }
 }
 
-/// The peer of a request.
+/// Peer address of a request.
 #[derive(Clone, Copy, Debug)]
 struct Peer(SocketAddr);
 
@@ -179,7 +178,7 @@ async fn guard(
     }
 }
 
-/// A reply of the front door, as the router takes it.
+/// Converts a reply of the front door for the router.
 fn response(reply: Reply) -> Response {
     http::Response::from(reply).into_response()
 }

@@ -1,9 +1,8 @@
-//! `/api/v1/recordings`, and what the operator says of a stream's recording, as JSON.
+//! `/api/v1/recordings`, and the operator's commands for a stream's recording, as JSON.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use archive::Refused;
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, State};
@@ -11,44 +10,45 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base::date;
 use media::StreamName;
+use outbound::uploads::Link;
+use recordings::archive::Refused;
 use recordings::{LIST_MAX, Recording, RecordingId, Shelf, Upload};
 use reports::stamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
-use uploads::Link;
 
 use super::api::{not_found, refuse, refuse_unless_json};
 use crate::Console;
 
-/// What follows a stream's name in the path.
+/// Path suffix after a stream's name.
 pub(super) const SUFFIX: &str = "/recording";
 
-/// The longest request: one word.
+/// Maximum length of a request in bytes: one word.
 const BODY_BYTES_MAX: usize = 1_024;
 
-/// Recordings in one answer.
+/// Maximum number of recordings in one response.
 const PAGE: usize = 100;
 
-/// How long a link to a copy is valid: long enough to begin a download, and of little use to those it is passed on to.
+/// Validity of a link to a copy: long enough to begin a download, and of little use to anyone it is passed on to.
 const LINK_VALID: Duration = Duration::from_secs(3_600);
 
-/// Which recordings.
+/// Query of a list of recordings.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Which {
     stream: Option<String>,
-    /// They end later.
+    /// Only recordings that end later.
     from: Option<String>,
-    /// They begin earlier.
+    /// Only recordings that begin earlier.
     to: Option<String>,
     state: Option<String>,
-    /// `newest`, or `oldest` first.
+    /// Order: `newest` or `oldest` first.
     order: Option<String>,
-    /// The last one of the page before.
+    /// Last recording of the previous page.
     cursor: Option<String>,
 }
 
-/// The same, understood.
+/// A parsed query.
 #[derive(Debug, Default)]
 struct Filter {
     stream: Option<StreamName>,
@@ -93,8 +93,8 @@ impl Filter {
             && self.state.is_none_or(|state| recording.state == state)
     }
 
-    /// A page of those that it admits. Others are passed over, a page of the shelf at a time, so that the
-    /// recorder never waits long for the shelf.
+    /// Returns a page of the recordings that the filter admits. Other recordings are skipped, one page of the shelf at a time,
+    /// so that the recorder never waits long for the shelf.
     fn page(&self, shelf: &Shelf) -> Vec<Arc<Recording>> {
         let mut found = Vec::new();
         let mut after = self.cursor;
@@ -107,7 +107,7 @@ impl Filter {
             after = page.last().map(|last| last.id);
             let is_last = page.len() < LIST_MAX;
             for recording in page {
-                // They are in the order of their beginnings.
+                // Recordings are sorted by their beginnings.
                 let is_behind = self.to.is_some_and(|to| recording.started >= to);
                 if is_behind && !self.is_newest_first {
                     return found;
@@ -170,7 +170,8 @@ pub(super) async fn link(State(console): State<Arc<Console>>, Path(id): Path<Str
     }
 }
 
-/// `DELETE /api/v1/recordings/{id}`. What is answered with 204 does not come back, whatever happens to the server.
+/// `DELETE /api/v1/recordings/{id}`. A recording whose deletion is answered with 204 does not come back, whatever happens to
+/// the server.
 pub(super) async fn remove(
     State(console): State<Arc<Console>>,
     Path(id): Path<String>,
@@ -178,7 +179,7 @@ pub(super) async fn remove(
     let Ok(id) = id.parse::<RecordingId>() else {
         return not_found("there is no such recording");
     };
-    // The disk may be slow. A thread that fails has failed for its sake.
+    // The disk may be slow. If the thread fails, the disk is to blame.
     let done = spawn_blocking(move || removed(&console, id)).await;
     match done.unwrap_or(Err(Refused::Disk)) {
         Ok(()) => {
@@ -204,7 +205,7 @@ fn removed(console: &Console, id: RecordingId) -> Result<(), Refused> {
     archive.remove(id)
 }
 
-/// The recording of an identifier.
+/// Returns the recording with an identifier.
 pub(super) fn found(console: &Console, id: &str) -> Option<Arc<Recording>> {
     console.front.shelf.get(id.parse().ok()?)
 }
@@ -245,7 +246,7 @@ pub(super) async fn pin(
         let text = r#"write {"pinned": true} or {"pinned": false}"#;
         return refuse(StatusCode::BAD_REQUEST, text);
     };
-    // The disk may be slow. A thread that fails has failed for its sake.
+    // The disk may be slow. If the thread fails, the disk is to blame.
     let done = spawn_blocking(move || archive.pin(id, pinned)).await;
     match done.unwrap_or(Err(Refused::Disk)) {
         Ok(()) => {
@@ -256,7 +257,7 @@ pub(super) async fn pin(
     }
 }
 
-/// What is to become of a stream's recording.
+/// Action requested for a stream's recording.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Action {
@@ -345,7 +346,7 @@ mod tests {
         let shelf = Shelf::default();
         let stream = StreamName::parse("live/a").expect("a name");
         for number in 0..count {
-            // One every hundred seconds, for fifty.
+            // A recording every hundred seconds, each fifty seconds long.
             let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000 + 100 * number);
             let recording = Recording {
                 id: RecordingId::new(&stream, started, 0),
@@ -387,7 +388,7 @@ mod tests {
             state,
             ..Which::default()
         };
-        // 08:00:00 is the first one's beginning.
+        // The first recording begins at 08:00:00.
         let from = || some("2027-01-15T08:00:50Z");
         let to = || some("2027-01-15T08:05:00Z");
         assert_eq!(found(&shelf, which(from(), to(), None)), [1, 2]);
@@ -407,7 +408,7 @@ mod tests {
             ..Which::default()
         };
         assert!(Filter::parse(wrong).is_err());
-        // Pages go on behind what was passed over.
+        // Pages continue after the recordings that were skipped.
         let mut closed = Vec::new();
         let mut cursor = None;
         loop {

@@ -1,4 +1,4 @@
-//! Every address of the operator's port, and what it demands. The router is built from it.
+//! Every address of the operator's port, and the permission it needs. The router is built from this table.
 
 use web::routes::{Demand, Endpoint, Surface};
 
@@ -38,7 +38,7 @@ pub const ENDPOINTS: [Endpoint; 25] = [
     guarded("GET", "/api/v1/streams"),
     // End a stream.
     guarded("DELETE", "/api/v1/streams/{*name}"),
-    // The newest picture of a stream; behind the name stands `/snapshot`.
+    // The newest keyframe of a stream; behind the name stands `/snapshot`.
     guarded("GET", "/api/v1/streams/{*name}"),
     // Announce an event, or begin, end or split a recording; behind the name stands `/events` or `/recording`.
     guarded("POST", "/api/v1/streams/{*name}"),
@@ -62,11 +62,11 @@ pub const ENDPOINTS: [Endpoint; 25] = [
     guarded("GET", "/api/v1/push"),
     // Pulls from other servers and their states.
     guarded("GET", "/api/v1/pull"),
-    // Streams with a fallback, and whether that is heard.
+    // Streams with a fallback, and whether it is playing.
     guarded("GET", "/api/v1/fallbacks"),
     // Stations, and what they play.
     guarded("GET", "/api/v1/stations"),
-    // Tell a station what to do.
+    // Command a station.
     guarded("POST", "/api/v1/stations/{*name}"),
     // Remove a listener.
     guarded("DELETE", "/api/v1/listeners/{id}"),

@@ -1,6 +1,6 @@
-//! `GET /api/v1/streams/{name}/snapshot`: the newest keyframe of a stream, as an MP4 of one picture.
+//! `GET /api/v1/streams/{name}/snapshot`: the newest keyframe of a stream, as an MP4 of one frame.
 //!
-//! It is made for each request, which an operator makes; what viewers are shown is the still of the pages.
+//! It is made for each request of an operator; viewers see the still image of the pages instead.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use media::StreamName;
 use super::api::{not_found, refuse};
 use crate::Console;
 
-/// What follows a stream's name in the path.
+/// Path suffix after a stream's name.
 const SUFFIX: &str = "/snapshot";
 
-/// See the module's description.
+/// Handles `GET /api/v1/streams/{name}/snapshot`.
 pub(super) async fn newest(
     State(console): State<Arc<Console>>,
     Path(path): Path<String>,
@@ -30,7 +30,7 @@ pub(super) async fn newest(
     };
     let permission = console.front.gate.play_unasked(&name);
     let Some((track, picture)) = stream.keyframe(&permission) else {
-        // A browser that publishes sends one only if it is asked.
+        // A publishing browser sends a keyframe only on request.
         stream.request_keyframe();
         return refuse(StatusCode::CONFLICT, "the stream has no picture now");
     };

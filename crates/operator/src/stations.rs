@@ -1,7 +1,7 @@
-//! `GET /api/v1/stations`: stations and what they play; `POST /api/v1/stations/{name}` tells one what to do.
+//! `GET /api/v1/stations`: stations and what they play; `POST /api/v1/stations/{name}` commands a station.
 //!
 //! The request is `{"action":"skip"}`, `{"action":"reload"}`, or `{"action":"queue","file":"…"}`. The first two are answered
-//! before they are done: the present track of a station that is reloaded is played to its end.
+//! before they are done: a station that reloads plays its current track to the end.
 
 use std::sync::Arc;
 
@@ -10,18 +10,19 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use programme::station::{Command, Handle, Played, RequestRefused};
 use reports::view;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use station::{Command, Handle, Played, RequestRefused};
 
 use super::api::{not_found, refuse, refuse_unless_json};
 use crate::Console;
 
-/// The longest request: one short word in braces, and the longest path that Linux knows, with every byte escaped.
+/// Maximum length of a request in bytes: one short word in braces, and the longest path that Linux knows, with every byte
+/// escaped.
 const BODY_BYTES_MAX: usize = 32 * 1_024;
 
-/// What a station is told.
+/// Command for a station.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 enum Action {
@@ -60,9 +61,9 @@ fn station(handle: &Handle) -> Value {
 
 fn played(played: &Played) -> Value {
     let Played { track, outcome } = played;
-    let mut told = view::playing(track);
-    told["outcome"] = outcome.label().into();
-    told
+    let mut reported = view::playing(track);
+    reported["outcome"] = outcome.label().into();
+    reported
 }
 
 /// `POST /api/v1/stations/{name}`.

@@ -6,32 +6,33 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use media::StreamName;
 
-/// Bits of the digest that tells streams apart whose recordings begin in the same second. With a thousand of them, each
-/// hour for a year, two are alike with a probability of less than a hundredth; the second one has another number then.
+/// Bits of the digest that distinguishes streams whose recordings begin in the same second. With a thousand streams, and a
+/// recording of each every hour for a year, the probability of a collision is less than a hundredth; the second recording then
+/// gets another number.
 const DIGEST_BITS: u32 = 40;
 
 /// Bits of the number. Recordings of one stream that begin in one second are few.
 const NUMBER_BITS: u32 = 16;
 
-/// Digits of an identifier's text.
+/// Digits in an identifier's text.
 const TEXT_CHARS: usize = 24;
 
-/// Which recording: 24 hexadecimal digits, in URLs and in the API. It follows from the stream, the second in which the
-/// recording begins, and the number among those of that second. Later recordings have larger ones.
+/// Identifier of a recording: 24 hexadecimal digits, in URLs and in the API. It is derived from the stream, the second in which
+/// the recording begins, and the recording's number within that second. Later recordings have larger identifiers.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct RecordingId(u128);
 
-/// A text is not the identifier of a recording.
+/// Error for a text that is not the identifier of a recording.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("not 24 hexadecimal digits in lower case")]
 pub struct NotAnId;
 
 impl RecordingId {
-    /// The identifier of the recording of `stream` that begins in the second of `started`, the one with that number
-    /// among those which do.
+    /// Returns the identifier of the recording of `stream` that begins in the second of `started`, with this number among those
+    /// that do.
     pub fn new(stream: &StreamName, started: SystemTime, number: u32) -> Self {
         let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        // 40 bits of seconds are 34,000 years.
+        // 40 bits of seconds cover 34,000 years.
         let seconds = u128::from(since.as_secs() & ((1 << 40) - 1));
         let name = stream.as_str().bytes();
         let digest = digest(name.chain([b'/']).chain(number.to_be_bytes()));
@@ -40,8 +41,8 @@ impl RecordingId {
         Self((seconds << NUMBER_BITS | number) << DIGEST_BITS | digest)
     }
 
-    /// What is smaller than the identifiers of all recordings that begin after the second of a time, and larger than those
-    /// of all others.
+    /// Returns a bound between recordings: smaller than the identifiers of all that begin after the second of `time`, and
+    /// larger than all others.
     pub fn after(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = u128::from((since.as_secs() + 1) & ((1 << 40) - 1));
@@ -49,7 +50,7 @@ impl RecordingId {
     }
 }
 
-/// FNV-1a of 64 bits, with the bits mixed once more, because the upper ones are used.
+/// Returns the 64-bit FNV-1a hash with its bits mixed once more, because the upper ones are used.
 fn digest(bytes: impl Iterator<Item = u8>) -> u64 {
     let fnv = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
@@ -102,13 +103,8 @@ mod tests {
         let text = id("live/show", now, 0).to_string();
         assert_eq!(text.len(), TEXT_CHARS);
         assert_eq!(text.parse(), Ok(id("live/show", now, 0)));
-        for wrong in [
-            "",
-            "..",
-            &text[1..],
-            &text.to_uppercase(),
-            &text.replacen('0', "+", 1),
-        ] {
+        let (upper, plus) = (text.to_uppercase(), text.replacen('0', "+", 1));
+        for wrong in ["", "..", &text[1..], &upper, &plus] {
             assert_eq!(wrong.parse::<RecordingId>(), Err(NotAnId), "{wrong}");
         }
     }

@@ -1,4 +1,4 @@
-//! What the recorder and the readers of recordings share.
+//! Recordings catalogue, shared by the recorder and the readers of recordings.
 //!
 //! ```text
 //!  recorder ──insert, update, remove──► Shelf ◄──get, list── API, pages, on-demand listeners
@@ -6,15 +6,16 @@
 //!     └── writes ──────────────► files ◄───────── read ─────────────┘
 //! ```
 //!
-//! The files are the truth. The [`Shelf`] is a catalogue in memory, made from their names when the server starts; what
-//! a [`Recording`] tells can be found in its file's name and in the file. A [`RecordingId`] follows from the name alone,
-//! so it is the same after a restart.
+//! The files are the truth. The [`Shelf`] is a catalogue in memory, built from their names when the server starts; the facts in
+//! a [`Recording`] come from its file's name and content. A [`RecordingId`] is derived from the name alone, so it is the same
+//! after a restart.
 //!
-//! Where recordings go to object storage, the uploader tells here of which there is a copy ([`Upload`]), and the recorder
-//! removes no file without one.
+//! If recordings are copied to object storage, the uploader records here which of them have a copy ([`Upload`]), and the
+//! recorder removes no file without one.
 //!
 //! Nothing here opens a file.
 
+pub mod archive;
 mod id;
 mod recording;
 mod shelf;

@@ -1,4 +1,4 @@
-//! What is known of one recording.
+//! Properties of one recording.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,65 +11,65 @@ use crate::RecordingId;
 /// One recording: one file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Recording {
-    /// Which.
+    /// Unique identifier.
     pub id: RecordingId,
-    /// What was recorded.
+    /// Recorded stream.
     pub stream: StreamName,
-    /// Where it is now. While it is open its name ends in `.part`; closing it changes the name, so a reader that does
-    /// not find it asks the shelf once more.
+    /// Current path. While the recording is open, its name ends in `.part`; closing changes the name, so a reader that does not
+    /// find the file should ask the shelf once more.
     pub path: PathBuf,
-    /// Whether the file is there. Else the copy in object storage is all that is left.
+    /// Whether the local file exists. If not, only the copy in object storage is left.
     pub is_local: bool,
-    /// When it begins, to the second.
+    /// Start, to the second.
     pub started: SystemTime,
-    /// How long its media lasts.
+    /// Duration of its media.
     pub duration: Duration,
-    /// Its whole part: what can be read, and makes sense. It grows while the recording is open.
+    /// Bytes of its complete part, which can be read and decoded. Grows while the recording is open.
     pub bytes: u64,
-    /// How far it is.
+    /// Progress of the recording.
     pub state: State,
-    /// What kind of file it is.
+    /// File format.
     pub container: Container,
-    /// Its copy in object storage.
+    /// State of its copy in object storage.
     pub upload: Upload,
-    /// The operator has said that no rule removes it.
+    /// Whether the operator has exempted it from removal by rules.
     pub is_pinned: bool,
 }
 
 impl Recording {
-    /// When its media ends.
+    /// Returns the end of its media.
     pub fn ended(&self) -> SystemTime {
         self.started + self.duration
     }
 
-    /// Whether the rules of what is kept count its file: it is complete, and neither pinned nor one that has to stay for
-    /// ever because no copy can be made.
+    /// Whether retention rules count its file: the recording is complete, not pinned, and its file need not stay for ever
+    /// because no copy can be made.
     pub fn is_counted(&self) -> bool {
         let stays = self.is_pinned || self.upload == Upload::Taken;
         self.is_local && !stays && self.state != State::Open
     }
 
-    /// Whether they may also remove it: no copy of it is still to be made.
+    /// Whether retention rules may remove its file: no copy of it is still to be made.
     pub fn is_removable(&self) -> bool {
         self.is_counted() && self.upload != Upload::Pending
     }
 }
 
-/// What is known of a recording's copy in object storage.
+/// State of a recording's copy in object storage.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Upload {
-    /// None is made.
+    /// No copy is made.
     #[default]
     Never,
-    /// One is to be made once the recording is complete. The file must stay until then.
+    /// A copy is to be made once the recording is complete. The file must stay until then.
     Pending,
-    /// None can be made: another object has the name. The file must stay.
+    /// No copy can be made, because another object has the name. The file must stay.
     Taken,
-    /// There is one.
+    /// A copy exists.
     Stored {
-        /// Its name in the bucket.
+        /// Name of the object in the bucket.
         key: Arc<str>,
-        /// The file is needed no more.
+        /// Whether the file is no longer needed.
         is_spare: bool,
     },
 }
@@ -80,7 +80,7 @@ impl Upload {
         matches!(self, Self::Stored { .. })
     }
 
-    /// Its name in the API.
+    /// Returns the state's name in the API.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -92,26 +92,26 @@ impl Upload {
 }
 
 base::labels! {
-    /// How far a recording is.
+    /// Progress of a recording.
     #[derive(Ord, PartialOrd)]
     pub enum State {
-        /// It grows.
+        /// The recording is growing.
         Open = "open",
-        /// It grows no more. A file of MP4 is fragmented still, and will be finalised.
+        /// The recording no longer grows. An MP4 file is still fragmented, and will be finalised.
         Closed = "closed",
-        /// It will not change any more.
+        /// The recording will not change any more.
         Finalised = "finalised",
     }
 }
 
-/// The kind of a recording's file.
+/// Format of a recording's file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Container {
-    /// MP4 with pictures: fragmented until it is finalised.
+    /// MP4 with video: fragmented until it is finalised.
     Mp4,
-    /// MP4 with sound alone.
+    /// MP4 with audio only.
     M4a,
-    /// Frames of MP3.
+    /// MP3 frames.
     Mp3,
     /// Ogg.
     Ogg,
@@ -124,7 +124,7 @@ pub enum Container {
 }
 
 impl Container {
-    /// All of them.
+    /// All containers.
     pub const ALL: [Self; 7] = [
         Self::Mp4,
         Self::M4a,
@@ -135,7 +135,7 @@ impl Container {
         Self::WebM,
     ];
 
-    /// The extension of its files, without the dot.
+    /// Returns the extension of its files, without the dot.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Mp4 => "mp4",
@@ -148,13 +148,13 @@ impl Container {
         }
     }
 
-    /// The container of files with this extension.
+    /// Returns the container of files with this extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|container| container.extension() == extension)
     }
 
-    /// The media type of its files.
+    /// Returns the media type of its files.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Mp4 => "video/mp4",
@@ -167,7 +167,7 @@ impl Container {
         }
     }
 
-    /// Whether files are made of MP4's boxes.
+    /// Whether its files consist of MP4 boxes.
     pub const fn is_mp4(self) -> bool {
         matches!(self, Self::Mp4 | Self::M4a)
     }

@@ -1,4 +1,4 @@
-//! The catalogue of all recordings, in memory.
+//! Catalogue of all recordings, in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -7,35 +7,35 @@ use media::StreamName;
 
 use crate::{Recording, RecordingId};
 
-/// Upper bound on recordings in the catalogue: a hundred streams with a file an hour for a hundred days. Each takes
-/// some 500 bytes, all of them some 128 MB.
+/// Most recordings in the catalogue: a hundred streams with a file an hour for a hundred days. Each takes some 500 bytes, all
+/// of them some 128 MB.
 pub const RECORDINGS_MAX: usize = 1 << 18;
 
-/// Upper bound on what one answer lists.
+/// Most recordings in one list.
 pub const LIST_MAX: usize = 1_000;
 
-/// Why a recording is not in the catalogue.
+/// Reason why a recording is not in the catalogue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotShelved {
     /// There is no room.
     #[error("the catalogue has {RECORDINGS_MAX} recordings and takes no more")]
     Full,
-    /// Another one has its identifier.
+    /// Another recording has the identifier.
     #[error("another recording has the same identifier")]
     Taken,
 }
 
-/// See the module's description. One recorder writes, and one uploader; any number of threads read, and hold the lock for a look-up or
-/// a page of a list only. What they are given is a snapshot.
+/// Catalogue of all recordings. The recorder and the uploader write; any number of threads read, and hold the lock only for a
+/// look-up or one page of a list. Readers receive snapshots.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    /// Valid between any two statements of its users.
+    /// Recordings; consistent between any two statements that use the lock.
     all: RwLock<All>,
 }
 
 #[derive(Debug, Default)]
 struct All {
-    /// In the order of their beginnings.
+    /// Recordings in order of their start.
     by_id: BTreeMap<RecordingId, Arc<Recording>>,
     by_stream: BTreeMap<StreamName, BTreeSet<RecordingId>>,
 }
@@ -44,7 +44,7 @@ impl Shelf {
     /// Adds a recording.
     ///
     /// # Errors
-    /// When there is no room for it, or one has its identifier.
+    /// Fails when there is no room for it, or one has its identifier.
     pub fn insert(&self, recording: Recording) -> Result<(), NotShelved> {
         let mut all = self.write();
         if all.by_id.contains_key(&recording.id) {
@@ -59,7 +59,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Changes what is known of a recording; its identifier and stream stay. False if there is none.
+    /// Changes a recording's properties; its identifier and stream stay. Returns false if there is no such recording.
     pub fn update(&self, id: RecordingId, change: impl FnOnce(&mut Recording)) -> bool {
         let mut all = self.write();
         let Some(known) = all.by_id.get_mut(&id) else {
@@ -72,7 +72,7 @@ impl Shelf {
         true
     }
 
-    /// Takes a recording out.
+    /// Removes a recording.
     pub fn remove(&self, id: RecordingId) -> Option<Arc<Recording>> {
         let mut all = self.write();
         let recording = all.by_id.remove(&id)?;
@@ -85,13 +85,13 @@ impl Shelf {
         Some(recording)
     }
 
-    /// A recording.
+    /// Returns a recording.
     pub fn get(&self, id: RecordingId) -> Option<Arc<Recording>> {
         self.read().by_id.get(&id).cloned()
     }
 
-    /// The recordings of a stream, or of all, oldest first: at most `count` of those that come after `after`, and no
-    /// more than [`LIST_MAX`].
+    /// Returns the recordings of a stream, or of all, oldest first: at most `count` of those after `after`, and no more than
+    /// [`LIST_MAX`].
     pub fn list(
         &self,
         stream: Option<&StreamName>,
@@ -111,8 +111,8 @@ impl Shelf {
         ids.filter_map(|id| all.by_id.get(id).cloned()).collect()
     }
 
-    /// The recordings of a stream, or of all, newest first: at most `count` of those that come before `before`, and no
-    /// more than [`LIST_MAX`].
+    /// Returns the recordings of a stream, or of all, newest first: at most `count` of those before `before`, and no more than
+    /// [`LIST_MAX`].
     pub fn newest(
         &self,
         stream: Option<&StreamName>,
@@ -132,12 +132,12 @@ impl Shelf {
         ids.filter_map(|id| all.by_id.get(id).cloned()).collect()
     }
 
-    /// How many there are.
+    /// Returns the number of recordings.
     pub fn len(&self) -> usize {
         self.read().by_id.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no recordings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -152,7 +152,7 @@ impl Shelf {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
@@ -162,7 +162,8 @@ mod tests {
         StreamName::parse(stream).expect("a name")
     }
 
-    fn recording(stream: &str, seconds: u64) -> Recording {
+    /// A recording that has just begun, so many seconds after 1970.
+    pub(crate) fn recording(stream: &str, seconds: u64) -> Recording {
         let started = UNIX_EPOCH + Duration::from_secs(seconds);
         let stream = name(stream);
         Recording {

@@ -1,7 +1,8 @@
-//! The access log: one line per finished request, in the Combined Log Format with the duration in
-//! seconds at the end, as Icecast writes it and log analysers read it.
+//! Access log: one line per finished request, in the Combined Log Format with the duration in seconds at the end, as Icecast
+//! writes it and log analysers read it.
 //!
-//! Two threads: one reads the listeners that left the workers, for this log and that of sessions; the other writes lines.
+//! There are two threads: one reads the listeners that left the workers, for this log and the session log; the other writes
+//! lines.
 
 use std::borrow::Cow;
 use std::io;
@@ -18,38 +19,38 @@ use crate::log::LineLog;
 use crate::sessions::Sessions;
 use crate::stamp;
 
-/// This log's name in metric labels and warnings.
+/// Name of this log in metric labels and warnings.
 pub const ACCESS: &str = "access";
 
-/// How often the reader of departures checks whether it must end.
+/// Interval at which the reader of departures checks whether it must end.
 const POLL: Duration = Duration::from_millis(100);
 
 /// One finished request. Text from clients is escaped when it is written.
 #[derive(Clone, Debug)]
 pub struct AccessLine<'a> {
-    /// The client's address.
+    /// Address of the client.
     pub peer: IpAddr,
-    /// When it began.
+    /// Start of the request.
     pub since: SystemTime,
-    /// Its first line, see [`request_line`].
+    /// First line of the request; see [`request_line`].
     pub request: &'a str,
-    /// The answer's status.
+    /// Status of the response.
     pub status: u16,
-    /// Bytes of the answer's body.
+    /// Bytes of the response's body.
     pub bytes: u64,
-    /// The header Referer; empty if there is none.
+    /// Header Referer; empty if there is none.
     pub referer: &'a str,
-    /// The header User-Agent; empty if there is none.
+    /// Header User-Agent; empty if there is none.
     pub agent: &'a str,
-    /// From its first byte to the last of its answer.
+    /// Time from the request's first byte to the last of its response.
     pub duration: Duration,
 }
 
-/// Longest text from a client. Requests for streams are far shorter.
+/// Longest text from a client, in bytes. Requests for streams are far shorter.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// The part of a request target or URL that any log may contain: keys are in queries and before an `@`, so
-/// both are cut off.
+/// Returns the part of a request target or URL that any log may contain. Keys are in queries and before an `@`, so both are cut
+/// off.
 pub fn loggable(target: &str) -> Cow<'_, str> {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let path = &target[..end];
@@ -64,12 +65,12 @@ pub fn loggable(target: &str) -> Cow<'_, str> {
     }
 }
 
-/// A request's first line without what must not be logged.
+/// Returns a request's first line without the parts that must not be logged.
 pub fn request_line(method: &str, target: &str, version: &str) -> String {
     format!("{} {} {version}", cut(method), loggable(target))
 }
 
-/// The beginning of a text from a client.
+/// Returns the beginning of a text from a client.
 pub fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
@@ -90,7 +91,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// Text for between quotes on one line; empty text is `-`.
+/// Escapes text for use between quotes on one line; empty text becomes `-`.
 fn escape(text: &str) -> String {
     if text.is_empty() {
         return "-".to_owned();
@@ -106,12 +107,12 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Takes lines. Clones write to the same file.
+/// Access log of the server. Clones write to the same file.
 #[derive(Clone, Debug)]
 pub struct AccessLog(LineLog);
 
 impl AccessLog {
-    /// An access log of these lines.
+    /// Makes an access log that writes to `lines`.
     pub fn new(lines: LineLog) -> Self {
         Self(lines)
     }
@@ -123,13 +124,13 @@ impl AccessLog {
         }
     }
 
-    /// The log itself.
+    /// Returns the log itself.
     pub fn lines(&self) -> &LineLog {
         &self.0
     }
 }
 
-/// The thread that reads departures.
+/// Handle of the thread that reads departures.
 #[derive(Debug)]
 pub struct Departures {
     stop: Arc<AtomicBool>,
@@ -137,10 +138,10 @@ pub struct Departures {
 }
 
 impl Departures {
-    /// Starts reading.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When there is no thread.
+    /// Fails when there is no thread.
     pub fn read(
         departed: Receiver<Departure>,
         fanout: Arc<Fanout>,
@@ -148,7 +149,7 @@ impl Departures {
         mut sessions: Sessions,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let reported = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("departures".to_owned())
             .spawn(move || {
@@ -158,7 +159,7 @@ impl Departures {
                     match next {
                         Ok(departure) => leave(&fanout, &log, &mut sessions, &departure),
                         Err(RecvTimeoutError::Disconnected) => break,
-                        Err(RecvTimeoutError::Timeout) if told.load(Ordering::Acquire) => break,
+                        Err(RecvTimeoutError::Timeout) if reported.load(Ordering::Acquire) => break,
                         Err(RecvTimeoutError::Timeout) => {}
                     }
                 }
@@ -167,7 +168,7 @@ impl Departures {
         Ok(Self { stop, thread })
     }
 
-    /// Reads what is left, then ends. Call it when the workers have ended.
+    /// Reads the remaining departures, then ends the thread. Call it when the workers have ended.
     pub fn finish(self) {
         self.stop.store(true, Ordering::Release);
         if self.thread.join().is_err() {
@@ -181,7 +182,7 @@ fn leave(fanout: &Fanout, log: &AccessLog, sessions: &mut Sessions, departure: &
         return;
     };
     let duration = record.requested.elapsed();
-    // Before it is off the directory, so that a list of those who are there, and the log, have it between them.
+    // Before the directory forgets the listener, so that it is always in the list of present listeners or in the log.
     sessions.leave(&record, departure, duration);
     fanout.directory().leave(departure);
     sessions.left(&record);
@@ -190,7 +191,7 @@ fn leave(fanout: &Fanout, log: &AccessLog, sessions: &mut Sessions, departure: &
         peer: record.peer.ip(),
         since: record.since,
         request: &record.request,
-        // A listener has a record only after it was given the stream.
+        // A listener has a record only after the stream was granted to it.
         status: match record.format.protocol {
             Protocol::Websocket => 101,
             _ => 200,

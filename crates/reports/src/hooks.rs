@@ -1,33 +1,32 @@
-//! What webhooks tell: what happens to recordings, stations, streams and listeners, as messages. Their kinds are
-//! [`config::WEBHOOK_KINDS`].
+//! Webhook messages: events of recordings, stations, streams and listeners. Their kinds are [`config::WEBHOOK_KINDS`].
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use archive::Event as RecordingEvent;
 use base::date;
 use fanout::events::{Event, EventKind};
 use media::StreamName;
+use outbound::uploads::Uploaded;
+use outbound::webhooks::{Counts, Message, Teller};
+use programme::station::Playing;
 use recordings::Recording;
+use recordings::archive::Event as RecordingEvent;
 use serde_json::{Value, json};
-use station::Playing;
-use uploads::Uploaded;
-use webhooks::{Counts, Message, Teller};
 
 use crate::view;
 
-/// Hands messages over, if there is a receiver.
+/// Sender of webhook messages; does nothing without a receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Hooks {
-    /// What takes messages; `None` without a receiver.
+    /// Handle that accepts messages; `None` without a receiver.
     pub teller: Option<Teller>,
-    /// What became of them.
+    /// Counts of messages by result.
     pub counts: Arc<Counts>,
 }
 
 impl Hooks {
-    /// What is called for each event of a recording.
-    pub fn of_recordings(&self) -> archive::Tell {
+    /// Returns the callback for events of recordings.
+    pub fn of_recordings(&self) -> recordings::archive::Tell {
         let teller = self.teller.clone();
         Box::new(move |event| {
             if let Some(teller) = &teller {
@@ -36,8 +35,8 @@ impl Hooks {
         })
     }
 
-    /// What is called for each recording of which there is a copy.
-    pub fn of_uploads(&self) -> uploads::Tell {
+    /// Returns the callback for new copies of recordings.
+    pub fn of_uploads(&self) -> outbound::uploads::Tell {
         let teller = self.teller.clone();
         Box::new(move |uploaded| {
             let teller = teller.clone();
@@ -53,14 +52,14 @@ impl Hooks {
         })
     }
 
-    /// Tells of a track that a station has begun, if there is a receiver.
+    /// Sends a message about a track that a station has begun, if there is a receiver.
     pub fn tell_of_track(&self, stream: &StreamName, track: &Playing) {
         if let Some(teller) = &self.teller {
             teller.tell(of_track(stream, track));
         }
     }
 
-    /// Tells what has happened to a stream, if receivers can be told of it.
+    /// Sends a message about a stream event, if there is a receiver and the event has a message.
     pub fn tell_of_stream(&self, event: &Event) {
         if let Some(teller) = &self.teller
             && let Some(message) = of_stream(event)
@@ -124,7 +123,7 @@ fn of_upload(uploaded: &Uploaded, now: SystemTime) -> Message {
     data["bucket"] = uploaded.bucket.as_str().into();
     data["key"] = uploaded.key.as_str().into();
     Message {
-        // A server that is killed at that moment tells it again.
+        // A fixed identifier, because a server that is killed at that moment sends the message again.
         id: Some(format!("msg_uploaded_{}", recording.id).into()),
         ..message("recording.uploaded", &recording.stream, now, &data)
     }
@@ -137,20 +136,20 @@ fn of_track(stream: &StreamName, track: &Playing) -> Message {
 }
 
 base::labels! {
-    /// What is told of sessions.
+    /// Kind of a message about sessions.
     pub enum Sessions {
-        /// They have begun.
+        /// Sessions have begun.
         Started = "session.started",
-        /// They have ended.
+        /// Sessions have ended.
         Ended = "session.ended",
     }
 }
 
-/// Of sessions of one stream, which are given as objects of JSON between commas.
+/// Builds a message about sessions of one stream, given as JSON objects separated by commas.
 pub fn of_sessions(kind: Sessions, stream: &StreamName, at: SystemTime, sessions: &str) -> Message {
     let kind = kind.label();
     let at = date::rfc3339_millis(at);
-    // Names of streams and kinds have nothing that JSON would escape.
+    // Names of streams and kinds contain nothing that JSON would escape.
     let body = format!(
         "{{\"type\":\"{kind}\",\"timestamp\":\"{at}\",\"data\":{{\"stream\":\"{stream}\",\"sessions\":[{sessions}]}}}}"
     );
@@ -195,7 +194,7 @@ fn of_stream(event: &Event) -> Option<Message> {
             });
             ("stream.unpublished", data)
         }
-        EventKind::Sound { condition, outcome } => {
+        EventKind::Audio { condition, outcome } => {
             let data = json!({
                 "stream": stream.as_str(),
                 "condition": condition,
@@ -212,12 +211,12 @@ fn of_stream(event: &Event) -> Option<Message> {
 mod tests {
     use std::time::Duration;
 
-    use archive::{GapReason, Removal};
     use config::WEBHOOK_KINDS;
     use fanout::events::EndReason;
+    use recordings::archive::{GapReason, Removal};
     use recordings::{Container, RecordingId, State};
 
-    use station::By;
+    use programme::station::By;
 
     use super::*;
 
@@ -305,7 +304,7 @@ mod tests {
                 epoch,
                 linger: Duration::from_secs(15),
             }),
-            event(EventKind::Sound {
+            event(EventKind::Audio {
                 condition: "silence",
                 outcome: "began",
             }),

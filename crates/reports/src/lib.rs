@@ -1,8 +1,8 @@
-//! Reports of what happens, as lines and documents: the server's messages, the access log, the records of sessions,
-//! the messages of webhooks, and the views of streams and recordings that all documents share.
+//! Reports of events, as lines and documents: the server's messages, the access log, the session log, webhook messages, and the
+//! views of streams and recordings that all documents share.
 //!
-//! Nothing here waits for a disk or a receiver on behalf of who reports: lines go to bounded queues whose threads alone
-//! write ([`log`]), messages to the queue of `webhooks`. Called by `server` and by what answers its ports.
+//! Nothing here makes a reporting caller wait for a disk or a receiver: lines are put in bounded queues whose threads alone
+//! write ([`log`]), and messages in the queue of `webhooks`. Called by `server` and by the services on its ports.
 
 pub mod access;
 pub mod hooks;

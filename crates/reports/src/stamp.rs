@@ -1,11 +1,11 @@
-//! Points in time in the formats of logs and pages that are not RFC 3339's ([`base::date`]), all in UTC.
+//! Timestamps in formats of logs and pages other than RFC 3339 (for that see [`base::date`]), all in UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::date::{self, unix_seconds};
 use http1::HttpDate;
 
-/// `21/Nov/2026:04:54:26 +0000`, as the Common Log Format writes it.
+/// Formats a time as in the Common Log Format: `21/Nov/2026:04:54:26 +0000`.
 pub fn log_date(at: SystemTime) -> String {
     let text = HttpDate::from(at).to_string();
     let mut words = text.split(' ').skip(1);
@@ -13,12 +13,12 @@ pub fn log_date(at: SystemTime) -> String {
     format!("{day}/{month}/{year}:{time} +0000")
 }
 
-/// `Sat, 21 Nov 2026 04:54:26 +0000`, as Icecast writes it.
+/// Formats a time as Icecast does: `Sat, 21 Nov 2026 04:54:26 +0000`.
 pub fn rfc2822(at: SystemTime) -> String {
     HttpDate::from(at).to_string().replace("GMT", "+0000")
 }
 
-/// Reads what [`date::rfc3339`] writes, and fractions that are cut.
+/// Parses the format of [`date::rfc3339`]; fractions of a second are cut.
 pub fn parse_iso8601(text: &str) -> Option<SystemTime> {
     let is_plain = text.ends_with('Z') && text.get(10..11) == Some("T");
     let at = date::parse(text).filter(|_| is_plain)?;

@@ -1,5 +1,5 @@
-//! Adobe's challenge and response, by which `rtmp://user:password@…` proves a password without
-//! sending it. Both sides, without I/O; ffmpeg, librtmp, OBS and GStreamer have the client's.
+//! Adobe's challenge and response, by which `rtmp://user:password@…` proves a password without sending it.
+//! Both sides, without I/O; ffmpeg, librtmp, OBS and GStreamer implement the client's.
 //!
 //! ```text
 //!  connect app                              ► _error  code=403 need auth; authmod=adobe
@@ -10,10 +10,10 @@
 //!  R = base64(md5(base64(md5(U + S + password)) + O + K))
 //! ```
 //!
-//! Each attempt is a connection of its own, so a server would have to remember its challenges
-//! between connections. [`Challenger`] does not: the challenge carries the salt and the time, and a
-//! MAC that proves it to be ours. A recorded answer is valid as long as its challenge,
-//! [`VALID_SECONDS`]: the scheme protects the password, not the connection, which is TLS's work.
+//! Each attempt is a connection of its own, so a server would have to remember its challenges between
+//! connections. [`Challenger`] does not: the challenge carries the salt and the time, and a MAC that proves
+//! that this server made it. A recorded answer is valid as long as its challenge, [`VALID_SECONDS`]: the
+//! scheme protects the password, not the connection, which is TLS's work.
 //!
 //! Called by [`server::Session`](crate::server::Session) and [`client::Session`](crate::client::Session).
 
@@ -24,27 +24,27 @@ use md5::{Digest, Md5};
 
 use crate::handshake::hmac;
 
-/// How long a challenge may be answered: one more connection over a slow uplink.
+/// Seconds for which a challenge may be answered: one more connection over a slow uplink.
 pub const VALID_SECONDS: u64 = 120;
-/// The longest accepted user name; ffmpeg reads 299 bytes of a challenge.
+/// Longest accepted user name, in bytes; ffmpeg reads 299 bytes of a challenge.
 pub const USER_BYTES_MAX: usize = 64;
-/// The description for a client that names no user: [`answer`] begins here.
+/// Description for a client that names no user: [`answer`] begins here.
 pub const NEED_AUTH: &str = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : ";
-/// The description for a wrong response.
+/// Description for a wrong response.
 pub const AUTH_FAILED: &str = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=authfailed";
 
 const SALT_BYTES: usize = 8;
 const TIME_BYTES: usize = 8;
 const MAC_BYTES: usize = 16;
-/// Time, salt, MAC.
+/// Length of time, salt and MAC.
 const OPAQUE_BYTES: usize = TIME_BYTES + SALT_BYTES + MAC_BYTES;
 
-/// The description that carries a query: a challenge from [`Challenger::ask`].
+/// Returns the description that carries a query: a challenge from [`Challenger::ask`].
 pub fn reject(query: &str) -> String {
     format!("[ AccessManager.Reject ] : [ authmod=adobe ] : ?{query}")
 }
 
-/// The user that a query of `connect` names for this scheme, as sent. `None` if the query is not of
+/// Returns the user that a query of `connect` names for this scheme, as sent. `None` if the query is not of
 /// this scheme, or the name is empty or longer than [`USER_BYTES_MAX`].
 pub fn user(query: &str) -> Option<&str> {
     if value(query, "authmod")? != "adobe" {
@@ -53,19 +53,19 @@ pub fn user(query: &str) -> Option<&str> {
     value(query, "user").filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))
 }
 
-/// A server's side: makes challenges and reads answers, and remembers nothing between the two.
+/// Server's side: makes challenges and reads answers, and remembers nothing between the two.
 #[derive(Clone)]
 pub struct Challenger {
     key: [u8; 32],
 }
 
 impl Challenger {
-    /// A challenger that recognises its challenges by `key`: 32 random bytes.
+    /// Creates a challenger that recognises its challenges by `key`: 32 random bytes.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key }
     }
 
-    /// The challenge for a user, as a query; [`reject`] makes a description of it. `now_seconds` is
+    /// Returns the challenge for a user, as a query; [`reject`] turns it into a description. `now_seconds` is
     /// on the same clock, of any origin, as for [`read`](Self::read); `nonce` is random.
     pub fn ask(&self, user: &str, now_seconds: u64, nonce: [u8; SALT_BYTES]) -> String {
         let mut opaque = [0; OPAQUE_BYTES];
@@ -80,8 +80,8 @@ impl Challenger {
         format!("reason=needauth&user={user}&salt={salt}&challenge={opaque}&opaque={opaque}")
     }
 
-    /// Reads an answer from the query of `connect`. `None` if there is none, or none to a challenge of
-    /// ours that is still valid.
+    /// Reads an answer from the query of `connect`. `None` if the query has none, or none to a valid
+    /// challenge of this challenger.
     pub fn read(&self, query: &str, now_seconds: u64) -> Option<Proof> {
         let user = user(query)?;
         let client_challenge = value(query, "challenge")?;
@@ -106,7 +106,7 @@ impl Challenger {
     }
 
     fn mac(&self, user: &str, said: &[u8]) -> [u8; MAC_BYTES] {
-        // What was said has a fixed length, so the two cannot run into each other.
+        // `said` has a fixed length, so the two cannot run into each other.
         let full = hmac(&self.key, &[said, user.as_bytes()]);
         std::array::from_fn(|at| full[at])
     }
@@ -118,8 +118,8 @@ impl fmt::Debug for Challenger {
     }
 }
 
-/// An answer to a challenge of ours. Whether it is right, only the password can tell. `Debug` shows
-/// the user alone.
+/// An answer to a challenge of this server. Only the password can show whether it is right. `Debug` shows the
+/// user alone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proof {
     user: String,
@@ -130,7 +130,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// The user that answered, as sent. Untrusted text until the proof was verified.
+    /// Returns the user that answered, as sent. Untrusted text until the proof was verified.
     pub fn user(&self) -> &str {
         &self.user
     }
@@ -156,11 +156,11 @@ impl fmt::Debug for Proof {
     }
 }
 
-/// What a client does after a rejection: connect again with this query added to the application.
+/// Next step of a client after a rejection: to connect again with this query added to the application.
 /// `Debug` shows no proof.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The query, without a question mark.
+    /// Query, without a question mark.
     pub query: String,
     /// Whether it holds the proof: a client that is rejected once more has the wrong password.
     pub is_proof: bool,
@@ -174,8 +174,8 @@ impl fmt::Debug for Step {
     }
 }
 
-/// The next step after `connect` was rejected with this description. `client_challenge` is random.
-/// `None` if the server asks for nothing that this scheme can give, or calls the answer wrong.
+/// Returns the next step after `connect` was rejected with this description. `client_challenge` is random.
+/// `None` if the server requests nothing that this scheme can provide, or reports the answer as wrong.
 pub fn answer(
     user: &str,
     password: &str,
@@ -227,7 +227,7 @@ fn digest(parts: &[&str]) -> String {
     STANDARD.encode(hash.finalize())
 }
 
-/// The value of the first parameter with this name, as sent: no client escapes Base64.
+/// Returns the value of the first parameter with this name, as sent: no client escapes Base64.
 fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query
         .trim()
@@ -236,7 +236,7 @@ fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
         .find_map(|(key, value)| (key == name).then_some(value))
 }
 
-/// Takes the same time wherever the two differ.
+/// Compares in constant time, wherever the two differ.
 fn equal(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0
@@ -266,7 +266,7 @@ mod tests {
 
     const KEY: [u8; 32] = [7; 32];
 
-    /// The query of a client that knows the password, after both rejections.
+    /// Returns the query of a client that knows the password, after both rejections.
     fn proved(challenger: &Challenger, password: &str, now: u64) -> String {
         let first = answer("me", password, NEED_AUTH, [1, 2, 3, 4]).unwrap();
         assert!(!first.is_proof);
@@ -293,10 +293,8 @@ mod tests {
     /// Computed with Python's hashlib from the formula in ffmpeg's `do_adobe_auth`.
     #[test]
     fn the_response_is_the_one_other_clients_make() {
-        assert_eq!(
-            respond("user", "pass", "c2FsdA==", "b3BhcXVl", "0badcafe"),
-            "JlBUcR0T5LwT3bTteKw+eA==",
-        );
+        let got = respond("user", "pass", "c2FsdA==", "b3BhcXVl", "0badcafe");
+        assert_eq!(got, "JlBUcR0T5LwT3bTteKw+eA==");
     }
 
     #[test]
@@ -352,11 +350,8 @@ mod tests {
             "No such application.",
             "",
         ] {
-            assert_eq!(
-                answer("me", "p", description, [0; 4]),
-                None,
-                "{description}"
-            );
+            let got = answer("me", "p", description, [0; 4]);
+            assert_eq!(got, None, "{description}");
         }
     }
 

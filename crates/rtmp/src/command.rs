@@ -1,4 +1,4 @@
-//! Commands, as they are read and as ours are written.
+//! Commands: reading the peer's, and writing those of this side.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ pub(crate) struct Command<'a> {
     arguments: Vec<Value<'a>>,
 }
 
-/// Arguments that are read; no command of interest has more than four.
+/// Most arguments that are read; no command of interest has more than four.
 const ARGUMENTS_MAX: usize = 8;
 
 impl<'a> Command<'a> {
-    /// Reads a command. One that does not begin with a name has an empty name.
+    /// Reads a command. A command that does not begin with a name has an empty name.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, amf0::Error> {
         let mut decoder = Decoder::new(bytes);
         let name = decoder.value()?.and_then(|v| v.text()).unwrap_or_default();
@@ -42,12 +42,12 @@ impl<'a> Command<'a> {
         })
     }
 
-    /// An argument, if there is one.
+    /// Returns an argument, if it exists.
     pub(crate) fn argument(&self, index: usize) -> Option<&Value<'a>> {
         self.arguments.get(index)
     }
 
-    /// The text of an argument, empty if there is none.
+    /// Returns the text of an argument; empty if it does not exist.
     pub(crate) fn text(&self, index: usize) -> Cow<'a, str> {
         self.arguments
             .get(index)
@@ -55,7 +55,7 @@ impl<'a> Command<'a> {
             .unwrap_or_default()
     }
 
-    /// An argument that names a message stream.
+    /// Returns an argument that names a message stream.
     pub(crate) fn stream_id(&self, index: usize) -> Option<u32> {
         let number = self.arguments.get(index)?.number()?;
         // Saturates; an id of that size is unknown anyway.

@@ -1,8 +1,8 @@
-//! What ends a connection, sorted by blame, and what the peer is told about it.
+//! Errors that end a connection, sorted by blame, and the reply that the peer receives.
 
 use crate::{amf0, message::Kind};
 
-/// Why a connection cannot go on. Variants name what the peer did.
+/// Reason why a connection cannot continue. Variants name the peer's action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,15 +13,15 @@ pub enum Error {
     /// A chunk relies on an earlier header of its chunk stream, and there was none.
     #[error("chunk of format {format} opens chunk stream {csid}")]
     UnknownChunkStream {
-        /// The chunk stream.
+        /// Chunk stream.
         csid: u32,
-        /// The header format, 2 or 3.
+        /// Header format, 2 or 3.
         format: u8,
     },
     /// A full header arrived before the message in progress was complete.
     #[error("new message header inside a message on chunk stream {csid}")]
     HeaderInsideMessage {
-        /// The chunk stream.
+        /// Chunk stream.
         csid: u32,
     },
     /// SetChunkSize with size zero.
@@ -30,9 +30,9 @@ pub enum Error {
     /// A protocol control message without its fixed fields.
     #[error("{kind:?} message of {length} bytes")]
     ShortControlMessage {
-        /// The message's type.
+        /// Type of the message.
         kind: Kind,
-        /// Its length in bytes.
+        /// Length of the message in bytes.
         length: usize,
     },
     /// A command whose AMF0 cannot be read.
@@ -42,22 +42,22 @@ pub enum Error {
     #[error("command before connect")]
     CommandBeforeConnect,
 
-    // The peer wants more than it may have.
+    // The peer exceeds a limit.
     /// A message announced more bytes than its type may have.
     #[error("{kind:?} message of {length} bytes, at most {max} are accepted")]
     MessageTooLong {
-        /// The message's type.
+        /// Type of the message.
         kind: Kind,
-        /// The length announced, bytes.
+        /// Announced length, in bytes.
         length: u32,
-        /// The largest accepted, bytes.
+        /// Largest accepted length, in bytes.
         max: u32,
     },
     /// One message was cut into more than
     /// [`CHUNKS_PER_MESSAGE_MAX`](crate::chunk::CHUNKS_PER_MESSAGE_MAX) chunks.
     #[error("message in too many chunks on chunk stream {csid}")]
     TooManyChunks {
-        /// The chunk stream.
+        /// Chunk stream.
         csid: u32,
     },
     /// More chunk streams than [`chunk::CHUNK_STREAMS_MAX`](crate::chunk::CHUNK_STREAMS_MAX).
@@ -69,7 +69,7 @@ pub enum Error {
     /// The unfinished messages together hold too many bytes.
     #[error("unfinished messages hold more than {max} bytes")]
     TooManyPartialBytes {
-        /// The largest sum accepted, bytes.
+        /// Largest accepted sum, in bytes.
         max: usize,
     },
     /// The peer causes replies and does not read them.
@@ -85,19 +85,19 @@ pub enum Error {
     RequestTimeout,
 }
 
-/// Whose fault an [`Error`] is, for metrics and log levels.
+/// Party to blame for an [`Error`], for metrics and log levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
     /// The peer broke the protocol.
     Protocol,
-    /// The peer exceeded a limit of ours.
+    /// The peer exceeded a limit of this side.
     Limit,
     /// The peer let a deadline pass.
     Timeout,
 }
 
 impl Error {
-    /// Whose fault this is.
+    /// Returns the party to blame.
     pub fn blame(&self) -> Blame {
         match self {
             Self::HandshakeVersion(_)
@@ -117,9 +117,9 @@ impl Error {
         }
     }
 
-    /// The NetConnection code of the status that the peer is sent, if it is told anything: nothing to one that never
-    /// spoke RTMP, nor to one that reads no replies. The error's words go with it; they hold nothing that the peer sent
-    /// but numbers.
+    /// Returns the NetConnection code of the status for the peer, or `None` if it receives no status: a peer
+    /// that never used RTMP, and one that reads no replies. The error's text is sent with it; of the peer's
+    /// data it holds only numbers.
     pub(crate) fn reply(&self) -> Option<&'static str> {
         match self {
             Self::HandshakeVersion(_) | Self::HandshakeTimeout | Self::RepliesUnread => None,

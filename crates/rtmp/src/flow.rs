@@ -1,22 +1,23 @@
-//! Acknowledgements, both ways.
+//! Acknowledgements in both directions.
 
-/// The smallest window a peer may ask us to acknowledge by: smaller ones would make us send more than it does.
+/// Smallest acknowledgement window that a peer may set, in bytes: with a smaller one this side would send
+/// more than the peer does.
 const ACK_WINDOW_MIN: u32 = 32 << 10;
 
-/// See the module's description.
+/// Acknowledgement state of one connection; [`count`](Self::count) received bytes.
 #[derive(Debug)]
 pub(crate) struct Flow {
     /// Bytes of the chunk stream received, modulo 2^32.
     received: u32,
     acknowledged: u32,
-    /// We acknowledge twice per so many bytes.
+    /// Window in bytes; this side acknowledges twice per window.
     window: u32,
-    /// The window we announced to the peer.
+    /// Window that this side announced to the peer, in bytes.
     pub(crate) announced: u32,
 }
 
 impl Flow {
-    /// With the window that is announced to the peer.
+    /// Creates the state with the window that is announced to the peer.
     pub(crate) fn new(ack_window: u32) -> Self {
         let window = ack_window.clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
         Self {
@@ -27,7 +28,8 @@ impl Flow {
         }
     }
 
-    /// Counts bytes received. Returns what is to be acknowledged, when it is time and the peer is ready for it.
+    /// Counts bytes received. Returns the number to acknowledge, when it is time and the peer is ready for
+    /// it.
     pub(crate) fn count(&mut self, bytes: usize, is_ready: bool) -> Option<u32> {
         // Modulo 2^32, as the peer counts.
         self.received = self.received.wrapping_add(bytes as u32);
@@ -38,12 +40,13 @@ impl Flow {
         })
     }
 
-    /// The peer wants to be sent an acknowledgement per so many bytes.
+    /// Sets the window: the peer wants one acknowledgement per `size` bytes.
     pub(crate) fn set_window(&mut self, size: u32) {
         self.window = size.max(ACK_WINDOW_MIN);
     }
 
-    /// The peer limits what we send. Returns the window that is to be announced, if it is another one.
+    /// Applies the peer's limit on unacknowledged bytes. Returns the window to be announced, if it has
+    /// changed.
     pub(crate) fn limit(&mut self, size: u32) -> Option<u32> {
         let size = size.clamp(1, i32::MAX.cast_unsigned());
         (std::mem::replace(&mut self.announced, size) != size).then_some(size)

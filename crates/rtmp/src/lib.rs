@@ -1,9 +1,9 @@
-//! RTMP as a machine without input or output of its own.
+//! RTMP as a state machine without input or output of its own.
 //!
-//! [`server::Session`] is the server's end of one connection, [`client::Session`] the client's:
-//! handshake, chunk stream, AMF0 commands, and the exchanges about publishing and playing. They
-//! read no clock, open no socket, spawn nothing and draw no random numbers: bytes, `now` and a seed
-//! come in; events and bytes to send go out.
+//! [`server::Session`] is the server's end of one connection, [`client::Session`] the client's: handshake,
+//! chunk stream, AMF0 commands, and the exchanges about publishing and playing. They read no clock, open no
+//! socket, spawn nothing and draw no random numbers: their input is bytes, `now` and a seed; their output is
+//! events and bytes to send.
 //!
 //! # The driving law
 //!
@@ -27,24 +27,24 @@
 //! # }
 //! ```
 //!
-//! 1. Call [`read`](server::Session::read) until it gives `None`; only then is the input used up.
-//! 2. After each call into the session send what [`output`](server::Session::output) holds. A peer
-//!    that makes the session answer without reading the answers is cut off ([`Error::RepliesUnread`]).
+//! 1. Call [`read`](server::Session::read) until it returns `None`; only then is the input used up.
+//! 2. After each call into the session send the content of [`output`](server::Session::output). A peer that
+//!    makes the session reply without reading the replies is cut off ([`Error::RepliesUnread`]).
 //! 3. When [`poll_timeout`](server::Session::poll_timeout) has passed, call
 //!    [`handle_timeout`](server::Session::handle_timeout).
-//! 4. After an error, or once [`is_closed`](server::Session::is_closed), send the remaining output and
-//!    close. Reading (and discarding) a little before the close lets the last words arrive: a socket
-//!    closed with unread input resets the connection, and the peer loses the reason.
-//! 5. The media of a player is the driver's own affair: once
-//!    [`accept_play`](server::Session::accept_play) was called and the output sent, it writes messages
-//!    with [`chunk::write`], each with a full header, and sends new output between two of them. A
-//!    session that will do little else for hours is told to [`shrink`](server::Session::shrink).
+//! 4. After an error, or once [`is_closed`](server::Session::is_closed), send the remaining output and close.
+//!    Reading (and discarding) a little before the close lets the last words arrive: a socket closed with
+//!    unread input resets the connection, and the peer loses the reason.
+//! 5. The driver itself sends the media of a player: once [`accept_play`](server::Session::accept_play) was
+//!    called and the output sent, it writes messages with [`chunk::write`], each with a full header, and
+//!    sends new output between two of them. Call [`shrink`](server::Session::shrink) on a session that will
+//!    do little else for hours.
 //!
-//! The parts are public where others need them: [`chunk`] writes the shared bytes of a stream for all
-//! its players, [`amf0`] reads metadata, [`timestamp`] extends the 32-bit clock.
+//! The parts are public where others need them: [`chunk`] writes the shared bytes of a stream for all its
+//! players, [`amf0`] reads metadata, [`timestamp`] extends the 32-bit clock.
 //!
-//! Sources: Adobe's RTMP specification 1.0 (2012), Enhanced RTMP v2, and what OBS, librtmp, ffmpeg,
-//! FMLE, GStreamer and hardware encoders were seen to send.
+//! Sources: Adobe's RTMP specification 1.0 (2012), Enhanced RTMP v2, and the observed behaviour of OBS,
+//! librtmp, ffmpeg, FMLE, GStreamer and hardware encoders.
 
 pub mod amf0;
 pub mod auth;

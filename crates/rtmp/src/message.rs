@@ -1,10 +1,10 @@
-//! Messages: what chunks carry. Also the aggregate, a message made of messages.
+//! Messages, the content of chunks; also the aggregate, a message made of messages.
 
 use bytes::Bytes;
 
 use crate::{Error, server::Media};
 
-/// The type of a message (RTMP 1.0 §5.4, §7.1).
+/// Type of a message (RTMP 1.0 §5.4, §7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// 1: the sender's chunk size from the next chunk on.
@@ -15,9 +15,9 @@ pub enum Kind {
     Acknowledgement,
     /// 4: stream begin, ping and the like.
     UserControl,
-    /// 5: how often the receiver shall acknowledge.
+    /// 5: number of bytes after which the receiver must acknowledge.
     WindowAckSize,
-    /// 6: how much the receiver may send unacknowledged.
+    /// 6: number of bytes that the receiver may send unacknowledged.
     SetPeerBandwidth,
     /// 8: one FLV audio tag body.
     Audio,
@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type with this number on the wire.
+    /// Returns the type with this number on the wire.
     pub fn from_wire(number: u8) -> Self {
         match number {
             1 => Self::SetChunkSize,
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub fn to_wire(self) -> u8 {
         match self {
             Self::SetChunkSize => 1,
@@ -79,22 +79,22 @@ impl Kind {
     }
 }
 
-/// One whole message.
+/// A complete message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
+    /// Type of the message.
     pub kind: Kind,
-    /// The sender's clock, milliseconds modulo 2^32.
+    /// Sender's clock, in milliseconds modulo 2^32.
     pub timestamp: u32,
-    /// The message stream: 0 for the connection, else what `createStream` gave out.
+    /// Message stream: 0 for the connection, else one that `createStream` returned.
     pub stream_id: u32,
-    /// The body, in an allocation of its own and of its exact size.
+    /// Message body. Short messages that arrive together may share an allocation.
     pub payload: Bytes,
 }
 
 impl Message {
-    /// The AMF0 bytes of a command or data message, without the zero byte that opens the
-    /// AMF3-marked types.
+    /// Returns the AMF0 bytes of a command or data message, without the zero byte that opens the AMF3-marked
+    /// types.
     pub(crate) fn amf0(&self) -> Bytes {
         match self.kind {
             Kind::DataAmf3 | Kind::CommandAmf3 if self.payload.first() == Some(&0) => {
@@ -104,7 +104,7 @@ impl Message {
         }
     }
 
-    /// The 4-byte value that a control message begins with.
+    /// Returns the 4-byte value that a control message begins with.
     pub(crate) fn control_value(&self) -> Result<u32, Error> {
         let value = self.payload.first_chunk();
         let value = value.ok_or(Error::ShortControlMessage {
@@ -114,7 +114,7 @@ impl Message {
         Ok(u32::from_be_bytes(*value))
     }
 
-    /// The message as a player or a publisher has it.
+    /// Returns timestamp and payload as media.
     pub(crate) fn into_media(self) -> Media {
         Media {
             timestamp: self.timestamp,
@@ -123,10 +123,10 @@ impl Message {
     }
 }
 
-/// Takes an aggregate message apart (RTMP 1.0 §7.1.6).
+/// Iterator over the messages of an aggregate message (RTMP 1.0 §7.1.6).
 ///
-/// Timestamps inside are relative to the first one; stream ids inside and the back pointers are
-/// ignored; a truncated tail is dropped, and so is everything that is not audio, video or data.
+/// Timestamps inside are relative to the first one; stream ids inside and the back pointers are ignored; a
+/// truncated tail is dropped, and so is everything that is not audio, video or data.
 #[derive(Debug)]
 pub struct Aggregate {
     rest: Bytes,
@@ -135,12 +135,12 @@ pub struct Aggregate {
     first: Option<u32>,
 }
 
-/// Type, length (3), timestamp (3 + 1), stream id (3).
+/// Length of a sub-header: type, length (3), timestamp (3 + 1), stream id (3).
 const SUB_HEADER_BYTES: usize = 11;
 const BACK_POINTER_BYTES: usize = 4;
 
 impl Aggregate {
-    /// Starts on an aggregate message.
+    /// Creates an iterator over an aggregate message.
     pub fn new(message: Message) -> Self {
         Self {
             rest: message.payload,

@@ -1,17 +1,17 @@
-//! The 32-bit millisecond clock of RTMP, extended.
+//! Extension of RTMP's 32-bit millisecond clock.
 
-/// Extends timestamps that count modulo 2^32 milliseconds (49.7 days) to 64 bits.
+/// Extender of timestamps that count modulo 2^32 milliseconds (49.7 days) to 64 bits.
 ///
-/// Each timestamp is taken as the one nearest to the last, so that steps back (B-frame muxers,
-/// clock corrections) stay steps back and the wrap has no effect. Use one per kind of media: audio
-/// and video advance independently.
+/// Each timestamp is taken as the one nearest to the last, so that steps back (B-frame muxers, clock
+/// corrections) stay steps back and the wrap has no effect. Use one per kind of media: audio and video
+/// advance independently.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwrap {
     last: Option<i64>,
 }
 
 impl Unwrap {
-    /// The extended time of `timestamp`, milliseconds. The first one keeps its value.
+    /// Returns the extended time of `timestamp`, in milliseconds. The first one keeps its value.
     pub fn extend(&mut self, timestamp: u32) -> i64 {
         let extended = match self.last {
             None => i64::from(timestamp),

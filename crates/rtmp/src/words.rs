@@ -1,4 +1,4 @@
-//! What either side sends: commands and control messages, framed.
+//! Messages that either side sends: commands and control messages, framed.
 
 use bytes::{BufMut, BytesMut};
 
@@ -9,14 +9,14 @@ use crate::{
     message::Kind,
 };
 
-/// Chunk streams of ours, apart from those of media: 4 for audio and 6 for video.
+/// Chunk streams for sending, apart from those of media: 4 for audio and 6 for video.
 pub(crate) mod csid {
     pub(crate) const CONTROL: u32 = 2;
     pub(crate) const COMMAND: u32 = 3;
     pub(crate) const STATUS: u32 = 5;
-    /// Also that of the metadata a player gets; every message has a full header.
+    /// Chunk stream of data messages and of the metadata for a player; every message has a full header.
     pub(crate) const DATA: u32 = 7;
-    /// A client's, for messages about a message stream; ffmpeg's choice.
+    /// A client's chunk stream for messages about a message stream; ffmpeg's choice.
     pub(crate) const STREAM: u32 = 8;
 }
 
@@ -30,7 +30,8 @@ pub(crate) mod control {
     pub(crate) const PING_RESPONSE: u16 = 7;
 }
 
-/// Frames what is sent. Every message has a full header, so that media may be written between any two.
+/// Framer of outgoing messages. Every message has a full header, so that media may be written between any
+/// two.
 #[derive(Debug)]
 pub(crate) struct Words {
     pub(crate) output: BytesMut,
@@ -60,7 +61,7 @@ impl Words {
         self.control(Kind::WindowAckSize, &size.to_be_bytes());
     }
 
-    /// An event about a message stream or the connection, and its one or two values.
+    /// Writes an event about a message stream or the connection, and its one or two values.
     pub(crate) fn user_control(&mut self, event: u16, values: &[u32]) {
         self.body.clear();
         self.body.put_u16(event);
@@ -68,7 +69,7 @@ impl Words {
         self.send(csid::CONTROL, Kind::UserControl, 0);
     }
 
-    /// A command on the connection: name and transaction, then what `arguments` adds.
+    /// Writes a command on the connection: name and transaction, then the values that `arguments` adds.
     pub(crate) fn command(
         &mut self,
         name: &str,
@@ -78,7 +79,7 @@ impl Words {
         self.command_on((csid::COMMAND, 0), name, transaction, arguments);
     }
 
-    /// The same on another chunk stream, and about a message stream.
+    /// Writes a command on another chunk stream, about a message stream.
     pub(crate) fn command_on(
         &mut self,
         (csid, stream): (u32, u32),
@@ -91,14 +92,14 @@ impl Words {
         self.send(csid, Kind::CommandAmf0, stream);
     }
 
-    /// A data message: the values that `values` writes.
+    /// Writes a data message with the values that `values` writes.
     pub(crate) fn data(&mut self, stream: u32, values: impl FnOnce(&mut Encoder<'_>)) {
         self.body.clear();
         values(&mut Encoder::new(&mut self.body));
         self.send(csid::DATA, Kind::DataAmf0, stream);
     }
 
-    /// Frees the memory of what has been sent.
+    /// Frees the memory of messages that have been sent.
     pub(crate) fn shrink(&mut self) {
         self.body = BytesMut::new();
         if self.output.is_empty() {
@@ -112,7 +113,7 @@ impl Words {
         self.send(csid::CONTROL, kind, 0);
     }
 
-    /// Frames the body at hand.
+    /// Frames the prepared body.
     fn send(&mut self, csid: u32, kind: Kind, stream_id: u32) {
         let header = Header {
             csid,
@@ -124,8 +125,8 @@ impl Words {
     }
 }
 
-/// Announces that any codec is accepted, because it is only passed on (Enhanced RTMP v2, "Enhancing NetConnection
-/// connect Command"), and what else is understood: the bits of CapsExMask.
+/// Announces that any codec is accepted, because it is only passed on (Enhanced RTMP v2, "Enhancing
+/// NetConnection connect Command"), and the further capabilities: the bits of CapsExMask.
 pub(crate) fn enhanced(encoder: &mut Encoder<'_>, capabilities: f64) {
     /// "Can forward" (FourCcInfoMask).
     const CAN_FORWARD: f64 = 4.0;

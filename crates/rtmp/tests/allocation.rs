@@ -1,9 +1,9 @@
-//! What a peer may make a session hold and send, whatever it sends: the known defects of other
+//! Bounds on the memory and the replies of a session, whatever its peer sends: the known defects of other
 //! servers, each as the bytes that trigger it, and noise.
 //!
-//! The bounds are `peak memory ≤ HELD_PER_BYTE × input + HELD_AT_ALL` and the like for replies; a
-//! peer that was not accepted as a publisher is also held to [`STRANGER_BYTES_MAX`]. A connection
-//! is either refused or goes on working, which a ping at the end shows.
+//! The bounds are `peak memory ≤ HELD_PER_BYTE × input + HELD_AT_ALL` and the like for replies; a peer that
+//! was not accepted as a publisher is also held to [`STRANGER_BYTES_MAX`]. A connection is either refused or
+//! continues to work, which a ping at the end shows.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -28,7 +28,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 const HELD_PER_BYTE: usize = 3;
 /// The session, its tables, a reply being written.
 const HELD_AT_ALL: usize = 24 << 10;
-/// What a command of few bytes may decode to: the number of values is limited, not their ratio to
+/// Most bytes that a command of few bytes may decode to: the number of values is limited, not their ratio to
 /// bytes.
 const DECODED_BYTES_MAX: usize = 64 << 10;
 /// The most memory that a peer may use before it is accepted.
@@ -44,7 +44,7 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How far a connection has come when it turns hostile.
+/// State of a connection when it turns hostile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Handshaken,
@@ -53,12 +53,10 @@ enum Stage {
     Playing,
 }
 
-const STAGES: [Stage; 4] = [
-    Stage::Handshaken,
-    Stage::Connected,
-    Stage::Publishing,
-    Stage::Playing,
-];
+use Fate::{Any, Either, Refused, Works};
+use Stage::{Connected, Handshaken, Playing, Publishing};
+
+const STAGES: [Stage; 4] = [Handshaken, Connected, Publishing, Playing];
 
 /// The expected result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,17 +94,17 @@ fn message(kind: Kind, body: &[u8]) -> Vec<u8> {
     framed(3, kind, 1, body, 128)
 }
 
-fn amf(build: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+fn amf(build: impl for<'a, 'b> FnOnce(&'a mut Encoder<'b>) -> &'a mut Encoder<'b>) -> Vec<u8> {
     let mut bytes = BytesMut::new();
     build(&mut Encoder::new(&mut bytes));
     bytes.to_vec()
 }
 
-fn command(name: &str, arguments: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-    let body = amf(|e| {
-        e.string(name).number(2.0);
-        arguments(e);
-    });
+fn command(
+    name: &str,
+    arguments: impl for<'a, 'b> FnOnce(&'a mut Encoder<'b>) -> &'a mut Encoder<'b>,
+) -> Vec<u8> {
+    let body = amf(|e| arguments(e.string(name).number(2.0)));
     message(Kind::CommandAmf0, &body)
 }
 
@@ -128,27 +126,21 @@ fn head(format: u8, csid: u8, time: u32, length: u32, kind: u8) -> Vec<u8> {
     bytes
 }
 
-fn null(e: &mut Encoder<'_>) {
-    e.null();
-}
-
-/// What a client sends to reach a stage, after the handshake.
+/// Returns the bytes that a client sends to reach a stage, after the handshake.
 fn opening(stage: Stage) -> Vec<u8> {
     let mut bytes = Vec::new();
-    if stage != Stage::Handshaken {
+    if stage != Handshaken {
         bytes.extend(command("connect", |e| {
-            e.object().key("app").string("live").end();
+            e.object().key("app").string("live").end()
         }));
-        bytes.extend(command("createStream", null));
+        bytes.extend(command("createStream", |e| e.null()));
     }
     let request = match stage {
-        Stage::Publishing => "publish",
-        Stage::Playing => "play",
-        Stage::Handshaken | Stage::Connected => return bytes,
+        Publishing => "publish",
+        Playing => "play",
+        Handshaken | Connected => return bytes,
     };
-    bytes.extend(command(request, |e| {
-        e.null().string("show");
-    }));
+    bytes.extend(command(request, |e| e.null().string("show")));
     bytes
 }
 
@@ -228,24 +220,22 @@ fn check(what: &str, stage: Stage, bytes: &[u8], fate: Fate, decoded: usize) {
         );
         // The opening counts as input, the handshake does not.
         let mut held_max = HELD_PER_BYTE * bytes.len() + HELD_AT_ALL + decoded;
-        if stage == Stage::Publishing {
+        if stage == Publishing {
             // Each message may reserve for bytes that wait to be read, even for other messages'.
             let waiting = bytes.len().min(piece).min(Limits::PUBLISHER.reserve_max);
             held_max += waiting * PARTIAL_MESSAGES_MAX;
         }
         assert!(got.peak <= held_max, "{shown}, at most {held_max}");
-        if stage != Stage::Publishing {
+        if stage != Publishing {
             assert!(got.peak <= STRANGER_BYTES_MAX, "{shown}");
         }
-        assert!(
-            got.said <= SAID_PER_BYTE * bytes.len() + SAID_AT_ALL,
-            "{shown}"
-        );
+        let is_so = got.said <= SAID_PER_BYTE * bytes.len() + SAID_AT_ALL;
+        assert!(is_so, "{shown}");
         match fate {
-            Fate::Refused => assert!(got.error.is_some(), "{shown}"),
-            Fate::Works => assert!(got.error.is_none() && got.answers, "{shown}"),
-            Fate::Either => assert!(got.error.is_some() || got.answers, "{shown}"),
-            Fate::Any => {}
+            Refused => assert!(got.error.is_some(), "{shown}"),
+            Works => assert!(got.error.is_none() && got.answers, "{shown}"),
+            Either => assert!(got.error.is_some() || got.answers, "{shown}"),
+            Any => {}
         }
     }
 }
@@ -260,121 +250,77 @@ fn check_all(what: &str, bytes: &[u8], fate: Fate) {
 #[test]
 fn commands_that_decode_to_much() {
     let _alone = alone();
-    let nested = |level: &[u8]| {
-        let mut body = amf(|e| {
-            e.string("connect").number(1.0);
-        });
-        body.extend(level.repeat(60_000 / level.len()));
-        message(Kind::CommandAmf0, &body)
-    };
-    let wide = |head: &[u8], member: &[u8]| {
-        let mut body = amf(|e| {
-            e.string("connect").number(1.0);
-        });
+    let of = |head: &[u8], member: &[u8]| {
+        let mut body = amf(|e| e.string("connect").number(1.0));
         body.extend_from_slice(head);
         body.extend(member.repeat(60_000 / member.len()));
         message(Kind::CommandAmf0, &body)
     };
     for stage in STAGES {
-        for (what, bytes) in [
-            ("nested objects", nested(&[3, 0, 1, b'k'])),
-            ("nested arrays", nested(&[8, 0, 0, 0, 1, 0, 1, b'k'])),
-            ("nested lists", nested(&[10, 0, 0, 0, 1])),
-            ("nested classes", nested(&[16, 0, 1, b'c', 0, 1, b'k'])),
-            ("a wide object", wide(&[3], &[0, 1, b'k', 5])),
-            ("a wide list", wide(&[10, 0, 0, 0xea, 0], &[5])),
-            (
-                "a list of lists",
-                wide(&[10, 0, 0, 0x10, 0], &[10, 0, 0, 0, 0]),
-            ),
-            ("an endless list", wide(&[10, 0xff, 0xff, 0xff, 0xff], &[5])),
+        for (what, head, member) in [
+            ("nested objects", &[][..], &[3, 0, 1, b'k'][..]),
+            ("nested arrays", &[], &[8, 0, 0, 0, 1, 0, 1, b'k']),
+            ("nested lists", &[], &[10, 0, 0, 0, 1]),
+            ("nested classes", &[], &[16, 0, 1, b'c', 0, 1, b'k']),
+            ("a wide object", &[3], &[0, 1, b'k', 5]),
+            ("a wide list", &[10, 0, 0, 0xea, 0], &[5]),
+            ("a list of lists", &[10, 0, 0, 0x10, 0], &[10, 0, 0, 0, 0]),
+            ("an endless list", &[10, 0xff, 0xff, 0xff, 0xff], &[5]),
             (
                 "an endless array",
-                wide(&[8, 0xff, 0xff, 0xff, 0xff], &[0, 1, b'k', 5]),
+                &[8, 0xff, 0xff, 0xff, 0xff],
+                &[0, 1, b'k', 5],
             ),
         ] {
-            check(what, stage, &bytes, Fate::Refused, DECODED_BYTES_MAX);
+            let bytes = of(head, member);
+            check(what, stage, &bytes, Refused, DECODED_BYTES_MAX);
         }
         // As much as is accepted, again and again.
-        let list = wide(&[10, 0, 0, 1, 0], &[5]);
+        let list = of(&[10, 0, 0, 1, 0], &[5]);
         let object = amf(|e| {
             e.string("x").number(0.0).object();
             for _ in 0..1_000 {
                 e.key("").null();
             }
-            e.end();
+            e.end()
         });
         let object = message(Kind::CommandAmf0, &object).repeat(3);
-        let fate = if stage == Stage::Handshaken {
-            Fate::Either
-        } else {
-            Fate::Works
-        };
+        let fate = if stage == Handshaken { Either } else { Works };
         check("many members", stage, &object, fate, DECODED_BYTES_MAX);
-        check("a list", stage, &list, Fate::Either, DECODED_BYTES_MAX);
+        check("a list", stage, &list, Either, DECODED_BYTES_MAX);
     }
 }
 
 #[test]
 fn commands_that_lack_or_overdo_something() {
     let _alone = alone();
-    let names = [
-        "createStream",
-        "publish",
-        "play",
-        "play2",
-        "pause",
-        "pauseRaw",
-        "seek",
-        "receiveAudio",
-        "receiveVideo",
-        "closeStream",
-        "deleteStream",
-        "FCPublish",
-        "FCUnpublish",
-        "FCSubscribe",
-        "releaseStream",
-        "getStreamLength",
-        "_checkbw",
-        "_result",
-        "onStatus",
-        "nonsense",
-        "",
-    ];
-    for stage in [Stage::Connected, Stage::Publishing, Stage::Playing] {
-        for name in names {
-            let bare = amf(|e| {
-                e.string(name);
-            });
+    let names = "createStream publish play play2 pause pauseRaw seek receiveAudio receiveVideo \
+        closeStream deleteStream FCPublish FCUnpublish FCSubscribe releaseStream getStreamLength \
+        _checkbw _result onStatus nonsense ";
+    for stage in [Connected, Publishing, Playing] {
+        for name in names.split(' ') {
+            let bare = amf(|e| e.string(name));
             let bytes = message(Kind::CommandAmf0, &bare).repeat(50);
-            check(name, stage, &bytes, Fate::Works, 0);
+            check(name, stage, &bytes, Works, 0);
             for argument in [false, true] {
-                let bytes = command(name, |e| {
-                    e.null().boolean(argument);
-                });
-                check(name, stage, &bytes.repeat(30), Fate::Works, 0);
+                let bytes = command(name, |e| e.null().boolean(argument));
+                check(name, stage, &bytes.repeat(30), Works, 0);
             }
             // As it arrives from clients that wrap it for AMF3.
             let marked = message(Kind::CommandAmf3, &[&[0], &bare[..]].concat());
-            check(name, stage, &marked, Fate::Works, 0);
+            check(name, stage, &marked, Works, 0);
         }
     }
     for stage in STAGES {
-        let fate = if stage == Stage::Handshaken {
-            Fate::Refused
-        } else {
-            Fate::Works
-        };
+        let fate = if stage == Handshaken { Refused } else { Works };
         let nothing = message(Kind::CommandAmf0, &[]);
         check("an empty command", stage, &nothing, fate, 0);
         let name = "n".repeat(60_000);
-        let bytes = command("publish", |e| {
-            e.null().string(&name);
-        });
+        let bytes = command("publish", |e| e.null().string(&name));
         // A worker would have to hold a player's, beside those of thousands of others.
         let fate = match stage {
-            Stage::Handshaken | Stage::Playing => Fate::Refused,
-            _ => Fate::Works,
+            Handshaken | Playing => Refused,
+            _ => Works,
         };
         check("a long name", stage, &bytes, fate, STRANGER_BYTES_MAX);
     }
@@ -383,9 +329,7 @@ fn commands_that_lack_or_overdo_something() {
 #[test]
 fn data_that_is_no_such_thing() {
     let _alone = alone();
-    let empty = amf(|e| {
-        e.string("@setDataFrame");
-    });
+    let empty = amf(|e| e.string("@setDataFrame"));
     let exotic = [
         &[0x0c, 0, 0, 0, 1, b'x'][..],
         &[7, 0, 1],
@@ -394,13 +338,11 @@ fn data_that_is_no_such_thing() {
         &[0x11, 1],
     ]
     .concat();
-    let mut nested = amf(|e| {
-        e.string("onMetaData");
-    });
+    let mut nested = amf(|e| e.string("onMetaData"));
     nested.extend([3, 0, 1, b'k'].repeat(10_000));
     for kind in [Kind::DataAmf0, Kind::DataAmf3] {
         for body in [&[][..], &[0], &empty, &exotic, &[0xee; 100], &nested] {
-            check_all("data", &message(kind, body).repeat(3), Fate::Works);
+            check_all("data", &message(kind, body).repeat(3), Works);
         }
     }
 }
@@ -419,26 +361,26 @@ fn chunk_streams_of_every_kind() {
             interleaved.extend(vec![0x17; size]);
         }
     }
-    check_all("interleaved", &interleaved.repeat(50), Fate::Works);
+    check_all("interleaved", &interleaved.repeat(50), Works);
 
     let fresh = [head(1, 9, 5, 2, 9), vec![1, 2]].concat();
-    check_all("format 1 first", &fresh, Fate::Works);
-    check_all("format 2 first", &head(2, 9, 5, 0, 0), Fate::Refused);
-    check_all("format 3 first", &[3 << 6 | 9], Fate::Refused);
+    check_all("format 1 first", &fresh, Works);
+    check_all("format 2 first", &head(2, 9, 5, 0, 0), Refused);
+    check_all("format 3 first", &[3 << 6 | 9], Refused);
 
     let continued = [head(0, 9, 0, 200, 9), vec![0; 128], head(0, 9, 0, 200, 9)].concat();
-    check_all("a full header inside", &continued, Fate::Refused);
+    check_all("a full header inside", &continued, Refused);
 
     let many: Vec<u8> = (2..65_002)
         .flat_map(|csid| framed(csid, Kind::Audio, 1, b"x", 128))
         .collect();
-    check_all("65,000 chunk streams", &many, Fate::Refused);
+    check_all("65,000 chunk streams", &many, Refused);
     let unfinished: Vec<u8> = (2..63)
         .flat_map(|csid| [head(0, csid, 0, 16_000, 9), vec![1; 128]].concat())
         .collect();
-    check_all("unfinished messages", &unfinished, Fate::Refused);
+    check_all("unfinished messages", &unfinished, Refused);
     let empty = [head(0, 9, 0, 0, 9), vec![3 << 6 | 9; 50_000]].concat();
-    check_all("empty messages", &empty, Fate::Works);
+    check_all("empty messages", &empty, Works);
 
     // Backward, past all the limits of the clock, and with the extension that is none.
     let mut clock = Vec::new();
@@ -451,7 +393,7 @@ fn chunk_streams_of_every_kind() {
         clock.push(3 << 6 | 9);
         clock.extend([9; 72]);
     }
-    check_all("odd times", &clock.repeat(20), Fate::Works);
+    check_all("odd times", &clock.repeat(20), Works);
 
     let abort = [
         head(0, 9, 0, 16_000, 9),
@@ -459,11 +401,11 @@ fn chunk_streams_of_every_kind() {
         control(Kind::Abort, 9),
     ]
     .concat();
-    check_all("aborted messages", &abort.repeat(200), Fate::Works);
+    check_all("aborted messages", &abort.repeat(200), Works);
     check_all(
         "aborts of nothing",
         &control(Kind::Abort, 77).repeat(200),
-        Fate::Works,
+        Works,
     );
 }
 
@@ -471,13 +413,13 @@ fn chunk_streams_of_every_kind() {
 fn sizes_announced() {
     let _alone = alone();
     for (size, fate) in [
-        (0, Fate::Refused),
+        (0, Refused),
         // What follows is in chunks of 128.
-        (1, Fate::Any),
-        (128, Fate::Works),
+        (1, Any),
+        (128, Works),
         // The top bit is ignored, so this is zero, and the next one is the largest size.
-        (0x8000_0000, Fate::Refused),
-        (0xffff_ffff, Fate::Works),
+        (0x8000_0000, Refused),
+        (0xffff_ffff, Works),
     ] {
         check_all("SetChunkSize", &control(Kind::SetChunkSize, size), fate);
     }
@@ -487,19 +429,19 @@ fn sizes_announced() {
             message(Kind::Audio, &[0xaf; 3_000]).repeat(100),
         ]
         .concat();
-        check_all("WindowAckSize", &bytes, Fate::Works);
+        check_all("WindowAckSize", &bytes, Works);
         let mut body = window.to_be_bytes().to_vec();
         body.push(2);
         let bandwidth = framed(2, Kind::SetPeerBandwidth, 0, &body, 128);
-        check_all("SetPeerBandwidth", &bandwidth, Fate::Works);
+        check_all("SetPeerBandwidth", &bandwidth, Works);
     }
     for kind in [1, 2, 5, 6] {
         let short = framed(2, Kind::from_wire(kind), 0, &[0; 3], 128);
-        check_all("a short control message", &short, Fate::Refused);
+        check_all("a short control message", &short, Refused);
     }
     for kind in 0..=255 {
         let announced = [head(0, 9, 0, 0xff_ffff, kind), vec![1; 1_000]].concat();
-        check_all("16 MiB announced", &announced, Fate::Refused);
+        check_all("16 MiB announced", &announced, Refused);
     }
     // As long as it may be, and a beginning of it.
     let begun = [
@@ -509,7 +451,7 @@ fn sizes_announced() {
     ]
     .concat();
     for stage in STAGES {
-        check("8 MiB announced", stage, &begun, Fate::Any, 0);
+        check("8 MiB announced", stage, &begun, Any, 0);
     }
 }
 
@@ -519,7 +461,7 @@ fn messages_as_large_as_may_be() {
     let _alone = alone();
     let whole = framed(9, Kind::Video, 1, &vec![0x17; 2 << 20], 128);
     for stage in STAGES {
-        check("a large message", stage, &whole, Fate::Works, 0);
+        check("a large message", stage, &whole, Works, 0);
     }
     let commands: Vec<u8> = (3..9)
         .flat_map(|csid| {
@@ -532,8 +474,8 @@ fn messages_as_large_as_may_be() {
             bytes
         })
         .collect();
-    for stage in [Stage::Handshaken, Stage::Connected, Stage::Playing] {
-        check("large commands at once", stage, &commands, Fate::Refused, 0);
+    for stage in [Handshaken, Connected, Playing] {
+        check("large commands at once", stage, &commands, Refused, 0);
     }
 }
 
@@ -554,7 +496,7 @@ fn aggregates() {
         vec![0xff; 10],
         Vec::new(),
     ] {
-        check_all("aggregate", &message(Kind::Aggregate, &body), Fate::Works);
+        check_all("aggregate", &message(Kind::Aggregate, &body), Works);
     }
 }
 
@@ -564,13 +506,11 @@ fn unread_replies() {
     let now = Instant::now();
     for question in [
         framed(2, Kind::UserControl, 0, &[0, 6, 1, 2, 3, 4], 128),
-        command("receiveVideo", |e| {
-            e.null().boolean(true);
-        }),
-        command("seek", null),
-        command("FCSubscribe", null),
+        command("receiveVideo", |e| e.null().boolean(true)),
+        command("seek", |e| e.null()),
+        command("FCSubscribe", |e| e.null()),
     ] {
-        let opening = [&[3; 1][..], &[0; 3072], &opening(Stage::Playing)].concat();
+        let opening = [&[3; 1][..], &[0; 3072], &opening(Playing)].concat();
         let questions = question.repeat(20_000);
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
@@ -599,7 +539,7 @@ fn thousands_of_players() {
     const PLAYER_BYTES_MAX: usize = 1 << 10;
     let _alone = alone();
     let now = Instant::now();
-    let opening = [&[3; 1][..], &[0; 3072], &opening(Stage::Playing)].concat();
+    let opening = [&[3; 1][..], &[0; 3072], &opening(Playing)].concat();
     let before = MEMORY.current_usage();
     let mut sessions = Vec::with_capacity(PLAYERS);
     for _ in 0..PLAYERS {
@@ -646,7 +586,7 @@ fn any_chunk() -> impl Strategy<Value = Vec<u8>> {
 fn noise() {
     let _alone = alone();
     proptest!(|(stage in any_stage(), bytes in prop::collection::vec(any::<u8>(), 0..4_000))| {
-        check("noise", stage, &bytes, Fate::Any, DECODED_BYTES_MAX);
+        check("noise", stage, &bytes, Any, DECODED_BYTES_MAX);
     });
 }
 
@@ -654,6 +594,6 @@ fn noise() {
 fn loose_chunks() {
     let _alone = alone();
     proptest!(|(stage in any_stage(), chunks in prop::collection::vec(any_chunk(), 0..40))| {
-        check("chunks", stage, &chunks.concat(), Fate::Any, DECODED_BYTES_MAX);
+        check("chunks", stage, &chunks.concat(), Any, DECODED_BYTES_MAX);
     });
 }

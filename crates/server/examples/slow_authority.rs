@@ -1,12 +1,12 @@
-//! `carillon` with an authority of its own: one that takes five seconds to permit streams named `slow/…`, and
-//! permits everything else at once.
+//! `carillon` with its own authority, which takes five seconds to permit streams named `slow/…`, and permits everything else at
+//! once.
 //!
 //! ```text
 //! cargo run --release --example slow_authority -- serve --demo
 //! ```
 //!
-//! It shows how a program embeds the server, and `cargo xtask bench gate` measures by it that a slow
-//! authority delays its own publisher alone.
+//! It shows how a program embeds the server. `cargo xtask bench gate` uses it to measure that a slow authority delays only its
+//! own publisher.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use carillon_server::{Authority, Grant, Verdict, cli};
 use fanout::gate::{Action, Request};
 
-/// How long an answer takes; below the ten seconds that the gate waits for one.
+/// Time that a reply takes; below the ten seconds that the gate waits for one.
 const DELAY: Duration = Duration::from_secs(5);
 
-/// The streams whose answers take that long.
+/// Prefix of the streams whose replies are delayed.
 const SLOW: &str = "slow/";
 
 #[derive(Debug)]

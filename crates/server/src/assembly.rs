@@ -1,4 +1,4 @@
-//! The front door and what connections over RTMP are served with, made of a checked configuration.
+//! The front door and the shared state for connections over RTMP, built from a checked configuration.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -6,12 +6,12 @@ use std::time::{Instant, SystemTime};
 use auth::AuthorityGate;
 use config::Config;
 use egress_hls::Variants;
-use fallback::Orders;
 use ingest::icecast::ShoutcastStreams;
 use limits::{Limits, host};
 use media::StreamName;
 use net::holdings::Holdings;
 use net::intake::Intake;
+use programme::fallback::Orders;
 use recordings::Shelf;
 use reports::access::AccessLog;
 use rtmp::auth::Challenger;
@@ -25,7 +25,7 @@ use web::pages::kept::Kept;
 use crate::door::films::Projector;
 use crate::door::rtmp::Players;
 
-/// What the front door is made of.
+/// Parts from which the front door is built.
 pub(crate) struct Parts {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
@@ -33,17 +33,17 @@ pub(crate) struct Parts {
     pub(crate) holdings: Arc<Holdings>,
     pub(crate) intake: Intake,
     pub(crate) access: AccessLog,
-    /// What listeners over HTTP are sent first.
+    /// Intros that listeners over HTTP receive first.
     pub(crate) intros: web::listen::Intros,
-    /// Random, and only for this.
+    /// Random key, used only for challenges.
     pub(crate) challenge_key: [u8; 32],
-    /// Random; keys of HLS are derived from it where no secret is configured.
+    /// Random secret; HLS keys are derived from it if no secret is configured.
     pub(crate) hls_secret: [u8; 32],
     pub(crate) jitter_seed: u64,
     pub(crate) orders: Arc<Orders>,
 }
 
-/// The DVR windows of streams, if there is a place for them.
+/// Returns the settings of the DVR windows of streams, if there is a directory for them.
 fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
     let directory = config.hls.dvr_directory.clone()?;
     let config = Arc::clone(config);
@@ -53,7 +53,8 @@ fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
     })
 }
 
-/// Which streams programs of SHOUTcast mean: a number is that of a stream and not of a pattern.
+/// Maps the numbers that SHOUTcast programs use to streams. Only a rule for a single stream has a number, not one for a
+/// pattern.
 fn shoutcast_streams(config: &Config) -> ShoutcastStreams {
     let numbered = config.streams.iter().filter_map(|rule| {
         let name = StreamName::parse(rule.pattern.as_str()).ok()?;
@@ -65,7 +66,7 @@ fn shoutcast_streams(config: &Config) -> ShoutcastStreams {
     }
 }
 
-/// Which streams are encrypted over HLS, and from what their keys are derived.
+/// Returns the streams to encrypt over HLS, and the secret from which their keys are derived.
 fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encryption::Settings {
     let configured = config.hls.encryption_secret.as_ref();
     let secret = configured.map_or(&generated[..], |secret| secret.reveal().as_bytes());
@@ -78,13 +79,13 @@ fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encrypti
     }
 }
 
-/// Of which streams it depends on who a client is whether it may watch.
+/// Returns a test for the streams for which permission to watch depends on the client.
 fn judged(config: &Arc<Config>) -> egress_hls::Judged {
     let config = Arc::clone(config);
     Box::new(move |stream| config.is_judged_by_client(stream))
 }
 
-/// Which streams take listeners for whom others have no place.
+/// Returns a function that names the fallback stream to which a listener moves when its stream is full, if the rules have one.
 fn overflow(config: &Arc<Config>) -> web::listen::Overflow {
     let config = Arc::clone(config);
     Arc::new(move |stream| {
@@ -93,7 +94,7 @@ fn overflow(config: &Arc<Config>) -> web::listen::Overflow {
     })
 }
 
-/// The front door without WebRTC, which needs its ingest, and uploads, which need its shelf; and the players.
+/// Builds the front door without WebRTC, which needs its ingest, and without uploads, which need its shelf; and the players.
 pub(crate) fn assemble(parts: Parts) -> (FrontDoor, Players) {
     let Parts {
         config,
@@ -129,7 +130,7 @@ pub(crate) fn assemble(parts: Parts) -> (FrontDoor, Players) {
         is_demanded: config.rtmp.challenge,
         epoch: now,
     };
-    let rtmp = rtmp_io::Context {
+    let rtmp = net::rtmp::Context {
         session: rtmp::server::Config {
             challenge: Some(Arc::new(challenge)),
             ..rtmp::server::Config::default()
@@ -218,7 +219,7 @@ pub(crate) fn assemble(parts: Parts) -> (FrontDoor, Players) {
     (front, players)
 }
 
-/// The limits as the operator has set them.
+/// Converts the limits that the operator has set.
 fn bounds(set: &config::Limits) -> limits::Settings {
     limits::Settings {
         listeners: set.listeners,

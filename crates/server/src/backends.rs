@@ -1,5 +1,4 @@
-//! How sockets are driven, epoll or io_uring, and the threads that drive them: fan-out workers, and the intake
-//! that reads publishers.
+//! Socket back-ends, epoll or io_uring, and the threads that drive them: fan-out workers, and the intake that reads publishers.
 
 use std::io;
 use std::sync::Arc;
@@ -15,13 +14,13 @@ use crate::start_error::StartError;
 /// Cores per thread that reads publishers. One thread reads thousands; the other cores are for workers.
 const CORES_PER_INTAKE: usize = 4;
 
-/// The workers, and the listeners that leave them.
+/// The workers, and the receiver of the listeners that leave them.
 pub(crate) type Workers = (Arc<Fanout>, std::sync::mpsc::Receiver<fanout::Departure>);
 
 type MakeBackend = fn() -> io::Result<Box<dyn Backend>>;
 
-/// How this host's workers drive their sockets. io_uring is tried out before anything relies on it: many
-/// sandboxes refuse it.
+/// Chooses the back-end with which this host's workers drive their sockets. io_uring is tried out before anything relies on it:
+/// many sandboxes refuse it.
 fn choose_backend(
     wanted: config::Backend,
     probe: impl FnOnce() -> Result<(), Unavailable>,
@@ -41,7 +40,7 @@ fn choose_backend(
     }
 }
 
-/// How publishers' sockets are read. io_uring for them needs a newer kernel than for the workers' sockets.
+/// Chooses the method of reading publishers' sockets. io_uring for them needs a newer kernel than for the workers' sockets.
 fn choose_method(
     wanted: config::Backend,
     probe: impl FnOnce() -> Result<(), Unavailable>,
@@ -62,7 +61,7 @@ fn choose_method(
 /// Starts the threads that read publishers.
 ///
 /// # Errors
-/// When `fanout.backend` demands io_uring and it is refused, or a thread cannot be started.
+/// Returns an error if `fanout.backend` demands io_uring and it is refused, or a thread cannot be started.
 pub(crate) fn start_intake(config: &Config) -> Result<Intake, StartError> {
     let method =
         choose_method(config.fanout.backend, Method::probe).map_err(StartError::IoUring)?;
@@ -73,7 +72,7 @@ pub(crate) fn start_intake(config: &Config) -> Result<Intake, StartError> {
 /// Starts the fan-out workers.
 ///
 /// # Errors
-/// When `fanout.backend` demands io_uring and it is refused, or a thread cannot be started.
+/// Returns an error if `fanout.backend` demands io_uring and it is refused, or a thread cannot be started.
 pub(crate) fn start_workers(config: &Config) -> Result<Workers, StartError> {
     let backend =
         choose_backend(config.fanout.backend, Uring::probe).map_err(StartError::IoUring)?;

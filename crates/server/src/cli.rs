@@ -27,8 +27,8 @@ use crate::who;
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;
 
-/// How long the end waits for blocked threads: a name server may keep one that looks up a name for a
-/// link waiting for many seconds, and that thread has nothing to lose.
+/// Longest time that the process end waits for blocked threads: a name server may block a thread that looks up a link's host
+/// name for many seconds, and that thread has nothing to lose.
 const BLOCKED_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A live audio and video relay: publish over RTMP, Icecast or WHIP, listen over HTTP, RTMP or WHEP.
@@ -55,7 +55,7 @@ enum Command {
         /// The file to check.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
-        /// Tells as well by what publishers and listeners of this stream are let in.
+        /// Also reports which credentials admit publishers and listeners of this stream.
         #[arg(long, value_name = "STREAM", value_parser = sign::stream)]
         who: Option<StreamName>,
     },
@@ -85,7 +85,7 @@ struct Source {
     config: Option<PathBuf>,
 }
 
-/// Why a command fails.
+/// Reasons why a command fails.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -111,7 +111,7 @@ pub fn run() -> ExitCode {
     run_command(None)
 }
 
-/// The same for a program whose server asks the program's own authority instead of the configured keys.
+/// Runs the command for a program that supplies its own authority in place of the configured keys.
 pub fn run_with(authority: Arc<dyn Authority>) -> ExitCode {
     run_command(Some(authority))
 }
@@ -168,7 +168,7 @@ fn serve(
 ) -> Result<(), Failure> {
     let config = configuration(path)?;
     let log = Log::install(&config.log)?;
-    // Around the hook of the log, which reports other panics.
+    // Installed around the hook of the log, which reports other panics.
     net::panics::install_hook();
     raise_descriptor_limit();
     let mut relay = Relay::load(config)?.with_demo(demo).with_log(log.clone());
@@ -193,7 +193,7 @@ async fn run_relay(relay: Relay) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a task to its end, and then waits for blocked threads no longer than [`BLOCKED_TIMEOUT`].
+/// Runs a task to its end, then waits for blocked threads for at most [`BLOCKED_TIMEOUT`].
 fn finish<T>(runtime: Runtime, task: impl Future<Output = T>) -> T {
     let result = runtime.block_on(task);
     runtime.shutdown_timeout(BLOCKED_TIMEOUT);
@@ -218,8 +218,8 @@ fn check(path: &Path, who: Option<&StreamName>) -> Result<(), Failure> {
     say(&mut io::stdout(), &format!("{} is valid\n", path.display()));
     say(&mut io::stdout(), &journals::tell(&config));
     if let Some(stream) = who {
-        let told = who::tell(&config, stream, SystemTime::now());
-        say(&mut io::stdout(), &told.map_err(StartError::from)?);
+        let reported = who::tell(&config, stream, SystemTime::now());
+        say(&mut io::stdout(), &reported.map_err(StartError::from)?);
     }
     Ok(())
 }
@@ -290,11 +290,11 @@ mod tests {
         assert_eq!(file_of("health"), Some(served));
     }
 
-    /// As a name lookup is while no name server answers.
+    /// A blocked thread, as in a name lookup that no name server answers.
     #[test]
     fn a_blocked_thread_does_not_hold_up_the_end() {
         let (release, released) = mpsc::sync_channel::<()>(1);
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, reported) = mpsc::sync_channel(1);
         let server = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .build()
@@ -309,7 +309,7 @@ mod tests {
             });
             tell.send(()).ok();
         });
-        let ended = told.recv_timeout(Duration::from_secs(10));
+        let ended = reported.recv_timeout(Duration::from_secs(10));
         drop(release);
         ended.expect("it ends although a thread is blocked");
         server.join().expect("no panic");

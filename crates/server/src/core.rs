@@ -1,48 +1,48 @@
-//! What runs below all ports: the workers, the streams, permissions, and the logs for other programs.
+//! The layer below all ports: workers, streams, permissions, and the logs for other programs.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use audio::derived::DerivedAudio;
 use auth::{Authority, AuthorityGate};
 use config::Config;
-use derived_audio::DerivedAudio;
 use fanout::{Class, Registry, Settings};
 use net::holdings::Holdings;
 use net::intake::Intake;
 use net::link::Connector;
+use outbound::webhooks::Teller;
 use reports::access::{ACCESS, AccessLog, Departures};
 use reports::log::LineLog;
 use reports::sessions::{self, SESSIONS, Sessions};
-use webhooks::Teller;
 
 use crate::backends;
 use crate::start_error::StartError;
 
-/// Bytes of what is made for single clients and waits to be sent, of all together: a quarter of it for one address is
-/// what five hundred players behind it read at the same moment.
+/// Total bytes of replies made for single clients that wait to be sent. A single address may use a quarter of it, which is what
+/// five hundred players behind that address read at the same moment.
 const HOLDINGS_BYTES_MAX: usize = 64 << 20;
 
-/// See the module's description.
+/// Owner of the parts below all ports.
 pub(crate) struct Core {
     pub(crate) registry: Arc<Registry>,
     pub(crate) gate: Arc<AuthorityGate>,
-    /// Opus beside AAC and MP3.
+    /// Derived audio: Opus alongside AAC and MP3.
     pub(crate) audio: DerivedAudio,
-    /// Bytes that are held for peers.
+    /// Account of bytes held for peers.
     pub(crate) holdings: Arc<Holdings>,
     /// The threads that read publishers.
     pub(crate) intake: Intake,
     pub(crate) access: AccessLog,
     pub(crate) session_log: LineLog,
-    /// Writes both as listeners leave.
+    /// Writes both logs as listeners leave.
     pub(crate) departures: Departures,
 }
 
 impl Core {
-    /// Starts it. `authority` decides in place of the configuration's keys; `teller` passes records of sessions to receivers.
+    /// Starts all parts. `authority` decides in place of the configuration's keys; `teller` passes session records to webhooks.
     ///
     /// # Errors
-    /// When a thread cannot be started or a file cannot be opened.
+    /// Returns an error if a thread cannot be started or a file cannot be opened.
     pub(crate) fn start(
         config: &Arc<Config>,
         authority: Option<Arc<dyn Authority>>,
@@ -86,9 +86,9 @@ impl Core {
     }
 }
 
-fn derived_audio_settings(config: &Config) -> derived_audio::Settings {
+fn derived_audio_settings(config: &Config) -> audio::derived::Settings {
     let transcode = &config.transcode;
-    derived_audio::Settings {
+    audio::derived::Settings {
         enabled: transcode.enabled,
         options: transcode.options(),
         threads: transcode.threads,

@@ -1,7 +1,7 @@
 //! `carillon import`: reads a configuration of another server, and writes one of this server.
 //!
-//! The file that is written holds passwords, so only its owner may read it. Standard error lists what could not be carried
-//! over, a line each, without values but names.
+//! The output file holds passwords, so only its owner may read it. Standard error lists what could not be carried over, one
+//! line each, with names but without values.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,19 +12,19 @@ use clap::{Args, ValueEnum};
 use config::{Config, Location, Problem};
 use import::{Imported, Kind, Refusal, SOURCE_BYTES_MAX, SourceError};
 
-/// What is imported, and where it goes.
+/// Source file, its kind, and the destination.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The configuration: icecast.xml, nginx.conf, mediamtx.yml or srs.conf.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Which server it is for; without it that is found out by its content.
+    /// Server that the file configures; detected from the content by default.
     #[arg(long, value_enum)]
     kind: Option<KindName>,
-    /// Where the result goes, a new file that only its owner may read; without it to standard output.
+    /// New file for the result, readable only by its owner; standard output by default.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replaces the file if it is there.
+    /// Replaces the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
 }
@@ -38,7 +38,7 @@ enum KindName {
     Srs,
 }
 
-/// Why it fails.
+/// Reasons why an import fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{} cannot be read: {error}", file.display())]
@@ -68,7 +68,7 @@ impl From<KindName> for Kind {
     }
 }
 
-/// Does it: the result goes to `out` if no file is named, and what could not be carried over to `notes`.
+/// Imports: writes the result to `out` if no file is named, and what could not be carried over to `notes`.
 pub(crate) fn run(
     arguments: &Arguments,
     out: &mut impl Write,
@@ -111,7 +111,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::NotText(file.to_owned()))
 }
 
-/// What `carillon check` would say of the text. The environment is another matter.
+/// Returns the errors that `carillon check` would report for the text, without environment variables.
 fn refusals(toml: &str) -> Vec<Refusal> {
     let Err(report) = Config::parse("imported", toml, std::iter::empty()) else {
         return Vec::new();
@@ -137,7 +137,7 @@ fn refusal(problem: &Problem) -> Refusal {
     }
 }
 
-/// Writes a file that only its owner may read. A present one is replaced as a whole, or not at all.
+/// Writes a file that only its owner may read. An existing file is replaced as a whole, or not at all.
 fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), Failure> {
     let failed = |error| Failure::Write {
         file: path.to_owned(),
@@ -164,7 +164,7 @@ fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), Failure> {
     let written = file.write_all(toml.as_bytes());
     let put = written.and_then(|()| fs::rename(&beside, path));
     put.map_err(|error| {
-        // What is left of it would stand in the way of the next try, and holds passwords.
+        // The remainder would block the next attempt, and holds passwords.
         fs::remove_file(&beside).ok();
         failed(error)
     })
@@ -188,7 +188,8 @@ fn tell(file: &Path, kind: Kind, imported: &Imported, notes: &mut impl Write) ->
     Ok(())
 }
 
-/// Names come from the file, also within what `check` says of them, and go to a terminal: a note is one line.
+/// Replaces control characters. Names come from the imported file, also within the errors of `check`, and go to a terminal; a
+/// note must be one line.
 fn printable(note: &str) -> String {
     note.replace(char::is_control, "?")
 }
@@ -229,7 +230,7 @@ mod tests {
             text.contains("\nlisteners = 10  # line 1: limits.clients\n"),
             "{text}"
         );
-        // It is among the first that attackers try.
+        // This key is among the first that attackers try.
         assert!(text.contains("\n#publish_key = \"hackme\""), "{text}");
         assert!(refusals(&text).is_empty());
         assert!(
@@ -280,7 +281,7 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().contains("[limits]"));
     }
 
-    /// What the samples name that keeps clients out.
+    /// Files that the samples name and that keep clients out.
     const FILES: [&str; 4] = [
         "/etc/icecast/users",
         "/etc/icecast/allow",
@@ -312,7 +313,7 @@ mod tests {
                     continue;
                 };
                 let place = format!("{} without line {}", path.display(), missing + 1);
-                // Without the name of the file there is nobody who may listen.
+                // Without the file's name, nobody may listen.
                 let nobody = "there is no key for listeners";
                 let unsettled = &imported.unsettled;
                 let is_kept = unsettled.iter().all(|message| message.contains(nobody));

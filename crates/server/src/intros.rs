@@ -1,4 +1,4 @@
-//! What listeners over HTTP are sent first, by the rules of the configuration: files that are read at the start.
+//! Intros that listeners over HTTP receive first: files that the configuration names, read at start-up.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use config::Config;
 use web::listen::{INTRO_BYTES_MAX, Intro, Intros, NoIntro};
 
-/// Why a file is of no use.
+/// Reasons why an intro file is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum IntroError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is no intro.
+    /// The file is not a valid intro.
     #[error(transparent)]
     Unfit(#[from] NoIntro),
 }
@@ -22,7 +22,7 @@ pub enum IntroError {
 /// Reads the intros of a configuration.
 ///
 /// # Errors
-/// The first file that is of no use, and why.
+/// The first unusable file, and the reason.
 pub(crate) fn read(config: &Arc<Config>) -> Result<Intros, (Box<Path>, IntroError)> {
     let rules = config.streams.iter();
     let paths = rules.map(|rule| rule.mount.intro.as_deref());
@@ -44,7 +44,7 @@ pub(crate) fn read(config: &Arc<Config>) -> Result<Intros, (Box<Path>, IntroErro
 
 fn one(path: &Path) -> Result<Arc<Intro>, IntroError> {
     let mut bytes = Vec::new();
-    // One byte more than there may be tells that there are too many.
+    // One byte more than the limit shows that the file is too long.
     let limit = INTRO_BYTES_MAX as u64 + 1;
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(Arc::new(Intro::read(&bytes)?))

@@ -1,30 +1,30 @@
-//! The journals that a configuration names, before there is a server: `carillon check`.
+//! Check of the journals that a configuration names, without a server: `carillon check`.
 
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use config::Config;
-use uploads::Found;
+use outbound::uploads::Found;
 
-/// What is wrong with them, a line for each; nothing of them is changed.
+/// Describes what is wrong with the journals, one line each; changes nothing.
 pub(crate) fn tell(config: &Config) -> String {
-    let mut told = String::new();
+    let mut reported = String::new();
     let recording = &config.recording;
     let of_uploads = recording.journal().filter(|_| recording.upload.is_on());
     if let Some(path) = of_uploads {
-        let found = uploads::look(&path);
-        add(&mut told, "uploads", &path, found);
+        let found = outbound::uploads::look(&path);
+        add(&mut reported, "uploads", &path, found);
     }
     let directory = config.webhooks.directory.as_deref();
     if let Some(directory) = directory.filter(|_| !config.hooks.is_empty()) {
-        let (path, found): (PathBuf, _) = webhooks::look(directory);
-        add(&mut told, "webhooks", &path, found);
+        let (path, found): (PathBuf, _) = outbound::webhooks::look(directory);
+        add(&mut reported, "webhooks", &path, found);
     }
-    told
+    reported
 }
 
-fn add(told: &mut String, whose: &str, path: &Path, found: io::Result<Found>) {
+fn add(reported: &mut String, whose: &str, path: &Path, found: io::Result<Found>) {
     let why = match found {
         Ok(Found::Nothing | Found::Whole) => return,
         Ok(Found::Taken) => "is in use, so nothing is said about it".to_owned(),
@@ -34,8 +34,8 @@ fn add(told: &mut String, whose: &str, path: &Path, found: io::Result<Found>) {
         Err(error) => format!("cannot be read: {error}"),
     };
     let path = path.display();
-    // A String takes everything.
-    writeln!(told, "the journal of {whose}, {path}, {why}").ok();
+    // Writing to a String does not fail.
+    writeln!(reported, "the journal of {whose}, {path}, {why}").ok();
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damaged_journals_are_told_of_and_left_as_they_are() {
+    fn damaged_journals_are_reported_of_and_left_as_they_are() {
         let root = tempfile::tempdir().expect("a directory");
         let folder = root.path().display();
         let source = format!(
@@ -59,9 +59,9 @@ mod tests {
         for file in &files {
             fs::write(file, "no database").expect("written");
         }
-        let told = tell(&config);
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), 2, "{told}");
+        let reported = tell(&config);
+        let lines: Vec<&str> = reported.lines().collect();
+        assert_eq!(lines.len(), 2, "{reported}");
         for (line, file) in lines.into_iter().zip(&files) {
             let begin = format!(", {}, is damaged (", file.display());
             assert!(line.contains(&begin), "{line}");

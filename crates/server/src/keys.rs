@@ -1,7 +1,7 @@
-//! Secrets generated at start where the operator configured none.
+//! Secrets generated at start-up where the operator configured none.
 //!
-//! Publishing is never open: without a configured key one is generated, which only the start-up notice
-//! shows. The same holds for the operator's password.
+//! Publishing is never open: without a configured key, one is generated, which only the start-up notice shows. The operator's
+//! password works likewise.
 
 use auth::Scope;
 use base64::Engine;
@@ -9,10 +9,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use config::{Auth, KeySecret, Secret};
 use fanout::gate::Identity;
 
-/// 144 bits: out of reach of guessing, and 24 characters of Base64 without padding.
+/// Secret length: 144 bits, out of reach of guessing, and 24 characters of Base64 without padding.
 const SECRET_BYTES: usize = 18;
 
-/// Which secrets were generated, so that they are shown once.
+/// Secrets that were generated, so that each is shown once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Generated {
     /// The key for publishers.
@@ -23,11 +23,11 @@ pub(crate) struct Generated {
     pub(crate) admin_password: bool,
 }
 
-/// Completes the section so that it has every secret. Where there are named keys to publish, no key for all streams is
-/// generated: each key can be handed out, and revoked, by its name.
+/// Completes the section so that it has every secret. If there are named keys for publishing, no key for all streams is
+/// generated: each named key can be handed out and revoked by its name.
 ///
 /// # Errors
-/// When the system has no random bytes.
+/// Returns an error if the system has no random bytes.
 pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
     let mut keys = Vec::new();
     for key in &mut auth.keys {

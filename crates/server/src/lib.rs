@@ -1,4 +1,4 @@
-//! The relay as a whole: what belongs neither to one protocol nor to the core.
+//! The relay as a whole: everything that belongs neither to one protocol nor to the core.
 //!
 //! ```text
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
@@ -9,8 +9,8 @@
 //!              services (the ports, the links, the recorder, housekeeping: one list, started and ended in order)
 //! ```
 //!
-//! Every connection goes through a door, every permission through the one gate of `auth`, and every address this server
-//! answers on is a row of [`routes`]. Requests over HTTP are `web`'s, the operator's port is `operator`'s.
+//! Every connection goes through a door, every permission through the one gate of `auth`, and every address that this server
+//! serves is a row of [`routes`]. `web` handles requests over HTTP; `operator` handles the operator's port.
 
 mod assembly;
 mod backends;

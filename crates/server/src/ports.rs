@@ -1,17 +1,17 @@
-//! The ports of a relay, as they were bound.
+//! The ports of a relay, as bound.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 base::labels! {
-    /// What a listening socket is for.
+    /// Purpose of a listening socket.
     pub enum Port {
         /// Publishers and players over RTMP.
         Rtmp = "rtmp",
-        /// The same over TLS.
+        /// Publishers and players over RTMP within TLS.
         Rtmps = "rtmps",
         /// Listeners, sources and pages.
         Http = "http",
-        /// The same over TLS.
+        /// Listeners, sources and pages over TLS.
         Https = "https",
         /// Sources of SHOUTcast v1.
         Shoutcast = "shoutcast",
@@ -25,19 +25,19 @@ base::labels! {
 /// A listening socket as it was bound.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bound {
-    /// What it is for.
+    /// Purpose of the socket.
     pub port: Port,
-    /// Where it listens; never port 0.
+    /// Address of the socket; never port 0.
     pub address: SocketAddr,
 }
 
-/// The first address of a port.
+/// Returns the first address of a port.
 pub(crate) fn first(bound: &[Bound], port: Port) -> Option<SocketAddr> {
     let found = bound.iter().find(|bound| bound.port == port);
     found.map(|bound| bound.address)
 }
 
-/// An address that works on this host: one cannot connect to `0.0.0.0` everywhere.
+/// Returns an address that works on this host: connecting to `0.0.0.0` does not work everywhere.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

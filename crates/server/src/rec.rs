@@ -3,37 +3,37 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use archive::Event;
-use archive::offline::{self, FixError, Listing};
 use clap::{Args, Subcommand};
 use config::Config;
 use recordings::Recording;
+use recordings::archive::Event;
+use recordings::archive::offline::{self, FixError, Listing};
 use reports::view;
 use serde_json::json;
 
-/// What is done to recordings.
+/// Maintenance of recordings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Lists recordings, and changes nothing.
+    /// Lists recordings without changing them.
     Ls {
         #[command(flatten)]
         place: Place,
-        /// Prints an object of JSON.
+        /// Prints a JSON object.
         #[arg(long)]
         json: bool,
     },
-    /// Does what a server does when it starts: closes recordings that were left open, cuts what is not whole at their
-    /// ends, and finalises them. A directory that a server uses is left alone.
+    /// Repairs recordings as a starting server does: closes those left open, truncates incomplete ends, and finalises
+    /// them. Skips a directory that a server uses.
     Fix {
         #[command(flatten)]
         place: Place,
     },
 }
 
-/// Where recordings are.
+/// Location of the recordings.
 #[derive(Args, Debug)]
 pub(crate) struct Place {
-    /// Directories of recordings; without one those of the configuration.
+    /// Directories of recordings; by default those of the configuration.
     #[arg(value_name = "DIRECTORY", conflicts_with = "config")]
     directories: Vec<PathBuf>,
     /// Configuration file whose directories are used.
@@ -41,7 +41,7 @@ pub(crate) struct Place {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Why it fails.
+/// Reasons why the command fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("name a directory of recordings, or a configuration with one")]
@@ -60,14 +60,14 @@ pub(crate) enum Failure {
 }
 
 impl Command {
-    /// Where it is to work.
+    /// Returns the directories to work on.
     pub(crate) fn place(&self) -> &Place {
         match self {
             Self::Ls { place, .. } | Self::Fix { place } => place,
         }
     }
 
-    /// Does it. `config` is what the configuration says, if no directory is named.
+    /// Runs the command. `config` is the configuration, used if no directory is named.
     pub(crate) fn run(&self, config: Option<&Config>, out: &mut impl Write) -> Result<(), Failure> {
         let directories = self.place().directories(config);
         if directories.is_empty() {
@@ -81,7 +81,7 @@ impl Command {
 }
 
 impl Place {
-    /// Whether the configuration is to be read.
+    /// Returns whether the configuration must be read.
     pub(crate) fn is_configured(&self) -> bool {
         self.directories.is_empty()
     }
@@ -129,7 +129,7 @@ fn write_json(all: &Listing, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{all}")
 }
 
-/// For people: numbers to the right, paths last.
+/// Writes a table for people: numbers aligned right, paths last.
 fn write_table(all: &Listing, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,

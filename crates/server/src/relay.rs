@@ -1,19 +1,19 @@
 //! The relay: from a checked configuration to a running server.
 //!
-//! The order of starting: secrets, TLS, the queue of webhooks, sockets (so that a port in use ends the start before anything
-//! runs), workers, registry, transcoding and gate, logs, the WebRTC port, links, doors.
+//! Order of starting: secrets, TLS, the queue of webhooks, sockets (so that a port in use ends the start before anything runs),
+//! workers, registry, transcoding and gate, logs, the WebRTC port, links, doors.
 
 use std::sync::Arc;
 
 use auth::Authority;
 use config::Config;
-use fallback::{Fallbacks, Orders};
 use fanout::Registry;
 use limits::Marks;
 use links::Links;
 use net::link::Connector;
 use operator::Console;
 use operator::overload::Overload;
+use programme::fallback::{Fallbacks, Orders};
 use reports::log::Log;
 use web::FrontDoor;
 use web::connection::request_threads;
@@ -37,9 +37,9 @@ use crate::stations;
 pub struct Relay {
     config: Config,
     generated: Generated,
-    /// The operator's port asks for the password.
+    /// Whether the operator's port demands the password.
     password_demanded: bool,
-    /// The certificate of the TLS ports, if there are any.
+    /// Certificate of the TLS ports, if there are any.
     certificate: Option<Arc<Certificate>>,
     connector: Connector,
     demo: bool,
@@ -50,8 +50,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Completes a configuration: generates missing secrets, reads its certificate and, if it has links that
-    /// need them, this host's trusted certificates.
+    /// Completes a configuration: generates missing secrets, reads its certificate and, if it has links that need them, this
+    /// host's trusted certificates.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -86,7 +86,7 @@ impl Relay {
         self
     }
 
-    /// Has it ask this authority instead of the configured keys.
+    /// Makes the relay use this authority in place of the configured keys.
     #[must_use]
     pub fn with_authority(mut self, authority: Arc<dyn Authority>) -> Self {
         self.authority = Some(authority);
@@ -100,7 +100,7 @@ impl Relay {
         self
     }
 
-    /// Has it refuse new listeners at other marks.
+    /// Makes the relay refuse new listeners at other marks.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_marks(mut self, marks: Marks) -> Self {
@@ -216,14 +216,14 @@ impl Relay {
     }
 }
 
-/// Random bytes, for one purpose.
+/// Returns random bytes, for a single purpose.
 fn random() -> Result<[u8; 32], getrandom::Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What has listeners wait for streams that have a fallback.
+/// Builds the part that makes listeners wait for streams that have a fallback.
 fn fallbacks(config: &Arc<Config>, registry: &Arc<Registry>, orders: &Arc<Orders>) -> Fallbacks {
     let of_config = Arc::clone(config);
     Fallbacks::new(

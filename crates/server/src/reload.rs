@@ -1,6 +1,5 @@
-//! What a running server reloads: its certificate, its file of keys, and the files of the logs for other programs, which may
-//! have been moved away.
-//! Open connections are not affected; on an error the present state is kept.
+//! Reloading in a running server: its certificate, its file of keys, and the files of the logs for other programs, which may
+//! have been moved away. Open connections are not affected; on an error, the current state is kept.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use auth::AuthorityGate;
 use reports::log::LineLog;
 use web::tls::{Certificate, Renewal};
 
-/// See the module's description.
+/// Everything a running server can reload; call [`run`](Self::run) on SIGHUP.
 #[derive(Clone, Debug)]
 pub(crate) struct Reload {
     pub(crate) certificate: Option<Arc<Certificate>>,
@@ -20,7 +19,7 @@ pub(crate) struct Reload {
 }
 
 impl Reload {
-    /// Reloads, and logs the result. It may wait for a disk.
+    /// Reloads, and logs the result. May wait for a disk.
     pub(crate) fn run(&self) {
         let certificate = match &self.certificate {
             None => "none".to_owned(),

@@ -1,7 +1,7 @@
-//! A running relay, and how it ends.
+//! A running relay, and its shutdown.
 //!
-//! Ending is starting in reverse: the public ports close, listeners get time to leave, links and streams end,
-//! workers end, the last lines of the logs are written, and receivers are told what is left to tell.
+//! Shutdown reverses the start: the public ports close, listeners get time to leave, links and streams end, workers end, the
+//! last lines of the logs are written, and the last events are sent to webhooks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::ports::{Bound, Port, first};
 use crate::reload::Reload;
 use crate::services::{Phase, Phases, Service};
 
-/// What a running relay keeps.
+/// State that a running relay keeps.
 pub(crate) struct Kept {
     pub(crate) front: Arc<FrontDoor>,
     pub(crate) links: Links,
@@ -40,7 +40,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins the services.
+    /// Starts the services.
     pub(crate) fn begin(kept: Kept, services: Vec<Box<dyn Service>>) -> Self {
         let mut phases = Phases::new();
         for service in services {
@@ -50,44 +50,44 @@ impl Running {
         Self { kept, phases }
     }
 
-    /// Its listening sockets.
+    /// Returns the listening sockets.
     pub fn bound(&self) -> &[Bound] {
         &self.kept.bound
     }
 
-    /// The first address of a port.
+    /// Returns the first address of a port.
     pub fn address(&self, port: Port) -> Option<SocketAddr> {
         first(&self.kept.bound, port)
     }
 
-    /// The key that publishers need, configured or generated.
+    /// Returns the key that publishers need, configured or generated.
     pub fn publish_key(&self) -> Option<&Secret> {
         self.kept.front.config.auth.publish_key.as_ref()
     }
 
-    /// The streams, for programs that embed a relay.
+    /// Returns the streams, for programs that embed a relay.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.kept.front.registry
     }
 
-    /// What can be reloaded while it serves.
+    /// Returns what can be reloaded while the relay serves.
     pub(crate) fn reload(&self) -> Reload {
         self.kept.reload.clone()
     }
 
-    /// The threads that read publishers, for a test that stops them.
+    /// Returns the ingest context, for a test that stops the threads that read publishers.
     #[cfg(test)]
     pub(crate) fn ingest(&self) -> &Arc<ingest::Context> {
         &self.kept.front.ingest
     }
 
-    /// The start-up notice; see [`crate::cli`].
+    /// Returns the start-up notice; see [`crate::cli`].
     pub fn notice(&self) -> &str {
         &self.kept.notice
     }
 
-    /// Serves until `shutdown` resolves; then drains until the last listener has left, `hurry`
-    /// resolves, or the configured time is over; then ends.
+    /// Serves until `shutdown` resolves; then drains until the last listener has left, `hurry` resolves, or the configured time
+    /// is over; then ends.
     pub async fn run_until(mut self, shutdown: impl Future, hurry: impl Future) {
         shutdown.await;
         let Kept { front, links, .. } = &self.kept;
@@ -115,7 +115,7 @@ impl Running {
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&front.ingest);
         let logs = [reload.access, reload.sessions];
-        // Connections that are still there hold the front door; their lines in the access log end here all the same.
+        // Connections that are still open hold the front door; their lines in the access log end here all the same.
         drop(front);
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
@@ -128,9 +128,9 @@ impl Running {
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");
         }
-        // The sessions of the last listeners have ended, of which receivers are told, too.
-        phases.enter(Phase::Told).await;
-        // The last listeners have left; readers of events are told so.
+        // The sessions of the last listeners have ended; webhooks are notified of them, too.
+        phases.enter(Phase::Reported).await;
+        // The last listeners have left; closing reports this to readers of events.
         events.close();
         let read = async {
             while events.readers() > 0 {
@@ -143,21 +143,21 @@ impl Running {
     }
 }
 
-/// How long publishers and pages may be told that the server ends.
+/// Time allowed for notifying publishers and pages that the server is ending.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// How often it is checked whether something has ended.
+/// Interval of checking whether something has ended.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Waits until connections have been told, for [`GOODBYE`] at most.
+/// Waits until connections have been notified, for [`GOODBYE`] at most.
 async fn say_goodbye(counts: &Counts, limits: &Limits) {
-    let told = async {
-        // Players that workers have given back are no door's any more, but still have their permits.
+    let reported = async {
+        // Players that workers have given back belong to no door any more, but still hold their permits.
         while counts.open.sum() > 0 || limits.listeners_now() > 0 {
             sleep(POLL).await;
         }
     };
-    if tokio::time::timeout(GOODBYE, told).await.is_err() {
+    if tokio::time::timeout(GOODBYE, reported).await.is_err() {
         tracing::debug!(
             connections = counts.open.sum(),
             "some connections are cut off"
@@ -167,8 +167,8 @@ async fn say_goodbye(counts: &Counts, limits: &Limits) {
 
 base::debug!(Running as it { bound: it.kept.bound });
 
-/// Waits until the last listener has left, `hurry` resolves, or `patience` has passed. Publishers and
-/// listeners go on meanwhile.
+/// Waits until the last listener has left, `hurry` resolves, or `patience` has passed. Publishers and listeners continue
+/// meanwhile.
 async fn wait_for_listeners(
     fanout: &Fanout,
     links: &Links,

@@ -1,4 +1,4 @@
-//! `carillon sign`: links that permit to publish or to play for a while, made without a server.
+//! `carillon sign`: signed links that permit publishing or playing for a limited time, made without a server.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -15,46 +15,46 @@ use media::StreamName;
 
 use crate::ports::reachable;
 
-/// Longest time that a link is made for, days: ten years. More is a slip; keys do not expire.
+/// Longest validity of a link in days: ten years. A longer one is probably a mistake; keys do not expire.
 const DAYS_MAX: u32 = 3_660;
 
-/// What is signed.
+/// Permission to sign.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Configuration file, with a secret in [auth.link].
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// What the link permits.
+    /// Action that the link permits.
     action: Permitted,
     /// The stream, such as live/show.
     #[arg(value_parser = stream)]
     stream: StreamName,
-    /// For how long: such as 90m, 2h or 30d.
+    /// Validity, such as 90m, 2h or 30d.
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     lasts: Duration,
     /// Only for clients with this address.
     #[arg(long)]
     address: Option<IpAddr>,
-    /// For all streams that fit this pattern, of which STREAM is one.
+    /// Permits all streams that match this pattern; STREAM must be one of them.
     #[arg(long = "match", value_name = "PATTERN", value_parser = pattern)]
     pattern: Option<Glob>,
-    /// To listen by so many players at a time; the newest stay.
+    /// Number of players at a time; the newest stay.
     #[arg(long = "sessions", value_name = "NUMBER")]
     players_max: Option<NonZeroU32>,
-    /// Whom it is for: shown with what the link does, and players of all links with one name are counted together.
+    /// Name of the recipient: shown beside the link's use; players of all links with one name are counted together.
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Permitted {
-    /// To publish, and to set titles.
+    /// Publish, and set titles.
     Publish,
-    /// To listen.
+    /// Listen.
     Play,
 }
 
-/// Why it fails.
+/// Reasons why signing fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(
@@ -74,7 +74,7 @@ pub(crate) enum Failure {
 }
 
 impl Arguments {
-    /// Prints the link as each protocol takes it.
+    /// Prints the link in the form of each protocol.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -100,8 +100,8 @@ impl Arguments {
         Ok(())
     }
 
-    /// Whom the link is for. One whose players are counted needs a name of its own: another that ends in the same second would be
-    /// the same link.
+    /// Returns the name for the link. A link whose players are counted needs a name of its own: another link that ends in the
+    /// same second would be the same link.
     fn name(&self) -> Result<Option<String>, Failure> {
         if self.name.is_some() || self.players_max.is_none() {
             return Ok(self.name.clone());
@@ -160,7 +160,7 @@ impl Arguments {
     }
 }
 
-/// Where clients reach the server, as far as the configuration tells.
+/// Addresses at which clients reach the server, as far as the configuration shows.
 struct Hosts {
     /// `http://host:port`.
     site: Option<String>,
@@ -244,7 +244,7 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A time of the configuration, or days.
+/// Parses a time as in the configuration, or a number of days.
 fn time(text: &str) -> Result<Duration, String> {
     let days = text
         .strip_suffix('d')
@@ -314,7 +314,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        // Made in the same second, they are two.
+        // Two links made in the same second still differ.
         let line = "play live/show --for 2h --sessions 1";
         assert_ne!(
             signed(line, SECRETS).expect("signed"),

@@ -1,5 +1,5 @@
-//! The process's reaction to signals: SIGTERM and SIGINT end it in order, SIGHUP reloads what may have
-//! changed, SIGUSR1 and SIGUSR2 are ignored. None ends it at once.
+//! The process's reaction to signals: SIGTERM and SIGINT shut it down in order, SIGHUP reloads files that may have changed,
+//! SIGUSR1 and SIGUSR2 are ignored. None ends the process at once.
 
 use std::io;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ pub(crate) struct Signals {
     user: [(&'static str, Signal); 2],
 }
 
-/// A server's reactions to its signals. Once it is dropped, signals do nothing.
+/// A server's reactions to its signals. Once dropped, signals do nothing.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// Resolves with the first signal that ends the process.
     pub(crate) shutdown: oneshot::Receiver<()>,
-    /// Resolves with the second.
+    /// Resolves with the second such signal.
     pub(crate) hurry: oneshot::Receiver<()>,
     _tasks: JoinSet<()>,
 }
 
 impl Signals {
-    /// Catches them from now on.
+    /// Catches the signals from now on.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Returns an error if the system refuses.
     pub(crate) fn catch() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -46,7 +46,7 @@ impl Signals {
         })
     }
 
-    /// Handles them. Each has a task, so that none waits for another.
+    /// Handles the signals. Each has its own task, so none waits for another.
     pub(crate) fn watch(self, reload: Reload) -> Watch {
         let mut tasks = JoinSet::new();
         tasks.spawn(read_again(self.hang_up, Arc::new(reload)));
@@ -64,7 +64,7 @@ impl Signals {
     }
 }
 
-/// The first signal begins the drain, the second ends it.
+/// Begins the drain with the first signal, and ends the drain with the second.
 async fn end(
     mut terminate: Signal,
     mut interrupt: Signal,
@@ -85,7 +85,7 @@ async fn end(
     hurried.send(()).ok();
 }
 
-/// Files may be slow, so a separate thread reads them. Signals that come meanwhile count as one more.
+/// Reloads on a separate thread, because files may be slow. Signals that arrive meanwhile count as one.
 async fn read_again(mut hang_up: Signal, reload: Arc<Reload>) {
     while hang_up.recv().await.is_some() {
         let reload = Arc::clone(&reload);

@@ -1,4 +1,4 @@
-//! Why a relay does not start.
+//! Reasons why a relay does not start.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use links::TrustError;
 use net::Unavailable;
-use uploads::OpenError as OpenUploadsError;
+use outbound::uploads::OpenError as OpenUploadsError;
 use web::signalling::OpenError;
 use web::tls::TlsError;
 
 use crate::intros::IntroError;
 use crate::ports::Port;
 
-/// Why the relay does not start. The operator can solve each.
+/// Reasons why a relay does not start. The operator can solve each.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The system has no random bytes.
@@ -22,15 +22,15 @@ pub enum StartError {
     /// The certificate or its key is unusable.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
-    /// There are no certificates to check other servers by.
+    /// No certificates for verifying other servers are available.
     #[error("links to other servers: {0}")]
     Trust(#[from] TrustError),
     /// A port is taken, or this process may not take it.
     #[error("cannot listen on {address} ({}): {source}", port.label())]
     Bind {
-        /// Its purpose.
+        /// Purpose of the port.
         port: Port,
-        /// Its address.
+        /// Address of the port.
         address: SocketAddr,
         /// The reason.
         source: io::Error,
@@ -58,7 +58,7 @@ pub enum StartError {
     /// Recordings cannot be copied to object storage.
     #[error("uploads cannot start: {0}")]
     Uploads(#[from] OpenUploadsError),
-    /// A file that listeners are to be sent first is of no use.
+    /// A file that listeners receive first is unusable.
     #[error("the intro {}: {source}", path.display())]
     Intro {
         /// The file.
@@ -68,7 +68,7 @@ pub enum StartError {
     },
     /// The queue of webhooks cannot be opened.
     #[error("the queue of webhooks cannot be opened: {0}")]
-    Webhooks(#[from] webhooks::OpenError),
+    Webhooks(#[from] outbound::webhooks::OpenError),
     /// WebRTC cannot be served.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
@@ -77,7 +77,7 @@ pub enum StartError {
         /// The reason.
         source: OpenError,
     },
-    /// The access log or that of sessions cannot be opened.
+    /// The access log or the session log cannot be opened.
     #[error("the access log or that of sessions cannot be opened: {0}")]
     LineLog(io::Error),
 }

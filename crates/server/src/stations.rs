@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
-use station::{Catalogue, Distances, Hours, List, Place, Role, Rule, Settings, Station, Stations};
+use programme::station::{
+    Catalogue, Distances, Hours, List, Place, Role, Rule, Settings, Station, Stations,
+};
 
-/// How long files that are a fallback wait for a publisher that has left their stream, where none is expected.
+/// Time for which a fallback station waits after the last publisher has left its stream, where none is expected.
 const FILLER_LINGER: Duration = Duration::from_secs(1);
 
-/// The stations of a configuration, and what shows them. `seed` decides their orders.
+/// Creates the stations of a configuration, and the list that shows them. `seed` determines their shuffle orders.
 pub(crate) fn open(config: &Config, seed: u64) -> (Vec<Station>, Stations) {
     let rules = config.stations.iter().map(settings);
     let fillers = config.fillers().map(|(stream, path)| filler(stream, path));
@@ -40,7 +42,7 @@ fn settings(rule: &StationRule) -> Settings {
     }
 }
 
-/// A station of the files that are the fallback of other streams.
+/// Returns a station that plays the fallback files of other streams.
 fn filler(stream: StreamName, path: &Path) -> Settings {
     let path = path.to_owned();
     let place = match path.is_dir() {

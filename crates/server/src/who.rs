@@ -1,7 +1,7 @@
-//! Who may do what with a stream, as the configuration says: `carillon check --who`.
+//! Permissions for a stream according to the configuration: `carillon check --who`.
 //!
-//! It tells by what a client is let in, in the words of the configuration's keys, and knows no secret. A test asks the gate with
-//! each credential whether it is so.
+//! The output names the ways by which a client is admitted, in the words of the configuration's keys, and contains no secret. A
+//! test checks each credential against the gate.
 
 use std::fmt::{self, Write};
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use media::StreamName;
 
 use crate::keys;
 
-/// What lets a client in.
+/// A way by which a client is admitted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Way {
     /// Nothing has to be presented.
     Everyone,
-    /// A key without a name: the stream's own, or that of all.
+    /// A key without a name: the stream's own key, or the one for all streams.
     PublishKey {
         is_own: bool,
     },
@@ -73,7 +73,8 @@ impl fmt::Display for Way {
     }
 }
 
-/// By what clients may do something with a stream. All secrets are set by now; `further` are the keys of the file.
+/// Returns the ways by which clients may perform an action on a stream. All secrets are set by now; `further` are the keys of
+/// the file.
 fn ways(
     config: &Config,
     further: &[KeyRule],
@@ -112,7 +113,7 @@ fn ways(
     let all = keys.chain(users).chain(links).chain(tokens).chain(hook);
     let mut ways = Vec::new();
     for way in all {
-        // A key for titles may be an administrator's as well.
+        // A key for titles may also be an administrator's key.
         if !ways.contains(&way) {
             ways.push(way);
         }
@@ -120,7 +121,7 @@ fn ways(
     ways
 }
 
-/// The hook, if it is asked about this.
+/// Returns the hook, if it decides on this action.
 fn hook(
     config: &Config,
     action: Action,
@@ -142,17 +143,17 @@ fn hook(
     })
 }
 
-/// The numbers, from 1, of the lists that have to let a client in.
+/// Returns the numbers, from 1, of the access lists that must admit a client.
 fn lists(config: &Config, action: Action, stream: &StreamName) -> Vec<String> {
     let lists = (1..).zip(&config.access);
     let fitting = lists.filter(|(_, rule)| rule.is_for(action.into(), stream));
     fitting.map(|(number, _)| format!("{number}")).collect()
 }
 
-/// Tells it of a stream, in lines.
+/// Describes the permissions for a stream, in lines.
 ///
 /// # Errors
-/// When the system has no random bytes for the keys that are generated at each start.
+/// Returns an error if the system has no random bytes for the keys that are generated at each start.
 pub(crate) fn tell(
     config: &Config,
     stream: &StreamName,
@@ -161,10 +162,10 @@ pub(crate) fn tell(
     let mut config = config.clone();
     let generated = keys::complete(&mut config.auth)?;
     let file = config.auth.keys_file.as_deref();
-    // It could be read when the configuration was checked.
+    // The file was readable when the configuration was checked.
     let further = file.and_then(|file| read_keys(file, &config.auth).ok());
     let further = further.unwrap_or_default();
-    let mut told = format!("{stream}\n");
+    let mut reported = format!("{stream}\n");
     for (label, action) in [
         ("publish", Action::Publish),
         ("listen", Action::Play),
@@ -183,14 +184,14 @@ pub(crate) fn tell(
                 true => ", generated at each start",
                 false => "",
             };
-            put(&mut told, label, &format!("{way}{generated}"));
+            put(&mut reported, label, &format!("{way}{generated}"));
             label = "";
         }
         let lists = lists(&config, action, stream);
         if !lists.is_empty() {
             let lists = lists.join(", ");
             put(
-                &mut told,
+                &mut reported,
                 "",
                 &format!("of all these only whom [[access]] lets in: number {lists}"),
             );
@@ -200,24 +201,24 @@ pub(crate) fn tell(
         let streams: Vec<_> = group.streams.iter().map(StreamName::as_str).collect();
         let streams = streams.join(", ");
         put(
-            &mut told,
+            &mut reported,
             "group",
             &format!("listeners are let in to each of its streams by that one's name: {streams}"),
         );
     }
     if let Some(fallback) = config.fallback(stream) {
         put(
-            &mut told,
+            &mut reported,
             "fallback",
             &format!("whoever listens hears {fallback} as well"),
         );
     }
-    Ok(told)
+    Ok(reported)
 }
 
-/// Adds a line. Writing to a text does not fail.
-fn put(told: &mut String, label: &str, text: &str) {
-    writeln!(told, "  {label:<8} {text}").unwrap_or_default();
+/// Adds a line. Writing to a String does not fail.
+fn put(reported: &mut String, label: &str, text: &str) {
+    writeln!(reported, "  {label:<8} {text}").unwrap_or_default();
 }
 
 #[cfg(test)]
@@ -242,7 +243,7 @@ mod tests {
     const SECRET: &str = "an-hmac-secret-of-32-characters!";
     const AT_HOOK: &str = "known-at-the-hook";
 
-    /// Of `open-sesame-41`, by libxcrypt.
+    /// Password hash of `open-sesame-41`, by libxcrypt.
     const USERS: &str = "ann:$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.\n";
 
     const SOURCE: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\nkeys_file = KEYS\n\
@@ -260,7 +261,7 @@ mod tests {
         gate: AuthorityGate,
         config: Config,
         further: Vec<KeyRule>,
-        /// Of keys and of users.
+        /// Files of keys and of users.
         _files: [tempfile::NamedTempFile; 2],
     }
 
@@ -287,7 +288,7 @@ mod tests {
             }
         }
 
-        /// Whether the gate permits it to a client with this user, secret and query.
+        /// Returns whether the gate permits the action to a client with this user, secret and query.
         async fn permits(&self, action: Action, request: &Request<'_>) -> bool {
             match action {
                 Action::Publish => self.gate.publish(request).await.is_ok(),
@@ -328,7 +329,7 @@ mod tests {
 
     type IsWay = fn(&Way) -> bool;
 
-    /// Who lets a client in that presents one of these, each by what `ways` calls it.
+    /// Returns the credentials that admit a client, each with the way that `ways` gives it.
     fn credentials(action: Action, stream: &StreamName) -> Vec<(IsWay, String)> {
         let named: [(IsWay, &str); 9] = [
             (|way| matches!(way, Way::Everyone), "nobody-knows-this"),
@@ -347,7 +348,7 @@ mod tests {
             (|way| is_key(way, "file"), "of-the-file-4711"),
             (|way| *way == Way::AdminPassword, "tower-warden-77"),
         ];
-        let named = named.map(|(is_told, secret)| (is_told, secret.to_owned()));
+        let named = named.map(|(is_reported, secret)| (is_reported, secret.to_owned()));
         let mut all = Vec::from(named);
         all.push((
             |way| matches!(way, Way::Users(_)),
@@ -359,20 +360,20 @@ mod tests {
         all
     }
 
-    /// One that has expired lets nobody in.
+    /// An expired key admits nobody.
     fn is_key(way: &Way, called: &str) -> bool {
         matches!(way, Way::Key { name, is_over: false } if name.as_str() == called)
     }
 
-    async fn is_as_told(world: &World) {
-        // Each at an address of its own, since wrong ones are guesses.
+    async fn is_as_reported(world: &World) {
+        // Each attempt comes from its own address, since wrong credentials count as guesses.
         let mut host = 0_u32;
         for stream in ["live/a", "live/a~720p", "paid/a", "other"] {
             let stream = StreamName::parse(stream).expect("a name");
             for action in [Action::Publish, Action::Play, Action::UpdateMetadata] {
                 let now = SystemTime::now();
-                let told = ways(&world.config, &world.further, action, &stream, now);
-                for (is_told, secret) in credentials(action, &stream) {
+                let reported = ways(&world.config, &world.further, action, &stream, now);
+                for (is_reported, secret) in credentials(action, &stream) {
                     host += 1;
                     let peer = SocketAddr::from((std::net::Ipv4Addr::from_bits(host), 1));
                     let request = Request {
@@ -380,12 +381,12 @@ mod tests {
                         password: Some(&secret),
                         ..Request::new(&stream, "http", peer)
                     };
-                    let is_open = told.contains(&Way::Everyone);
-                    let expected = is_open || told.iter().any(is_told);
+                    let is_open = reported.contains(&Way::Everyone);
+                    let expected = is_open || reported.iter().any(is_reported);
                     let permitted = world.permits(action, &request).await;
                     assert_eq!(
                         permitted, expected,
-                        "{stream} {action:?} {secret}: {told:?}"
+                        "{stream} {action:?} {secret}: {reported:?}"
                     );
                 }
             }
@@ -393,8 +394,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_told_is_what_the_gate_does() {
-        is_as_told(&World::new("")).await;
+    async fn what_is_reported_is_what_the_gate_does() {
+        is_as_reported(&World::new("")).await;
         let (port, _) = permissive_hook(AT_HOOK).await;
         for asked in [
             "asks = \"all\"",
@@ -403,17 +404,17 @@ mod tests {
             "match = [\"live/*\"]",
         ] {
             let hook = format!("[auth.hook]\nurl = \"http://127.0.0.1:{port}/\"\n{asked}\n");
-            is_as_told(&World::new(&hook)).await;
+            is_as_reported(&World::new(&hook)).await;
         }
     }
 
     #[tokio::test]
-    async fn it_is_told_in_lines_without_secrets() {
+    async fn it_is_reported_in_lines_without_secrets() {
         let world = World::new(
             "[[access]]\ndeny = [\"192.0.2.7\"]\n[auth.hook]\nurl = \"http://u:pass-word@h/?t=tok-en\"\n",
         );
         let stream = StreamName::parse("paid/a").expect("a name");
-        let told = tell(&world.config, &stream, SystemTime::now()).expect("randomness");
+        let reported = tell(&world.config, &stream, SystemTime::now()).expect("randomness");
         let users = world.config.auth.users[0].file.display();
         let expected = format!(
             "paid/a\n  publish  publish_key of the [[stream]]\n           the key \"past\", which has expired\n           the key \"file\"\n\
@@ -422,19 +423,19 @@ mod tests {
              \x20          of all these only whom [[access]] lets in: number 1\n  listen   the key \"past\", which has expired\n\
              \x20          the key \"file\"\n           users of {users}\n"
         );
-        assert!(told.starts_with(&expected), "{told}");
+        assert!(reported.starts_with(&expected), "{reported}");
         for secret in ["pass-word", "tok-en", SECRET, "only-for-paid-93"] {
-            assert!(!told.contains(secret), "{told}");
+            assert!(!reported.contains(secret), "{reported}");
         }
     }
 
     #[test]
-    fn what_is_generated_is_told() {
+    fn what_is_generated_is_reported() {
         let config = Config::default();
         let stream = StreamName::parse("live/a").expect("a name");
-        let told = tell(&config, &stream, SystemTime::now()).expect("randomness");
+        let reported = tell(&config, &stream, SystemTime::now()).expect("randomness");
         let expected = "live/a\n  publish  auth.publish_key, generated at each start\n  listen   everyone\n  \
              titles   auth.publish_key, generated at each start\n           auth.admin_password, generated at each start\n";
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

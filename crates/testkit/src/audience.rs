@@ -16,26 +16,26 @@ use rustix::net::{RecvFlags, recv};
 
 use crate::{control, conversation};
 
-/// Sockets looked at between two sleeps.
+/// Maximum number of socket events between two sleeps.
 const EVENTS_PER_WAIT: usize = 512;
-/// Bytes taken from a socket at once.
+/// Number of bytes taken from a socket at once.
 const TAKE_BYTES: usize = 256 << 10;
-/// How soon the thread notices what it is told.
+/// Longest sleep, after which the thread notices its orders.
 const NAP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
-/// What the kernel holds for a listener that has stalled.
+/// Receive buffer of a stalled listener, in bytes.
 const STALLED_BYTES: usize = 4 << 10;
-/// Listeners that join at the same time: some servers answer after 40 ms, because they wait for more to send.
-/// Fewer than any server allows one address to have pending.
+/// Number of listeners that join at the same time: some servers answer only after 40 ms, because they wait for more to send. It
+/// is lower than the number of pending connections that any server allows an address.
 const JOINING_MAX: usize = 16;
-/// Connections of a control. The longest gap of many is longer than that of one, as with listeners.
+/// Number of connections of a control. The longest gap of many is longer than that of one, as with listeners.
 const CONTROLS: usize = 50;
-/// Orders that wait for the thread to notice them; joining is slower than noticing.
+/// Capacity of the queue of orders for the thread; joining is slower than noticing.
 const ORDERS_MAX: usize = 64;
 
-/// Many listeners of one address. Dropping it disconnects them.
+/// Many listeners of one address. Dropping the audience disconnects them.
 #[derive(Debug)]
 pub struct Audience {
     shared: Arc<Shared>,
@@ -43,12 +43,12 @@ pub struct Audience {
     thread: Option<JoinHandle<Gaps>>,
 }
 
-/// The longest waits of reading listeners for bytes.
+/// Longest waits of reading listeners for bytes.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// Each listener of the server's.
+    /// Longest wait of each listener of the server.
     pub listeners: Vec<Duration>,
-    /// All of the [control](Audience::control) together.
+    /// Longest wait of all connections of the [control](Audience::control) together.
     pub control: Duration,
 }
 
@@ -61,21 +61,21 @@ struct Shared {
 
 #[derive(Debug)]
 enum Order {
-    /// One more listener.
+    /// Adds a listener.
     Join(TcpStream),
-    /// One more that is connected without a server.
+    /// Adds a connection without a server.
     Control(TcpStream),
-    /// That many of the listeners, the oldest first, stop reading.
+    /// Makes that many of the listeners, the oldest first, stop reading.
     Stall(usize),
-    /// Gaps count from this moment.
+    /// Counts gaps from this time.
     Watch(Instant),
 }
 
 impl Audience {
-    /// Connects `count` listeners that ask for `path` over HTTP, a few at a time.
+    /// Connects `count` listeners that request `path` over HTTP, a few at a time.
     ///
     /// # Panics
-    /// When a connection fails.
+    /// Panics if a connection fails.
     #[must_use]
     pub fn join(addr: SocketAddr, path: &str, count: usize) -> Self {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n\r\n");
@@ -88,11 +88,11 @@ impl Audience {
         })
     }
 
-    /// Connects `count` players that ask for `stream` (`app/name`) over RTMP, a few at a time; each has been
-    /// allowed to play.
+    /// Connects `count` players that request `stream` (`app/name`) over RTMP, a few at a time; on return each has been allowed
+    /// to play.
     ///
     /// # Panics
-    /// When one is refused.
+    /// Panics if one is refused.
     #[must_use]
     pub fn play(addr: SocketAddr, stream: &str, count: usize) -> Self {
         Self::of(count, |index| {
@@ -101,7 +101,7 @@ impl Audience {
         })
     }
 
-    /// Listeners that have joined are read from while others are still joining.
+    /// Connects `count` listeners. Those that have joined are read from while others are still joining.
     fn of(count: usize, connect: impl Fn(usize) -> TcpStream + Sync) -> Self {
         let shared = Arc::new(Shared::default());
         let (orders, heard) = sync_channel(ORDERS_MAX);
@@ -136,13 +136,13 @@ impl Audience {
         audience
     }
 
-    /// Bytes received by all of them, heads included.
+    /// Returns the number of bytes received by all listeners, heads included.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Listeners that the server has not disconnected. Of stalled ones this is not known.
+    /// Returns the number of listeners that the server has not disconnected. Stalled listeners' disconnections go unnoticed.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.shared.alive.load(Ordering::Relaxed)
@@ -153,12 +153,12 @@ impl Audience {
         self.order(Order::Stall(count));
     }
 
-    /// Adds a control: connections on which a thread of this process sends a little every `pace`, without a
-    /// server. They are read by the same thread as the listeners, at the same time, so their gaps show what a
-    /// busy machine adds to any connection's.
+    /// Adds a control: connections on which a thread of this process sends a little every `pace`, without a server. The same
+    /// thread reads them as the listeners, at the same time, so their gaps show the delay that a busy machine adds to any
+    /// connection.
     ///
     /// # Panics
-    /// When they cannot be made.
+    /// Panics if the connections cannot be made.
     pub fn control(&self, pace: Duration) {
         for socket in control::paced(CONTROLS, pace) {
             socket.set_nonblocking(true).expect("a socket of our own");
@@ -166,13 +166,13 @@ impl Audience {
         }
     }
 
-    /// Forgets all gaps so far; they count from now on.
+    /// Discards all gaps so far; they count from now on.
     pub fn watch(&self) {
         self.order(Order::Watch(Instant::now()));
     }
 
-    /// Disconnects all. Returns the longest wait of each reading listener for bytes since
-    /// [`watch`](Self::watch) or its joining, including an unfinished wait at the end.
+    /// Disconnects all listeners. Returns the longest wait of each reading listener for bytes since [`watch`](Self::watch) or
+    /// its joining, including an unfinished wait at the end.
     #[must_use]
     pub fn longest_gaps(mut self) -> Gaps {
         self.end()
@@ -202,14 +202,14 @@ impl Drop for Audience {
     }
 }
 
-/// The thread's side.
+/// State of the thread.
 #[derive(Debug)]
 struct AudienceThread {
     shared: Arc<Shared>,
     epoll: rustix::fd::OwnedFd,
     /// Reading listeners, in the order of joining.
     readers: HashMap<u64, Reader>,
-    /// Kept connected.
+    /// Stalled listeners, which stay connected.
     stalled: Vec<TcpStream>,
     joined: u64,
 }
@@ -272,7 +272,7 @@ impl AudienceThread {
                 oldest.sort_unstable();
                 for id in oldest.into_iter().take(count) {
                     let socket = self.remove(id);
-                    // The kernel would take minutes of media on a stuck player's behalf.
+                    // Otherwise the kernel would take minutes of media on behalf of a stuck player.
                     if let Some(socket) = &socket {
                         set_socket_recv_buffer_size(socket, STALLED_BYTES)
                             .expect("the buffer can be made small");
@@ -357,7 +357,7 @@ mod foreign {
         });
         assert_eq!(audience.alive(), 20);
         audience.stall(20);
-        // The thread obeys the order a little later; bytes stop then.
+        // The thread obeys the order a little later; then bytes stop.
         let (mut before, mut looks) = (0, 0);
         wait_until("silence", DEADLINE, || {
             let now = audience.bytes();

@@ -1,4 +1,4 @@
-//! nginx as a cache in front of a server: what a content delivery network does.
+//! nginx as a cache in front of a server, like a content delivery network.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use tempfile::TempDir;
 
 use crate::{Process, free_address, nginx};
 
-/// How requests are written down: the server that was asked or `-`, what the cache knew, the status, the request.
+/// Format of logged requests: the server that was contacted or `-`, the state of the cache, the status, the request.
 const LOG_FORMAT: &str = "'$upstream_addr|$upstream_cache_status|$status|$request_uri'";
 
-/// A running nginx that caches what the server's `Cache-Control` allows, with the query as part of the key, and asks
-/// the server once for what many request at the same time.
+/// A running nginx that caches what the server's `Cache-Control` allows, with the query as part of the key, and sends the
+/// server one request for what many request at the same time.
 #[derive(Debug)]
 pub struct Cache {
     _process: Process,
@@ -24,21 +24,21 @@ pub struct Cache {
 /// A request that the cache has answered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Cached {
-    /// Whether the server was asked.
+    /// Whether the cache contacted the server.
     pub is_asked: bool,
-    /// nginx's word: `HIT`, `MISS`, `EXPIRED`, `BYPASS`, …
+    /// nginx's cache state: `HIT`, `MISS`, `EXPIRED`, `BYPASS`, …
     pub state: String,
-    /// The status of the answer.
+    /// Status of the response.
     pub status: u16,
     /// Path and query.
     pub path: String,
 }
 
 impl Cache {
-    /// Starts it in front of the HTTP port `upstream`, with these directives for its location.
+    /// Starts nginx in front of the HTTP port `upstream`, with these directives for its location.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn start(upstream: SocketAddr, directives: &str) -> Self {
         let addr = free_address();
@@ -65,16 +65,16 @@ impl Cache {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which the cache listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The requests so far, in the order in which they were answered.
+    /// Returns the requests so far, in the order of their responses.
     ///
     /// # Panics
-    /// When the log cannot be read.
+    /// Panics if the log cannot be read.
     #[must_use]
     pub fn requests(&self) -> Vec<Cached> {
         let text = std::fs::read_to_string(&self.log)

@@ -1,10 +1,10 @@
-//! Certificates that the tests' own authority has signed.
+//! Certificates signed by the tests' own authority.
 
 use std::time::Duration;
 
 use crate::{ServerBuilder, Tool};
 
-/// For openssl to make a key.
+/// Time limit for openssl to make a key.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A certificate for `localhost`, and the authority that signed it.
@@ -14,10 +14,10 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Makes both.
+    /// Creates an authority and a certificate.
     ///
     /// # Panics
-    /// When openssl does not.
+    /// Panics if openssl fails.
     #[must_use]
     pub fn make() -> Self {
         let made = Self {
@@ -55,17 +55,17 @@ impl Certificate {
         self.write("cert.pem", &certificate);
     }
 
-    /// The certificate.
+    /// Returns the certificate as PEM text.
     ///
     /// # Panics
-    /// When the file is gone.
+    /// Panics if the file is gone.
     #[must_use]
     pub fn pem(&self) -> String {
         let file = self.file("cert.pem");
         std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
-    /// Its serial number.
+    /// Returns the certificate's serial number.
     #[must_use]
     pub fn serial(&self) -> String {
         let said = Tool::new("openssl")
@@ -97,19 +97,19 @@ impl Certificate {
         std::fs::write(&file, text).unwrap_or_else(|error| panic!("{file}: {error}"));
     }
 
-    /// The path of one of its files: `ca.pem`, `ca.key`, `cert.pem`, `cert.key`.
+    /// Returns the path of one of the files: `ca.pem`, `ca.key`, `cert.pem`, `cert.key`.
     #[must_use]
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// The PEM file that clients are told to trust.
+    /// Returns the path of the PEM file that clients must trust.
     #[must_use]
     pub fn path(&self) -> String {
         self.file("ca.pem")
     }
 
-    /// A server that shows the certificate at ports of TLS for these sections: `http` is HTTPS, `rtmp` RTMPS.
+    /// Configures a server that presents the certificate on TLS ports for these sections: `http` is HTTPS, `rtmp` RTMPS.
     #[must_use]
     pub fn serve_at(&self, sections: &[&str], server: ServerBuilder) -> ServerBuilder {
         let listening = sections.iter().fold(server, |server, section| {
@@ -118,7 +118,7 @@ impl Certificate {
         self.serve(listening)
     }
 
-    /// A server that shows the certificate to those who ask for TLS at a port in clear.
+    /// Configures a server that presents the certificate to clients that request TLS on a clear-text port.
     #[must_use]
     pub fn serve(&self, server: ServerBuilder) -> ServerBuilder {
         server

@@ -1,7 +1,7 @@
 //! Controls: the delays of the machine when no server is involved.
 //!
-//! A figure about delays means little on a machine that does other work. So a test measures the same thing
-//! without the server, at the same time, and compares.
+//! A figure about delays means little on a machine that does other work. A test therefore measures the same quantity without
+//! the server, at the same time, and compares.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes sent at a time on a control's connection: a frame of sound.
+/// Number of bytes sent at a time on a control's connection: an audio frame.
 const PIECE_BYTES: usize = 400;
 
-/// The near ends of `count` connections on which a thread sends a piece every `pace`, until they are closed.
+/// Returns the near ends of `count` connections on which a thread sends a piece every `pace`, until they are closed.
 ///
 /// # Panics
-/// When no socket can be opened.
+/// Panics if no socket can be opened.
 #[must_use]
 pub fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
     let (near, mut far): (Vec<_>, Vec<_>) = (0..count).map(|_| pair()).unzip();
     std::thread::spawn(move || {
         let mut due = Instant::now();
         while !far.is_empty() {
-            // As programs that publish do: a late piece is made up for.
+            // As publishing programs do: a late piece is made up for.
             due += pace;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             far.retain_mut(|socket| socket.write_all(&[0; PIECE_BYTES]).is_ok());
@@ -43,9 +43,8 @@ fn pair() -> (TcpStream, TcpStream) {
     connected.unwrap_or_else(|error| panic!("no connection to ourselves: {error}"))
 }
 
-/// How long a message takes from one thread to another over a socket, and the receiver to work for a while:
-/// once through the kernel, a wake-up, and a thread that the scheduler may interrupt as it may any other that
-/// works as much as often.
+/// Measurement of the time a message takes from one thread to another over a socket, plus a while of work in the receiver: once
+/// through the kernel, a wake-up, and a thread that the scheduler may interrupt like any other that works as much as often.
 #[derive(Debug)]
 pub struct Hops {
     stop: Arc<AtomicBool>,
@@ -53,11 +52,11 @@ pub struct Hops {
 }
 
 impl Hops {
-    /// Measures from now on: a message every `pace`, after which the receiver works for `work`. The work
-    /// counts towards the message's time.
+    /// Starts measuring: a message every `pace`, after which the receiver works for `work`. The work counts towards the
+    /// message's time.
     ///
     /// # Panics
-    /// When no socket can be opened.
+    /// Panics if no socket can be opened.
     #[must_use]
     pub fn watch(pace: Duration, work: Duration) -> Self {
         let (mut near, mut far) = pair();
@@ -92,10 +91,10 @@ impl Hops {
         }
     }
 
-    /// The share of messages that took longer than `bound`.
+    /// Returns the share of messages that took longer than `bound`.
     ///
     /// # Panics
-    /// When a thread has panicked.
+    /// Panics if a thread has panicked.
     #[must_use]
     pub fn share_above(mut self, bound: Duration) -> f64 {
         self.stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The messages of an RTMP player and a server before the media comes, spoken by `rml_rtmp`.
+//! Dialogue of an RTMP player with a server before the media arrives, spoken by `rml_rtmp`.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -10,16 +10,16 @@ use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
 };
 
-/// For all of it, on a loaded machine.
+/// Time limit for the whole dialogue, on a loaded machine.
 const DEADLINE: Duration = crate::DEADLINE;
-/// More than the answers take together.
+/// Read buffer size, more than all replies together.
 const READ_BYTES: usize = 16 << 10;
 
-/// Asks for `stream` (`app/name`) and returns the socket as soon as the server has accepted. Bytes after the
-/// acceptance are lost: the socket is somewhere in the middle of the media.
+/// Requests `stream` (`app/name`) and returns the socket as soon as the server has accepted. Bytes after the acceptance are
+/// lost: the socket is somewhere in the middle of the media.
 ///
 /// # Errors
-/// A description, when there is no connection, or when the server refuses or is too slow.
+/// Returns a description if there is no connection, or if the server refuses or is too slow.
 pub(crate) fn play(addr: SocketAddr, stream: &str) -> Result<TcpStream, String> {
     let (app, name) = stream.split_once('/').ok_or("not an app and a name")?;
     let mut socket = open(addr).map_err(|error| format!("{addr}: {error}"))?;
@@ -71,7 +71,7 @@ fn open(addr: SocketAddr) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-/// Returns what came after the handshake.
+/// Performs the handshake. Returns the bytes that followed it.
 fn shake_hands(socket: &mut TcpStream) -> Result<Vec<u8>, String> {
     let mut handshake = Handshake::new(PeerType::Client);
     let opening = handshake.generate_outbound_p0_and_p1();
@@ -93,7 +93,7 @@ fn shake_hands(socket: &mut TcpStream) -> Result<Vec<u8>, String> {
     }
 }
 
-/// `Play.Reset` and similar codes come before the acceptance.
+/// Returns whether a status code is a refusal; `Play.Reset` and similar codes precede the acceptance.
 fn is_refusal(code: &str) -> bool {
     ["Failed", "StreamNotFound", "Rejected", "Denied"]
         .iter()

@@ -1,11 +1,11 @@
-//! How many descriptors a test may have.
+//! Descriptor limit of a test.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Makes sure that this process, and its children, may have `count` descriptors.
+/// Ensures that this process, and its children, may have `count` descriptors.
 ///
 /// # Panics
-/// When the hard limit of the system is lower.
+/// Panics if the hard limit of the system is lower.
 pub fn need_descriptors(count: u64) {
     let granted = getrlimit(Resource::Nofile);
     if granted.current.is_none_or(|current| current >= count) {

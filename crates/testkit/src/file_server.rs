@@ -1,4 +1,4 @@
-//! nginx as a server of files: the peer for comparisons of HLS and of files on demand.
+//! nginx as a file server: the peer for comparisons of HLS and of files on demand.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,11 +7,11 @@ use tempfile::TempDir;
 
 use crate::{Process, free_address, nginx, proc};
 
-/// Where Linux has a file system in memory.
+/// Mount point of Linux's file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// A running nginx with one worker that serves a folder: `sendfile`, connections that are kept, no log of requests. Open
-/// files are not cached, because playlists are replaced.
+/// A running nginx with one worker that serves a folder: `sendfile`, persistent connections, no log of requests. Open files are
+/// not cached, because playlists are replaced.
 #[derive(Debug)]
 pub struct FileServer {
     process: Process,
@@ -22,10 +22,10 @@ pub struct FileServer {
 }
 
 impl FileServer {
-    /// Starts it with an empty folder in memory.
+    /// Starts nginx with an empty folder in memory.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn start() -> Self {
         let files = tempfile::tempdir_in(MEMORY);
@@ -35,10 +35,10 @@ impl FileServer {
         )
     }
 
-    /// Starts it with this folder, and these directives for its server.
+    /// Starts nginx with this folder, and these directives for its server.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn of(files: TempDir, directives: &str) -> Self {
         let addr = free_address();
@@ -62,19 +62,19 @@ impl FileServer {
         }
     }
 
-    /// The folder that it serves.
+    /// Returns the folder that it serves.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.files.path()
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The process ids of the master and its worker.
+    /// Returns the process ids of the master and its worker.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         let mut pids = vec![self.process.pid()];

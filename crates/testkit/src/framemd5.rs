@@ -1,8 +1,8 @@
-//! Frame for frame comparison through ffmpeg's `framemd5`.
+//! Frame-by-frame comparison through ffmpeg's `framemd5`.
 //!
-//! [`decoded`] hashes the frames a decoder makes of a stream, [`packets`] the packets as they lie in the
-//! container. [`join`] then answers the question of most scenarios: is what the listener got a run of what
-//! was sent, without a hole, from the point where it joined?
+//! [`decoded`] hashes the frames that a decoder makes of a stream, [`packets`] the packets as they are in the container.
+//! [`join`] then answers the question of most scenarios: are the frames that the listener received a run of the frames that
+//! were sent, without a hole, from the point where it joined?
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::Tool;
 
-/// For reading a finished file or a stream that ends by itself.
+/// Time limit for reading a finished file or a stream that ends by itself.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// One line of `framemd5`.
+/// A line of `framemd5`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Index of the stream in the file.
@@ -26,23 +26,23 @@ pub struct Frame {
     pub md5: String,
 }
 
-/// Where a listener joined.
+/// Position at which a listener joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// Index in `sent` of the first frame that matches.
     pub at: usize,
-    /// Frames at the start of `got` that match nothing: a decoder warming up.
+    /// Number of frames at the start of `got` that match nothing: a decoder warming up.
     pub lead: usize,
-    /// Frames that match, one after another, up to the end of `got`.
+    /// Number of frames that match, one after another, up to the end of `got`.
     pub matched: usize,
-    /// Frames of `sent` after the last one that was got; 0 for a listener that stayed to the end.
+    /// Number of frames of `sent` after the last one that was received; 0 for a listener that stayed to the end.
     pub missing: usize,
 }
 
-/// Why there is no join.
+/// Error of a comparison without a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The best run found: index in `sent`, index in `got`, length.
+    /// Longest run found: index in `sent`, index in `got`, length.
     pub best: (usize, usize, usize),
     /// Lengths of `sent` and `got`.
     pub lengths: (usize, usize),
@@ -65,35 +65,35 @@ impl std::error::Error for Mismatch {}
 /// Decodes `input` (a file or an address) to its end and hashes each decoded frame.
 ///
 /// # Panics
-/// When ffmpeg fails or reports any error in the stream.
+/// Panics if ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
     decoded_by(Tool::ffmpeg(), input, &[])
 }
 
-/// The same by another ffmpeg, with more options for its output: `-an` for the pictures alone.
+/// Decodes as [`decoded`] does, with another ffmpeg and more options for its output: `-an` for the video frames alone.
 ///
 /// # Panics
-/// When ffmpeg fails or reports any error in the stream.
+/// Panics if ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn decoded_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<Frame> {
     let how = [&["-fps_mode", "passthrough", "-copyts"], more].concat();
     frames(ffmpeg, &input, &how)
 }
 
-/// Hashes the packets of `input` as they lie in the container.
+/// Hashes the packets of `input` as they are in the container.
 ///
 /// # Panics
-/// When ffmpeg fails or reports any error in the stream.
+/// Panics if ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn packets(input: impl AsRef<OsStr>) -> Vec<Frame> {
     packets_by(Tool::ffmpeg(), input, &[])
 }
 
-/// The same by another ffmpeg, with more options for its output: a bit stream filter.
+/// Hashes as [`packets`] does, with another ffmpeg and more options for its output: a bit stream filter.
 ///
 /// # Panics
-/// When ffmpeg fails or reports any error in the stream.
+/// Panics if ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn packets_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<Frame> {
     frames(ffmpeg, &input, &[&["-c", "copy", "-copyts"], more].concat())
@@ -110,7 +110,7 @@ fn frames(ffmpeg: Tool, input: &impl AsRef<OsStr>, how: &[&str]) -> Vec<Frame> {
     parse(&String::from_utf8_lossy(&output))
 }
 
-/// Reads the text of `framemd5`; lines that are not frames are passed over.
+/// Parses the text of `framemd5`; lines that are not frames are skipped.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Frame> {
     let is_video = |stream: u32| text.contains(&format!("#media_type {stream}: video"));
@@ -133,7 +133,7 @@ pub fn parse(text: &str) -> Vec<Frame> {
         .collect()
 }
 
-/// The video frames among `frames`.
+/// Returns the video frames among `frames`.
 #[must_use]
 pub fn video(frames: &[Frame]) -> Vec<Frame> {
     frames
@@ -143,7 +143,7 @@ pub fn video(frames: &[Frame]) -> Vec<Frame> {
         .collect()
 }
 
-/// The audio frames among `frames`.
+/// Returns the audio frames among `frames`.
 #[must_use]
 pub fn audio(frames: &[Frame]) -> Vec<Frame> {
     frames
@@ -153,13 +153,12 @@ pub fn audio(frames: &[Frame]) -> Vec<Frame> {
         .collect()
 }
 
-/// Finds where `got` joins `sent` and demands that from there on every frame of `got` is the next
-/// frame of `sent`. The first `lead_max` frames of `got` may match nothing: an audio decoder that
-/// starts in the middle has no overlap to add to its first frame. Times are not compared.
+/// Finds the position at which `got` joins `sent`; from there on, every frame of `got` must be the next frame of `sent`. The
+/// first `lead_max` frames of `got` may match nothing: an audio decoder that starts in the middle has no overlap to add to its
+/// first frame. Times are not compared.
 ///
 /// # Errors
-/// [`Mismatch`] with the longest run when there is no such place, or `got` has no frame left after
-/// the lead.
+/// [`Mismatch`] with the longest run if there is no such position, or if `got` has no frame left after the lead.
 pub fn join(sent: &[Frame], got: &[Frame], lead_max: usize) -> Result<Join, Mismatch> {
     for lead in 0..=lead_max.min(got.len().saturating_sub(1)) {
         let tail = &got[lead..];
@@ -203,8 +202,8 @@ fn longest_run(sent: &[Frame], got: &[Frame]) -> (usize, usize, usize) {
     best
 }
 
-/// Whether presentation times of each stream never step back. B-frames do in packet order, so ask
-/// this of [`decoded`] frames.
+/// Returns whether the presentation times of each stream never step back. Those of B-frames do in packet order, so pass
+/// [`decoded`] frames.
 #[must_use]
 pub fn is_monotonic(frames: &[Frame]) -> bool {
     let mut last = std::collections::HashMap::new();
@@ -243,59 +242,34 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_stays_gets_the_rest() {
-        let join = join(&list("abcdefgh"), &list("defgh"), 0);
-        assert_eq!(
-            join,
-            Ok(Join {
-                at: 3,
-                lead: 0,
-                matched: 5,
-                missing: 0
-            })
-        );
-    }
-
-    #[test]
-    fn a_listener_that_leaves_misses_the_end() {
-        let join = join(&list("abcdefgh"), &list("cde"), 0);
-        assert_eq!(
-            join,
-            Ok(Join {
-                at: 2,
-                lead: 0,
-                matched: 3,
-                missing: 3
-            })
-        );
-    }
-
-    #[test]
-    fn the_first_frame_may_differ_when_allowed() {
-        assert!(join(&list("abcdefgh"), &list("Xdef"), 0).is_err());
-        let join = join(&list("abcdefgh"), &list("Xdef"), 1);
-        assert_eq!(
-            join,
-            Ok(Join {
-                at: 3,
-                lead: 1,
-                matched: 3,
-                missing: 2
-            })
-        );
+    fn a_listener_joins_where_its_frames_were_sent() {
+        for (what, got, lead_max, expected) in [
+            (
+                "one that stays gets the rest",
+                "defgh",
+                0,
+                Some((3, 0, 5, 0)),
+            ),
+            (
+                "one that leaves misses the end",
+                "cde",
+                0,
+                Some((2, 0, 3, 3)),
+            ),
+            ("the first frame may not differ", "Xdef", 0, None),
+            ("the first frame may differ", "Xdef", 1, Some((3, 1, 3, 2))),
+        ] {
+            let joined = join(&list("abcdefgh"), &list(got), lead_max).ok();
+            let joined = joined.map(|it| (it.at, it.lead, it.matched, it.missing));
+            assert_eq!(joined, expected, "{what}");
+        }
     }
 
     #[test]
     fn a_hole_a_repeat_and_a_change_are_found() {
         let sent = list("abcdefgh");
         let hole = join(&sent, &list("bcdfgh"), 1).expect_err("e is missing");
-        assert_eq!(
-            hole,
-            Mismatch {
-                best: (1, 0, 3),
-                lengths: (8, 6)
-            }
-        );
+        assert_eq!((hole.best, hole.lengths), ((1, 0, 3), (8, 6)));
         assert!(join(&sent, &list("bcddef"), 1).is_err());
         assert!(join(&sent, &list("bcXef"), 1).is_err());
         assert!(join(&sent, &[], 1).is_err());

@@ -1,20 +1,20 @@
-//! A small blocking HTTP client that records when each byte came.
+//! A small blocking HTTP client that records when each byte arrived.
 //!
-//! [`Listener`] follows a live body and keeps the time of every read, so that a test can ask for the longest
-//! gap. [`get`] fetches a whole answer. [`deinterleave`] removes ICY metadata from a body.
+//! [`Listener`] follows a live body and keeps the time of every read, so that a test can query the longest gap. [`get`] fetches
+//! a whole response. [`deinterleave`] removes ICY metadata from a body.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// For connecting, for sending the request, and for the head of the answer.
+/// Time limit for connecting, for sending the request, and for the head of the response.
 const HEAD_DEADLINE: Duration = crate::DEADLINE;
-/// A longer head is not one of our server's.
+/// Maximum length of a head; a longer one is not our server's.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// What one read takes at most.
+/// Read buffer size in bytes.
 const READ_BYTES: usize = 64 << 10;
 
-/// A whole answer.
+/// A whole response.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// The status code.
@@ -25,16 +25,16 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// When how many bytes of the body came.
+/// Time and size of a read of the body.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// The time of the read.
     pub at: Instant,
-    /// Bytes it brought.
+    /// Number of bytes received.
     pub bytes: usize,
 }
 
-/// One listener of a live stream: the head of the answer, and the body as far as it was read.
+/// A listener of a live stream: the head of the response, and the body as far as it was read.
 ///
 /// It reads only when called, and otherwise stalls, as a stuck player does.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// `GET path` by HTTP/1.1.
+    /// Sends `GET path` by HTTP/1.1.
     #[must_use]
     pub fn get(addr: SocketAddr, path: &str) -> Self {
         Self::send(
@@ -57,17 +57,17 @@ impl Listener {
         )
     }
 
-    /// `GET path` as a player that shows titles.
+    /// Sends `GET path` as a player that shows titles.
     #[must_use]
     pub fn get_icy(addr: SocketAddr, path: &str) -> Self {
         let head = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nIcy-MetaData: 1\r\n\r\n");
         Self::send(addr, head.as_bytes())
     }
 
-    /// Any request, byte for byte.
+    /// Sends any request, byte for byte.
     ///
     /// # Panics
-    /// When there is no connection, or no head of an answer in time.
+    /// Panics if there is no connection, or no head of a response in time.
     #[must_use]
     pub fn send(addr: SocketAddr, request: &[u8]) -> Self {
         let socket = TcpStream::connect_timeout(&addr, HEAD_DEADLINE);
@@ -77,10 +77,10 @@ impl Listener {
         )
     }
 
-    /// Any request on a connection of the caller's.
+    /// Sends any request on a connection supplied by the caller.
     ///
     /// # Panics
-    /// When there is no head of an answer in time.
+    /// Panics if there is no head of a response in time.
     #[must_use]
     pub fn over(mut socket: TcpStream, request: &[u8]) -> Self {
         let addr = socket.peer_addr();
@@ -126,52 +126,52 @@ impl Listener {
         }
     }
 
-    /// The status code.
+    /// Returns the status code.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// Header fields in order, names in lower case.
+    /// Returns the header fields in order, names in lower case.
     #[must_use]
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }
 
-    /// The first header field of that name, in any case.
+    /// Returns the first header field with a name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 
-    /// The body read so far.
+    /// Returns the body read so far.
     #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// When it came.
+    /// Returns the times at which the body arrived.
     #[must_use]
     pub fn arrivals(&self) -> &[Arrival] {
         &self.arrivals
     }
 
-    /// Whether the server has closed the connection.
+    /// Returns whether the server has closed the connection.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// The socket, to shrink its buffers or to close it abruptly.
+    /// Returns the socket, for shrinking its buffers or closing it abruptly.
     #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// Reads until `done` holds of the body, or the server closes. Returns whether it held.
+    /// Reads until `done` returns true for the body, or the server closes. Returns whether it did.
     ///
     /// # Panics
-    /// When `deadline` passes first.
+    /// Panics if `deadline` passes first.
     pub fn read_until(&mut self, deadline: Duration, done: impl Fn(&[u8]) -> bool) -> bool {
         let end = Instant::now() + deadline;
         while !done(&self.body) {
@@ -190,7 +190,7 @@ impl Listener {
     /// Reads until the body has `length` bytes or more.
     ///
     /// # Panics
-    /// When the server closes or `deadline` passes before that.
+    /// Panics if the server closes or `deadline` passes before that.
     pub fn read_bytes(&mut self, length: usize, deadline: Duration) -> &[u8] {
         let complete = self.read_until(deadline, |body| body.len() >= length);
         assert!(
@@ -201,7 +201,7 @@ impl Listener {
         &self.body
     }
 
-    /// Reads what comes during `span`.
+    /// Reads everything that arrives during `span`.
     pub fn read_for(&mut self, span: Duration) -> &[u8] {
         let end = Instant::now() + span;
         while !self.ended && self.read_before(end) {}
@@ -211,14 +211,13 @@ impl Listener {
     /// Reads until the server closes.
     ///
     /// # Panics
-    /// When `deadline` passes first.
+    /// Panics if `deadline` passes first.
     pub fn read_to_end(&mut self, deadline: Duration) -> &[u8] {
         self.read_until(deadline, |_| false);
         &self.body
     }
 
-    /// The longest time between two arrivals that came after `since`; the pause up to the first
-    /// of them counts from `since`.
+    /// Returns the longest time between two arrivals after `since`; the pause up to the first of them counts from `since`.
     #[must_use]
     pub fn longest_gap(&self, since: Instant) -> Duration {
         let mut last = since;
@@ -230,7 +229,7 @@ impl Listener {
         longest
     }
 
-    /// One read; false when `end` came first. A reset counts as the end of the body.
+    /// Reads once; returns false if `end` comes first. A reset counts as the end of the body.
     fn read_before(&mut self, end: Instant) -> bool {
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -257,10 +256,10 @@ impl Listener {
 }
 
 impl Response {
-    /// Reads an answer as `curl --include` writes it: the head, and the body without any coding.
+    /// Parses a response as `curl --include` writes it: the head, and the body without any coding.
     ///
     /// # Panics
-    /// When there is no head.
+    /// Panics if there is no head.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let end = find(bytes, b"\r\n\r\n").unwrap_or_else(|| panic!("an answer without a head"));
@@ -272,33 +271,33 @@ impl Response {
         }
     }
 
-    /// The first header field of that name, in any case.
+    /// Returns the first header field with a name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// A whole answer to `GET path`.
+/// Fetches a whole response to `GET path`.
 ///
 /// # Panics
-/// When it is not complete within `deadline`.
+/// Panics if the response is not complete within `deadline`.
 #[must_use]
 pub fn get(addr: SocketAddr, path: &str, deadline: Duration) -> Response {
     let head = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
     request(addr, head.as_bytes(), deadline)
 }
 
-/// A whole answer to any request; the request should ask for the connection to be closed.
+/// Fetches a whole response to any request; the request should ask for the connection to be closed.
 ///
 /// # Panics
-/// When it is not complete within `deadline`, or its chunks do not parse.
+/// Panics if the response is not complete within `deadline`, or if its chunks do not parse.
 #[must_use]
 pub fn request(addr: SocketAddr, bytes: &[u8], deadline: Duration) -> Response {
     let mut listener = Listener::send(addr, bytes);
@@ -336,11 +335,11 @@ pub fn request(addr: SocketAddr, bytes: &[u8], deadline: Duration) -> Response {
     }
 }
 
-/// Splits a body with ICY metadata: the audio, and each non-empty metadata block with the number of audio
-/// bytes before it. A last block that is not complete is left out.
+/// Splits a body with ICY metadata: the audio, and each non-empty metadata block with the number of audio bytes before it. An
+/// incomplete last block is left out.
 ///
 /// # Panics
-/// When `interval` is 0.
+/// Panics if `interval` is 0.
 #[must_use]
 pub fn deinterleave(body: &[u8], interval: usize) -> (Vec<u8>, Vec<(usize, String)>) {
     assert_ne!(interval, 0, "metadata must be apart");
@@ -427,7 +426,7 @@ mod tests {
 
     const DEADLINE: Duration = crate::DEADLINE;
 
-    /// Answers one connection with `parts`; a part is sent when the client has sent a byte for it.
+    /// Answers one connection with `parts`; each part is sent after the client has sent a byte for it.
     fn serve(parts: Vec<&'static [u8]>) -> (SocketAddr, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
         let addr = listener.local_addr().expect("bound");
@@ -450,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn head_and_body_are_told_apart() {
+    fn head_and_body_are_reported_apart() {
         let (addr, thread) = serve(vec![
             b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nicy-metaint: 16\r\n\r\nabc",
             b"def",

@@ -1,4 +1,4 @@
-//! Icecast: the peer for comparisons of sound over HTTP.
+//! Icecast: the peer for comparisons of audio over HTTP.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::{Process, Tool, free_address, proc, wait_until};
 
-/// From start to the first answer.
+/// Time limit from the start to the first response.
 const READY_DEADLINE: Duration = crate::DEADLINE;
-/// For one answer.
+/// Time limit for one response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A running icecast2 of Debian.
+/// A running icecast2 from Debian.
 #[derive(Debug)]
 pub struct Icecast {
     process: Process,
@@ -22,22 +22,22 @@ pub struct Icecast {
 }
 
 impl Icecast {
-    /// The password of its publishers.
+    /// Password of the publishers.
     pub const PASSWORD: &str = "testkit-source-password";
 
-    /// Starts it with Debian's limits, except for a few more sources, and `clients`: as many listeners and a few more.
+    /// Starts icecast2 with Debian's limits, except for a few more sources, and `clients`: as many listeners and a few more.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if icecast2 is not installed or does not start.
     #[must_use]
     pub fn start(clients: usize) -> Self {
         Self::with(clients, "")
     }
 
-    /// Starts one that relays all mounts of a server, which takes this password for its list of them.
+    /// Starts one that relays all mounts of a server, which accepts this password for its list of mounts.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if icecast2 is not installed or does not start.
     #[must_use]
     pub fn slave_of(master: SocketAddr, password: &str) -> Self {
         let (ip, port) = (master.ip(), master.port());
@@ -49,10 +49,10 @@ impl Icecast {
         Self::with(32, &elements)
     }
 
-    /// Starts it with more elements in its configuration, such as mounts and directories.
+    /// Starts icecast2 with more elements in its configuration, such as mounts and directories.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if icecast2 is not installed or does not start.
     #[must_use]
     pub fn with(clients: usize, elements: &str) -> Self {
         Self::run(|addr, home| {
@@ -81,10 +81,11 @@ impl Icecast {
         })
     }
 
-    /// Starts it with a configuration that listens at an address and has its error log, `error.log` of level 3, in a folder.
+    /// Starts icecast2 with a configuration that listens at an address and has its error log, `error.log` of level 3, in a
+    /// folder.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if icecast2 is not installed or does not start.
     #[must_use]
     pub fn run(text: impl FnOnce(SocketAddr, &Path) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
@@ -93,7 +94,7 @@ impl Icecast {
         let config = folder.path().join("icecast.xml");
         std::fs::write(&config, text)
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-        // It refuses to run as root, and writes its logs as the user it becomes.
+        // icecast2 refuses to run as root, and writes its logs as the user it becomes.
         open_to_all(folder.path());
         let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
         let log = folder.path().join("error.log");
@@ -109,49 +110,49 @@ impl Icecast {
         }
     }
 
-    /// Where to publish, in ffmpeg's notation.
+    /// Returns the address at which to publish, in ffmpeg's notation.
     #[must_use]
     pub fn source_url(&self, mount: &str) -> String {
         format!("icecast://source:{}@{}/{mount}", Self::PASSWORD, self.addr)
     }
 
-    /// Where to listen.
+    /// Returns the address at which to listen.
     #[must_use]
     pub fn http_url(&self, mount: &str) -> String {
         format!("http://{}/{mount}", self.addr)
     }
 
-    /// Where it listens.
+    /// Returns the address of the server's socket.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Its configuration.
+    /// Returns the path of its configuration.
     #[must_use]
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("icecast.xml")
     }
 
-    /// Ends it at once.
+    /// Kills it at once.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Its process id.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 }
 
-/// Threads of icecast2 that look around several times a second: the main one, and those of statistics and relays.
+/// Number of threads of icecast2 that poll several times a second: the main one, and those of statistics and relays.
 const LOOKING: usize = 3;
-/// How often each of them has slept once it is beyond its start.
+/// Number of sleeps of each of these threads that shows it is past its start.
 const SLEEPS_MIN: u64 = 3;
 
-/// Whether it has begun. A thread sets what its statistics are counted up from, and a request that is counted before that is the
-/// end of the process. The log does not tell when: its last line may stay in a buffer.
+/// Returns whether icecast2 has started. A thread sets the values from which its statistics count up; a request that is counted
+/// before that ends the process. The log does not show the time: its last line may stay in a buffer.
 fn has_started(pid: u32, log: &Path) -> bool {
     let has_logged =
         || std::fs::read_to_string(log).is_ok_and(|log| log.contains("YP update thread started"));
@@ -159,8 +160,8 @@ fn has_started(pid: u32, log: &Path) -> bool {
     sleeps.filter(|count| *count >= SLEEPS_MIN).count() >= LOOKING && has_logged()
 }
 
-/// Whether it answers a request. It listens, stops and listens again as it starts, so that a connection
-/// alone proves nothing.
+/// Returns whether icecast2 answers a request. It listens, stops and listens again as it starts, so a connection alone proves
+/// nothing.
 fn answers(addr: SocketAddr) -> bool {
     let ask = || -> std::io::Result<usize> {
         let mut socket = TcpStream::connect(addr)?;

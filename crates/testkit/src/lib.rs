@@ -1,9 +1,9 @@
-//! What scenarios share: the server under test, the clients around it, and the media they carry.
+//! Shared parts of scenarios: the server under test, the clients around it, and the media they carry.
 //!
-//! A scenario starts a [`Server`], publishes a [`Clip`] with a [`Tool`] or a socket, listens with
-//! [`http::Listener`] or another tool, perhaps through a bad network ([`Impaired`]), and compares
-//! [`framemd5`] lists; [`hls`] watches and judges playlists. Everything here waits for conditions under a deadline, kills what it started when it
-//! is dropped, and reports by panicking with the output of the children: it is for tests only.
+//! A scenario starts a [`Server`], publishes a [`Clip`] with a [`Tool`] or a socket, listens with [`http::Listener`] or another
+//! tool, perhaps through a bad network ([`Impaired`]), and compares [`framemd5`] lists; [`hls`] watches and judges playlists.
+//! Everything here waits for conditions under a deadline, kills what it started when it is dropped, and reports by panicking
+//! with the output of the children: it is for tests only.
 #![allow(
     clippy::panic,
     reason = "a harness reports by panicking in the test that called it"
@@ -70,20 +70,20 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Cargo's target directory of this repository.
+/// Returns cargo's target directory of this repository.
 fn target_dir() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-/// Ports for servers that do not take port 0: below those that the system gives to connections and to sockets that name
-/// none (`net.ipv4.ip_local_port_range`), of which one that was free a moment ago may be taken by any connection.
+/// Ports for servers that do not accept port 0: below those that the system gives to connections and to sockets that request
+/// none (`net.ipv4.ip_local_port_range`); any connection may take one of those, even if it was free a moment ago.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// Other servers do not tell which port they were given, so they are given one that is free, and that is given once.
+/// Returns an address with a free port, each only once, for other servers, which do not report the port they were given.
 pub fn free_address() -> SocketAddr {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
-    // Tests of several processes begin at places of their own.
+    // Processes that test at the same time begin at different places.
     let first = std::process::id().wrapping_mul(389);
     let count = u32::from(PORTS.end - PORTS.start);
     let mut candidates = (0..count).map(|_| {

@@ -1,4 +1,4 @@
-//! Media made by ffmpeg, the same bytes on every run, kept below the target directory.
+//! Media made by ffmpeg, identical bytes on every run, kept below the target directory.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::{Tool, target_dir};
 
-/// For the longest clip a test asks for, on a loaded machine.
+/// Time limit for the longest clip that a test requests, on a loaded machine.
 const MAKE_DEADLINE: Duration = Duration::from_secs(300);
 
-/// A kind of test media. Sound is a rising sweep and pictures move, so no two frames are alike.
+/// A kind of test media. The audio is a rising sweep and the video moves, so no two frames are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clip {
     /// FLV: H.264 baseline 320x180 at 25 fps, a keyframe each second, and AAC-LC 44.1 kHz.
@@ -18,25 +18,24 @@ pub enum Clip {
     FlvBframes,
     /// FLV: as `Flv`, other codec headers: 480x270 and AAC-LC 48 kHz.
     FlvLarger,
-    /// FLV: 1.1 Mb/s as an encoder sends them: H.264 960x540 at 30 fps, a keyframe every two
-    /// seconds, and AAC-LC 48 kHz at 96 kb/s.
+    /// FLV: 1.1 Mb/s, as an encoder sends it: H.264 960x540 at 30 fps, a keyframe every two seconds, and AAC-LC 48 kHz at 96
+    /// kb/s.
     FlvMegabit,
-    /// FLV: likewise at 1280x720.
+    /// FLV: as `FlvMegabit` at 1280x720.
     FlvHd,
     /// FLV: HEVC 320x180 at 25 fps, a keyframe each second, and AAC-LC 44.1 kHz.
     FlvHevc,
-    /// FLV: the same with AV1.
+    /// FLV: as `FlvHevc` with AV1.
     FlvAv1,
-    /// FLV: the same with AV1 and Opus.
+    /// FLV: as `FlvHevc` with AV1 and Opus.
     FlvAv1Opus,
     /// FLV: as `FlvHevc` with VP9.
     FlvVp9,
     /// FLV: H.264 as in `Flv` with Opus.
     FlvOpus,
-    /// FLV: as `Flv` with a second track of sound in the multitrack form.
+    /// FLV: as `Flv` with a second audio track in the multitrack form.
     FlvMultitrack,
-    /// FLV: as `Flv` with two further tracks of pictures in the multitrack form: H.264 at 160x90 and HEVC at
-    /// 240x136.
+    /// FLV: as `Flv` with two further video tracks in the multitrack form: H.264 at 160x90 and HEVC at 240x136.
     FlvSizes,
     /// MP3 at 128 kb/s, no tags.
     Mp3,
@@ -52,89 +51,30 @@ pub enum Clip {
     WebM,
 }
 
-const H264: &[&str] = &[
-    "-c:v", "libx264", "-preset", "veryfast", "-b:v", "400k", "-g", "25",
-];
-const BASELINE: &[&str] = &["-profile:v", "baseline", "-bf", "0", "-sc_threshold", "0"];
-/// A constant rate, so that every second of it costs the same.
-const MEGABIT: &[&str] = &[
-    "-c:v", "libx264", "-preset", "veryfast", "-b:v", "1000k", "-minrate", "1000k", "-maxrate",
-    "1000k", "-bufsize", "1000k", "-nal-hrd", "cbr", "-g", "60",
-];
-const HEVC: &[&str] = &[
-    "-c:v",
-    "libx265",
-    "-preset",
-    "veryfast",
-    "-b:v",
-    "400k",
-    "-g",
-    "25",
-    "-x265-params",
-    "pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0",
-];
-const AV1: &[&str] = &[
-    "-c:v",
-    "libsvtav1",
-    "-preset",
-    "12",
-    "-g",
-    "25",
-    "-svtav1-params",
-    "lp=1",
-];
-const VP9: &[&str] = &[
-    "-c:v",
-    "libvpx-vp9",
-    "-deadline",
-    "realtime",
-    "-cpu-used",
-    "8",
-    "-b:v",
-    "400k",
-    "-g",
-    "25",
-];
-const BFRAMES: &[&str] = &["-profile:v", "high", "-bf", "2", "-sc_threshold", "0"];
-/// Removes times, places and versions from the file.
-const REPEATABLE: &[&str] = &[
-    "-threads",
-    "1",
-    "-flags:v",
-    "+bitexact",
-    "-flags:a",
-    "+bitexact",
-    "-fflags",
-    "+bitexact",
-    "-map_metadata",
-    "-1",
-];
-/// The first picture track as it is, two others of other sizes, and the sound.
-const SIZES: &[&str] = &[
-    "-map",
-    "0:v",
-    "-map",
-    "0:v",
-    "-map",
-    "0:v",
-    "-map",
-    "1:a",
-    "-filter:v:1",
-    "scale=160:90",
-    "-filter:v:2",
-    "scale=240:136",
-    "-c:v:2",
-    "libx265",
-    "-profile:v:2",
-    "main",
-    "-x265-params:v:2",
-    "pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0",
-];
-const AAC: &[&str] = &["-c:a", "aac", "-b:a", "96k"];
-const OPUS: &[&str] = &["-c:a", "libopus", "-b:a", "64k"];
+const H264: &str = "-c:v libx264 -preset veryfast -b:v 400k -g 25";
+const BASELINE: &str = "-profile:v baseline -bf 0 -sc_threshold 0";
+/// Options for a constant bit rate, so that every second costs the same.
+const MEGABIT: &str = "-c:v libx264 -preset veryfast -b:v 1000k -minrate 1000k -maxrate 1000k -bufsize 1000k \
+    -nal-hrd cbr -g 60";
+const HEVC: &str = "-c:v libx265 -preset veryfast -b:v 400k -g 25 \
+    -x265-params pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0";
+const AV1: &str = "-c:v libsvtav1 -preset 12 -g 25 -svtav1-params lp=1";
+const VP9: &str = "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -b:v 400k -g 25";
+const BFRAMES: &str = "-profile:v high -bf 2 -sc_threshold 0";
+/// Options that remove times, places and versions from the file.
+const REPEATABLE: &str =
+    "-threads 1 -flags:v +bitexact -flags:a +bitexact -fflags +bitexact -map_metadata -1";
+/// Options for the video track once and two audio tracks, the second half as loud.
+const MULTITRACK: &str = "-map 0:v -map 1:a -map 1:a -filter:a:1 volume=0.5";
+/// Options for the first video track unchanged, two others of other sizes, and the audio.
+const SIZES: &str = "-map 0:v -map 0:v -map 0:v -map 1:a -filter:v:1 scale=160:90 -filter:v:2 scale=240:136 \
+    -c:v:2 libx265 -profile:v:2 main \
+    -x265-params:v:2 pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0";
+const AAC: &str = "-c:a aac -b:a 96k";
+const OPUS: &str = "-c:a libopus -b:a 64k";
 
 impl Clip {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 18] = [
         Self::Flv,
         Self::FlvBframes,
@@ -156,10 +96,20 @@ impl Clip {
         Self::WebM,
     ];
 
-    /// A file with `seconds` of it, made on first use.
+    /// Returns the bytes of the clip of so many seconds.
     ///
     /// # Panics
-    /// When ffmpeg is missing or cannot make it.
+    /// Panics if the clip cannot be made or read.
+    #[must_use]
+    pub fn bytes(self, seconds: u32) -> Vec<u8> {
+        let path = self.seconds(seconds);
+        fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Returns a file with `seconds` of the clip, made on first use.
+    ///
+    /// # Panics
+    /// Panics if ffmpeg is missing or cannot make it.
     #[must_use]
     pub fn seconds(self, seconds: u32) -> PathBuf {
         let folder = target_dir().join("testmedia");
@@ -170,14 +120,14 @@ impl Clip {
             return path;
         }
         fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        // Tests that want the same clip at once each make it; a rename never shows half a file.
+        // Tests that want the same clip at once each make it; a rename never exposes half a file.
         let draft = tempfile::Builder::new()
             .suffix(&format!(".{}", self.extension()))
             .tempfile_in(&folder)
             .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
             .into_temp_path();
         self.ffmpeg()
-            // SVT-AV1 prints its settings otherwise.
+            // Otherwise SVT-AV1 prints its settings.
             .env("SVT_LOG", "1")
             .arg("-y")
             .args(&arguments)
@@ -189,7 +139,7 @@ impl Clip {
         path
     }
 
-    /// The ffmpeg that makes it and can read it.
+    /// Returns the ffmpeg that makes the clip and can read it.
     #[must_use]
     pub fn ffmpeg(self) -> Tool {
         match self {
@@ -204,30 +154,19 @@ impl Clip {
         }
     }
 
-    /// The name of its container for `ffmpeg -f`.
+    /// Returns the name of the clip's container for `ffmpeg -f`.
     #[must_use]
     pub fn format(self) -> &'static str {
         match self {
-            Self::Flv
-            | Self::FlvBframes
-            | Self::FlvLarger
-            | Self::FlvMegabit
-            | Self::FlvHd
-            | Self::FlvHevc
-            | Self::FlvAv1
-            | Self::FlvAv1Opus
-            | Self::FlvVp9
-            | Self::FlvOpus
-            | Self::FlvMultitrack
-            | Self::FlvSizes => "flv",
             Self::Mp3 => "mp3",
             Self::Adts => "adts",
             Self::OggVorbis | Self::OggOpus | Self::OggFlac => "ogg",
             Self::WebM => "webm",
+            _ => "flv",
         }
     }
 
-    /// The media type that a source client announces for it.
+    /// Returns the media type that a source client announces for the clip.
     #[must_use]
     pub fn content_type(self) -> &'static str {
         match self.format() {
@@ -239,7 +178,7 @@ impl Clip {
         }
     }
 
-    /// Whether it has moving pictures.
+    /// Returns whether the clip has moving video.
     #[must_use]
     pub fn has_pictures(self) -> bool {
         matches!(self.format(), "flv" | "webm")
@@ -273,49 +212,33 @@ impl Clip {
             _ => ("320x180", 25),
         };
         let picture = format!("testsrc2=size={size}:rate={fps}:duration={seconds}");
-        let codecs: Vec<&str> = match self {
-            Self::Flv | Self::FlvLarger => [H264, BASELINE, AAC].concat(),
-            Self::FlvMegabit | Self::FlvHd => [MEGABIT, BASELINE, AAC].concat(),
-            Self::FlvHevc => [HEVC, AAC].concat(),
-            Self::FlvAv1 => [AV1, AAC].concat(),
-            Self::FlvAv1Opus => [AV1, OPUS].concat(),
-            Self::FlvVp9 => [VP9, AAC].concat(),
-            Self::FlvOpus => [H264, BASELINE, OPUS].concat(),
-            Self::FlvMultitrack => [
-                H264,
-                BASELINE,
-                AAC,
-                &[
-                    "-map",
-                    "0:v",
-                    "-map",
-                    "1:a",
-                    "-map",
-                    "1:a",
-                    "-filter:a:1",
-                    "volume=0.5",
-                ],
-            ]
-            .concat(),
-            Self::FlvSizes => [H264, BASELINE, AAC, SIZES].concat(),
-            Self::FlvBframes => [H264, BFRAMES, AAC].concat(),
-            Self::Mp3 => vec!["-c:a", "libmp3lame", "-b:a", "128k", "-write_xing", "0"],
-            Self::Adts => AAC.to_vec(),
-            Self::OggVorbis => vec!["-c:a", "libvorbis", "-b:a", "96k"],
-            Self::OggOpus => OPUS.to_vec(),
-            Self::OggFlac => vec!["-c:a", "flac", "-sample_fmt", "s16"],
+        let codecs = match self {
+            Self::Flv | Self::FlvLarger => [H264, BASELINE, AAC].join(" "),
+            Self::FlvMegabit | Self::FlvHd => [MEGABIT, BASELINE, AAC].join(" "),
+            Self::FlvHevc => [HEVC, AAC].join(" "),
+            Self::FlvAv1 => [AV1, AAC].join(" "),
+            Self::FlvAv1Opus => [AV1, OPUS].join(" "),
+            Self::FlvVp9 => [VP9, AAC].join(" "),
+            Self::FlvOpus => [H264, BASELINE, OPUS].join(" "),
+            Self::FlvMultitrack => [H264, BASELINE, AAC, MULTITRACK].join(" "),
+            Self::FlvSizes => [H264, BASELINE, AAC, SIZES].join(" "),
+            Self::FlvBframes => [H264, BFRAMES, AAC].join(" "),
+            Self::Mp3 => "-c:a libmp3lame -b:a 128k -write_xing 0".to_owned(),
+            Self::Adts => AAC.to_owned(),
+            Self::OggVorbis => "-c:a libvorbis -b:a 96k".to_owned(),
+            Self::OggOpus => OPUS.to_owned(),
+            Self::OggFlac => "-c:a flac -sample_fmt s16".to_owned(),
             Self::WebM => "-c:v libvpx -deadline realtime -b:v 400k -g 25 -c:a libopus -b:a 64k \
                            -cluster_time_limit 1000"
-                .split_whitespace()
-                .collect(),
+                .to_owned(),
         };
         let mut arguments: Vec<&str> = Vec::new();
         if self.has_pictures() {
             arguments.extend(["-f", "lavfi", "-i", &picture]);
         }
         arguments.extend(["-f", "lavfi", "-i", &sweep]);
-        arguments.extend(codecs);
-        arguments.extend(REPEATABLE);
+        arguments.extend(codecs.split_whitespace());
+        arguments.extend(REPEATABLE.split_whitespace());
         if self == Self::Mp3 {
             arguments.extend(["-id3v2_version", "0"]);
         }
@@ -324,7 +247,7 @@ impl Clip {
     }
 }
 
-/// A hash that is the same in every build: the names of kept files depend on it.
+/// Returns a hash that is identical in every build: the names of kept files depend on it.
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -345,7 +268,7 @@ mod tests {
             let pictures = frames.len() - audio;
             let expected = match clip {
                 Clip::FlvMegabit | Clip::FlvHd => 60,
-                // Three tracks of pictures.
+                // Three video tracks.
                 Clip::FlvSizes => 150,
                 _ if clip.has_pictures() => 50,
                 _ => 0,

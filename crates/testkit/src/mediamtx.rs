@@ -1,4 +1,4 @@
-//! MediaMTX: a peer for comparisons of HLS. It is in no registry; it is built from its repository.
+//! MediaMTX: a peer for comparisons of HLS. No package registry has it; it is built from its repository.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::{Process, Tool, free_address, wait_until};
 
-/// Names the program.
+/// Environment variable that names the program.
 const VARIABLE: &str = "CARILLON_MEDIAMTX";
-/// From start to the first connection that is accepted.
+/// Time limit from the start to the first accepted connection.
 const READY_DEADLINE: Duration = crate::DEADLINE;
 
-/// A running MediaMTX with RTMP and low-latency HLS alone, whose parts and segments last as long as this server's:
-/// half a second and three seconds.
+/// A running MediaMTX with only RTMP and low-latency HLS, whose parts and segments last as long as this server's: half a second
+/// and three seconds.
 #[derive(Debug)]
 pub struct MediaMtx {
     process: Process,
@@ -23,10 +23,10 @@ pub struct MediaMtx {
 }
 
 impl MediaMtx {
-    /// The program that the environment names.
+    /// Returns the program that the environment names.
     ///
     /// # Errors
-    /// How to get one.
+    /// Instructions for getting one.
     pub fn program() -> Result<PathBuf, String> {
         let path = std::env::var_os(VARIABLE).map(PathBuf::from);
         path.filter(|path| path.is_file()).ok_or_else(|| {
@@ -34,10 +34,10 @@ impl MediaMtx {
         })
     }
 
-    /// Starts it.
+    /// Starts MediaMTX.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     #[must_use]
     pub fn start(program: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
@@ -66,25 +66,25 @@ impl MediaMtx {
         }
     }
 
-    /// Where to publish `live/{name}`.
+    /// Returns the address at which to publish `live/{name}`.
     #[must_use]
     pub fn rtmp_url(&self, name: &str) -> String {
         format!("rtmp://{}/live/{name}", self.rtmp)
     }
 
-    /// Where it serves HLS.
+    /// Returns the address on which it serves HLS.
     #[must_use]
     pub fn http_addr(&self) -> SocketAddr {
         self.http
     }
 
-    /// The path of the playlist of `live/{name}`, with the query to which it redirects players that send no cookie.
+    /// Returns the path of the playlist of `live/{name}`, with the query to which it redirects players that send no cookie.
     #[must_use]
     pub fn playlist(&self, name: &str) -> String {
         format!("live/{name}/index.m3u8?cookieCheck=1")
     }
 
-    /// Its process id.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-/// Samples of one scrape, by the name and labels as they stand in the text.
+/// Samples of one scrape, by name and labels as in the text.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
-    /// Reads the Prometheus text format; comments are passed over.
+    /// Parses the Prometheus text format; comments are skipped.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let samples = text
             .lines()
             .filter(|line| !line.starts_with('#'))
             .filter_map(|line| {
-                // Label values may hold spaces; the value comes after the brace or the first space.
+                // Label values may contain spaces; the value comes after the brace or the first space.
                 let split = line
                     .rfind('}')
                     .map_or_else(|| line.find(' '), |brace| Some(brace + 1))?;
@@ -27,14 +27,13 @@ impl Metrics {
         Self(samples.collect())
     }
 
-    /// One series, written as in the page: `carillon_streams` or `carillon_listeners{protocol="http"}`.
+    /// Returns one series, written as on the page: `carillon_streams` or `carillon_listeners{protocol="http"}`.
     #[must_use]
     pub fn get(&self, series: &str) -> Option<f64> {
         self.0.get(series).copied()
     }
 
-    /// The sum over all label sets of a name that hold every one of `labels` (`key="value"`); 0
-    /// when there is none.
+    /// Returns the sum over all label sets of a name that contain every one of `labels` (`key="value"`); 0 if there is none.
     #[must_use]
     pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
         let matches = |series: &str| {
@@ -52,7 +51,7 @@ impl Metrics {
             .sum()
     }
 
-    /// All series.
+    /// Returns all series.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0
             .iter()

@@ -1,5 +1,5 @@
-//! nginx-rtmp: a second opinion on what players and publishers may expect, a server to push to and pull from,
-//! and the peer for comparisons of RTMP.
+//! nginx-rtmp: a second opinion on what players and publishers may expect, a server to push to and pull from, and the peer for
+//! comparisons of RTMP.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::Display;
@@ -9,9 +9,9 @@ use tempfile::TempDir;
 
 use crate::{Process, Tool, conversation, free_address, proc, wait_until};
 
-/// From start to the first connection that is accepted.
+/// Time limit from the start to the first accepted connection.
 const READY_DEADLINE: Duration = crate::DEADLINE;
-/// From the start of a publisher to its stream.
+/// Time limit from the start of a publisher to its stream.
 const STREAM_DEADLINE: Duration = crate::DEADLINE;
 
 /// A running nginx with the RTMP module of Debian and one application, `live`.
@@ -19,45 +19,45 @@ const STREAM_DEADLINE: Duration = crate::DEADLINE;
 pub struct Nginx {
     process: Process,
     addr: SocketAddr,
-    /// Of the server, and of the application.
+    /// Directives of the server, and of the application.
     directives: [String; 2],
     /// Holds the configuration file.
     _folder: TempDir,
 }
 
 impl Nginx {
-    /// Starts it with one worker and otherwise the module's defaults, except that players wait for
-    /// a keyframe and leave with their publisher.
+    /// Starts nginx with one worker and otherwise the module's defaults, except that players wait for a keyframe and leave with
+    /// their publisher.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn start() -> Self {
         Self::with("wait_key on; idle_streams off;")
     }
 
-    /// Starts it with these directives for the application instead.
+    /// Starts nginx with these directives for the application instead.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn with(directives: &str) -> Self {
         Self::of_server("", directives)
     }
 
-    /// The same, and others for the server around it.
+    /// Starts nginx with these directives for the application, and others for the server around it.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn of_server(server: &str, application: &str) -> Self {
         Self::at(free_address(), [server, application].map(str::to_owned))
     }
 
-    /// Starts another one at the address of this one, which must have ended.
+    /// Starts another nginx at the address of this one, which must have ended.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if nginx does not start.
     #[must_use]
     pub fn again(&self) -> Self {
         Self::at(self.addr, self.directives.clone())
@@ -83,7 +83,7 @@ impl Nginx {
     /// Waits until `live/{name}` is published.
     ///
     /// # Panics
-    /// When it is not in time.
+    /// Panics if the stream is not published in time.
     pub fn wait_for_stream(&self, name: &str) {
         let stream = format!("live/{name}");
         wait_until(&stream, STREAM_DEADLINE, || {
@@ -91,25 +91,25 @@ impl Nginx {
         });
     }
 
-    /// Where it listens for RTMP.
+    /// Returns the address on which it listens for RTMP.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Where to publish or play `live/{name}`.
+    /// Returns the address at which to publish or play `live/{name}`.
     #[must_use]
     pub fn rtmp_url(&self, name: &str) -> String {
         format!("rtmp://{}/live/{name}", self.addr)
     }
 
-    /// The process, for signals.
+    /// Returns the process, for signals.
     #[must_use]
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// The process ids of the master and its workers.
+    /// Returns the process ids of the master and its workers.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         let mut pids = vec![self.process.pid()];
@@ -118,8 +118,8 @@ impl Nginx {
     }
 }
 
-/// Starts nginx with a folder of its own, and waits until it listens at `addr`. `modules` are loaded first; the
-/// rest of the configuration is made of the folder's path.
+/// Starts nginx with a folder of its own, and waits until it listens at `addr`. `modules` are loaded first; the rest of the
+/// configuration is generated from the folder's path.
 pub(crate) fn start(
     addr: SocketAddr,
     modules: &str,

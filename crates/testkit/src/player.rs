@@ -1,4 +1,4 @@
-//! The programs that play RTMP, each writing what it receives to a file.
+//! Programs that play RTMP, each writing what it receives to a file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use std::time::Duration;
 use crate::framemd5::{self, Frame};
 use crate::{Process, Tool};
 
-/// Which program plays.
+/// A program that plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Player {
     /// The distribution's ffmpeg (5.1 on Debian 12), writing FLV.
     Ffmpeg,
     /// An ffmpeg of this year, writing FLV with whatever Enhanced RTMP can carry.
     CurrentFfmpeg,
-    /// GStreamer's `rtmp2src`, whose bytes are FLV as they came.
+    /// GStreamer's `rtmp2src`, which outputs FLV bytes as received.
     GstreamerRtmp2,
-    /// librtmp's own `rtmpdump`, writing FLV with the times of the wire.
+    /// librtmp's own `rtmpdump`, writing FLV with the timestamps of the wire.
     Rtmpdump,
     /// VLC, writing MPEG-TS.
     Vlc,
 }
 
-/// When the stream ends, VLC cuts the access unit that it is writing. With B-frames it is not the last one in
-/// the order of presentation, but one of this many.
+/// Number of frames at the end among which VLC cuts one: when the stream ends, VLC cuts the access unit that it is writing.
+/// With B-frames, this is not the last one in presentation order.
 const VLC_CUT: usize = 3;
 
-/// A player at work, and the file that it writes.
+/// A running player, and the file that it writes.
 #[derive(Debug)]
 pub struct Playing {
     player: Player,
@@ -38,7 +38,7 @@ pub struct Playing {
 }
 
 impl Player {
-    /// All of them.
+    /// All players.
     pub const ALL: [Self; 5] = [
         Self::Ffmpeg,
         Self::CurrentFfmpeg,
@@ -50,22 +50,22 @@ impl Player {
     /// Starts playing `url`.
     ///
     /// # Panics
-    /// When the program is not installed.
+    /// Panics if the program is not installed.
     #[must_use]
     pub fn start(self, url: &str) -> Playing {
         self.start_with(url, &[])
     }
 
-    /// The same with environment variables: `SSL_CERT_FILE` names the trusted certificates.
+    /// Starts playing with environment variables: `SSL_CERT_FILE` names the trusted certificates.
     ///
     /// # Panics
-    /// When the program is not installed.
+    /// Panics if the program is not installed.
     #[must_use]
     pub fn start_with(self, url: &str, environment: &[(&str, &str)]) -> Playing {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
         let file = folder.path().join("received");
-        // Made first, so that its length can be read, and so that VLC, which runs as another user where the
-        // tests run as root, may write to it.
+        // Created first, so that its length can be read, and so that VLC, which runs as another user if the tests run as root,
+        // may write to it.
         let made = std::fs::write(&file, [])
             .and_then(|()| permit(folder.path(), 0o755))
             .and_then(|()| permit(&file, 0o666));
@@ -83,11 +83,11 @@ impl Player {
         }
     }
 
-    /// Frames of each track that it may discard at the end of a stream.
+    /// Returns the number of frames of each track that the player may discard at the end of a stream.
     #[must_use]
     pub fn discarded_max(self) -> usize {
         match self {
-            // It discards its queues when it is told that the stream ends.
+            // VLC discards its queues when it is notified that the stream ends.
             Self::Vlc => 25,
             Self::Ffmpeg | Self::CurrentFfmpeg | Self::GstreamerRtmp2 | Self::Rtmpdump => 0,
         }
@@ -98,7 +98,7 @@ impl Player {
             Self::Ffmpeg => copying(Tool::ffmpeg(), url).arg(file),
             Self::CurrentFfmpeg => copying(Tool::current_ffmpeg(), url).arg(file),
             Self::GstreamerRtmp2 => Tool::new("gst-launch-1.0")
-                // The certificates that it trusts are the system's, whatever the environment says.
+                // rtmp2src trusts the system's certificates, regardless of the environment.
                 .args(["-q", "rtmp2src", "tls-validation-flags=0"])
                 .arg(format!("location={url}"))
                 .args(["!", "filesink", "buffer-mode=unbuffered"])
@@ -115,22 +115,22 @@ impl Player {
 }
 
 impl Playing {
-    /// Which program it is.
+    /// Returns the kind of the player.
     #[must_use]
     pub fn player(&self) -> Player {
         self.player
     }
 
-    /// The file that it writes.
+    /// Returns the file that it writes.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Bytes that it has written so far.
+    /// Returns the number of bytes that it has written so far.
     ///
     /// # Panics
-    /// When the file is gone.
+    /// Panics if the file is gone.
     #[must_use]
     pub fn written(&self) -> u64 {
         let metadata = std::fs::metadata(&self.file);
@@ -139,7 +139,7 @@ impl Playing {
             .len()
     }
 
-    /// The process, for signals.
+    /// Returns the process, for signals.
     #[must_use]
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
@@ -148,15 +148,15 @@ impl Playing {
     /// Waits for the player to end by itself.
     ///
     /// # Panics
-    /// When it still runs after `deadline`.
+    /// Panics if the player still runs after `deadline`.
     pub fn wait(&mut self, deadline: Duration) -> ExitStatus {
         self.process.wait(deadline)
     }
 
-    /// The pictures it received, decoded.
+    /// Returns the video frames it received, decoded.
     ///
     /// # Panics
-    /// When they do not decode without a complaint.
+    /// Panics if they do not decode without errors.
     #[must_use]
     pub fn pictures(&self) -> Vec<Frame> {
         let decoded = framemd5::decoded_by(Tool::current_ffmpeg(), &self.file, &["-an"]);
@@ -167,36 +167,36 @@ impl Playing {
         pictures
     }
 
-    /// The packets of sound it received. AAC is compared as packets: its decoded samples depend on where the
-    /// decoder began.
+    /// Returns the audio packets it received. AAC is compared as packets: its decoded samples depend on where the decoder
+    /// began.
     ///
     /// # Panics
-    /// When the file does not parse without a complaint.
+    /// Panics if the file does not parse without errors.
     #[must_use]
-    pub fn sounds(&self) -> Vec<Frame> {
+    pub fn audio_frames(&self) -> Vec<Frame> {
         let ffmpeg = Tool::current_ffmpeg();
         if self.player != Player::Vlc {
             return framemd5::audio(&framemd5::packets_by(ffmpeg, &self.file, &[]));
         }
-        // MPEG-TS puts a header of its own before each AAC frame, and VLC cuts the last one.
+        // MPEG-TS puts its own header before each AAC frame, and VLC cuts the last one.
         let how = ["-bsf:a", "aac_adtstoasc"];
-        let mut sounds = framemd5::audio(&framemd5::packets_by(ffmpeg, &self.file, &how));
-        sounds.pop();
-        sounds
+        let mut audio_frames = framemd5::audio(&framemd5::packets_by(ffmpeg, &self.file, &how));
+        audio_frames.pop();
+        audio_frames
     }
 }
 
-/// All tracks, each tag written as soon as it has come.
+/// Adds options that copy all tracks, each tag written as soon as it has arrived.
 fn copying(ffmpeg: Tool, url: &str) -> Tool {
     ffmpeg
         .args(["-y", "-i", url, "-map", "0:v?", "-map", "0:a?"])
         .args(["-c", "copy", "-flush_packets", "1", "-f", "flv"])
 }
 
-/// VLC, without a window. It does not run as root; where the tests do, it runs as the user `nobody`.
+/// Returns VLC, without a window. VLC does not run as root; if the tests do, it runs as the user `nobody`.
 ///
 /// # Panics
-/// When it is not installed.
+/// Panics if VLC is not installed.
 #[must_use]
 pub fn vlc() -> Tool {
     crate::require("cvlc");
@@ -230,11 +230,14 @@ mod foreign {
         let players = Player::ALL.map(|player| player.start(&nginx.rtmp_url("show")));
         assert!(publisher.wait(DEADLINE).success());
         let sent = framemd5::video(&framemd5::decoded(&clip));
-        let sounds = framemd5::audio(&framemd5::packets(&clip));
+        let audio_frames = framemd5::audio(&framemd5::packets(&clip));
         for mut playing in players {
             let player = playing.player();
             playing.wait(DEADLINE);
-            for (sent, got) in [(&sent, playing.pictures()), (&sounds, playing.sounds())] {
+            for (sent, got) in [
+                (&sent, playing.pictures()),
+                (&audio_frames, playing.audio_frames()),
+            ] {
                 let join = framemd5::join(sent, &got, 0);
                 assert!(
                     matches!(join, Ok(join) if join.matched > 50),

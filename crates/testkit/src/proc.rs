@@ -1,11 +1,11 @@
-//! The kernel's figures on a process: memory and processor time.
+//! The kernel's figures for a process: memory and processor time.
 
 use std::time::Duration;
 
-/// Resident memory of a process in bytes.
+/// Returns the resident memory of a process in bytes.
 ///
 /// # Panics
-/// When there is no such process.
+/// Panics if there is no such process.
 pub(crate) fn resident_bytes(pid: u32) -> u64 {
     let status = file(pid, "status");
     let field = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -13,13 +13,13 @@ pub(crate) fn resident_bytes(pid: u32) -> u64 {
     kibibytes.unwrap_or_else(|| panic!("no VmRSS in {status}")) * 1024
 }
 
-/// Processor time that a process has used so far, in user space and the kernel.
+/// Returns the processor time that a process has used so far, in user space and the kernel.
 ///
 /// # Panics
-/// When there is no such process.
+/// Panics if there is no such process.
 pub(crate) fn cpu_time(pid: u32) -> Duration {
     let stat = file(pid, "stat");
-    // utime and stime are fields 14 and 15; the name before them may hold spaces (proc(5)).
+    // utime and stime are fields 14 and 15; the name before them may contain spaces (proc(5)).
     let after_name = stat.rsplit(") ").next().unwrap_or_default();
     let ticks: u64 = after_name
         .split(' ')
@@ -31,7 +31,7 @@ pub(crate) fn cpu_time(pid: u32) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// How often each thread of a process has slept, or waited for something.
+/// Returns how often each thread of a process has slept, or waited for something.
 pub(crate) fn sleeps(pid: u32) -> Vec<u64> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
@@ -46,10 +46,10 @@ pub(crate) fn sleeps(pid: u32) -> Vec<u64> {
     threads.flatten().filter_map(of).collect()
 }
 
-/// The processes that the main thread of a process has started.
+/// Returns the processes that the main thread of a process has started.
 ///
 /// # Panics
-/// When there is no such process.
+/// Panics if there is no such process.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     file(pid, &format!("task/{pid}/children"))
         .split_whitespace()

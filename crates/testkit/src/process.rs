@@ -1,4 +1,4 @@
-//! A child process: its output kept, its whole group killed on drop.
+//! A child process whose output is kept and whose whole group is killed on drop.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,15 +14,15 @@ pub use rustix::process::Signal;
 
 use crate::wait_until;
 
-/// Lines of standard error kept: the end is what explains a failure.
+/// Maximum number of lines of standard error kept: the end is what explains a failure.
 const LINES_MAX: usize = 4_000;
-/// Bytes of standard output kept; a longer output is a test that asks for the wrong thing.
+/// Maximum number of bytes of standard output kept; a longer output means that the test requests the wrong thing.
 const STDOUT_MAX: usize = 256 << 20;
-/// For a killed child to be reaped.
+/// Time limit for a killed child to be reaped.
 const REAP_DEADLINE: Duration = crate::DEADLINE;
 
-/// A running child and its output so far. Dropping it kills it and all it started; if the test is panicking,
-/// its output is printed.
+/// A running child and its output so far. Dropping it kills the child and everything it started; if the test is panicking, its
+/// output is printed.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -36,7 +36,7 @@ impl Process {
     /// Starts `command` in a process group of its own, with both outputs captured.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if the child cannot be started.
     #[must_use]
     pub fn start(name: &str, command: &mut Command) -> Self {
         let spawned = command
@@ -65,19 +65,19 @@ impl Process {
         }
     }
 
-    /// The process id.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Standard output so far.
+    /// Returns the standard output so far.
     #[must_use]
     pub fn stdout(&self) -> Vec<u8> {
         locked(&self.stdout).clone()
     }
 
-    /// The last lines of standard error so far.
+    /// Returns the last lines of standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         let lines = locked(&self.stderr);
@@ -88,16 +88,16 @@ impl Process {
             .join("\n")
     }
 
-    /// Whether it has not ended yet.
+    /// Returns whether the child has not ended yet.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a signal to the child and its descendants: `Signal::STOP` freezes it as a hung network would,
-    /// `Signal::CONT` lets it go on, `Signal::KILL` ends it without a goodbye.
+    /// Sends a signal to the child and its descendants: `Signal::STOP` freezes it as a hung network would, `Signal::CONT` lets
+    /// it continue, `Signal::KILL` ends it without a goodbye.
     ///
     /// # Panics
-    /// When it has ended already.
+    /// Panics if the child has ended already.
     pub fn signal(&self, signal: Signal) {
         let sent = self.group().map_or(Err(rustix::io::Errno::SRCH), |group| {
             kill_process_group(group, signal)
@@ -105,17 +105,17 @@ impl Process {
         sent.unwrap_or_else(|error| panic!("{}: {signal:?}: {error}", self.name));
     }
 
-    /// Kills it and waits until it is gone; the kernel has closed its sockets then.
+    /// Kills the child and waits until it is gone; by then the kernel has closed its sockets.
     pub fn kill(&mut self) {
         self.kill_group();
         let what = format!("{} to be gone", self.name);
         wait_until(&what, REAP_DEADLINE, || !self.is_running());
     }
 
-    /// Waits for its end and for the last of its output.
+    /// Waits for the child's end and for the last of its output.
     ///
     /// # Panics
-    /// When it still runs after `deadline`.
+    /// Panics if the child still runs after `deadline`.
     pub fn wait(&mut self, deadline: Duration) -> ExitStatus {
         let mut status = None;
         let what = format!("{} to end", self.name);
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_stopped_child_says_nothing_until_it_continues() {
-        // One process: a shell that is stopped while it forks waits for a child that is stopped as well, and
-        // never appears as stopped.
+        // A single process: a shell that is stopped while it forks waits for a child that is stopped as well, and never appears
+        // as stopped.
         let process = shell(
             "exec perl -e '$|=1; for (;;) { print qq(x\\n); select undef, undef, undef, 0.01 }'",
         );

@@ -1,4 +1,4 @@
-//! nginx as a reverse proxy, which puts a server below a path prefix.
+//! nginx as a reverse proxy that puts a server below a path prefix.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{Process, free_address, nginx};
 
-/// A running nginx that takes a path prefix away and passes requests on.
+/// A running nginx that removes a path prefix and passes requests on.
 #[derive(Debug)]
 pub struct Proxy {
     _process: Process,
@@ -17,20 +17,19 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts it in front of the HTTP port `upstream`, with `prefix` such as `/tv` and these
-    /// directives for its location.
+    /// Starts nginx in front of the HTTP port `upstream`, with `prefix` such as `/tv` and these directives for its location.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn start(upstream: SocketAddr, prefix: &str, directives: &str) -> Self {
         Self::to(&upstream.to_string(), "", prefix, directives)
     }
 
-    /// The same with connections to the server that are kept for further requests.
+    /// Starts nginx with persistent connections to the server.
     ///
     /// # Panics
-    /// As for [`start`](Self::start).
+    /// Panics as [`start`](Self::start) does.
     #[must_use]
     pub fn keeping(upstream: SocketAddr, prefix: &str, directives: &str) -> Self {
         let group = format!("upstream relay {{ server {upstream}; keepalive 4; }}");
@@ -38,7 +37,7 @@ impl Proxy {
         Self::to("relay", &group, prefix, &directives)
     }
 
-    /// `group` is what defines `upstream`, where that is no address.
+    /// Starts nginx; `group` defines `upstream` if that is not an address.
     fn to(upstream: &str, group: &str, prefix: &str, directives: &str) -> Self {
         let addr = free_address();
         let (process, folder) = nginx::start(addr, "", |home| {
@@ -60,13 +59,13 @@ impl Proxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// A path of the server, as clients outside request it.
+    /// Returns the URL of a path of the server, as outside clients request it.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{}{path}", self.addr, self.prefix)

@@ -1,10 +1,10 @@
-//! The programs that publish over RTMP, each with the same clip at its natural pace.
+//! Programs that publish over RTMP, each the same clip at its natural pace.
 
 use std::path::Path;
 
 use crate::{Process, Tool};
 
-/// Which program publishes. All send the clip's own frames, none encodes.
+/// A program that publishes. All send the clip's own frames, none encodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Publisher {
     /// The distribution's ffmpeg (5.1 on Debian 12).
@@ -21,7 +21,7 @@ impl Publisher {
     /// Starts publishing the FLV file `clip` to `url`.
     ///
     /// # Panics
-    /// When the program is not installed.
+    /// Panics if the program is not installed.
     #[must_use]
     pub fn start(self, clip: &Path, url: &str) -> Process {
         match self {
@@ -38,7 +38,7 @@ impl Publisher {
     }
 }
 
-/// The sink keeps the pace: it passes on each buffer when it is due.
+/// Starts a pipeline. The sink keeps the pace: it passes on each buffer when it is due.
 fn gstreamer(clip: &Path, sink: &str, url: &str) -> Process {
     let pipeline = format!(
         "filesrc location={} ! flvdemux name=demux flvmux name=mux streamable=true ! {sink} \

@@ -1,22 +1,22 @@
-//! What proxies of this process have in common: each client is connected to the server, until the owner is gone.
+//! Common part of this process's proxies: each client is connected to the server, until the owner is gone.
 
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Between two checks for new connections and for the end of the owner.
+/// Interval of checking for new connections and for the end of the owner.
 const NAP: Duration = Duration::from_millis(5);
 
 /// One direction of a connection.
 pub(crate) struct Direction {
-    /// From the client.
+    /// Whether the bytes come from the client.
     pub(crate) is_up: bool,
     pub(crate) from: TcpStream,
     pub(crate) to: TcpStream,
 }
 
-/// Connects each client of `listener` to `server` until `ends`; `carry` has both directions of a connection carried. All
-/// connections end then.
+/// Connects each client of `listener` to `server` until `ends` returns true; passes both directions of each connection to
+/// `carry`. All connections end then.
 pub(crate) fn run(
     listener: &TcpListener,
     server: SocketAddr,
@@ -41,12 +41,12 @@ pub(crate) fn run(
         }
     }
     for socket in open {
-        // One that has already ended needs no shutdown.
+        // A connection that has already ended needs no shutdown.
         socket.shutdown(Shutdown::Both).ok();
     }
 }
 
-/// Connects a client to the server. Returns both sockets, for ending them.
+/// Connects a client to the server. Returns both sockets, for shutting them down.
 fn connect(client: TcpStream, server: SocketAddr) -> io::Result<([TcpStream; 2], [Direction; 2])> {
     let server = TcpStream::connect(server)?;
     for socket in [&client, &server] {

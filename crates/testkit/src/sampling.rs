@@ -1,4 +1,4 @@
-//! The cost of an audience for a server over a span of time.
+//! Cost of an audience for a server over a span of time.
 
 use std::time::{Duration, Instant};
 
@@ -7,34 +7,34 @@ use crate::{Audience, Clip, PUBLISH_KEY, Server, ServerBuilder, Tool, wait_until
 /// Differences between two reads of a server's counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// The time between them.
+    /// Time between them.
     pub span: Duration,
-    /// Processor time the server used, user and system.
+    /// Processor time that the server used, user and system.
     pub cpu: Duration,
-    /// Send calls.
+    /// Number of send calls.
     pub sends: f64,
-    /// Messages whose samples were counted.
+    /// Number of messages whose samples were counted.
     pub messages: f64,
-    /// Samples in all of them.
+    /// Number of samples in all of them.
     pub samples: f64,
-    /// Bytes the audience received.
+    /// Number of bytes that the audience received.
     pub bytes: u64,
 }
 
 impl Sampling {
-    /// Samples in the average message.
+    /// Returns the number of samples in the average message.
     #[must_use]
     pub fn samples_per_message(&self) -> f64 {
         self.samples / self.messages
     }
 
-    /// Sends in a second.
+    /// Returns the number of sends per second.
     #[must_use]
     pub fn sends_per_second(&self) -> f64 {
         self.sends / self.span.as_secs_f64()
     }
 
-    /// Processor time as a share of one core.
+    /// Returns the processor time as a share of one core.
     #[must_use]
     pub fn cores(&self) -> f64 {
         self.cpu.as_secs_f64() / self.span.as_secs_f64()
@@ -68,15 +68,15 @@ pub fn sample(server: &Server, audience: &Audience, span: Duration) -> Sampling 
     }
 }
 
-/// For starting and for all listeners to join, on a loaded machine.
+/// Time limit for starting and for all listeners to join, on a loaded machine.
 const JOIN_DEADLINE: Duration = crate::DEADLINE;
-/// The burst of the last joiners drains before the measurement begins.
+/// Time for the burst of the last joiners to drain before the measurement begins.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// The cost of `listeners` of a 128 kb/s MP3 mount when each message combines `max_samples` frames.
+/// Returns the cost of `listeners` of a 128 kb/s MP3 mount when each message combines `max_samples` frames.
 ///
 /// # Panics
-/// When a listener is lost.
+/// Panics if a listener is lost.
 #[must_use]
 pub fn combining(
     server: ServerBuilder,

@@ -1,7 +1,7 @@
 //! The server under test: the real binary on ephemeral ports with a generated configuration.
 //!
-//! The binary prints `listening <protocol> <address>` per listener and then `ready`, one line each,
-//! to standard output; nothing else is assumed about its output.
+//! The binary prints `listening <protocol> <address>` per listening socket and then `ready`, one line each, to standard output;
+//! nothing else is assumed about its output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,18 +13,18 @@ use std::time::Duration;
 use crate::http::{Listener, Response};
 use crate::{Metrics, Process, Signal, http, proc, target_dir, wait_until};
 
-/// The key that every test server demands of publishers, unless the test sets another.
+/// Key that every test server demands of publishers, unless the test sets another.
 pub const PUBLISH_KEY: &str = "testkit-publish-key";
 
-/// The operator's password of servers that [have one](ServerBuilder::with_admin_password).
+/// Operator's password of servers that [have one](ServerBuilder::with_admin_password).
 pub const ADMIN_PASSWORD: &str = "tower-warden-77";
 
-/// `admin` and that password as a Basic credential.
+/// The user `admin` and that password as a Basic credential.
 const ADMIN_CREDENTIAL: &str = "YWRtaW46dG93ZXItd2FyZGVuLTc3";
 
-/// From start to `ready`, on a loaded machine.
+/// Time limit from the start to `ready`, on a loaded machine.
 const READY_DEADLINE: Duration = crate::DEADLINE;
-/// For one short request to the operator's port.
+/// Time limit for one short request to the operator's port.
 const REQUEST_DEADLINE: Duration = crate::DEADLINE;
 
 /// A server that is about to be started.
@@ -42,7 +42,7 @@ pub struct ServerBuilder {
 }
 
 impl ServerBuilder {
-    /// Demands [`ADMIN_PASSWORD`] of the operator; [`Server::admin_get`] has it.
+    /// Demands [`ADMIN_PASSWORD`] of the operator; [`Server::admin_get`] sends it.
     #[must_use]
     pub fn with_admin_password(mut self) -> Self {
         self.has_password = true;
@@ -68,7 +68,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Uses this text as the whole configuration. Its ports are those of the environment, if [`env`](Self::env) sets them.
+    /// Uses this text as the whole configuration. If [`env`](Self::env) sets ports, they take precedence.
     #[must_use]
     pub fn verbatim(mut self, toml: &str) -> Self {
         self.verbatim = Some(toml.to_owned());
@@ -95,22 +95,22 @@ impl ServerBuilder {
         self.build(&release())
     }
 
-    /// Uses this binary, whatever the environment names: for measuring one build beside another.
+    /// Uses this binary, whatever the environment names: for comparing two builds.
     #[must_use]
     pub fn build(mut self, binary: &Path) -> Self {
         self.build = Some(binary.to_owned());
         self
     }
 
-    /// Limits it to this many descriptors, by `prlimit`.
+    /// Limits the server to this many descriptors, by `prlimit`.
     #[must_use]
     pub fn descriptors(mut self, max: u32) -> Self {
         self.descriptors = Some(max);
         self
     }
 
-    /// Sends its standard error to a file, a device or a named pipe instead of to [`log`](Server::log). It is
-    /// opened for reading as well, so that such a pipe needs no other end.
+    /// Sends the server's standard error to a file, a device or a named pipe instead of to [`log`](Server::log). It is opened
+    /// for reading as well, so that such a pipe needs no other end.
     #[must_use]
     pub fn log_to(mut self, path: &Path) -> Self {
         self.log = Some(path.to_owned());
@@ -120,7 +120,7 @@ impl ServerBuilder {
     /// Starts the server and waits until it is ready.
     ///
     /// # Panics
-    /// When the binary is not built, ends early, or is not ready in time.
+    /// Panics if the binary is not built, ends early, or is not ready in time.
     #[must_use]
     pub fn start(self) -> Server {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
@@ -128,7 +128,7 @@ impl ServerBuilder {
         std::fs::write(&config, self.render())
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
         let binary = self.build.clone().unwrap_or_else(binary);
-        // Wrappers become the server, so that the process is still our child.
+        // Wrappers become the server by `exec`, so that the process is still our child.
         let mut words: Vec<OsString> = Vec::new();
         if let Some(path) = self.log {
             let script = "log=$1; shift; exec \"$@\" 2<>\"$log\"";
@@ -214,16 +214,16 @@ impl Server {
         Self::builder().start()
     }
 
-    /// To change something first.
+    /// Returns a builder, for changing the configuration first.
     #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }
 
-    /// The address of the first listener for `protocol`: `rtmp`, `http`, `https`, `webrtc`, `admin`.
+    /// Returns the address of the first listener for `protocol`: `rtmp`, `http`, `https`, `webrtc`, `admin`.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is none.
     #[must_use]
     pub fn addr(&self, protocol: &str) -> SocketAddr {
         self.listeners
@@ -233,37 +233,37 @@ impl Server {
             .1
     }
 
-    /// Where to publish or play a stream over RTMP.
+    /// Returns the address at which to publish or play a stream over RTMP.
     #[must_use]
     pub fn rtmp_url(&self, stream: &str, key: &str) -> String {
         format!("rtmp://{}/{stream}?key={key}", self.addr("rtmp"))
     }
 
-    /// Where to publish a stream as an Icecast source, in ffmpeg's notation.
+    /// Returns the address at which to publish a stream as an Icecast source, in ffmpeg's notation.
     #[must_use]
     pub fn icecast_url(&self, stream: &str, key: &str) -> String {
         format!("icecast://source:{key}@{}/{stream}", self.addr("http"))
     }
 
-    /// Where to listen, for a player.
+    /// Returns the address at which a player listens.
     #[must_use]
     pub fn http_url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr("http"))
     }
 
-    /// Starts listening to `path` on the public port.
+    /// Begins to listen to `path` on the public port.
     #[must_use]
     pub fn listen(&self, path: &str) -> Listener {
         Listener::get(self.addr("http"), path)
     }
 
-    /// A whole answer from the public port.
+    /// Fetches a whole response from the public port.
     #[must_use]
     pub fn get(&self, path: &str) -> Response {
         http::get(self.addr("http"), path, REQUEST_DEADLINE)
     }
 
-    /// A whole answer from the operator's port.
+    /// Fetches a whole response from the operator's port.
     #[must_use]
     pub fn admin_get(&self, path: &str) -> Response {
         let addr = self.addr("admin");
@@ -273,17 +273,17 @@ impl Server {
         get_as_admin(addr, path)
     }
 
-    /// A whole answer from listeners' port, to the operator of a server that [has a
+    /// Fetches a whole response from the public port, as the operator of a server that [has a
     /// password](ServerBuilder::with_admin_password).
     #[must_use]
     pub fn operator_get(&self, path: &str) -> Response {
         get_as_admin(self.addr("http"), path)
     }
 
-    /// The metrics now.
+    /// Returns the current metrics.
     ///
     /// # Panics
-    /// When the page is not answered with 200.
+    /// Panics if the page is not answered with 200.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let response = self.admin_get("/metrics");
@@ -291,10 +291,10 @@ impl Server {
         Metrics::parse(&response.text())
     }
 
-    /// A JSON document from the operator's port, by its path below `/api/v1/`.
+    /// Returns a JSON document from the operator's port, by its path below `/api/v1/`.
     ///
     /// # Panics
-    /// When it is not answered with 200 and JSON.
+    /// Panics if the reply is not 200 with JSON.
     #[must_use]
     pub fn api(&self, path: &str) -> serde_json::Value {
         let response = self.admin_get(&format!("/api/v1/{path}"));
@@ -310,7 +310,7 @@ impl Server {
         });
     }
 
-    /// The last lines of the log (standard error, then standard output).
+    /// Returns the last lines of the log (standard error, then standard output).
     #[must_use]
     pub fn log(&self) -> String {
         format!(
@@ -320,34 +320,34 @@ impl Server {
         )
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {
         proc::resident_bytes(self.process.pid())
     }
 
-    /// Processor time used so far, in user space and the kernel.
+    /// Returns the processor time used so far, in user space and the kernel.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
         proc::cpu_time(self.process.pid())
     }
 
-    /// Its process id.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// The process, for signals.
+    /// Returns the process, for signals.
     #[must_use]
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Asks it to stop (SIGTERM) and waits for its end.
+    /// Sends SIGTERM and waits for the server's end.
     ///
     /// # Panics
-    /// When it still runs after `deadline`.
+    /// Panics if the server still runs after `deadline`.
     pub fn terminate(&mut self, deadline: Duration) -> ExitStatus {
         self.process.signal(Signal::TERM);
         self.process.wait(deadline)
@@ -362,7 +362,7 @@ fn get_as_admin(addr: SocketAddr, path: &str) -> Response {
     http::request(addr, head.as_bytes(), REQUEST_DEADLINE)
 }
 
-/// Looks through the log of every server of every test: no line may hold a secret.
+/// Checks the log of every server of every test: no line may contain a secret.
 impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -379,7 +379,7 @@ impl Drop for Server {
 /// Makes the release build of the server, which is used for measurements.
 ///
 /// # Panics
-/// When it does not build.
+/// Panics if it does not build.
 pub fn build_release() {
     let status = Command::new(env!("CARGO"))
         .args(["build", "--release", "-p", "carillon-server"])
@@ -399,7 +399,7 @@ fn release() -> PathBuf {
     path
 }
 
-/// The binary named by `CARILLON_BIN`, else the dev or release build in the target directory.
+/// Returns the binary named by `CARILLON_BIN`, else the dev or release build in the target directory.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("CARILLON_BIN") {
         let path = PathBuf::from(path);

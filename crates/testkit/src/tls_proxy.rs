@@ -1,4 +1,4 @@
-//! nginx as the TLS in front of a server that has none.
+//! nginx as a TLS proxy in front of a server without TLS.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{Certificate, Process, free_address, nginx};
 
-/// A running nginx that opens what clients send within TLS, and passes it on.
+/// A running nginx that decrypts what clients send within TLS, and passes it on.
 #[derive(Debug)]
 pub struct TlsProxy {
     process: Process,
@@ -16,10 +16,10 @@ pub struct TlsProxy {
 }
 
 impl TlsProxy {
-    /// Starts it in front of the HTTP port `upstream`, for thousands of listeners.
+    /// Starts nginx in front of the HTTP port `upstream`, for thousands of listeners.
     ///
     /// # Panics
-    /// When it is not installed or does not start.
+    /// Panics if nginx is not installed or does not start.
     #[must_use]
     pub fn start(upstream: SocketAddr, certificate: &Certificate) -> Self {
         let addr = free_address();
@@ -42,13 +42,13 @@ impl TlsProxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The process id of the master, whose children do the work.
+    /// Returns the process id of the master, whose children do the work.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()

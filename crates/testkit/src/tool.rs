@@ -1,4 +1,4 @@
-//! The programs around the server: encoders, players, probes.
+//! Programs around the server: encoders, players, probes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -54,10 +54,10 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/usr/sbin/haproxy", "haproxy"),
 ];
 
-/// Demands that `program` is installed.
+/// Ensures that `program` is installed.
 ///
 /// # Panics
-/// When it is not; the message names the Debian package. A test never skips itself instead.
+/// Panics if it is not; the message names the Debian package. A test never skips itself instead.
 pub fn require(program: &str) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
@@ -70,70 +70,70 @@ pub fn require(program: &str) {
     panic!("`{program}` is missing: apt-get install {package} (or: cargo xtask tools-all)");
 }
 
-/// A Python that has the WebRTC stack `aiortc`.
+/// Returns a Python that has the WebRTC stack `aiortc`.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put it below the target directory.
+/// Panics if `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn aiortc() -> PathBuf {
     python("aiortc", "aiortc")
 }
 
-/// The WebRTC player on pion.
+/// Returns the WebRTC player built on pion.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not built it.
+/// Panics if `cargo xtask tools-all` has not built it.
 #[must_use]
 pub fn pion_viewer() -> PathBuf {
     built("pion-viewer", "a player on pion")
 }
 
-/// The program that plays by the elements of gst-plugins-rs.
+/// Returns the program that plays with the elements of gst-plugins-rs.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not built it.
+/// Panics if `cargo xtask tools-all` has not built it.
 #[must_use]
 pub fn whep_elements() -> PathBuf {
     built("whep-elements", "a player on gst-plugins-rs")
 }
 
-/// The program that listens by Go's TLS.
+/// Returns the program that listens with Go's TLS.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not built it.
+/// Panics if `cargo xtask tools-all` has not built it.
 #[must_use]
 pub fn tls_listener() -> PathBuf {
     built("tls-listener", "the client of Go's TLS")
 }
 
-/// A Python that has `moto`, a server of object storage.
+/// Returns a Python that has `moto`, an object storage server.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put it below the target directory.
+/// Panics if `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn moto() -> PathBuf {
     python("moto", "moto")
 }
 
-/// A Python that has `standardwebhooks`, which verifies messages of webhooks.
+/// Returns a Python that has `standardwebhooks`, which verifies webhook messages.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put it below the target directory.
+/// Panics if `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn webhooks() -> PathBuf {
     python("webhooks", "standardwebhooks")
 }
 
-/// A Python that has `PyJWT`, which makes JSON Web Tokens.
+/// Returns a Python that has `PyJWT`, which makes JSON Web Tokens.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put it below the target directory.
+/// Panics if `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn pyjwt() -> PathBuf {
     python("pyjwt", "PyJWT")
 }
 
-/// The Python of an environment that has `package`.
+/// Returns the Python of an environment that has `package`.
 fn python(environment: &str, package: &str) -> PathBuf {
     let python = tools().join(environment).join("bin/python");
     assert!(
@@ -144,10 +144,10 @@ fn python(environment: &str, package: &str) -> PathBuf {
     python
 }
 
-/// The script of axe-core, which judges whether a page is accessible.
+/// Returns the script of axe-core, which judges whether a page is accessible.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put it below the target directory.
+/// Panics if `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn axe() -> String {
     let script = tools().join("axe.min.js");
@@ -159,34 +159,34 @@ pub fn axe() -> String {
     })
 }
 
-/// The folder of the npm packages that read titles: `icy` and `icecast-metadata-js`.
+/// Returns the folder of the npm packages that read titles: `icy` and `icecast-metadata-js`.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put them below the target directory.
+/// Panics if `cargo xtask tools-all` has not put them below the target directory.
 #[must_use]
 pub fn icy_clients() -> PathBuf {
     npm("icy", "node_modules", "read titles")
 }
 
-/// The folder of the npm packages that read and play HLS: `m3u8-parser`, `hls-parser`, `hls.js`, `shaka-player`.
+/// Returns the folder of the npm packages that read and play HLS: `m3u8-parser`, `hls-parser`, `hls.js`, `shaka-player`.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put them below the target directory.
+/// Panics if `cargo xtask tools-all` has not put them below the target directory.
 #[must_use]
 pub fn hls_clients() -> PathBuf {
     npm("hls", "installed.json", "read and play HLS")
 }
 
-/// The folder of the npm packages that read MP4 files: `mp4box`.
+/// Returns the folder of the npm packages that read MP4 files: `mp4box`.
 ///
 /// # Panics
-/// When `cargo xtask tools-all` has not put it below the target directory.
+/// Panics if `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn mp4_readers() -> PathBuf {
     npm("mp4", "installed.json", "read MP4 files")
 }
 
-/// A folder of npm packages, which contains `proof` when they are installed.
+/// Returns a folder of npm packages, which contains `proof` once they are installed.
 fn npm(folder: &str, proof: &str, do_what: &str) -> PathBuf {
     let folder = tools().join(folder);
     assert!(
@@ -197,7 +197,7 @@ fn npm(folder: &str, proof: &str, do_what: &str) -> PathBuf {
     folder
 }
 
-/// A program among these.
+/// Returns a program among those that `cargo xtask tools-all` builds.
 fn built(program: &str, what: &str) -> PathBuf {
     let path = tools().join("bin").join(program);
     assert!(
@@ -208,7 +208,7 @@ fn built(program: &str, what: &str) -> PathBuf {
     path
 }
 
-/// Where `cargo xtask tools-all` puts what is not a Debian package.
+/// Returns the folder in which `cargo xtask tools-all` puts everything that is not a Debian package.
 fn tools() -> PathBuf {
     target_dir().join("tools")
 }
@@ -220,7 +220,7 @@ pub struct Tool {
     command: Command,
 }
 
-/// How a program ended and its output.
+/// Exit status and output of a program.
 #[derive(Debug)]
 pub struct Finished {
     /// The exit status.
@@ -233,7 +233,7 @@ pub struct Finished {
 
 impl Tool {
     /// # Panics
-    /// When `program` is not installed.
+    /// Panics if `program` is not installed.
     #[must_use]
     pub fn new(program: &str) -> Self {
         require(program);
@@ -253,16 +253,17 @@ impl Tool {
         self.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"])
     }
 
-    /// ffmpeg without banner, prompts and progress; errors go to standard error.
+    /// Returns ffmpeg without banner, prompts and progress; errors go to standard error.
     #[must_use]
     pub fn ffmpeg() -> Self {
         Self::new("ffmpeg").quiet_ffmpeg()
     }
 
-    /// An ffmpeg of this year, likewise: Debian's carries no HEVC, AV1, VP9 or Opus over RTMP.
+    /// Returns an ffmpeg of this year without banner, prompts and progress: Debian's carries no HEVC, AV1, VP9 or Opus over
+    /// RTMP.
     ///
     /// # Panics
-    /// When `cargo xtask tools-all` has not put it below the target directory.
+    /// Panics if `cargo xtask tools-all` has not put it below the target directory.
     #[must_use]
     pub fn current_ffmpeg() -> Self {
         let what = "the ffmpeg of the Python package imageio-ffmpeg";
@@ -270,26 +271,26 @@ impl Tool {
         Self::of("ffmpeg-current", path.as_os_str()).quiet_ffmpeg()
     }
 
-    /// ffprobe, likewise.
+    /// Returns ffprobe without a banner; errors go to standard error.
     #[must_use]
     pub fn ffprobe() -> Self {
         Self::new("ffprobe").args(["-hide_banner", "-loglevel", "error"])
     }
 
-    /// The server's own binary, for its other commands: `load`.
+    /// Returns the server's own binary, for its other commands: `load`.
     #[must_use]
     pub fn carillon() -> Self {
         Self::of("carillon", server::binary().as_os_str())
     }
 
-    /// A program that was built, at any path.
+    /// Returns a program that was built, at any path.
     #[must_use]
     pub fn built(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Self::of(&name.to_string_lossy(), path.as_os_str())
     }
 
-    /// ffmpeg sending `clip` at its natural pace, untouched, in container `format`, to `url`.
+    /// Returns ffmpeg sending `clip` at its natural pace, unchanged, in container `format`, to `url`.
     #[must_use]
     pub fn ffmpeg_publish(clip: &Path, format: &str, url: &str) -> Self {
         Self::ffmpeg()
@@ -299,7 +300,7 @@ impl Tool {
             .args(["-c", "copy", "-f", format, url])
     }
 
-    /// liquidsoap with `script` as its program; allowed to run as root, as it is in containers.
+    /// Returns liquidsoap with `script` as its program; allowed to run as root, as it is in containers.
     #[must_use]
     pub fn liquidsoap(script: &str) -> Self {
         let script = format!("settings.init.allow_root.set(true)\n{script}");
@@ -327,16 +328,16 @@ impl Tool {
         self
     }
 
-    /// Starts it in the background.
+    /// Starts the program in the background.
     #[must_use]
     pub fn start(mut self) -> Process {
         Process::start(&self.name, &mut self.command)
     }
 
-    /// Runs it to its end, whatever its exit status.
+    /// Runs the program to its end, whatever its exit status.
     ///
     /// # Panics
-    /// When it still runs after `deadline`.
+    /// Panics if the program still runs after `deadline`.
     #[must_use]
     pub fn finish(self, deadline: Duration) -> Finished {
         let mut process = self.start();
@@ -348,11 +349,11 @@ impl Tool {
         }
     }
 
-    /// Runs it to its end and demands success and silence on standard error: with ffmpeg's log
-    /// level `error` that means that nothing it decoded was broken. Returns standard output.
+    /// Runs the program to its end and demands success and silence on standard error: with ffmpeg's log level `error`, this
+    /// means that nothing it decoded was broken. Returns standard output.
     ///
     /// # Panics
-    /// When it fails, complains, or still runs after `deadline`.
+    /// Panics if the program fails, complains, or still runs after `deadline`.
     pub fn run(self, deadline: Duration) -> Vec<u8> {
         let name = self.name.clone();
         let finished = self.finish(deadline);

@@ -1,7 +1,7 @@
-//! A filesystem of its own, for tests of disks that hang, fill up or lose power.
+//! A separate filesystem, for tests of disks that hang, fill up or lose power.
 //!
-//! A child holds the mount, and undoes it when its standard input ends: by [`Volume`]'s drop, or because the test was
-//! killed. So nothing stays mounted or frozen, whatever happens.
+//! A child holds the mount, and undoes it when its standard input ends: because [`Volume`] is dropped, or because the test was
+//! killed. Nothing stays mounted or frozen, whatever happens.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use crate::tool::{Tool, require};
 use crate::{DEADLINE, wait_until};
 
-/// Thaws before it unmounts, which waits for nothing: a server may still have files there.
+/// Script of the child. It thaws before it unmounts, and unmounts lazily: a server may still have files there.
 const HOLD: &str = "
     folder=$1; shift
     mount \"$@\" \"$folder\" || exit
@@ -32,10 +32,10 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// An empty ext4 of so many MiB, in a file.
+    /// Creates an empty ext4 of `mib` MiB, in a file.
     ///
     /// # Panics
-    /// When it cannot be made. A test never skips itself instead.
+    /// Panics if it cannot be made. A test never skips itself instead.
     #[must_use]
     pub fn ext4(mib: u64) -> Self {
         let folder = folder();
@@ -50,19 +50,19 @@ impl Volume {
         Self::mount(folder, path, image)
     }
 
-    /// The filesystem in a file, mounted on `path`, which is made.
+    /// Mounts the filesystem in a file on `path`, which is created.
     ///
     /// # Panics
-    /// When it cannot be mounted.
+    /// Panics if it cannot be mounted.
     #[must_use]
     pub fn of_image(image: &Path, path: &Path) -> Self {
         Self::mount(folder(), path.to_owned(), image.to_owned())
     }
 
-    /// An empty one of so many KiB, in memory.
+    /// Creates an empty filesystem of `kib` KiB, in memory.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if it cannot be made.
     #[must_use]
     pub fn memory(kib: u64) -> Self {
         let folder = folder();
@@ -76,10 +76,10 @@ impl Volume {
         )
     }
 
-    /// Gives one in memory so many KiB, more than it had or less.
+    /// Resizes a filesystem in memory to `kib` KiB, more or less than before.
     ///
     /// # Panics
-    /// When it cannot be resized.
+    /// Panics if it cannot be resized.
     pub fn resize(&self, kib: u64) {
         let options = format!("remount,size={kib}k");
         Tool::new("mount")
@@ -116,12 +116,12 @@ impl Volume {
         let mut holder = spawned.unwrap_or_else(|error| panic!("sh: {error}"));
         let mut said = String::new();
         if let Some(pipe) = holder.stdout.take() {
-            let _an_error_is_told_below = BufReader::new(pipe).read_line(&mut said);
+            let _an_error_is_reported_below = BufReader::new(pipe).read_line(&mut said);
         }
         if said != "mounted\n" {
             let mut why = String::new();
             if let Some(mut pipe) = holder.stderr.take() {
-                let _as_far_as_it_is_told = pipe.read_to_string(&mut why);
+                let _as_far_as_it_is_reported = pipe.read_to_string(&mut why);
             }
             let _reaped = holder.wait();
             panic!(
@@ -136,17 +136,17 @@ impl Volume {
         }
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of the file that it is in, as the power's failure would leave them now: two readings that are equal, so
-    /// that nothing was written between the first byte and the last.
+    /// Returns the bytes of the file that contains the filesystem, as a power failure would leave them now: two equal readings,
+    /// so that nothing was written between the first byte and the last.
     ///
     /// # Panics
-    /// When it is in memory, or written without pause.
+    /// Panics if the filesystem is in memory, or written without pause.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         let Some(path) = &self.image else {
@@ -164,11 +164,11 @@ impl Volume {
         image
     }
 
-    /// Has every write to it wait until what is returned is dropped. A process that writes cannot even be killed
-    /// meanwhile, so that is to be dropped before the process.
+    /// Makes every write to the filesystem wait until the returned guard is dropped. A process that writes cannot even be
+    /// killed meanwhile, so drop the guard before the process.
     ///
     /// # Panics
-    /// When it cannot be frozen.
+    /// Panics if the filesystem cannot be frozen.
     #[must_use]
     pub fn freeze(&self) -> Frozen<'_> {
         Tool::new("fsfreeze")

@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// How long anything that must happen may take. It is for hangs and not for slowness: even on a busy machine,
-/// nothing that works comes near it.
+/// Time limit for anything that must happen. It is for hangs and not for slowness: even on a busy machine, nothing that works
+/// comes near it.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Between two checks of a condition: short beside any deadline, long beside the check itself.
+/// Interval between two checks of a condition: short compared with any deadline, long compared with the check itself.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Checks `condition` until it holds. Returns how long that took.
+/// Checks `condition` until it holds. Returns the time that took.
 ///
 /// # Panics
-/// When `deadline` passes first; the message names `what`.
+/// Panics if `deadline` passes first; the message names `what`.
 pub fn wait_until(what: &str, deadline: Duration, mut condition: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !condition() {

@@ -1,4 +1,4 @@
-//! A tap on the wire between clients and a server: it passes bytes on as they come, and keeps what both have said.
+//! A tap on the wire between clients and a server: it passes bytes on as they arrive, and keeps what both sides have sent.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,27 +8,27 @@ use std::thread::JoinHandle;
 
 use crate::relay::{self, Direction};
 
-/// Bytes kept of each direction of a connection: some minutes of sound. The rest is passed on only.
+/// Maximum number of bytes kept per direction of a connection: some minutes of audio. The rest is passed on only.
 const KEPT_BYTES_MAX: usize = 16 << 20;
-/// Taken from a socket at once.
+/// Number of bytes taken from a socket at once.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// What was said on one connection so far.
+/// Bytes sent on one connection so far.
 #[derive(Clone, Debug, Default)]
 pub struct Overheard {
-    /// By the client.
+    /// Bytes from the client.
     pub client: Vec<u8>,
-    /// By the server.
+    /// Bytes from the server.
     pub server: Vec<u8>,
 }
 
 type Shared = Arc<Mutex<Overheard>>;
 
-/// A tap in threads of this process. It ends, and its connections with it, when it is dropped.
+/// A tap in threads of this process. It ends on drop, and its connections with it.
 #[derive(Debug)]
 pub struct Wiretap {
     addr: SocketAddr,
-    /// In the order in which they were opened.
+    /// Connections in the order in which they were opened.
     overheard: Arc<Mutex<Vec<Shared>>>,
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ impl Wiretap {
     /// Passes bytes between clients of [`Wiretap::addr`] and `server`.
     ///
     /// # Panics
-    /// When no socket can be opened.
+    /// Panics if no socket can be opened.
     #[must_use]
     pub fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
@@ -57,13 +57,13 @@ impl Wiretap {
         }
     }
 
-    /// Where clients connect to.
+    /// Returns the address to which clients connect.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// What was said on each connection so far, the first one first.
+    /// Returns the bytes sent on each connection so far, the first connection first.
     #[must_use]
     pub fn overheard(&self) -> Vec<Overheard> {
         let all = self
@@ -113,7 +113,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_up: bool, overheard: &Mutex<O
             break;
         }
     }
-    // A peer that has gone need not be told.
+    // A peer that has left need not be notified.
     to.shutdown(Shutdown::Write).ok();
 }
 

@@ -1,4 +1,4 @@
-//! Which file a path names.
+//! Addresses of files: from a path to a file in a folder.
 
 use std::sync::Arc;
 
@@ -7,37 +7,37 @@ use media::StreamName;
 use crate::folder::Folder;
 use crate::{Files, Served, media_type};
 
-/// A path that names a file, whether there is one or not.
+/// Path that names a file, whether it exists or not.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Address {
-    /// Which folder.
+    /// Name of the folder.
     folder: StreamName,
-    /// The name of the file in it.
+    /// Name of the file in the folder.
     pub(crate) name: String,
     pub(crate) media_type: &'static str,
     pub(crate) resource: Resource,
 }
 
-/// What of a file.
+/// Resource of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Resource {
-    /// Itself.
+    /// The file itself.
     File,
-    /// Its playlist of HLS.
+    /// HLS playlist of the file.
     Playlist,
-    /// The initialization segment of its segments.
+    /// Initialization segment.
     Init,
-    /// A segment that is made of its samples.
+    /// Segment made from the file's samples.
     Segment(usize),
 }
 
-/// The names of what an MP4 file has over HLS, below its own.
+/// Names of an MP4 file's HLS resources, below its own name.
 pub(crate) const PLAYLIST: &str = "index.m3u8";
 pub(crate) const INIT: &str = "init.mp4";
 pub(crate) const SEGMENT: &str = ".m4s";
 
 impl Resource {
-    /// The file and what of it a name is; `None` if the name is no more than a file's.
+    /// Splits a name into the file and its resource; `None` if it names a plain file.
     fn of(name: &str) -> Option<(&str, Self)> {
         let (file, below) = name.rsplit_once('/')?;
         if !media_type::has_segments(file) {
@@ -58,24 +58,25 @@ impl Resource {
 }
 
 impl Address {
-    /// The name of the folder, for which the gate is asked: who may play one of its files may play all.
+    /// Returns the name of the folder. The gate decides about the folder: permission to play one file is permission to
+    /// play all.
     pub fn folder(&self) -> &StreamName {
         &self.folder
     }
 
-    /// The name of the file in it.
+    /// Returns the name of the file in the folder.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is something of HLS.
+    /// Returns whether it is an HLS resource.
     pub fn is_hls(&self) -> bool {
         self.resource != Resource::File
     }
 }
 
 impl Files {
-    /// Reads a path, percent-decoded once. `None` if it names no file of a kind that is served, in no folder.
+    /// Parses a path, percent-decoded once. `None` unless it names a file of a served kind in one of the folders.
     pub fn find(&self, path: &str) -> Option<Address> {
         let path = path.strip_prefix('/')?;
         let within = |name: &StreamName| {
@@ -84,7 +85,7 @@ impl Files {
         };
         let fitting = self.folders.iter();
         let fitting = fitting.filter_map(|served| Some((served, within(&served.name)?)));
-        // Of a folder and one below it the latter counts.
+        // If one folder lies below another, the inner one counts.
         let (served, (_, name)) = fitting.max_by_key(|(_, (length, _))| *length)?;
         let (name, resource) = Resource::of(name).unwrap_or((name, Resource::File));
         let media_type = media_type::of(name).filter(|_| Folder::may_name(name))?;
@@ -134,24 +135,10 @@ mod tests {
         for name in ["041.m4s", "+1.m4s", "-1.m4s", "x.m4s", ".m4s", "live.m3u8"] {
             assert_eq!(below(name), None, "{name}");
         }
-        for path in [
-            "/vod/a.mp3/index.m3u8",
-            "/vod/.a.mp4/index.m3u8",
-            "/vod/../a.mp4/0.m4s",
-            "/vod",
-            "/vod/",
-            "/vod.mp4",
-            "/vod/.mp4",
-            "/vod/a",
-            "/vod/a.txt",
-            "/vod/a.mp4/",
-            "/vod/../a.mp4",
-            "/vod//a.mp4",
-            "/vod/b/.c/a.mp4",
-            "/vodka/a.mp4",
-            "/live/a.mp4",
-            "vod/a.mp4",
-        ] {
+        let given = "/vod/a.mp3/index.m3u8|/vod/.a.mp4/index.m3u8|/vod/../a.mp4/0.m4s|/vod|/vod/|\
+                     /vod.mp4|/vod/.mp4|/vod/a|/vod/a.txt|/vod/a.mp4/|/vod/../a.mp4|/vod//a.mp4|\
+                     /vod/b/.c/a.mp4|/vodka/a.mp4|/live/a.mp4|vod/a.mp4";
+        for path in given.split('|') {
             assert_eq!(found(path), None, "{path}");
         }
     }

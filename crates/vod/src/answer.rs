@@ -1,4 +1,4 @@
-//! The answer to a request for a file, or for what it has over HLS (RFC 9110 §13, §14).
+//! Answers to requests for a file or for its HLS resources (RFC 9110 §13, §14).
 
 use std::fs::File;
 use std::io;
@@ -19,40 +19,40 @@ use crate::reads::Reads;
 use crate::segments::{self, Absent, Piece};
 use crate::{Address, Files, indexes, media_type, radio, resume};
 
-/// Files are asked for again each time, by their tags: one that was replaced is seen at once.
+/// Cache-Control of files. Clients revalidate them by their tags each time, so that a replaced file is noticed at once.
 const CACHED: &str = "public, no-cache";
-/// For clients that have shown a credential: others may not have what they may.
+/// Cache-Control for clients that have shown a credential: other clients may lack their permission.
 const CACHED_PRIVATELY: &str = "private, no-cache";
 
-/// Seconds after which a client may try again when the disk does not answer.
+/// Seconds after which a client may try again if the disk does not respond.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
-/// In the query of a client that keeps the file and plays it later: it is sent as fast as it is taken.
+/// Query of a client that stores the file to play it later: it is sent as fast as the client takes it.
 const DOWNLOAD: &str = "download=1";
 
 /// A request for a file.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Which one.
+    /// Address of the file.
     pub address: &'a Address,
-    /// The method is `HEAD`, not `GET`.
+    /// Whether the method is `HEAD` rather than `GET`.
     pub is_head: bool,
-    /// Its headers.
+    /// Headers of the request.
     pub headers: &'a HeaderMap,
-    /// The query as it was sent, without the question mark; empty without one.
+    /// Query as it was sent, without the question mark; empty if there is none.
     pub query: &'a str,
-    /// The client has shown a credential.
+    /// Whether the client has shown a credential.
     pub is_private: bool,
 }
 
-/// The answer.
+/// Answer to a request for a file.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// Status code.
     pub status: StatusCode,
-    /// Its headers, but for those that all answers of the server have.
+    /// Headers, except those that all answers of the server have.
     pub headers: HeaderMap,
-    /// Its body, also of a `HEAD`, whose caller leaves it out.
+    /// Body; for a `HEAD` too, where the caller omits it.
     pub body: Body,
 }
 
@@ -157,25 +157,25 @@ pub(crate) fn is_download(query: &str) -> bool {
     query.split('&').any(|pair| pair == DOWNLOAD)
 }
 
-/// A version of a file, as it is sent.
+/// One version of a file, for sending.
 pub(crate) struct Version<'a> {
     pub(crate) source: (&'a Arc<File>, &'a Arc<Reads>),
     pub(crate) length: u64,
-    /// Its strong validator.
+    /// Strong validator.
     pub(crate) tag: &'a str,
     pub(crate) media_type: &'a str,
-    /// It has no end yet: its length is that of its whole part.
+    /// Whether the file is still being written: its length is then that of its complete part.
     pub(crate) grows: bool,
     pub(crate) patches: Patches,
 }
 
-/// What a request says of how much it wants.
+/// Terms of a request: the method and the headers that select a range.
 pub(crate) struct Terms<'a> {
     pub(crate) is_head: bool,
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// The headers that tell the version of a file.
+/// Returns the headers that identify the version of a file.
 pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMap {
     let caching = match is_private {
         true => CACHED_PRIVATELY,
@@ -189,8 +189,9 @@ pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMa
     headers
 }
 
-/// The whole file, or a range of it. The length of one that grows is that of now, without which ffmpeg finds no end and
-/// nothing before it; it is not told to clients that ask for what is to come, as RFC 8673 has it.
+/// Answers with the whole file or a range of it. The length of a growing file is its current one; without a length
+/// ffmpeg finds no end, and nothing before the end. Clients that request the data to come are not given a length, as
+/// RFC 8673 specifies.
 pub(crate) fn of_file(
     version: Version<'_>,
     plays: Option<Duration>,
@@ -202,21 +203,21 @@ pub(crate) fn of_file(
     let value = text(terms.headers, header::RANGE)
         .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag));
     let wanted = value.map_or(Requested::Whole, |value| requested(value, length));
-    let goes_on = version.grows && value.is_some_and(is_indefinite);
+    let continues = version.grows && value.is_some_and(is_indefinite);
     let (outcome, status, range) = match wanted {
         Requested::Whole => (Outcome::Whole, StatusCode::OK, 0..length),
         Requested::Part(range) => {
             let (first, last) = (range.start, range.end - 1);
-            let told = match goes_on {
+            let reported = match continues {
                 true => format!("bytes {first}-{last}/*"),
                 false => format!("bytes {first}-{last}/{length}"),
             };
-            put(&mut headers, header::CONTENT_RANGE, &told);
+            put(&mut headers, header::CONTENT_RANGE, &reported);
             (Outcome::Part, StatusCode::PARTIAL_CONTENT, range)
         }
         Requested::Beyond => {
-            let told = format!("bytes */{length}");
-            put(&mut headers, header::CONTENT_RANGE, &told);
+            let reported = format!("bytes */{length}");
+            put(&mut headers, header::CONTENT_RANGE, &reported);
             return bare(Outcome::Beyond, StatusCode::RANGE_NOT_SATISFIABLE, headers);
         }
     };
@@ -233,7 +234,7 @@ pub(crate) fn of_file(
     (outcome, answer)
 }
 
-/// An answer without a body.
+/// Makes an answer without a body.
 pub(crate) fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> (Outcome, Answer) {
     let body = Body::of("");
     let answer = Answer {
@@ -244,7 +245,7 @@ pub(crate) fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> 
     (outcome, answer)
 }
 
-/// An answer in words.
+/// Makes an answer in plain text.
 pub(crate) fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outcome, Answer) {
     let mut headers = HeaderMap::new();
     put(
@@ -260,14 +261,14 @@ pub(crate) fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outc
     (outcome, answer)
 }
 
-/// A query that no playlist repeats.
+/// Refuses a query that is too long for playlists to repeat.
 pub(crate) fn too_long() -> (Outcome, Answer) {
     let text =
         format!("The addresses in a playlist repeat {OWN_QUERY_BYTES_MAX} bytes of a query.\n");
     plain(Outcome::Missing, StatusCode::URI_TOO_LONG, text)
 }
 
-/// What a file that cannot be had is answered with.
+/// Makes the answer about a file that cannot be opened or read.
 fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
     let (folder, file) = (address.folder(), &address.name);
     let missing = || {
@@ -288,12 +289,12 @@ fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
     }
 }
 
-/// Others have the memory for what is made.
+/// Refuses because the memory for segments, playlists and clips is in use.
 pub(crate) fn busy() -> (Outcome, Answer) {
     later("Too many long segments, playlists or clips are being sent.\n")
 }
 
-/// An answer to clients that may try again.
+/// Makes an answer to clients that may try again.
 pub(crate) fn later(text: &str) -> (Outcome, Answer) {
     let status = StatusCode::SERVICE_UNAVAILABLE;
     let (outcome, mut answer) = plain(Outcome::Failed, status, text.to_owned());
@@ -301,7 +302,7 @@ pub(crate) fn later(text: &str) -> (Outcome, Answer) {
     (outcome, answer)
 }
 
-/// What the conditions of a request come to (RFC 9110 §13.2.2); `None` if it is to be answered as without.
+/// Evaluates the conditions of a request (RFC 9110 §13.2.2); `None` if they do not affect the answer.
 pub(crate) fn precondition(
     headers: &HeaderMap,
     validators: &HeaderMap,
@@ -325,7 +326,7 @@ pub(crate) fn precondition(
     }
 }
 
-/// Whether the client has this version: by its tag, or if it names none by the date that it was told.
+/// Returns whether the client has this version: by its tag, or if it names none, by the date it was sent.
 fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
     let tags = headers.get_all(header::IF_NONE_MATCH).into_iter();
     let tag = text(validators, header::ETAG).unwrap_or_default();
@@ -336,7 +337,8 @@ fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
     since.is_some() && since == text(validators, header::LAST_MODIFIED)
 }
 
-/// Whether a range may be sent: `If-Range` names this very version, if it is there. A date is no strong validator.
+/// Returns whether a range may be sent: `If-Range`, if present, must name this exact version. A date is not a strong
+/// validator.
 fn may_be_part(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get(header::IF_RANGE);
     known.is_none_or(|known| known.as_bytes() == tag.as_bytes())
@@ -347,7 +349,7 @@ pub(crate) fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str
 }
 
 pub(crate) fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
-    // All are made of plain text.
+    // All values are plain text.
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
@@ -373,7 +375,7 @@ mod tests {
         (directory, files)
     }
 
-    /// The status, the headers and the body of an answer.
+    /// Returns the status, the headers and the body of an answer.
     async fn ask(
         files: &Files,
         path: &str,
@@ -439,6 +441,8 @@ mod tests {
         let (tag, date) = (of(header::ETAG), of(header::LAST_MODIFIED));
         let range = (header::RANGE, "bytes=0-0");
         let weak = format!("W/{tag}");
+        let first = "Thu, 01 Jan 1970 00:00:00 GMT";
+        let last = "Fri, 31 Dec 9999 23:59:59 GMT";
         for (condition, expected) in [
             ((header::IF_RANGE, tag.as_str()), 206),
             ((header::IF_RANGE, "\"other\""), 200),
@@ -448,24 +452,15 @@ mod tests {
             ((header::IF_NONE_MATCH, weak.as_str()), 304),
             ((header::IF_NONE_MATCH, "\"other\""), 206),
             ((header::IF_MODIFIED_SINCE, date.as_str()), 304),
-            (
-                (header::IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
-                206,
-            ),
+            ((header::IF_MODIFIED_SINCE, first), 206),
             ((header::IF_MATCH, tag.as_str()), 206),
             ((header::IF_MATCH, "*"), 206),
             ((header::IF_MATCH, weak.as_str()), 412),
             ((header::IF_MATCH, "\"other\""), 412),
             ((header::IF_UNMODIFIED_SINCE, date.as_str()), 206),
-            (
-                (header::IF_UNMODIFIED_SINCE, "Fri, 31 Dec 9999 23:59:59 GMT"),
-                206,
-            ),
+            ((header::IF_UNMODIFIED_SINCE, last), 206),
             ((header::IF_UNMODIFIED_SINCE, "yesterday"), 206),
-            (
-                (header::IF_UNMODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
-                412,
-            ),
+            ((header::IF_UNMODIFIED_SINCE, first), 412),
         ] {
             let said = [range.clone(), condition.clone()];
             let (status, ..) = ask(&files, "/vod/a.mp3", false, &said).await;
@@ -477,7 +472,7 @@ mod tests {
     fn the_length_of_what_grows_is_that_of_now() {
         let file = Arc::new(tempfile::tempfile().expect("a file"));
         let reads = Arc::new(Reads::new(&Holdings::new(0)));
-        let told = |grows: bool, range: &str| {
+        let reported = |grows: bool, range: &str| {
             let version = Version {
                 source: (&file, &reads),
                 length: 1_000,
@@ -487,25 +482,23 @@ mod tests {
                 patches: Patches::default(),
             };
             let mut headers = HeaderMap::new();
-            headers.insert(
-                header::RANGE,
-                HeaderValue::from_str(range).expect("a value"),
-            );
+            let range = HeaderValue::from_str(range).expect("a value");
+            headers.insert(header::RANGE, range);
             let terms = Terms {
                 is_head: false,
                 headers: &headers,
             };
             let (_, answer) = of_file(version, None, &terms, HeaderMap::new());
-            let told = answer.headers[header::CONTENT_RANGE].to_str();
-            told.expect("text").to_owned()
+            let reported = answer.headers[header::CONTENT_RANGE].to_str();
+            reported.expect("text").to_owned()
         };
         for range in ["bytes=0-", "bytes=0-999", "bytes=0-2000", "bytes=-1000"] {
-            assert_eq!(told(true, range), "bytes 0-999/1000", "{range}");
+            assert_eq!(reported(true, range), "bytes 0-999/1000", "{range}");
         }
-        // By RFC 8673, what there is and what is to come.
+        // By RFC 8673: the bytes that exist, and those to come.
         let indefinite = "bytes=0-9007199254740991";
-        assert_eq!(told(true, indefinite), "bytes 0-999/*");
-        assert_eq!(told(false, indefinite), "bytes 0-999/1000");
+        assert_eq!(reported(true, indefinite), "bytes 0-999/*");
+        assert_eq!(reported(false, indefinite), "bytes 0-999/1000");
     }
 
     #[tokio::test]

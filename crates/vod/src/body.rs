@@ -1,5 +1,5 @@
-//! The body of an answer: bytes that are there, then ranges of a file, read as the client takes them; or what is made as
-//! it is taken, or plays.
+//! Body of an answer: bytes in memory, then ranges of a file, read as the client takes them; or media that is made as
+//! it plays.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,39 +22,39 @@ use crate::text::Text;
 use crate::titled::Titled;
 use crate::transfer::Transfer;
 
-/// A read under way: a window, and what is left behind it.
+/// Read in progress; it yields a window and the ranges that remain.
 type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Ranges)>> + Send + Sync>>;
 
-/// The next piece of what is made, under way.
+/// Piece of media being made.
 type Making = Pin<Box<dyn Future<Output = (Box<Shifted>, io::Result<Option<Bytes>>)> + Send>>;
 
-/// What goes on behind all else, for as long as it plays.
+/// Media that follows everything else, for as long as it plays.
 enum GoesOn {
     Idle(Box<Shifted>),
     Making(Making),
 }
 
-/// See the module's description. Handed out in pieces of 64 KiB at most, so that a client which takes nothing is
-/// noticed.
+/// Body of an answer; call [`poll_next`](Self::poll_next) until it returns `None`. It is handed out in pieces of at
+/// most 64 KiB, so that a client that takes nothing is noticed.
 pub struct Body {
     ready: Read,
-    /// Bytes that were not handed out yet.
+    /// Bytes not handed out yet.
     left: u64,
-    /// Before all that is read.
+    /// Text before everything that is read.
     text: Option<Text>,
-    /// What is still to be read: the first of them now.
+    /// Ranges still to read, in order; the first is being read.
     rest: VecDeque<Rest>,
-    goes_on: Option<GoesOn>,
-    /// Goes into all that is read.
+    continues: Option<GoesOn>,
+    /// Title to insert into everything that is read.
     titled: Option<Titled>,
     sent: u64,
     pace: Option<Pace>,
-    /// Set with the first piece.
+    /// Time of the first piece.
     began: Option<Instant>,
     wait: Option<Pin<Box<Sleep>>>,
 }
 
-/// What is still to be read of a file.
+/// Ranges still to read from one file.
 struct Rest {
     file: Arc<File>,
     reads: Arc<Reads>,
@@ -72,12 +72,12 @@ impl Rest {
 base::debug!(Body { left });
 
 impl Body {
-    /// Bytes that are in memory for it, beside windows of files.
+    /// Returns the number of bytes in memory for it, not counting windows of files.
     pub fn in_memory(&self) -> usize {
         self.ready.bytes.len()
     }
 
-    /// Bytes that are there.
+    /// Makes a body of the given bytes.
     pub(crate) fn of(bytes: impl Into<Bytes>) -> Self {
         Self::made(Read {
             bytes: bytes.into(),
@@ -85,14 +85,14 @@ impl Body {
         })
     }
 
-    /// Bytes that are there, and what they take.
+    /// Makes a body of the given bytes, with the memory that they occupy.
     pub(crate) fn made(ready: Read) -> Self {
         Self {
             left: ready.bytes.len() as u64,
             ready,
             text: None,
             rest: VecDeque::new(),
-            goes_on: None,
+            continues: None,
             titled: None,
             sent: 0,
             pace: None,
@@ -101,7 +101,7 @@ impl Body {
         }
     }
 
-    /// A text.
+    /// Makes a body of a text.
     pub(crate) fn written(text: Text) -> Self {
         Self {
             left: text.bytes(),
@@ -110,7 +110,7 @@ impl Body {
         }
     }
 
-    /// The same, and ranges of a file behind them.
+    /// Appends ranges of a file.
     pub(crate) fn followed_by(
         self,
         source: (Arc<File>, Arc<Reads>),
@@ -119,7 +119,7 @@ impl Body {
         self.followed_by_patched(source, ranges, Patches::default())
     }
 
-    /// The same, and ranges of a file behind them, in which some bytes are others.
+    /// Appends ranges of a file in which some bytes are replaced.
     pub(crate) fn followed_by_patched(
         mut self,
         (file, reads): (Arc<File>, Arc<Reads>),
@@ -138,13 +138,13 @@ impl Body {
         self
     }
 
-    /// The same, and behind it what is made as it plays, whose length is not known.
+    /// Appends media that is made as it plays, whose length is unknown.
     pub(crate) fn going_on(mut self, shifted: Shifted) -> Self {
-        self.goes_on = Some(GoesOn::Idle(Box::new(shifted)));
+        self.continues = Some(GoesOn::Idle(Box::new(shifted)));
         self
     }
 
-    /// The same with a title in between, if it is no more than ranges of files, whose lengths are known.
+    /// Inserts a title. The body must consist of ranges of files, whose lengths are known.
     pub(crate) fn titled(mut self, title: &Title) -> Self {
         let titled = Titled::new(title);
         self.left += titled.added(self.left);
@@ -152,17 +152,18 @@ impl Body {
         self
     }
 
-    /// No faster than this.
+    /// Limits its pace.
     pub(crate) fn paced(mut self, pace: Option<Pace>) -> Self {
         self.pace = pace;
         self
     }
 
-    /// The same for a plain socket; `None` unless it is ranges of one file as they are there, and nothing was taken.
+    /// Returns it in the form for a plain socket; `None` unless it consists of unchanged ranges of one file, and
+    /// nothing was taken yet.
     pub fn transfer(&self) -> Option<Transfer> {
         let rest = self.rest.front().filter(|_| self.rest.len() == 1)?;
         let is_untouched = self.sent == 0 && rest.reading.is_none() && rest.patches.is_empty();
-        let is_untouched = is_untouched && self.goes_on.is_none() && self.titled.is_none();
+        let is_untouched = is_untouched && self.continues.is_none() && self.titled.is_none();
         is_untouched.then(|| Transfer {
             ready: self.ready.bytes.clone(),
             file: Arc::clone(&rest.file),
@@ -173,12 +174,12 @@ impl Body {
         })
     }
 
-    /// Bytes that were not handed out yet; `None` if that is not known.
+    /// Returns the number of bytes not handed out yet; `None` if it is unknown.
     pub fn left(&self) -> Option<u64> {
-        self.goes_on.is_none().then_some(self.left)
+        self.continues.is_none().then_some(self.left)
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.ready.bytes.is_empty() {
             match ready!(self.poll_read(cx)) {
@@ -238,7 +239,7 @@ impl Body {
     }
 
     fn poll_make(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Read>>> {
-        let mut making = match self.goes_on.take() {
+        let mut making = match self.continues.take() {
             None => return Poll::Ready(None),
             Some(GoesOn::Making(making)) => making,
             Some(GoesOn::Idle(mut shifted)) => Box::pin(async move {
@@ -247,12 +248,12 @@ impl Body {
             }),
         };
         let Poll::Ready((shifted, next)) = making.as_mut().poll(cx) else {
-            self.goes_on = Some(GoesOn::Making(making));
+            self.continues = Some(GoesOn::Making(making));
             return Poll::Pending;
         };
         Poll::Ready(next.transpose().map(|made| {
             let bytes = made?;
-            self.goes_on = Some(GoesOn::Idle(shifted));
+            self.continues = Some(GoesOn::Idle(shifted));
             self.left += bytes.len() as u64;
             Ok(Read {
                 bytes,
@@ -261,7 +262,7 @@ impl Body {
         }))
     }
 
-    /// Waits until more may be sent.
+    /// Waits until the pace allows more.
     fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(pace) = self.pace else {
             return Poll::Ready(());
@@ -278,7 +279,7 @@ impl Body {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::future::poll_fn;
     use std::os::unix::fs::FileExt;
     use std::time::Duration;
@@ -288,7 +289,8 @@ mod tests {
     use super::*;
     use crate::patches::Patch;
 
-    fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
+    /// A file with these bytes.
+    pub(crate) fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
         let file = tempfile::tempfile().expect("a file");
         file.write_all_at(bytes, 0).expect("written");
         (Arc::new(file), Arc::new(Reads::new(&Holdings::new(0))))
@@ -299,16 +301,21 @@ mod tests {
         next.map(|piece| piece.expect("a piece"))
     }
 
+    async fn rest(body: &mut Body) -> Vec<u8> {
+        let mut all = Vec::new();
+        while let Some(piece) = next(body).await {
+            all.extend_from_slice(&piece);
+        }
+        all
+    }
+
     #[tokio::test]
     async fn a_body_is_its_head_and_its_ranges() {
         let source = file(b"0123456789");
         let mut body = Body::of("head ").followed_by(source, vec![7..9, 1..3]);
         assert_eq!(body.left(), Some(9));
-        let mut all = Vec::new();
-        while let Some(piece) = next(&mut body).await {
-            all.extend_from_slice(&piece);
-        }
-        assert_eq!((all.as_slice(), body.left()), (&b"head 7812"[..], Some(0)));
+        assert_eq!(rest(&mut body).await, b"head 7812");
+        assert_eq!(body.left(), Some(0));
         let patches = Patches::Known(vec![Patch::new(1, b"b")].into());
         let empty = 4..4;
         let whole = 0..3;
@@ -317,11 +324,8 @@ mod tests {
             .followed_by_patched(file(b"abc"), vec![0..1, 2..3], patches.clone())
             .followed_by_patched(file(b"a-c"), vec![whole], patches);
         assert!(body.transfer().is_none(), "other bytes are in the file");
-        let mut all = Vec::new();
-        while let Some(piece) = next(&mut body).await {
-            all.extend_from_slice(&piece);
-        }
-        assert_eq!((all.as_slice(), body.left()), (&b"acabc"[..], Some(0)));
+        assert_eq!(rest(&mut body).await, b"acabc");
+        assert_eq!(body.left(), Some(0));
     }
 
     #[tokio::test]
@@ -340,7 +344,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_paced_body_takes_its_time() {
-        // A second of it is 1 MiB: ten come at once, and then two in a second.
+        // One second of it is 1 MiB: ten seconds come at once, then two in each second.
         let bytes = vec![7; 20 << 20];
         let pace = Pace::of(20 << 20, Duration::from_secs(20));
         let mut body = Body::of(bytes).paced(pace);

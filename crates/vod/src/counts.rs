@@ -1,40 +1,40 @@
-//! How requests ended, for the metrics.
+//! Outcomes of requests, for the metrics.
 
 base::labels! {
-    /// How a request ended.
+    /// Outcome of a request.
     pub enum Outcome {
-        /// All of a file, or its headers.
+        /// Whole file, or its headers.
         Whole = "whole",
         /// A range of a file.
         Part = "part",
-        /// The client has it.
+        /// The client has this version.
         Unchanged = "unchanged",
-        /// The client wants another version than there is.
+        /// The client requests another version than the present one.
         Changed = "changed",
-        /// The client is sent to the copy, which is all that is left.
+        /// The client is redirected to the copy, which is all that is left.
         Elsewhere = "elsewhere",
         /// A range that the file does not have.
         Beyond = "beyond",
         /// There is no such file.
         Missing = "missing",
-        /// The disk did not give it.
+        /// The disk did not deliver it.
         Failed = "failed",
     }
 }
 
-/// What was served since the start.
+/// Totals since the start.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sums {
     /// Requests, in the order of [`Outcome::ALL`].
     pub requests: Vec<u64>,
-    /// Bytes that were read from disks.
+    /// Bytes read from disks.
     pub bytes: u64,
     /// Reads that took longer than a second.
     pub late_reads: u64,
 }
 
 impl Sums {
-    /// These and others.
+    /// Returns the sum of both.
     pub fn with(mut self, others: &Self) -> Self {
         for (sum, other) in self.requests.iter_mut().zip(&others.requests) {
             *sum += other;

@@ -1,7 +1,7 @@
-//! A folder whose files are served: names, and how one is opened without leaving it.
+//! Folder of served files: names, and the opening of a file without leaving the folder.
 //!
-//! The kernel resolves a name (`openat2`), so there is no moment between a check and its use: no `..`, no absolute
-//! link and no link out of the folder leads anywhere.
+//! The kernel resolves a name (`openat2`), so there is no gap between a check and the use of its result: no `..`, no
+//! absolute link and no link out of the folder leads anywhere.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -13,24 +13,24 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-/// Bytes of a name below the folder: what Linux takes of a path in one piece, and less than a request's head.
+/// Longest name below the folder in bytes: less than Linux accepts for a path, and less than a request's head.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// Times that a name is resolved again which a rename has crossed.
+/// Most attempts to resolve a name while renames interfere.
 const TRIES_MAX: usize = 4;
 
-/// See the module's description.
+/// Path of a folder; [`open`](Self::open) opens a file in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Folder(PathBuf);
 
-/// A file as it was found. What its length and its tag say is true of what is read from it, unless it is written to.
+/// File as it was opened. Its length and its tag hold for all reads from it, unless the file is modified.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: Arc<File>,
     pub(crate) length: u64,
-    /// A strong validator: which file it is, its length, and when it was written last.
+    /// Strong validator: the file's identity, its length, and the time of its last modification.
     pub(crate) tag: String,
-    /// Seconds since 1970.
+    /// Time of modification in seconds since 1970.
     pub(crate) modified: u64,
 }
 
@@ -39,7 +39,7 @@ impl Folder {
         Self(directory)
     }
 
-    /// Whether a name may be one of a file: segments that are neither empty nor hidden.
+    /// Returns whether a name may be that of a file: no segment is empty or hidden.
     pub(crate) fn may_name(name: &str) -> bool {
         let is_plain = |segment: &str| !segment.is_empty() && !segment.starts_with('.');
         name.len() <= NAME_BYTES_MAX && !name.contains('\0') && name.split('/').all(is_plain)
@@ -48,14 +48,14 @@ impl Folder {
     /// Opens a file. May block.
     ///
     /// # Errors
-    /// `NotFound` when there is no such file in this folder; other kinds when it cannot be read.
+    /// `NotFound` if there is no such file in this folder; other kinds if it cannot be read.
     pub(crate) fn open(&self, name: &str) -> io::Result<Opened> {
         if !Self::may_name(name) {
             return Err(io::ErrorKind::NotFound.into());
         }
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(CWD, &self.0, folder, Mode::empty())?;
-        // What it is, before it is opened: that alone has a device do something, and a named pipe wait for its writer.
+        // Check the type before opening: opening alone makes a device act, and a named pipe wait for its writer.
         regular(resolve(&folder, name, OFlags::PATH)?)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let (file, found) = regular(resolve(&folder, name, flags)?)?;
@@ -76,7 +76,7 @@ impl Folder {
     }
 }
 
-/// Opens a name below a folder, so far as these flags say.
+/// Opens a name below a folder with these flags.
 fn resolve(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -93,7 +93,7 @@ fn resolve(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// A file and what is known of it, if it is one.
+/// Returns a file with its metadata, if it is a regular file.
 fn regular(file: File) -> io::Result<(File, Metadata)> {
     let found = file.metadata()?;
     match found.is_file() {
@@ -133,27 +133,10 @@ mod tests {
         assert_eq!(length("a film.mp4"), Some(4));
         assert_eq!(length("old/b.mp4"), Some(3));
         assert_eq!(length("newest.mp4"), Some(3), "a link within the folder");
-        for name in [
-            "",
-            "/",
-            ".",
-            "..",
-            "old",
-            "old/",
-            "none.mp4",
-            "../secret.mp4",
-            "old/../../secret.mp4",
-            "/etc/passwd",
-            "out.mp4",
-            "far.mp4",
-            "up/secret.mp4",
-            "root/etc/passwd",
-            ".hidden.mp4",
-            "old/.",
-            "a film.mp4/x",
-            "a film.mp4\0.mp4",
-            "pipe.mp4",
-        ] {
+        let given = "|/|.|..|old|old/|none.mp4|../secret.mp4|old/../../secret.mp4|/etc/passwd|\
+                     out.mp4|far.mp4|up/secret.mp4|root/etc/passwd|.hidden.mp4|old/.|a film.mp4/x|\
+                     a film.mp4\0.mp4|pipe.mp4";
+        for name in given.split('|') {
             let refused = folder.open(name).map(|_| ()).map_err(|error| error.kind());
             assert_eq!(refused, Err(io::ErrorKind::NotFound), "{name:?}");
         }
@@ -177,11 +160,8 @@ mod tests {
         let mut opened = inotify::Reader::new(&watch, &mut buffer);
         let mut names = Vec::new();
         while let Ok(event) = opened.next() {
-            names.extend(
-                event
-                    .file_name()
-                    .map(|name| name.to_string_lossy().into_owned()),
-            );
+            let name = event.file_name();
+            names.extend(name.map(|name| name.to_string_lossy().into_owned()));
         }
         assert_eq!(names, ["a.mp4"]);
     }

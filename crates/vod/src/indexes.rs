@@ -1,7 +1,7 @@
-//! The indexes of MP4 files that were played of late.
+//! Indexes of MP4 files that were played recently.
 //!
-//! An index is read once for a version of a file and a purpose, by the first request that needs it; others for the
-//! same wait for that one. One that serves both purposes is read once.
+//! An index is read once for each version of a file and purpose, by the first request that needs it; other requests for
+//! it wait for that one. An index that serves both purposes is read once.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,30 +17,30 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use crate::reads::Reads;
 
-/// Files whose indexes are kept, and the memory of all of them. An hour of pictures and sound has 6 MB.
+/// Most indexes kept, and their most memory in bytes. An hour of video and audio has 6 MB.
 const INDEXES_MAX: usize = 64;
 const BYTES_MAX: usize = 128 << 20;
 
-/// Indexes that are read at once: while it is read, one may take twice the longest `moov`.
+/// Most indexes read at once: while it is read, an index may take twice the longest `moov`.
 const READINGS_MAX: usize = 2;
 
-/// An index, or why there is none.
+/// Index, or the reason why there is none.
 pub(crate) type Found = Result<Arc<Index>, Error>;
 
-/// See the module's description.
+/// Cache of indexes; [`of`](Self::of) finds or reads one.
 #[derive(Debug)]
 pub(crate) struct Indexes {
     holdings: Arc<Holdings>,
-    /// The newest first.
+    /// Kept indexes, newest first.
     kept: Lock<VecDeque<Arc<Kept>>>,
     readings: Semaphore,
 }
 
 #[derive(Debug)]
 struct Kept {
-    /// The version of the file.
+    /// Version of the file.
     tag: String,
-    /// What it is read for.
+    /// Purpose for which it is read.
     purpose: Purpose,
     index: OnceCell<Known>,
 }
@@ -52,9 +52,9 @@ struct Known {
 }
 
 impl Kept {
-    /// Whether it is the answer to this request too.
+    /// Returns whether it also serves this request.
     fn is_for(&self, tag: &str, purpose: Purpose) -> bool {
-        // Until it is read it may turn out to serve one purpose only.
+        // Until it is read, it may turn out to serve one purpose only.
         let serves = |found: &Found| found.as_ref().map_or(true, |index| index.is_for(purpose));
         self.tag == tag
             && (self.purpose == purpose
@@ -63,7 +63,7 @@ impl Kept {
 }
 
 impl Indexes {
-    /// None are known.
+    /// Makes an empty cache.
     pub(crate) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
             holdings: Arc::clone(holdings),
@@ -72,10 +72,10 @@ impl Indexes {
         }
     }
 
-    /// The index of a file with this tag and length, for a purpose.
+    /// Returns the index of a file with this tag and length, for a purpose.
     ///
     /// # Errors
-    /// When the disk does not give it.
+    /// If the disk does not deliver it.
     pub(crate) async fn of(
         &self,
         (tag, purpose): (&str, Purpose),
@@ -115,7 +115,7 @@ impl Indexes {
         kept
     }
 
-    /// Forgets the oldest until there is room. The newest is kept, however large it is.
+    /// Forgets the oldest until there is room. The newest is always kept, however large.
     fn make_room(&self) {
         let mut all = self.kept.lock();
         while all.len() > 1 && (all.len() > INDEXES_MAX || memory(&all) > BYTES_MAX) {
@@ -142,7 +142,7 @@ fn read(file: &File, length: u64, purpose: Purpose) -> io::Result<Found> {
     }
 }
 
-/// How long an MP4 file plays; `None` if it does not say. Blocks.
+/// Returns the duration of an MP4 file; `None` if the file does not state it. Blocks.
 pub(crate) fn duration(file: &File, length: u64) -> io::Result<Option<Duration>> {
     let mut probe = Probe::new(length);
     loop {
@@ -156,7 +156,7 @@ pub(crate) fn duration(file: &File, length: u64) -> io::Result<Option<Duration>>
 }
 
 fn at(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {
-    // What is asked for is bounded, and within the file.
+    // The range is bounded, and lies within the file.
     let mut bytes = vec![0; (range.end - range.start) as usize];
     file.read_exact_at(&mut bytes, range.start)?;
     Ok(bytes)
@@ -175,23 +175,17 @@ mod tests {
         let (indexes, reads) = (Indexes::new(&account), Reads::new(&account));
         for number in 0..2 * INDEXES_MAX {
             let tag = format!("\"{number}\"");
-            let found = indexes
-                .of((&tag, Purpose::Segments), (&file, 0), &reads)
-                .await
-                .expect("read");
+            let found = indexes.of((&tag, Purpose::Segments), (&file, 0), &reads);
+            let found = found.await.expect("read");
             assert_eq!(found.map(drop), Err(Error::Malformed));
         }
         assert_eq!(indexes.kept.lock().len(), INDEXES_MAX);
-        // A file that is not there any more would be an error if it were read again.
+        // If it were read again, a file that no longer exists would be an error.
         let newest = format!("\"{}\"", 2 * INDEXES_MAX - 1);
-        let known = indexes
-            .of((&newest, Purpose::Segments), (&file, 10), &reads)
-            .await;
-        assert!(known.is_ok());
-        let other = indexes
-            .of(("\"other\"", Purpose::Segments), (&file, 10), &reads)
-            .await;
-        assert!(other.is_err(), "the file has no ten bytes");
+        let known = indexes.of((&newest, Purpose::Segments), (&file, 10), &reads);
+        assert!(known.await.is_ok());
+        let other = indexes.of(("\"other\"", Purpose::Segments), (&file, 10), &reads);
+        assert!(other.await.is_err(), "the file has no ten bytes");
     }
     #[tokio::test]
     async fn a_fragmented_file_has_an_index_for_each_purpose() {
@@ -201,12 +195,9 @@ mod tests {
         for (flags, count) in [("+faststart", 1), ("+frag_keyframe+empty_moov", 3)] {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("film.mp4");
-            let _ = Tool::ffmpeg()
-                .arg("-i")
-                .arg(&source)
-                .args(["-c", "copy", "-movflags", flags])
-                .arg(&path)
-                .run(Duration::from_secs(120));
+            let copy = Tool::ffmpeg().arg("-i").arg(&source);
+            let copy = copy.args(["-c", "copy", "-movflags", flags]).arg(&path);
+            copy.run(Duration::from_secs(120));
             let file = Arc::new(File::open(&path).expect("made"));
             let length = file.metadata().expect("made").len();
             let purposes = [Purpose::Segments, Purpose::Samples];

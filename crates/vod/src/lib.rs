@@ -6,25 +6,26 @@
 //!                                          client ◄── 64 KiB ◄── Body ◄── windows ◄── reads: threads ◄──┘
 //! ```
 //!
-//! * A [`Files`] knows folders by names; a file's address is its folder's name and its own. Nothing is listed.
-//! * A name is resolved by the kernel, below its folder; what is hidden or outside does not exist.
-//! * Files are read on threads of their own, a window at a time, as their client takes them: never in the threads that
-//!   serve live listeners. Threads and the windows' memory are bounded for each folder, so that a disk which hangs
-//!   delays its own files alone.
+//! * A [`Files`] owns folders, each under a name; a file's address is its folder's name and its own. There are no
+//!   listings.
+//! * The kernel resolves a name below its folder; hidden files, and anything outside, do not exist.
+//! * Files are read on separate threads, one window at a time, as their clients take them; the threads of live
+//!   listeners never read files. Threads and the memory of windows are bounded for each folder, so that a disk that
+//!   hangs delays only its own files.
 //!
-//! * MP4 files have a playlist of HLS as well, `FILE/index.m3u8`. A plain file's segments are made of its samples when
-//!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
-//! * What is in the page cache is sent to a plain socket by the kernel, from one thread for each folder: a [`Transfer`] is
-//!   the [`Body`] for that.
-//! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
-//! * An MP3 or AAC file has its title in between for players that ask for titles (ICY), as on a radio stream.
+//! * MP4 files also have an HLS playlist, `FILE/index.m3u8`. The segments of a plain file are made from its samples on
+//!   request; those of a fragmented file are ranges of it. Nothing is written to disk.
+//! * The kernel sends pages from its page cache to a plain socket, from one thread for each folder: that is a
+//!   [`Transfer`] instead of a [`Body`].
+//! * After its first ten seconds, a file with a known bit rate is sent no faster than twice that rate.
+//! * An MP3 or AAC file carries its title in between for players that request titles (ICY), as on a radio stream.
 //! * A [`Film`] is an MP4 or FLV file as items, from any keyframe, for one player.
 //!
-//! The [`Past`] is the same for recordings: by their identifiers, also while they grow, and put together to what a stream
-//! was from some moment on.
+//! The [`Past`] is the counterpart for recordings: it finds them by their identifiers, also while they grow, and joins
+//! them to play a stream from a given moment on.
 //!
-//! The server's pages find the [`Address`] of a path, ask the gate for its [folder](Address::folder) and call
-//! [`answer()`]; its players over RTMP call [`Files::film`].
+//! The server's pages parse a path into an [`Address`], consult the gate about its [folder](Address::folder) and call
+//! [`answer()`]; players over RTMP call [`Files::film`].
 
 mod address;
 mod answer;
@@ -71,7 +72,7 @@ use self::folder::Folder;
 use self::indexes::Indexes;
 use self::reads::Reads;
 
-/// All folders that are served.
+/// Folders that are served; [`find`](Self::find) parses an address, and [`answer()`] serves it.
 pub struct Files {
     folders: Vec<Arc<Served>>,
     requests: Labelled<Outcome>,
@@ -80,7 +81,7 @@ pub struct Files {
 /// A folder that is served.
 #[derive(Debug)]
 struct Served {
-    /// What the addresses of its files begin with, and what the gate is asked for.
+    /// Prefix of its files' addresses, and the name that the gate decides about.
     name: StreamName,
     folder: Folder,
     reads: Arc<Reads>,
@@ -95,7 +96,7 @@ impl fmt::Debug for Files {
 }
 
 impl Files {
-    /// Serves folders under names, each of which is given once. What is held for it is counted in `holdings`.
+    /// Serves folders under names, each given once. The memory in use is counted in `holdings`.
     pub fn new(
         folders: impl IntoIterator<Item = (StreamName, PathBuf)>,
         holdings: &Arc<Holdings>,
@@ -114,7 +115,7 @@ impl Files {
         }
     }
 
-    /// What the metrics tell.
+    /// Returns the totals for the metrics.
     pub fn sums(&self) -> Sums {
         let reads = self.folders.iter().map(|served| &served.reads);
         Sums {

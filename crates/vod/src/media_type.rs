@@ -1,6 +1,6 @@
-//! Which files are served, and as what. Others are as if they did not exist.
+//! Media types of the served files. Files of other types are treated as missing.
 
-/// Extensions and their media types.
+/// File extensions and their media types.
 const TYPES: &[(&str, &str)] = &[
     ("aac", "audio/aac"),
     ("flac", "audio/flac"),
@@ -15,7 +15,7 @@ const TYPES: &[(&str, &str)] = &[
     ("webm", "video/webm"),
 ];
 
-/// The media type of a file; `None` if it is not served.
+/// Returns the media type of a file; `None` if it is not served.
 pub(crate) fn of(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     let mut types = TYPES.iter();
@@ -23,12 +23,12 @@ pub(crate) fn of(name: &str) -> Option<&'static str> {
     found.map(|(_, media_type)| *media_type)
 }
 
-/// Whether files of a kind have segments over HLS.
+/// Returns whether files of this type have HLS segments.
 pub(crate) fn has_segments(name: &str) -> bool {
     matches!(of(name), Some("video/mp4" | "audio/mp4"))
 }
 
-/// Whether files of a kind may be begun in the middle.
+/// Returns whether files of this type can start in the middle.
 pub(crate) fn is_flv(name: &str) -> bool {
     of(name) == Some("video/x-flv")
 }

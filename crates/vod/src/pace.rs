@@ -1,44 +1,44 @@
-//! How fast a file is sent: what a player needs to begin at once, and then faster than it plays, but not by much.
+//! Pace at which a file is sent: first as much as a player needs to begin, then somewhat faster than it plays.
 //!
-//! A player that is closed after a minute has then not been sent an hour, and one with a fast line does not take it
-//! from the others.
+//! So a player that is closed after a minute has not been sent an hour, and a client with a fast line does not take
+//! bandwidth from the others.
 
 use std::time::Duration;
 
-/// Media that is sent at once.
+/// Duration of media sent at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
-/// Bytes that are sent at once at the least: the index at the end of an hour, without which players do not begin.
+/// Least number of bytes sent at once: the index at the end of an hour, without which players do not begin.
 const AT_ONCE_BYTES_MIN: u64 = 4 << 20;
 
-/// Media that is sent in one go after that: a client that is woken and sent to more often costs more, and one that has
-/// ten seconds needs no more.
+/// Duration of media sent in one go after that. A client that is woken and sent to more often costs more, and one that
+/// has ten seconds in hand needs no more.
 const IN_ONE_GO: Duration = Duration::from_secs(4);
 
-/// How much faster than it plays a file is sent after that.
+/// Speed after that, as a multiple of playback speed.
 const FACTOR: u64 = 2;
 
-/// See the module's description.
+/// Pace of one file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Bytes that are sent at once.
+    /// Bytes sent at once.
     at_once: u64,
-    /// Bytes in a second after that; not zero.
+    /// Bytes per second after that; not zero.
     rate: u64,
 }
 
 impl Pace {
-    /// Of a file that has so many bytes and plays so long; `None` if that tells no bit rate.
+    /// Makes the pace of a file with this length in bytes and this duration; `None` if they yield no bit rate.
     pub(crate) fn of(bytes: u64, plays: Duration) -> Option<Self> {
-        let pace = Self::of_sound(bytes, plays)?;
+        let pace = Self::of_audio(bytes, plays)?;
         Some(Self {
             at_once: pace.at_once.max(AT_ONCE_BYTES_MIN),
             ..pace
         })
     }
 
-    /// The same of sound that has no index: what is sent at once is never more than ten seconds.
-    pub(crate) fn of_sound(bytes: u64, plays: Duration) -> Option<Self> {
+    /// Makes the pace of audio that has no index: it never sends more than ten seconds at once.
+    pub(crate) fn of_audio(bytes: u64, plays: Duration) -> Option<Self> {
         let millis = u64::try_from(plays.as_millis()).ok()?;
         let in_a_second = bytes.saturating_mul(1_000).checked_div(millis)?;
         (in_a_second > 0).then_some(Self {
@@ -47,13 +47,13 @@ impl Pace {
         })
     }
 
-    /// How much may be sent in one go behind so many bytes.
+    /// Returns how many bytes may be sent in one go after `sent` bytes.
     pub(crate) fn window(&self, sent: u64) -> u64 {
         let usual = self.rate / FACTOR * IN_ONE_GO.as_secs();
         usual.max(self.at_once.saturating_sub(sent)).max(1)
     }
 
-    /// How long after the beginning so many bytes may have been sent.
+    /// Returns how long after the beginning `sent` bytes may have been sent.
     pub(crate) fn due(&self, sent: u64) -> Duration {
         let late = sent.saturating_sub(self.at_once);
         Duration::from_secs_f64(late as f64 / self.rate as f64)
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(pace.due(AT_ONCE_BYTES_MIN), Duration::ZERO);
         assert_eq!(pace.due(AT_ONCE_BYTES_MIN + 2_000), Duration::from_secs(1));
         let hour = Duration::from_secs(3_600);
-        let pace = Pace::of_sound(3_600 * 1_000, hour).expect("a pace");
+        let pace = Pace::of_audio(3_600 * 1_000, hour).expect("a pace");
         assert_eq!(pace.due(10_000), Duration::ZERO);
         assert_eq!(pace.due(12_000), Duration::from_secs(1));
     }

@@ -1,4 +1,4 @@
-//! Bytes of a file that are sent otherwise than they stand in it.
+//! Patches: bytes that are sent instead of those in the file.
 
 use std::fmt;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that stand in a file otherwise than they are sent: sixteen at most.
+/// Replacement for some bytes of a file: at most sixteen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Patch {
     pub(crate) at: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Patch {
 impl Patch {
     pub(crate) const BYTES_MAX: usize = 16;
 
-    /// What is to be sent for the bytes from `at` on. No more than [`BYTES_MAX`](Self::BYTES_MAX).
+    /// Makes the replacement for the bytes from `at` on. It has at most [`BYTES_MAX`](Self::BYTES_MAX) bytes.
     pub(crate) fn new(at: u64, what: &[u8]) -> Self {
         let mut bytes = [0; Self::BYTES_MAX];
         let length = what.len().min(Self::BYTES_MAX);
@@ -29,12 +29,12 @@ impl Patch {
         }
     }
 
-    /// The byte behind it.
+    /// Returns the position after its last byte.
     pub(crate) fn end(&self) -> u64 {
         self.at + u64::from(self.length)
     }
 
-    /// Changes what was read from `begin` on.
+    /// Applies it to a piece that was read from `begin` on.
     fn apply(&self, piece: &mut [u8], begin: u64) {
         let end = begin + piece.len() as u64;
         let (from, to) = (self.at.max(begin), self.end().min(end));
@@ -45,16 +45,16 @@ impl Patch {
     }
 }
 
-/// The bytes of a file that are to be others than they are.
+/// Replacements for bytes of a file.
 #[derive(Clone)]
 pub(crate) enum Patches {
-    /// These, in the order of their places.
+    /// Known patches, in the order of their positions.
     Known(Arc<[Patch]>),
-    /// Those that are found for a range of the file when it is read.
+    /// Search for the patches of a range, made when the range is read.
     Found(Arc<Find>),
 }
 
-/// Finds the patches of a range. Blocks.
+/// Search for the patches of a range. Blocks.
 pub(crate) type Find = dyn Fn(&File, &Range<u64>) -> io::Result<Vec<Patch>> + Send + Sync;
 
 impl Default for Patches {
@@ -77,10 +77,10 @@ impl Patches {
         matches!(self, Self::Known(patches) if patches.is_empty())
     }
 
-    /// Changes what was read from a range of a file.
+    /// Applies the patches to a piece read from a range of a file.
     ///
     /// # Errors
-    /// When what is to be changed cannot be found.
+    /// If the patches cannot be found.
     pub(crate) fn apply(
         &self,
         file: &File,

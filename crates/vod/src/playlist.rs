@@ -1,4 +1,4 @@
-//! The playlist of a file (RFC 8216bis §4): all segments, from the beginning to the end.
+//! Playlist of a file (RFC 8216bis §4): all segments, from the beginning to the end.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::text::Entries;
 
 pub(crate) const MEDIA_TYPE: &str = "application/vnd.apple.mpegurl";
 
-/// What a segment of a path may not hold.
+/// Characters that are escaped in a segment of a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// How long a segment is, as a playlist tells it: in microseconds.
+/// Duration of a segment in microseconds, as a playlist states it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Lasts(u128);
 
@@ -37,26 +37,26 @@ impl fmt::Display for Lasts {
 }
 
 impl Lasts {
-    /// The target duration of a playlist of which this is the longest segment, in seconds.
+    /// Returns the target duration, in seconds, of a playlist whose longest segment this is.
     pub(crate) fn target(self) -> u128 {
         ((self.0 + 500_000) / 1_000_000).max(1)
     }
 }
 
-/// What all addresses in a playlist end with.
+/// Suffix of all addresses in a playlist.
 #[derive(Clone, Debug)]
 pub(crate) struct Suffix(Arc<str>);
 
 impl Suffix {
-    /// That of a request with this query, in which a key may be: without the parameters that are for the playlist itself.
-    /// `None` if it is longer than is repeated.
+    /// Makes the suffix for a request with this query, which may contain a key: without the parameters for the playlist
+    /// itself. `None` if it is too long to be repeated.
     pub(crate) fn of(query: &str, own: &[&str]) -> Option<Self> {
         let is_repeated = |pair: &&str| {
             let name = pair.split('=').next().unwrap_or_default();
             !pair.is_empty() && !own.contains(&name)
         };
         let rest: Vec<_> = query.split('&').filter(is_repeated).collect();
-        // A line's end or a quotation mark cannot be in a query that was sent; they would be no part of an address.
+        // A query that was sent contains no line end and no quotation mark; an address could not contain them.
         let rest = rest.join("&").replace(['"', '\r', '\n'], "");
         match rest.len() {
             0 => Some(Self("".into())),
@@ -70,14 +70,14 @@ impl Suffix {
     }
 }
 
-/// The playlist of a file by its name and its segments.
+/// Playlist of a file, made from its name and its segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Playlist {
     segments: Arc<[Segment]>,
-    /// The file's address, relative to the playlist's folder.
+    /// Address of the file, relative to the playlist's folder.
     file: Arc<str>,
     suffix: Suffix,
-    /// Entries that were written.
+    /// Number of entries written.
     written: usize,
 }
 
@@ -182,15 +182,18 @@ mod tests {
     }
 
     #[test]
-    fn no_segment_is_longer_than_the_target_as_it_is_told() {
-        for (nanos, told, target) in [
+    fn no_segment_is_longer_than_the_target_as_it_is_reported() {
+        for (nanos, reported, target) in [
             (0, "0.000000", 1),
             (6_499_999_499, "6.499999", 6),
             (6_499_999_500, "6.500000", 7),
             (u64::MAX, "18446744073.709552", 18_446_744_074),
         ] {
             let lasts = Lasts::from(Duration::from_nanos(nanos));
-            assert_eq!((lasts.to_string().as_str(), lasts.target()), (told, target));
+            assert_eq!(
+                (lasts.to_string().as_str(), lasts.target()),
+                (reported, target)
+            );
         }
     }
 
@@ -202,7 +205,7 @@ mod tests {
         let longest = "a".repeat(OWN_QUERY_BYTES_MAX);
         assert_eq!(of(&longest), Some(format!("?{longest}")));
         assert_eq!(of(&format!("{longest}a")), None);
-        // What is not repeated costs nothing.
+        // Parameters that are not repeated do not count.
         assert_eq!(of(&format!("at={longest}")).as_deref(), Some(""));
     }
 }

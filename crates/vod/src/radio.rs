@@ -1,15 +1,14 @@
-//! A file as a radio station would send it: its sound without its tags, and its title in between (ICY), for players that
-//! ask for titles.
+//! Radio form of a file: its audio without its tags, with its title in between (ICY), for players that request titles.
 //!
 //! ```text
-//! [ID3v2] │ sound × metaint │ title │ sound × metaint │ 0 │ sound × metaint │ 0 │ …
+//! [ID3v2] │ audio × metaint │ title │ audio × metaint │ 0 │ audio × metaint │ 0 │ …
 //!         └ the body begins here
 //! ```
 //!
-//! Such an answer has no ranges, and neither a tag nor a date: caches keep the file alone. A client that asks for a
-//! range or downloads is sent the file as it is.
+//! Such an answer has no ranges, no tag and no date: caches keep only the file. A client that requests a range or a
+//! download is sent the file unchanged.
 //!
-//! [`answer`](crate::answer()) asks here first; the [`Body`] puts the title into what it reads.
+//! [`answer`](crate::answer()) tries this module first; the [`Body`] inserts the title into the data it reads.
 
 use std::fs::File;
 use std::io;
@@ -21,9 +20,9 @@ use std::time::Duration;
 
 use container::frames::{Demuxer, Syntax};
 use container::id3::{self, FileTag};
-use formats::METAINT;
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use media::{Item, TICKS_PER_SECOND, Title};
+use packagers::METAINT;
 
 use crate::address::Resource;
 use crate::answer::{Answer, Request, is_download, put, text};
@@ -32,27 +31,27 @@ use crate::counts::Outcome;
 use crate::pace::Pace;
 use crate::{Served, media_type};
 
-/// What a player says that asks for titles, and what it is told then.
+/// Header by which a player requests titles, and the header that states their interval.
 const WANTS_TITLES: HeaderName = HeaderName::from_static("icy-metadata");
 const INTERVAL: HeaderName = HeaderName::from_static("icy-metaint");
 
-/// What is read of a tag: the texts, which stand before its pictures.
+/// Bytes read of a tag: its texts, which stand before its cover art.
 const TAG_BYTES: usize = 64 << 10;
 
-/// Tags one after another at the beginning of a file. Some programs add a second one.
+/// Most tags in a row at the beginning of a file. Some programs add a second one.
 const TAGS_MAX: usize = 4;
 
-/// The old tag at the end of a file.
+/// Length in bytes of the old tag at the end of a file.
 const OLD_TAG_BYTES: usize = 128;
 
-/// Places of a file that are looked at for its bit rate. The highest counts, so that a song with a quiet beginning does
-/// not come too slowly.
+/// Number of places at which a file's bit rate is measured. The highest counts, so that a song with a quiet beginning
+/// is not sent too slowly.
 const PLACES: u64 = 8;
 
-/// What is read at each: half a second of the highest bit rates, and three of the longest frames at the least.
+/// Bytes read at each place: half a second at the highest bit rates, and at least three of the longest frames.
 const PLACE_BYTES: usize = 32 << 10;
 
-/// Answers a request for titles; `None` if it is none, or if titles cannot be put into the file.
+/// Answers a request for titles; `None` if it is not one, or if titles cannot be inserted into the file.
 pub(crate) async fn answer(
     served: &Arc<Served>,
     request: &Request<'_>,
@@ -70,7 +69,7 @@ pub(crate) async fn answer(
         return Ok(None);
     };
     let Programme {
-        sound,
+        audio,
         plays,
         title,
     } = programme;
@@ -83,8 +82,8 @@ pub(crate) async fn answer(
     put(&mut headers, header::ACCEPT_RANGES, "none");
     put(&mut headers, header::CACHE_CONTROL, "no-store");
     put(&mut headers, INTERVAL, &METAINT.to_string());
-    let pace = Pace::of_sound(sound.end - sound.start, plays);
-    let body = Body::of("").followed_by((file, Arc::clone(&served.reads)), vec![sound]);
+    let pace = Pace::of_audio(audio.end - audio.start, plays);
+    let body = Body::of("").followed_by((file, Arc::clone(&served.reads)), vec![audio]);
     let answer = Answer {
         status: StatusCode::OK,
         headers,
@@ -93,8 +92,8 @@ pub(crate) async fn answer(
     Ok(Some((Outcome::Whole, answer)))
 }
 
-/// Whether a request is for a file that titles may be put into, and for titles. Who asks for a range, be it the whole
-/// file, may want to seek: ffmpeg and what is made of it ask for both each time.
+/// Returns whether a request is for titles, and for a file that titles can be inserted into. A client that requests a
+/// range, even of the whole file, may want to seek: ffmpeg and programs based on it always request both.
 fn is_wanted(request: &Request<'_>) -> bool {
     let asks = text(request.headers, WANTS_TITLES) == Some("1");
     let is_file = request.address.resource == Resource::File && !is_download(request.query);
@@ -103,18 +102,18 @@ fn is_wanted(request: &Request<'_>) -> bool {
         && text(request.headers, header::RANGE).is_none()
 }
 
-/// What a player that asks for titles is sent of a file.
+/// Radio form of a file.
 #[derive(Debug)]
 struct Programme {
-    /// Where its sound is.
-    sound: Range<u64>,
-    /// How long it plays, if it had its highest bit rate all along.
+    /// Range of its audio in the file.
+    audio: Range<u64>,
+    /// Duration, assuming its highest bit rate throughout.
     plays: Duration,
     title: Title,
 }
 
 impl Programme {
-    /// Looks into a file; `None` if there is no sound in it that titles can be put into.
+    /// Examines a file; `None` if it contains no audio that titles can be inserted into.
     fn of(file: &File, length: u64, name: &str) -> io::Result<Option<Self>> {
         let Some(syntax) = syntax(name) else {
             return Ok(None);
@@ -128,8 +127,8 @@ impl Programme {
             title = title.or_else(|| tag.title());
             start += tag.bytes();
         }
-        let sound = start..length;
-        let Some(rate) = rate(file, &sound, syntax)? else {
+        let audio = start..length;
+        let Some(rate) = rate(file, &audio, syntax)? else {
             return Ok(None);
         };
         if title.is_none() {
@@ -139,8 +138,8 @@ impl Programme {
         let stem = || Path::new(name).file_stem().unwrap_or_default();
         let text = title.unwrap_or_else(|| stem().to_string_lossy().into_owned());
         Ok(Some(Self {
-            plays: Duration::from_secs_f64((sound.end - sound.start) as f64 / rate),
-            sound,
+            plays: Duration::from_secs_f64((audio.end - audio.start) as f64 / rate),
+            audio,
             title: Title {
                 text,
                 url: String::new(),
@@ -149,7 +148,7 @@ impl Programme {
     }
 }
 
-/// What frames a file of this name has; `None` if titles cannot be put between them.
+/// Returns the syntax of the frames in a file of this name; `None` if titles cannot be inserted between them.
 fn syntax(name: &str) -> Option<Syntax> {
     match media_type::of(name)? {
         "audio/mpeg" => Some(Syntax::MpegAudio),
@@ -158,15 +157,15 @@ fn syntax(name: &str) -> Option<Syntax> {
     }
 }
 
-/// The highest number of bytes in a second; `None` if no frames are found.
-fn rate(file: &File, sound: &Range<u64>, syntax: Syntax) -> io::Result<Option<f64>> {
-    let length = sound.end.saturating_sub(sound.start);
+/// Returns the highest measured rate in bytes per second; `None` if no frames are found.
+fn rate(file: &File, audio: &Range<u64>, syntax: Syntax) -> io::Result<Option<f64>> {
+    let length = audio.end.saturating_sub(audio.start);
     let mut highest: Option<f64> = None;
     let mut frames = Vec::new();
     for place in 0..PLACES {
-        let at = sound.start + length / PLACES * place;
+        let at = audio.start + length / PLACES * place;
         let mut demuxer = Demuxer::new(syntax);
-        demuxer.push(&read(file, at..sound.end, PLACE_BYTES)?, &mut frames);
+        demuxer.push(&read(file, at..audio.end, PLACE_BYTES)?, &mut frames);
         let (mut bytes, mut ticks) = (0, 0);
         for item in frames.drain(..) {
             if let Item::Sample(sample) = item {
@@ -182,7 +181,7 @@ fn rate(file: &File, sound: &Range<u64>, syntax: Syntax) -> io::Result<Option<f6
     Ok(highest)
 }
 
-/// The first bytes of a range, so many at most; fewer if the file was cut.
+/// Reads the first `most` bytes of a range; fewer if the range is shorter or the file was truncated.
 fn read(file: &File, range: Range<u64>, most: usize) -> io::Result<Vec<u8>> {
     let length = range.end.saturating_sub(range.start).min(most as u64);
     let mut bytes = vec![0; length as usize];
@@ -226,22 +225,22 @@ mod tests {
     }
 
     #[test]
-    fn the_sound_begins_behind_the_tags() {
-        let sound = frames(SLOW, 100);
-        let file = [tag("One"), tag("Two"), sound.clone()].concat();
+    fn the_audio_begins_behind_the_tags() {
+        let audio = frames(SLOW, 100);
+        let file = [tag("One"), tag("Two"), audio.clone()].concat();
         let found = programme(&file, "a/Three.mp3").expect("sound");
         assert_eq!(found.title.text, "One");
-        assert_eq!(found.sound.end - found.sound.start, sound.len() as u64);
-        assert_eq!(found.sound.end, file.len() as u64);
-        let plain = programme(&sound, "a/Three.b.mp3").expect("sound");
+        assert_eq!(found.audio.end - found.audio.start, audio.len() as u64);
+        assert_eq!(found.audio.end, file.len() as u64);
+        let plain = programme(&audio, "a/Three.b.mp3").expect("sound");
         assert_eq!(plain.title.text, "Three.b");
     }
 
     #[test]
     fn the_highest_bit_rate_counts() {
-        let sound = [frames(SLOW, 1_000), frames(FAST, 1_000)].concat();
-        let found = programme(&sound, "a.mp3").expect("sound");
-        let rate = sound.len() as f64 / found.plays.as_secs_f64();
+        let audio = [frames(SLOW, 1_000), frames(FAST, 1_000)].concat();
+        let found = programme(&audio, "a.mp3").expect("sound");
+        let rate = audio.len() as f64 / found.plays.as_secs_f64();
         assert!((39_900.0..40_100.0).contains(&rate), "{rate} bytes/s");
     }
 
@@ -251,7 +250,7 @@ mod tests {
         assert!(programme(&tag("One"), "a.mp3").is_none());
         assert!(programme(b"", "a.aac").is_none());
         assert!(programme(&frames(SLOW, 100), "a.ogg").is_none());
-        // A tag that says it is longer than its file.
+        // A tag that claims to be longer than its file.
         assert!(programme(b"ID3\x04\0\0\x7F\x7F\x7F\x7F", "a.mp3").is_none());
     }
 }

@@ -1,31 +1,32 @@
-//! The `Range` header (RFC 9110 §14).
+//! `Range` header (RFC 9110 §14).
 //!
-//! An answer has one range or all of the file, never several parts: players request one range, and what requests
-//! several has to accept the whole. Ranges that touch, or nearly, are one.
+//! An answer has one range or the whole file, never several parts: players request one range, and a client that
+//! requests several must accept the whole. Ranges that touch, or nearly touch, are joined.
 
 use std::ops::Range;
 
-/// Ranges that a request may have. Programs that request more are after the server's time.
+/// Most ranges of a request. Programs that request more are out to waste the server's time.
 const RANGES_MAX: usize = 4;
 
-/// Bytes between two ranges that are sent along: what the heads of a second part would take.
+/// Most bytes between two ranges that are sent along: about the size of the head of a second part.
 const GAP_MAX: u64 = 128;
 
-/// The position that stands for what is to come: the largest whole number that all programs count with.
+/// Position that stands for data to come: the largest integer that all programs represent exactly.
 const INDEFINITE: u64 = (1 << 53) - 1;
 
-/// What a request wants of a file.
+/// Part of a file that a request wants.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Requested {
-    /// All of it. What is malformed, of another unit, or of several parts is ignored, as RFC 9110 §14.2 permits.
+    /// The whole file. A header that is malformed, of another unit, or with several parts is ignored, as RFC 9110 §14.2
+    /// permits.
     Whole,
-    /// These bytes, at least one.
+    /// Range of at least one byte.
     Part(Range<u64>),
-    /// Nothing that there is.
+    /// Range beyond the end of the file.
     Beyond,
 }
 
-/// What the value of a `Range` header wants of a file of this length.
+/// Interprets the value of a `Range` header for a file of this length.
 pub(crate) fn requested(value: &str, length: u64) -> Requested {
     let Some((unit, set)) = value.split_once('=') else {
         return Requested::Whole;
@@ -62,14 +63,14 @@ pub(crate) fn requested(value: &str, length: u64) -> Requested {
     Requested::Part(whole)
 }
 
-/// Whether a `Range` header is that of a client that asks for what there is and what is to come, by the largest position
-/// that there can be (RFC 8673 §2.2, §4).
+/// Returns whether a `Range` header requests both the existing data and the data to come, by naming the largest
+/// possible position (RFC 8673 §2.2, §4).
 pub(crate) fn is_indefinite(value: &str) -> bool {
     let last = value.rsplit('-').next().unwrap_or_default();
     number(last).is_some_and(|last| last >= INDEFINITE)
 }
 
-/// The bytes of one range, none if there are none of it; `None` if it is malformed.
+/// Returns the bytes of one range, empty if the file has none of it; `None` if it is malformed.
 fn range(spec: &str, length: u64) -> Option<Range<u64>> {
     let (first, last) = spec.split_once('-')?;
     let range = match (number(first), number(last)) {
@@ -81,7 +82,7 @@ fn range(spec: &str, length: u64) -> Option<Range<u64>> {
     Some(range)
 }
 
-/// Digits, and nothing else. A number that is larger than any file stands for the largest.
+/// Parses digits only. A number that is too large becomes the largest.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))

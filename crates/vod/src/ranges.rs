@@ -1,21 +1,21 @@
-//! What of a file is still to be sent: ranges of it, taken from the front.
+//! Ranges of a file that are still to be sent, taken from the front.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of a range on average below which ranges are read together instead of being sent one by one: a `sendfile` into a
-/// socket costs as much as copying so many.
+/// Average range length in bytes below which ranges are read together instead of sent one by one: a `sendfile` into a
+/// socket costs as much as copying this many bytes.
 const SCATTERED_BYTES: u64 = 64 << 10;
 
-/// See the module's description. Clones share the list, which is never changed: taking from it only counts.
+/// Ranges of one file. Clones share the list, which never changes: taking from it only moves a position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// None of them empty.
+    /// List of ranges; none is empty.
     all: Arc<[Range<u64>]>,
-    /// The first that is left, and what of it was taken.
+    /// Index of the first range that is left, and the number of bytes taken from it.
     next: usize,
     taken: u64,
-    /// All that is left.
+    /// Bytes left in total.
     bytes: u64,
 }
 
@@ -44,7 +44,7 @@ impl From<Range<u64>> for Ranges {
 }
 
 impl Ranges {
-    /// Bytes that are left.
+    /// Returns the number of bytes left.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -53,19 +53,19 @@ impl Ranges {
         self.bytes == 0
     }
 
-    /// Whether they are so small on average that they are better read together.
+    /// Returns whether the ranges are so small on average that reading them together is cheaper.
     pub(crate) fn is_scattered(&self) -> bool {
         let left = self.all.len() - self.next;
         left > 1 && self.bytes / (left as u64) < SCATTERED_BYTES
     }
 
-    /// What is left of the first one.
+    /// Returns the remainder of the first range.
     pub(crate) fn first(&self) -> Option<Range<u64>> {
         let range = self.all.get(self.next)?;
         Some(range.start + self.taken..range.end)
     }
 
-    /// So many bytes of the first one are taken, no more than it has.
+    /// Takes `bytes` bytes of the first range, at most all of it.
     pub(crate) fn advance(&mut self, bytes: u64) {
         let Some(first) = self.first() else {
             return;
@@ -79,7 +79,7 @@ impl Ranges {
         }
     }
 
-    /// Takes the first bytes, so many at most.
+    /// Takes the first `most` bytes, or fewer if fewer are left.
     pub(crate) fn take(&mut self, mut most: u64) -> Vec<Range<u64>> {
         let mut taken = Vec::new();
         while most > 0

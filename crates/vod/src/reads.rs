@@ -1,6 +1,6 @@
-//! Reads from a disk: on threads of their own, in windows, and a bounded number of them.
+//! Reads from a disk: on separate threads, in windows, and bounded in number.
 //!
-//! A disk that hangs keeps the reads that it has begun, and all others wait for them or give up; nothing else of the
+//! A disk that hangs blocks the reads in progress, and all others of its folder wait or give up; nothing else of the
 //! server waits with them.
 
 use std::fs::File;
@@ -21,60 +21,62 @@ use crate::patches::Patches;
 use crate::ranges::Ranges;
 use crate::sender::Sender;
 
-/// Reads of one folder at once: more than a disk does better in parallel, and few enough threads if it hangs.
+/// Most concurrent reads of one folder: more than a disk handles well in parallel, and few enough threads if the disk
+/// hangs.
 const READS_MAX: usize = 16;
 
-/// Bytes of a window: a thousand listeners of 1 Mb/s are 120 reads a second.
+/// Length of a window in bytes: a thousand listeners at 1 Mb/s make 120 reads per second.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Bytes of a window when there is no memory for larger ones, and the unit in which that memory is counted.
+/// Length of a window in bytes if there is no memory for larger ones, and the unit in which that memory is counted.
 pub(crate) const PIECE_BYTES: u64 = 64 << 10;
 
-/// Memory of all windows of a folder beyond a piece for each listener: that of 128 listeners who have just begun one.
+/// Memory of all windows of a folder, beyond one piece for each listener: that of 128 listeners who have just begun a
+/// window.
 const WINDOWS_BYTES_MAX: u64 = 128 << 20;
 
-/// Memory of what is made for listeners of a folder beyond a piece for each: the heads of long segments, and the lists of
-/// long playlists and clips. A hundred clips of an hour have a third of it.
+/// Memory for data made for the listeners of a folder, beyond one piece for each: heads of long segments, and lists of
+/// long playlists and clips. A hundred clips of an hour use a third of it.
 const MADE_BYTES_MAX: u64 = 64 << 20;
 
-/// Bytes between two ranges of a file that are read with them: a read by itself costs as much as copying so many.
+/// Most bytes between two ranges that are read together: a separate read costs as much as copying this many bytes.
 const NEAR_BYTES: u64 = 4 << 10;
 
-/// Bytes of what is made or read in one go above which others of the kind wait: many small pieces, or the head of thousands
-/// of samples, take milliseconds of a core.
+/// Size in bytes above which work is expensive and waits for its turn: many small pieces, or the head of thousands of
+/// samples, take milliseconds of a core.
 const DEAR_BYTES: u64 = PIECE_BYTES;
 
-/// How long a read may wait and last. A disk that needs longer is no use to players.
+/// Limit for a read, including its wait for a turn. A disk that needs longer is no use to players.
 const READ_TIME: Duration = Duration::from_secs(10);
 
-/// A read that takes longer comes late: the media that a player has in hand may not last.
+/// Time after which a read counts as late: the media that a player has buffered may run out.
 const LATE_AFTER: Duration = Duration::from_secs(1);
 
-/// What all listeners of a folder share.
+/// State that all listeners of a folder share.
 #[derive(Debug)]
 pub(crate) struct Reads {
     holdings: Arc<Holdings>,
     turns: Arc<Semaphore>,
-    /// For what takes a core: of one folder no more than half of them at a time.
+    /// Turns for work that occupies a core: for one folder at most half of the cores at a time.
     dear: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     made: Arc<Semaphore>,
-    /// Bytes that were read, or sent without that.
+    /// Bytes that were read, or sent without being read.
     pub(crate) bytes: Counter,
-    /// Reads that came late, or never.
+    /// Reads that were late or failed to finish.
     pub(crate) late: Counter,
-    /// Begun with the first client that is sent to from the page cache.
+    /// Sender from the page cache, started for the first client that needs it.
     sender: OnceLock<Sender>,
 }
 
-/// What was read, and the memory that it takes.
+/// Bytes that were read, and the memory that they occupy.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) bytes: Bytes,
     pub(crate) _memory: Option<OwnedSemaphorePermit>,
 }
 
-/// The memory of a list that was made for one listener.
+/// Memory of a list made for one listener.
 #[derive(Debug)]
 pub(crate) struct List {
     holdings: Arc<Holdings>,
@@ -83,14 +85,14 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Has a piece counted that is made from it.
+    /// Counts the memory of a piece that is made from the list.
     pub(crate) fn count(&self, piece: Bytes) -> Bytes {
         self.holdings.note(Kind::Files, piece.len()).over(piece)
     }
 }
 
 impl Reads {
-    /// None are under way.
+    /// Makes the state, with no reads in progress.
     pub(crate) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
             holdings: Arc::clone(holdings),
@@ -104,19 +106,19 @@ impl Reads {
         }
     }
 
-    /// The thread that sends from the page cache.
+    /// Returns the thread that sends from the page cache.
     ///
     /// # Errors
-    /// When there is no thread to be had.
+    /// If no thread can be started.
     pub(crate) fn sender(&self) -> io::Result<&Sender> {
         if self.sender.get().is_none() {
-            // One that another client begins at the same moment ends at once.
+            // If another client starts one at the same moment, one of the two ends at once.
             self.sender.set(Sender::start()?).ok();
         }
         self.sender.get().ok_or_else(|| io::ErrorKind::Other.into())
     }
 
-    /// Reads the next window of what is left of a body, and takes it from there.
+    /// Reads the next window of a body's remaining ranges; returns it and the ranges that are left.
     pub(crate) async fn window(
         self: Arc<Self>,
         file: Arc<File>,
@@ -138,7 +140,7 @@ impl Reads {
             false => self.blocking(work).await?,
         };
         self.bytes.add(read.len() as u64);
-        // Until the client has the last piece of it.
+        // The charge lasts until the client has taken the last piece.
         let held = self.hold(read.len());
         let read = Read {
             bytes: held.over(read.into()),
@@ -147,10 +149,10 @@ impl Reads {
         Ok((read, left))
     }
 
-    /// Memory for something that is made for one listener; none is counted for a piece.
+    /// Reserves memory for data made for one listener; a single piece needs no reservation.
     ///
     /// # Errors
-    /// `ResourceBusy` when others have it all.
+    /// `ResourceBusy` if all of it is in use.
     pub(crate) fn room(&self, bytes: u64) -> io::Result<Option<OwnedSemaphorePermit>> {
         if bytes <= PIECE_BYTES {
             return Ok(None);
@@ -166,7 +168,7 @@ impl Reads {
         self.holdings.note(Kind::Files, bytes)
     }
 
-    /// Memory for a list that is made for one listener, which is counted.
+    /// Reserves and counts memory for a list made for one listener.
     ///
     /// # Errors
     /// As [`room`](Self::room).
@@ -184,7 +186,7 @@ impl Reads {
         memory.try_acquire_many_owned(units).ok()
     }
 
-    /// Makes something of so many bytes for one listener, off the async threads.
+    /// Makes data of `bytes` bytes for one listener, off the async threads.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -199,7 +201,7 @@ impl Reads {
         }
     }
 
-    /// The same as [`blocking`](Self::blocking) for what takes a core and no disk.
+    /// Runs work that occupies a core and no disk; otherwise like [`blocking`](Self::blocking).
     async fn dear<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -214,10 +216,10 @@ impl Reads {
         self.blocking(work).await
     }
 
-    /// Runs `work` off the async threads, in its turn. One that hangs keeps its turn.
+    /// Runs `work` off the async threads when it is its turn. Work that hangs keeps its turn.
     ///
     /// # Errors
-    /// `TimedOut` when it takes too long.
+    /// `TimedOut` if it takes too long.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -242,7 +244,7 @@ impl Reads {
     }
 }
 
-/// A file that says what cannot be.
+/// Makes the error for a file with impossible contents.
 pub(crate) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
@@ -254,7 +256,7 @@ fn half_of_the_cores() -> usize {
 
 fn pieces(file: &File, ranges: &[Range<u64>], patches: &Patches) -> io::Result<Vec<u8>> {
     let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    // A window at most.
+    // At most one window.
     let mut bytes = vec![0; total as usize];
     let mut rest = &mut bytes[..];
     let mut together = Vec::new();
@@ -289,7 +291,7 @@ struct Span {
     count: usize,
 }
 
-/// The first of some ranges, and those behind it that are near and in order; `None` if there are none.
+/// Returns the first range, joined with those after it that are near and in order; `None` if there are none.
 fn span(ranges: &[Range<u64>]) -> Option<Span> {
     let first = ranges.first()?;
     let mut span = Span {
@@ -355,10 +357,8 @@ mod tests {
         let long: Vec<_> = (0..300).map(|at| at * near..at * near + 1).collect();
         let counted = counts(&long);
         assert_eq!(counted.iter().sum::<usize>(), long.len());
-        assert!(
-            counted[0] as u64 * near <= WINDOW_BYTES + near,
-            "{counted:?}"
-        );
+        let first = counted[0] as u64 * near;
+        assert!(first <= WINDOW_BYTES + near, "{counted:?}");
     }
 
     #[test]
@@ -369,7 +369,7 @@ mod tests {
         let more = reads.room(PIECE_BYTES + 1).map(drop);
         let more = more.map_err(|error| error.kind());
         assert_eq!(more, Err(io::ErrorKind::ResourceBusy));
-        // What nearly all listeners have is never refused.
+        // The amount that nearly all listeners use is never refused.
         assert!(matches!(reads.room(PIECE_BYTES), Ok(None)));
         drop(all);
         assert!(matches!(reads.room(PIECE_BYTES + 1), Ok(Some(_))));
@@ -395,10 +395,9 @@ mod tests {
         let made = all.join_all().await;
         assert!(made.iter().all(Result::is_ok));
         assert!(most.load(Ordering::Relaxed) <= half_of_the_cores());
-        // What is cheap does not wait for it.
-        let _all = Arc::clone(&reads.dear)
-            .acquire_many_owned(half_of_the_cores() as u32)
-            .await;
+        // Cheap work does not wait for it.
+        let cores = half_of_the_cores() as u32;
+        let _all = Arc::clone(&reads.dear).acquire_many_owned(cores).await;
         reads.make(DEAR_BYTES, || Ok(())).await.expect("made");
     }
 

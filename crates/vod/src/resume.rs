@@ -1,25 +1,25 @@
-//! FLV from the middle: `?start=BYTES`, as nginx and lighttpd answer it, for players that seek by the list of keyframes
+//! FLV from the middle: `?start=BYTES`, as nginx and lighttpd serve it, for players that seek by the list of keyframes
 //! in the file's metadata.
 //!
-//! The answer is a file of its own: header, metadata and codec headers, then the tags from that byte on.
+//! The answer is a complete file: header, metadata and codec headers, then the tags from that byte on.
 
 use std::fs::File;
 use std::io;
 
 use crate::film;
 
-/// The name of the parameter.
+/// Name of the query parameter.
 const START: &str = "start=";
 
-/// Where a query wants a file to begin.
+/// Returns the byte at which a query wants a file to begin.
 pub(crate) fn start(query: &str) -> Option<u64> {
     let mut pairs = query.split('&');
     let start = pairs.find_map(|pair| pair.strip_prefix(START))?;
     start.parse().ok()
 }
 
-/// What comes before the tags from that byte on. `None` if no tag of the file begins there, or if these are all: then
-/// the file is sent as it is. Blocks.
+/// Returns the bytes that precede the tags from `start` on. `None` if no tag begins there, or if those are all the
+/// tags: the file is then sent unchanged. Blocks.
 pub(crate) fn head(file: &File, length: u64, start: u64) -> io::Result<Option<Vec<u8>>> {
     if film::tag_at(file, length, start)?.is_none() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What an MP4 file has over HLS: its playlist, the initialization segment, and segments that are made of its samples.
+//! HLS resources of an MP4 file: its playlist, its initialization segment, and segments made from its samples.
 
 use std::io;
 use std::ops::Range;
@@ -16,37 +16,37 @@ use crate::playlist::{self, Playlist, Suffix};
 use crate::reads::Read;
 use crate::text::Text;
 
-/// The media type of segments.
+/// Media type of segments.
 const SEGMENT_TYPE: &str = "video/mp4";
 
-/// A resource over HLS.
+/// HLS resource, ready to be sent.
 pub(crate) struct Piece {
     pub(crate) media_type: &'static str,
     pub(crate) body: Body,
 }
 
-/// Why a resource is not there.
+/// Reason for a missing resource.
 pub(crate) enum Absent {
-    /// The file has no segments at all.
+    /// File without segments.
     Segments(Error),
-    /// It has no such segment.
+    /// File without this segment.
     Segment,
 }
 
 /// Reads the index of a file for its segments, if it has one.
 ///
 /// # Errors
-/// When the disk does not give it.
+/// If the disk does not deliver it.
 pub(crate) async fn index(served: &Served, opened: &Opened) -> io::Result<Found> {
     let wanted = (opened.tag.as_str(), Purpose::Segments);
     let file = (&opened.file, opened.length);
     served.indexes.of(wanted, file, &served.reads).await
 }
 
-/// A resource of a file. The addresses in a playlist end with this suffix.
+/// Returns a resource of a file. The addresses in a playlist end with `suffix`.
 ///
 /// # Errors
-/// When there is no memory for it.
+/// If there is no memory for it.
 pub(crate) async fn piece(
     (index, resource): (&Arc<Index>, Resource),
     (name, suffix): (&str, Suffix),
@@ -60,7 +60,7 @@ pub(crate) async fn piece(
         Resource::File => return Ok(Err(Absent::Segment)),
         Resource::Playlist => {
             let playlist = Playlist::new(name, Arc::clone(segments), suffix);
-            // The list of segments is in the index.
+            // The index contains the list of segments.
             let text = Text::of(playlist, served.reads.list(0)?).await;
             (playlist::MEDIA_TYPE, Body::written(text))
         }
@@ -79,7 +79,7 @@ pub(crate) async fn piece(
     Ok(Ok(Piece { media_type, body }))
 }
 
-/// Makes a segment, of which there may be a hundred thousand samples, where nobody waits for it.
+/// Makes a segment, which may have a hundred thousand samples, on a thread that nobody waits for.
 async fn packaged(
     index: &Arc<Index>,
     number: usize,

@@ -1,13 +1,13 @@
-//! The thread that sends a folder's files from the page cache to sockets, at their pace.
+//! Thread that sends a folder's files from the page cache to sockets, at their pace.
 //!
-//! It owns the turns of its clients: who is due, in steps of [`STEP`], is sent what its [pace](Pace) allows by one
-//! `sendfile`. One thread sends to thousands, because the kernel does nearly all of the work; spread over the threads
-//! of the runtime the same takes a fifth more, and a page that is read from a hanging disk after all would hold up what
-//! else these serve. What is not in the page cache goes back to the client's [`Transfer`](crate::Transfer), which has
-//! it [read](crate::reads::Reads).
+//! The thread schedules its clients: in steps of [`STEP`], each client that is due is sent the amount that its
+//! [pace](Pace) allows, by one `sendfile`. One thread serves thousands of clients, because the kernel does nearly all
+//! of the work. Spread over the threads of the runtime, the same work costs a fifth more, and a page that has to be
+//! read from a hanging disk after all would delay their other tasks. A range that is not in the page cache goes back to
+//! the client's [`Transfer`](crate::Transfer), which has it [read](crate::reads::Reads).
 //!
-//! A socket that takes nothing is asked again later, at growing distances, until its client's patience is over. A job
-//! whose transfer was dropped ends at its next turn.
+//! A socket that takes nothing is tried again at growing intervals, until the client's patience is over. A job whose
+//! transfer was dropped ends at its next turn.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,66 +28,67 @@ use crate::ranges::Ranges;
 use crate::reads::Reads;
 use crate::transfer::Count;
 
-/// Clients whose pace allows them more within this time are served in one go: with steps of a tenth of a second a
-/// thousand cost an eighth more, and with longer ones no less. They have seconds of media in hand.
+/// Interval of turns: clients whose pace allows more within this time are served in one go. Steps of a tenth of a
+/// second cost an eighth more for a thousand clients, and longer steps save nothing. Clients have seconds of media
+/// buffered.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Bytes of a window at most: what a client may be ahead of its pace, and what is sent to one before another has its
-/// turn.
+/// Longest window in bytes: the amount that a client may be ahead of its pace, and that is sent to it before another
+/// client's turn.
 pub(crate) const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The same for a client without a pace, which is sent to by a task of the runtime: a tenth of a millisecond.
+/// Longest window in bytes for a client without a pace, which a task of the runtime serves: a tenth of a millisecond.
 const TURN_BYTES: u64 = 256 << 10;
 
-/// The distance of the bytes by which is found whether a window is in the page cache: the kernel reads ahead so much at
-/// the least.
+/// Distance in bytes of the probes that check whether a window is in the page cache: the kernel reads ahead at least
+/// this much.
 const PROBE_BYTES: u64 = 128 << 10;
 
-/// A socket that takes nothing is asked again after a quarter of the time that it has taken nothing, but not before a
-/// step of this, which leaves a fast client most of its line.
+/// Least wait before a socket that takes nothing is tried again; the wait is a quarter of the time for which it has
+/// taken nothing. This step leaves a fast client most of its line.
 const AGAIN_STEP: Duration = Duration::from_millis(100);
 
-/// And no later than after this.
+/// Longest such wait.
 const AGAIN_MAX: Duration = Duration::from_secs(1);
 
-/// Clients that wait to be taken on: more than come within a turn of a busy thread.
+/// Most clients waiting to be accepted: more than arrive within one turn of a busy thread.
 const JOBS_MAX: usize = 1_024;
 
-/// How long a thread without clients waits for one.
+/// Time for which a thread without clients waits for one.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What a client is still to be sent.
+/// Remaining data for one client.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) file: Arc<File>,
-    /// Where the bytes are counted.
+    /// Account of the bytes.
     pub(crate) reads: Arc<Reads>,
-    /// The client's, once more.
+    /// Duplicate of the client's socket.
     pub(crate) socket: OwnedFd,
     pub(crate) ranges: Ranges,
-    /// Without one all is due at once.
+    /// Pace; without one all is due at once.
     pub(crate) pace: Option<Pace>,
-    /// Bytes that were sent before, and since when; of both follows what is due.
+    /// Bytes sent so far, and the time of the beginning; both determine the amount that is due.
     pub(crate) sent: u64,
     pub(crate) began: Instant,
-    /// How long the client may take nothing.
+    /// Time for which the client may take nothing.
     pub(crate) patience: Duration,
-    /// Is told of what is sent.
+    /// Counter to which sent bytes are reported.
     pub(crate) count: Option<Count>,
 }
 
-/// Why a job came back.
+/// Reason for which a job came back.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// All is sent.
+    /// All of it is sent.
     Sent,
-    /// This is next, is due, and is not in the page cache.
+    /// Next range, which is due and not in the page cache.
     NotCached(Range<u64>),
-    /// The client is gone or takes nothing, or the file is shorter than it was.
+    /// The client is gone or takes nothing, or the file has become shorter.
     Failed(io::Error),
 }
 
-/// Its thread ends with it.
+/// Handle of the thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Sender {
     jobs: mpsc::Sender<Order>,
@@ -97,14 +98,16 @@ pub(crate) struct Sender {
 #[derive(Debug)]
 struct Order {
     job: Job,
-    /// Since when the client has taken nothing.
+    /// Time since which the client has taken nothing.
     stalled: Option<Instant>,
     back: oneshot::Sender<(Job, Outcome)>,
 }
 
 impl Sender {
+    /// Starts the thread.
+    ///
     /// # Errors
-    /// When there is no thread to be had.
+    /// If no thread can be started.
     pub(crate) fn start() -> io::Result<Self> {
         let (jobs, orders) = mpsc::channel(JOBS_MAX);
         let run = move || run(orders);
@@ -115,10 +118,10 @@ impl Sender {
         })
     }
 
-    /// Has the thread go on with a job, until it ends or needs a read.
+    /// Passes a job to the thread, until the job ends or needs a read.
     ///
     /// # Errors
-    /// When the thread has ended.
+    /// If the thread has ended.
     pub(crate) async fn send(&self, job: Job) -> io::Result<(Job, Outcome)> {
         let (back, answer) = oneshot::channel();
         let order = Order {
@@ -135,14 +138,14 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // It looks whether there is still somebody who may have orders.
+        // The thread wakes and sees that nobody can send orders any more.
         let (closed, _) = mpsc::channel(1);
         drop(std::mem::replace(&mut self.jobs, closed));
         self.thread.unpark();
     }
 }
 
-/// Serves until nobody has orders any more.
+/// Serves orders until nobody can send any more.
 fn run(mut orders: mpsc::Receiver<Order>) {
     let began = Instant::now();
     let mut turns = BTreeMap::new();
@@ -172,7 +175,7 @@ fn run(mut orders: mpsc::Receiver<Order>) {
     }
 }
 
-/// The first step at a time or after it, of those since `began`.
+/// Returns the first step at or after a time; steps count from `began`.
 fn step_after(began: Instant, step: Duration, at: Instant) -> Instant {
     let steps = at.saturating_duration_since(began).as_nanos();
     let steps = steps.div_ceil(step.as_nanos());
@@ -180,7 +183,7 @@ fn step_after(began: Instant, step: Duration, at: Instant) -> Instant {
 }
 
 impl Order {
-    /// When its pace gives it the next turn: at once, or at a step.
+    /// Returns the time of its next turn by its pace: now, or at a step.
     fn due(&self, began: Instant, now: Instant) -> Instant {
         let due = self.job.due();
         match due <= now {
@@ -189,7 +192,7 @@ impl Order {
         }
     }
 
-    /// Sends what is due. Returns when it wants its next turn, unless it has ended.
+    /// Sends the amount that is due. Returns the time of its next turn, unless it has ended.
     fn turn(mut self, began: Instant, now: Instant) -> Option<(Instant, Self)> {
         if self.back.is_closed() {
             return None;
@@ -210,7 +213,7 @@ impl Order {
             }
             Err(error) => Outcome::Failed(error.into()),
         };
-        // Nobody may wait any more.
+        // The receiver may be gone.
         self.back.send((self.job, outcome)).ok();
         None
     }
@@ -222,8 +225,8 @@ impl Job {
         self.began + after
     }
 
-    /// Sends one window, or what the socket takes of it. Returns an outcome at the end, `AGAIN` when the socket takes
-    /// nothing.
+    /// Sends one window, or as much of it as the socket takes. Returns an outcome at the end, and `AGAIN` if the socket
+    /// takes nothing.
     pub(crate) fn send(&mut self) -> Result<Option<Outcome>, Errno> {
         let Some(range) = self.ranges.first() else {
             return Ok(Some(Outcome::Sent));
@@ -238,7 +241,7 @@ impl Job {
         if !is_cached(&self.file, &window)? {
             return Ok(Some(Outcome::NotCached(unread)));
         }
-        // The kernel takes a window from the page cache in pieces, and would send a short packet behind each.
+        // The kernel takes a window from the page cache in pieces, and would send a short packet after each.
         set_tcp_cork(&self.socket, true)?;
         let mut at = window.start;
         let count = (window.end - window.start) as usize;
@@ -254,7 +257,7 @@ impl Job {
         }
     }
 
-    /// So many bytes of the first range were sent.
+    /// Records that `bytes` bytes of the first range were sent.
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.sent += bytes;
         if let Some(count) = &self.count {
@@ -264,8 +267,8 @@ impl Job {
     }
 }
 
-/// Whether a window is in the page cache, as far as some of its bytes tell. A file system that cannot say so has
-/// nothing cached.
+/// Returns whether a window is in the page cache, judged by some of its bytes. A file system that cannot say counts as
+/// having nothing cached.
 fn is_cached(file: &File, window: &Range<u64>) -> Result<bool, Errno> {
     let last = window.end - 1;
     let probes = (window.start..last).step_by(PROBE_BYTES as usize);
@@ -273,7 +276,7 @@ fn is_cached(file: &File, window: &Range<u64>) -> Result<bool, Errno> {
         let mut byte = [0];
         let mut pieces = [IoSliceMut::new(&mut byte)];
         match preadv2(file, &mut pieces, at, ReadWriteFlags::NOWAIT) {
-            // Behind the end of a file that was cut: sending says so.
+            // The probe lies after the end of a truncated file: sending will report that.
             Ok(0) => return Ok(true),
             Ok(_) => {}
             Err(_) => return Ok(false),
@@ -305,9 +308,7 @@ mod tests {
             thread: thread.thread().clone(),
         };
         drop(sender);
-        tokio::task::spawn_blocking(|| thread.join())
-            .await
-            .expect("a task")
-            .expect("it ended by itself");
+        let joined = tokio::task::spawn_blocking(|| thread.join()).await;
+        joined.expect("a task").expect("it ended by itself");
     }
 }

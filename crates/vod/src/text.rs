@@ -1,6 +1,6 @@
-//! A text that is made as its client takes it: a playlist, each of whose addresses repeats what the client sent.
+//! Text that is produced as its client takes it: a playlist in which each address repeats the client's query.
 //!
-//! A client is never in possession of more than a piece of it, however long it is and however slowly it is read.
+//! A client never holds more than one piece of it, however long the text is and however slowly the client reads.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,20 +10,20 @@ use tokio::task::yield_now;
 
 use crate::reads::{List, PIECE_BYTES};
 
-/// Entries that are measured in one go, in some tenths of a millisecond.
+/// Entries measured without yielding, in some tenths of a millisecond.
 const IN_ONE_GO: usize = 1_000;
 
-/// What writes a text, entry by entry.
+/// Writer of a text, entry by entry.
 pub(crate) trait Entries: Clone + Send + 'static {
-    /// Writes the next entry; false if there is none.
+    /// Writes the next entry; returns false if there is none.
     fn next(&mut self, out: &mut String) -> bool;
 }
 
-/// See the module's description.
+/// Text of known length; call [`poll_piece`](Self::poll_piece) until it returns `None`.
 pub(crate) struct Text {
     write: Box<dyn FnMut(&mut String) -> bool + Send>,
     bytes: u64,
-    /// Others have their turn before each piece.
+    /// Yield to other tasks before each piece.
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     list: List,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Text {
 base::debug!(Text { bytes });
 
 impl Text {
-    /// A text of entries, which are made from this list. Finds how long it is.
+    /// Makes a text of entries that are made from `list`. Measures its length first.
     pub(crate) async fn of(mut entries: impl Entries, list: List) -> Self {
         let (mut measured, mut bytes) = (entries.clone(), 0);
         let mut entry = String::new();
@@ -53,12 +53,12 @@ impl Text {
         }
     }
 
-    /// Bytes of all of it.
+    /// Returns the total length in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let turn = self.turn.get_or_insert_with(|| Box::pin(yield_now()));
         ready!(turn.as_mut().poll(cx));
@@ -79,7 +79,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::reads::Reads;
 
-    /// All of a text.
+    /// Returns all of a text.
     pub(crate) fn whole(mut entries: impl Entries) -> String {
         let mut out = String::new();
         while entries.next(&mut out) {}

@@ -1,20 +1,20 @@
-//! The title of a file between its sound, as its body is read.
+//! Insertion of a file's title into its audio, as its body is read.
 
 use bytes::{Bytes, BytesMut};
 use container::icy::{Block, Interleaver, Piece};
-use formats::METAINT;
 use media::{Charset, Title};
+use packagers::METAINT;
 
-/// Puts a title into sound: once, because many players take each title for a new one.
+/// Inserter of one title. It sends the title once, because many players take each occurrence for a new one.
 #[derive(Debug)]
 pub(crate) struct Titled {
     interleaver: Interleaver,
-    /// What the next block says.
+    /// Contents of the next block.
     due: Block,
 }
 
 impl Titled {
-    /// Before the first byte.
+    /// Makes an inserter before the first byte.
     pub(crate) fn new(title: &Title) -> Self {
         Self {
             interleaver: Interleaver::new(METAINT),
@@ -22,30 +22,30 @@ impl Titled {
         }
     }
 
-    /// What the blocks add to so much sound, of which none was taken yet.
-    pub(crate) fn added(&self, sound: u64) -> u64 {
-        match sound / METAINT.get() as u64 {
+    /// Returns the bytes that blocks add to `audio` bytes of audio, counted from the beginning.
+    pub(crate) fn added(&self, audio: u64) -> u64 {
+        match audio / METAINT.get() as u64 {
             0 => 0,
             blocks => self.due.bytes().len() as u64 + blocks - 1,
         }
     }
 
-    /// Puts blocks where they belong in what follows.
-    pub(crate) fn put(&mut self, sound: &[u8]) -> Bytes {
-        let room = sound.len() + self.added(sound.len() as u64) as usize + self.due.bytes().len();
+    /// Inserts the blocks into the audio that follows.
+    pub(crate) fn put(&mut self, audio: &[u8]) -> Bytes {
+        let room = audio.len() + self.added(audio.len() as u64) as usize + self.due.bytes().len();
         let mut bytes = BytesMut::with_capacity(room);
-        // At most one block falls into each.
-        for interval in sound.chunks(METAINT.get()) {
-            let mut is_told = false;
+        // At most one block falls into each interval.
+        for interval in audio.chunks(METAINT.get()) {
+            let mut is_reported = false;
             self.interleaver
                 .push(interval, &self.due, |piece| match piece {
                     Piece::Audio(piece) => bytes.extend_from_slice(piece),
                     Piece::Block(block) => {
                         bytes.extend_from_slice(block);
-                        is_told = true;
+                        is_reported = true;
                     }
                 });
-            if is_told {
+            if is_reported {
                 self.due = Block::empty();
             }
         }
@@ -60,27 +60,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_title_is_told_once_however_the_sound_is_cut() {
+    fn the_title_is_reported_once_however_the_audio_is_cut() {
         let title = Title {
             text: "Björk - Jóga".to_owned(),
             url: String::new(),
         };
-        let sound: Vec<u8> = (0..100_000_u32).map(|byte| byte as u8).collect();
-        for cut in [1_000, METAINT.get(), 70_000, sound.len()] {
+        let audio: Vec<u8> = (0..100_000_u32).map(|byte| byte as u8).collect();
+        for cut in [1_000, METAINT.get(), 70_000, audio.len()] {
             let mut titled = Titled::new(&title);
-            let added = titled.added(sound.len() as u64);
-            let pieces = sound.chunks(cut);
+            let added = titled.added(audio.len() as u64);
+            let pieces = audio.chunks(cut);
             let wire: Vec<u8> = pieces.flat_map(|piece| titled.put(piece)).collect();
-            assert_eq!(wire.len() as u64, sound.len() as u64 + added);
+            assert_eq!(wire.len() as u64, audio.len() as u64 + added);
             let (mut recovered, mut titles) = (Vec::new(), Vec::new());
             Deinterleaver::new(METAINT).push(&wire, |piece| match piece {
                 Piece::Audio(bytes) => recovered.extend_from_slice(bytes),
                 Piece::Block(block) => titles.extend(title_of(block).map(str::to_owned)),
             });
-            assert_eq!(
-                (recovered == sound, titles),
-                (true, vec![title.text.clone()])
-            );
+            assert!(recovered == audio);
+            assert_eq!(titles, std::slice::from_ref(&title.text));
         }
     }
 }

@@ -1,10 +1,11 @@
-//! A body that the kernel sends from its page cache to a socket.
+//! Body that the kernel sends from its page cache to a socket.
 //!
-//! A client on a plain connection is sent windows of a file, and no byte of them comes through this process: at a pace by
-//! the [thread](crate::sender) of the folder, and as fast as it takes them by the task of its connection. What is not in
-//! the page cache is [read](Reads) first and written by that task, as for every other client, because no thread that
-//! sends to others must wait for a disk; and so are many small pieces, which are cheaper read together than sent one by
-//! one. Others have their turn after each window.
+//! A client on a plain connection is sent windows of a file, and no byte of them passes through this process. A client
+//! with a pace is served by the [thread](crate::sender) of the folder; one without is served, as fast as it takes data,
+//! by the task of its connection. A window that is not in the page cache is [read](Reads) first and written by that
+//! task, as for every other client, because a thread that sends to others must never wait for a disk. Many small pieces
+//! are read and written too, which is cheaper than sending them one by one. Other clients have their turn after each
+//! window.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +26,7 @@ use crate::ranges::Ranges;
 use crate::reads::Reads;
 use crate::sender::{Job, Outcome};
 
-/// See the module's description. Made of a [`Body`](crate::Body) that nothing was taken from.
+/// Body for a plain socket, made from a [`Body`](crate::Body) that nothing was taken from; call [`send`](Self::send).
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub(crate) ready: Bytes,
@@ -36,12 +37,12 @@ pub struct Transfer {
     pub(crate) count: Option<Count>,
 }
 
-/// Is told of bytes that were sent, on whichever thread sends them.
+/// Counter of sent bytes, called on whichever thread sends them.
 #[derive(Clone)]
 pub struct Count(Arc<dyn Fn(u64) + Send + Sync>);
 
 impl Count {
-    /// Calls `count` with each number of bytes.
+    /// Makes a counter that calls `count` with each number of bytes sent.
     pub fn new(count: impl Fn(u64) + Send + Sync + 'static) -> Self {
         Self(Arc::new(count))
     }
@@ -54,7 +55,7 @@ impl Count {
 base::debug!(Count {});
 
 impl Transfer {
-    /// Has what is sent counted.
+    /// Sets the counter of sent bytes.
     #[must_use]
     pub fn counted(self, count: Count) -> Self {
         Self {
@@ -63,10 +64,11 @@ impl Transfer {
         }
     }
 
-    /// Sends it all. `patience` is for the client to take something. Takes another descriptor for as long as it lasts.
+    /// Sends everything. `patience` is the time for which the client may take nothing. It uses a second descriptor
+    /// while it lasts.
     ///
     /// # Errors
-    /// When the client is gone or takes nothing, or the file cannot be read.
+    /// If the client is gone or takes nothing, or the file cannot be read.
     pub async fn send(self, socket: &mut TcpStream, patience: Duration) -> io::Result<()> {
         timeout(patience, socket.write_all(&self.ready)).await??;
         let tell = |bytes| {
@@ -140,18 +142,18 @@ async fn as_it_takes(socket: &TcpStream, mut job: Job) -> io::Result<(Job, Outco
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        // A socket that takes all would keep the thread, and the runtime would not see what comes in.
+        // A socket that takes everything would occupy the thread, and the runtime would not notice other events.
         yield_now().await;
     }
 }
 
-/// Ends the connection when a transfer is dropped while the thread has its socket, too.
+/// Guard that ends the connection if a transfer is dropped while the thread also has its socket.
 struct HangsUp<'a>(Option<&'a TcpStream>);
 
 impl Drop for HangsUp<'_> {
     fn drop(&mut self) {
         if let Some(socket) = self.0 {
-            // A client that has gone is not connected.
+            // If the client is gone, the socket is not connected.
             shutdown(socket, Shutdown::Both).ok();
         }
     }
@@ -183,14 +185,12 @@ async fn read(
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
-
-    use net::holdings::Holdings;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
     use super::*;
     use crate::Body;
+    use crate::body::tests::file;
     use crate::sender::WINDOW_BYTES;
 
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -202,17 +202,11 @@ mod tests {
         (ours.expect("accepted").0, theirs.expect("connected"))
     }
 
-    fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
-        let file = tempfile::tempfile().expect("a file");
-        file.write_all_at(bytes, 0).expect("written");
-        (Arc::new(file), Arc::new(Reads::new(&Holdings::new(0))))
-    }
-
     fn of(body: &Body) -> Transfer {
         body.transfer().expect("nothing was taken")
     }
 
-    /// What a client gets of it.
+    /// Returns the bytes that a client receives.
     async fn received(body: &Body) -> Vec<u8> {
         let transfer = of(body);
         let (mut ours, mut theirs) = pair().await;
@@ -237,12 +231,8 @@ mod tests {
         let ranges = vec![3..4_000_000, 7..7, 10_000_000..20_000_000];
         let body = Body::of("head").followed_by((file, Arc::clone(&reads)), ranges);
         let got = received(&body).await;
-        let wanted = [
-            b"head",
-            &bytes[3..4_000_000],
-            &bytes[10_000_000..20_000_000],
-        ]
-        .concat();
+        let (one, other) = (&bytes[3..4_000_000], &bytes[10_000_000..20_000_000]);
+        let wanted = [b"head", one, other].concat();
         assert!(got == wanted);
         assert_eq!(reads.bytes.value(), wanted.len() as u64 - 4);
     }
@@ -252,10 +242,8 @@ mod tests {
         let bytes: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
         let (file, reads) = file(&bytes);
         let ranges: Vec<_> = (0..20_000).map(|at| at * 200..at * 200 + 100).collect();
-        let wanted: Vec<u8> = bytes
-            .chunks(200)
-            .flat_map(|it| it[..100].to_vec())
-            .collect();
+        let wanted = bytes.chunks(200).flat_map(|it| it[..100].to_vec());
+        let wanted: Vec<u8> = wanted.collect();
         let body = Body::of("").followed_by((file, Arc::clone(&reads)), ranges);
         let got = received(&body).await;
         assert!(got == wanted, "{} bytes", got.len());
@@ -289,7 +277,7 @@ mod tests {
         drop(ours);
         let taken = client.join().expect("a thread").expect("read");
         assert_eq!(taken, bytes);
-        // What is not in the page cache is read, in larger windows.
+        // Ranges that are not in the page cache are read, in larger windows.
         assert!(longest <= WINDOW_BYTES, "{longest} bytes in one go");
     }
 
@@ -320,7 +308,7 @@ mod tests {
         let bytes = 2_000_000;
         let (file, reads) = file(&vec![7; bytes]);
         let whole = 0..bytes as u64;
-        let pace = Pace::of_sound(bytes as u64, Duration::from_secs(3_600));
+        let pace = Pace::of_audio(bytes as u64, Duration::from_secs(3_600));
         let body = Body::of("")
             .followed_by((file, reads), vec![whole])
             .paced(pace);

@@ -1,10 +1,11 @@
-//! Client addresses: which ones count as the same client, and what proxies write about their clients.
+//! Parsing of client addresses: the network that counts as one client, and the addresses that proxies write about their
+//! clients.
 
 use std::net::{IpAddr, SocketAddr};
 
 pub use net::shares::network;
 
-/// One entry of X-Forwarded-For. Some proxies append the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
+/// Parses one entry of X-Forwarded-For. Some proxies append the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
 pub fn forwarded(entry: &str) -> Option<IpAddr> {
     let entry = entry.trim();
     let bare = entry
@@ -16,10 +17,11 @@ pub fn forwarded(entry: &str) -> Option<IpAddr> {
     address.map(|address| address.to_canonical())
 }
 
-/// One element of `Forwarded` (RFC 7239 §4). Names that hide the client's address (`_hidden`, `unknown`) give none.
+/// Parses one element of `Forwarded` (RFC 7239 §4). Returns `None` for names that hide the client's address (`_hidden`,
+/// `unknown`).
 ///
-/// Elements are what stands between two commas, whether or not a client has left a quotation mark open to the left: no address has
-/// a comma in it, and what the last proxy has written stays whole.
+/// An element is the text between two commas, even if a client left a quotation mark open further left: addresses contain no
+/// comma, so the element that the last proxy wrote stays whole.
 pub fn forwarded_element(element: &str) -> Option<IpAddr> {
     let pairs = element.split(';').filter_map(|pair| pair.split_once('='));
     let mut named = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
@@ -68,18 +70,13 @@ mod tests {
 
     #[test]
     fn elements_name_the_client_in_every_notation() {
+        let here = Some("192.0.2.1");
         for (element, expected) in [
-            ("for=192.0.2.1", Some("192.0.2.1")),
-            (
-                " For=192.0.2.1;proto=http;by=203.0.113.43",
-                Some("192.0.2.1"),
-            ),
+            (" for=192.0.2.1", here),
+            ("For=192.0.2.1;proto=http;by=203.0.113.4", here),
             ("proto=https; for=\"192.0.2.1:5678\"", Some("192.0.2.1")),
-            (
-                "for=\"[2001:db8:cafe::17]:4711\"",
-                Some("2001:db8:cafe::17"),
-            ),
-            ("for=\"[2001:db8:cafe::17]\"", Some("2001:db8:cafe::17")),
+            ("for=\"[2001:db8::17]:4711\"", Some("2001:db8::17")),
+            ("for=\"[2001:db8::17]\"", Some("2001:db8::17")),
             ("for=\"192.0.2.1:_port\"", Some("192.0.2.1")),
             ("for=unknown", None),
             ("for=_hidden", None),
@@ -90,11 +87,8 @@ mod tests {
             ("for=", None),
             ("", None),
         ] {
-            assert_eq!(
-                forwarded_element(element),
-                expected.map(address),
-                "{element:?}"
-            );
+            let found = forwarded_element(element);
+            assert_eq!(found, expected.map(address), "{element:?}");
         }
     }
 }

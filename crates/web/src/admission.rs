@@ -1,6 +1,6 @@
-//! Who is let in to listen: the limits, and that the server does not drain.
+//! Admission of listeners: checks the limits and that the server is not draining.
 //!
-//! The doors ask it once per listener; HLS, which has no connection to count, once per viewer.
+//! The doors call it once per listener; HLS, which has no connection to count, calls it once per viewer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use limits::{Limits, ListenerPermit};
 use crate::counts::Counts;
 use crate::drain::Drain;
 
-/// See the module's description.
+/// Admission check for listeners and HLS viewers.
 #[derive(Clone)]
 pub struct ListenerAdmission {
-    /// What may be held at most.
+    /// Limits on connections and listeners.
     pub limits: Arc<Limits>,
-    /// Whether the server leaves.
+    /// Draining state of the server.
     pub drain: Arc<Drain>,
-    /// Notes what viewers over HLS are refused; doors note the rest.
+    /// Counters for refused HLS viewers; the doors count the other refusals.
     pub counts: Arc<Counts>,
 }
 
 impl ListenerAdmission {
-    /// A permit for a listener at `address`.
+    /// Returns a permit for a listener at `address`.
     pub fn listener(&self, address: IpAddr) -> Result<ListenerPermit, Rejected> {
         if self.drain.has_begun() {
             return Err(Rejected::Draining);
@@ -35,7 +35,7 @@ impl ListenerAdmission {
         self.limits.listener(address, Instant::now())
     }
 
-    /// A permit for a listener at `address` that has no connection of its own, by which it would be counted.
+    /// Returns a permit for a listener at `address` that has no connection of its own to be counted by.
     pub fn viewer(&self, address: IpAddr) -> Result<(ListenerPermit, SharePlace), Rejected> {
         match self.drain.has_begun() {
             true => Err(Rejected::Draining),

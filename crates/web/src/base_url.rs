@@ -1,22 +1,21 @@
-//! The address under which a visitor reaches this server, as far as it can be known.
+//! Address under which a visitor reaches this server, as far as it can be known.
 //!
-//! A configured address comes first. X-Forwarded-… headers count if they come from a trusted proxy, and are
-//! ignored otherwise. Links of the pages do not need this address: they are relative, so that they also work
-//! behind a proxy that sends no headers.
+//! A configured address takes precedence. X-Forwarded-… headers count only if they come from a trusted proxy. Links in the
+//! pages do not need this address: they are relative, so they also work behind a proxy that sends no headers.
 
 use config::{BaseUrl, base_url};
 use http::{HeaderMap, header};
 
 use crate::visitor::Visitor;
 
-/// The address of `/`.
+/// Returns the address of `/` as the visitor sees it.
 pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &HeaderMap) -> BaseUrl {
     if let Some(base) = configured {
         return base.clone();
     }
     let forwarded = |name| {
         let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
-        // Proxies append; the last entry is from the one that is connected to us.
+        // Proxies append, so the last entry is from the proxy that is connected to us.
         let last = value.rsplit(',').next()?.trim();
         visitor.is_proxied.then_some(last)
     };
@@ -32,11 +31,11 @@ pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &Hea
     .unwrap_or_else(|| BaseUrl::new(visitor.scheme, NO_HOST, "").expect("a host's name"))
 }
 
-/// Used where no host is known.
+/// Host used when none is known.
 const NO_HOST: &str = "localhost";
 
-/// The host by which the client reached us. Proxies send malformed ones, so whatever is not a host is
-/// cut off rather than refused.
+/// Returns the host by which the client reached us. Proxies send malformed hosts, so anything that cannot be part of a host is
+/// cut off instead of being refused.
 fn host(headers: &HeaderMap) -> String {
     let text = headers
         .get(header::HOST)
@@ -51,7 +50,7 @@ fn host(headers: &HeaderMap) -> String {
     }
 }
 
-/// The relative path from a page to `/`: `./`, `../`, `../../`.
+/// Returns the relative path from a page to `/`: `./`, `../`, `../../`.
 pub(crate) fn way_up(path: &str) -> String {
     let folders = path.matches('/').count().saturating_sub(1);
     if folders == 0 {
@@ -70,13 +69,11 @@ mod tests {
     use super::*;
 
     fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pairs = all.iter().map(|(name, value)| {
-            (
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            )
-        });
-        pairs.collect()
+        let name = HeaderName::from_static;
+        let pairs = all.iter();
+        pairs
+            .map(|(key, value)| (name(key), HeaderValue::from_static(value)))
+            .collect()
     }
 
     fn visitor(is_proxied: bool) -> Visitor {

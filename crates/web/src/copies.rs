@@ -1,17 +1,17 @@
-//! The way to a recording whose copy in object storage alone is left: for viewers, and for the operator's page.
+//! Redirects to recordings of which only the copy in object storage is left: for viewers, and for the operator's page.
 
 use std::time::Duration;
 
 use http::{StatusCode, header};
-use uploads::{Link, Uploader};
+use outbound::uploads::{Link, Uploader};
 use vod::Copied;
 
 use crate::reply::Reply;
 
-/// How long the address of a copy is valid, beside the time that it plays: long enough to begin, and to pause.
+/// Time that the address of a copy is valid, in addition to its playing time: long enough to begin, and to pause.
 const LINK_VALID: Duration = Duration::from_secs(3_600);
 
-/// Sends a client to a copy, by an address of its own: others are not to be led there by a cache.
+/// Redirects a client to a copy by an address of its own; a cache must not lead others there.
 pub async fn lead(
     uploads: Option<&Uploader>,
     copied: &Copied,

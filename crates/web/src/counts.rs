@@ -1,4 +1,4 @@
-//! What the doors count.
+//! Counters of the doors.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use limits::Rejected;
 use net::accept::Failure;
 
 base::labels! {
-    /// What doors are counted under.
+    /// Kind of door, by which connections are counted.
     pub enum DoorKind {
         /// RTMP.
         Rtmp = "rtmp",
@@ -25,7 +25,7 @@ base::labels! {
     }
 }
 
-/// See the module's description.
+/// Counters that all doors share.
 #[derive(Debug)]
 pub struct Counts {
     /// Connections accepted so far.
@@ -40,7 +40,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All zero. Refusals are also emitted as events.
+    /// Creates counters at zero. Refusals are also emitted as events.
     pub fn new(events: &Arc<Events>) -> Self {
         Self {
             accepted: Labelled::default(),
@@ -60,12 +60,12 @@ impl Counts {
         }
     }
 
-    /// Notes a refusal.
+    /// Counts a refusal, and emits and logs it.
     pub fn reject(&self, reason: Rejected, peer: SocketAddr) {
         self.note(reason, peer, None);
     }
 
-    /// The same with details.
+    /// Counts a refusal as [`reject`](Self::reject) does, with details in the log.
     pub fn reject_for(&self, reason: Rejected, peer: SocketAddr, detail: &dyn Display) {
         self.note(reason, peer, Some(detail));
     }
@@ -84,7 +84,7 @@ impl Counts {
     }
 }
 
-/// A connection that a task serves.
+/// Connection that is counted as open until this guard is dropped.
 #[derive(Debug)]
 pub struct Open {
     counts: Arc<Counts>,

@@ -1,4 +1,4 @@
-//! Draining: no new connections, time for the present listeners to leave, then the end.
+//! Draining of the server: no new connections, time for the present listeners to leave, then the end.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use fanout::Fanout;
 use net::Jitter;
 use tokio::sync::watch;
 
-/// Whether the server drains, and when a peer that is turned away may come again.
+/// Draining state, and the random delays after which refused peers may retry.
 #[derive(Debug)]
 pub struct Drain {
-    /// Turns true once, for good.
+    /// Draining flag; turns true once, for good.
     leaving: watch::Sender<bool>,
-    /// Spreads the peers that come again.
+    /// Random spread of the peers that retry.
     jitter: Arc<Jitter>,
 }
 
 impl Drain {
-    /// Not begun. `jitter_seed` is random.
+    /// Creates a state in which draining has not begun. `jitter_seed` is random.
     pub fn new(jitter_seed: u64) -> Self {
         Self {
             leaving: watch::Sender::new(false),
@@ -24,8 +24,8 @@ impl Drain {
         }
     }
 
-    /// From here on no publisher or listener is admitted, and peers whose protocol can say so are asked to
-    /// connect again.
+    /// Begins draining: no publisher or listener is admitted any more, and peers whose protocol has a message for it are
+    /// requested to reconnect.
     pub fn begin(&self, fanout: &Fanout) {
         self.leaving.send_replace(true);
         fanout.announce_leave();
@@ -39,21 +39,21 @@ impl Drain {
     /// Resolves when draining begins, or at once if it has begun.
     pub async fn begun(&self) {
         let mut leaving = self.leaving.subscribe();
-        // An error is impossible: the sender is borrowed meanwhile.
+        // Cannot fail: the sender is borrowed meanwhile.
         leaving.wait_for(|leaving| *leaving).await.ok();
     }
 
-    /// Turns true when draining begins.
+    /// Returns a receiver that turns true when draining begins.
     pub fn subscribe(&self) -> watch::Receiver<bool> {
         self.leaving.subscribe()
     }
 
-    /// The sequence that all Retry-After headers are drawn from.
+    /// Returns the random sequence that all Retry-After headers are drawn from.
     pub fn jitter(&self) -> Arc<Jitter> {
         Arc::clone(&self.jitter)
     }
 
-    /// Seconds after which a peer that is turned away may come again, drawn at random.
+    /// Draws the random number of seconds after which a refused peer may retry.
     pub fn retry_after(&self) -> u64 {
         http1::retry_after(self.jitter.random())
     }

@@ -1,41 +1,41 @@
-//! A kind of request that this server answers: where, how, and what it demands.
+//! Kinds of requests that this server answers: port, method, path, and the credential they demand.
 
-/// Which listening socket an endpoint is on.
+/// Listening socket of an endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Surface {
     /// The RTMP and RTMPS ports.
     Rtmp,
-    /// The public HTTP and HTTPS ports, read by the door itself: sources and live bodies.
+    /// The public HTTP and HTTPS ports, for sources and live bodies, which the door reads itself.
     Live,
-    /// The same ports: pages.
+    /// The public HTTP and HTTPS ports, for pages.
     Page,
     /// The operator's port.
     Admin,
 }
 
-/// The credential that an endpoint demands.
+/// Credential that an endpoint demands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Demand {
-    /// None: it is public.
+    /// No credential: the endpoint is public.
     Nothing,
-    /// The key of the stream.
+    /// The stream's key.
     PublishKey,
-    /// The key of the stream, or the operator's password.
+    /// The stream's key, or the operator's password.
     KeyOrPassword,
-    /// The operator's password, unless it is the operator's port, on loopback, and none was configured.
+    /// The operator's password, except on the operator's port if that is on loopback and no password was configured.
     Password,
 }
 
 /// One kind of request that this server answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Endpoint {
-    /// The port it is on.
+    /// Listening socket.
     pub surface: Surface,
-    /// Its method.
+    /// HTTP method, or RTMP command.
     pub method: &'static str,
-    /// Its path; `{stream}` stands for a stream's name, `{folder}` for a `path` of `[[files]]`.
+    /// Path; `{stream}` stands for a stream's name, `{folder}` for a `path` of `[[files]]`.
     pub path: &'static str,
-    /// What it demands.
+    /// Credential.
     pub demand: Demand,
 }
 
@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// One that pages are at, and what has a body in pieces.
+    /// Creates the row of a page, or of a reply whose body has several pieces.
     pub(crate) const fn page(method: &'static str, path: &'static str, demand: Demand) -> Self {
         Self {
             surface: Surface::Page,

@@ -1,5 +1,5 @@
-//! What the front door of HTTP answers from: the settings, the streams, and what serves each kind of listener, viewer
-//! and publisher.
+//! Shared state behind HTTP replies: the settings, the streams, and the parts that serve each kind of listener, viewer and
+//! publisher.
 //!
 //! `server` assembles it once, before the first connection; every request reads it.
 
@@ -11,12 +11,12 @@ use auth::AuthorityGate;
 use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
-use fallback::Orders;
 use limits::Limits;
 use net::holdings::Holdings;
+use outbound::uploads::Uploader;
+use programme::fallback::Orders;
 use recordings::Shelf;
 use reports::access::AccessLog;
-use uploads::Uploader;
 
 use crate::admission::ListenerAdmission;
 use crate::counts::Counts;
@@ -25,53 +25,53 @@ use crate::listen;
 use crate::pages::kept::Kept;
 use crate::signalling::rtc::Rtc;
 
-/// Everything that requests are answered from. See the module's description.
+/// Shared state that all requests are answered from.
 pub struct FrontDoor {
-    /// The settings.
+    /// Settings.
     pub config: Arc<Config>,
-    /// The streams.
+    /// Live streams.
     pub registry: Arc<fanout::Registry>,
-    /// Decides who may do what.
+    /// Authorization of publishers, listeners and the operator.
     pub gate: Arc<AuthorityGate>,
-    /// Publishers.
+    /// Context of publishers.
     pub ingest: Arc<ingest::Context>,
-    /// Listeners over HTTP.
+    /// Context of listeners over HTTP.
     pub egress: Arc<listen::Context>,
-    /// Which streams are qualities of one name.
+    /// Map of the streams that are qualities of one name.
     pub variants: Arc<Variants>,
-    /// Listeners over HLS.
+    /// Context of listeners over HLS.
     pub hls: Arc<egress_hls::Context>,
-    /// The threads that answer most of their requests, once they have started.
+    /// Threads that answer most HLS requests; `None` until they have started.
     pub requests: Option<RequestThreads>,
     /// Files on demand.
     pub files: Arc<vod::Files>,
-    /// WebRTC, unless it is switched off.
+    /// WebRTC; `None` if it is switched off.
     pub rtc: Option<Arc<Rtc>>,
-    /// What pages keep from one request to the next.
+    /// State that pages keep from one request to the next.
     pub pages: Kept,
-    /// Which streams are in public directories.
-    pub directories: Arc<directory::Board>,
-    /// What the operator has ordered about fallbacks.
+    /// Listings of the streams in public directories.
+    pub directories: Arc<outbound::directory::Board>,
+    /// Orders of the operator about fallbacks.
     pub orders: Arc<Orders>,
-    /// The recordings.
+    /// Recordings.
     pub shelf: Arc<Shelf>,
-    /// The recordings as viewers have them.
+    /// Recordings as viewers see them.
     pub past: vod::Past,
-    /// What copies recordings to object storage, if that is wanted.
+    /// Uploader of recordings to object storage; `None` if that is not configured.
     pub uploads: Option<Arc<Uploader>>,
-    /// Lets listeners in.
+    /// Admission of listeners.
     pub admission: ListenerAdmission,
-    /// The limits on connections and listeners.
+    /// Limits on connections and listeners.
     pub limits: Arc<Limits>,
-    /// Bytes that are held for peers.
+    /// Memory that is held for peers, in bytes.
     pub holdings: Arc<Holdings>,
-    /// What the ports count.
+    /// Counters of the ports.
     pub counts: Arc<Counts>,
-    /// The access log.
+    /// Access log.
     pub access: AccessLog,
-    /// Whether the server leaves.
+    /// Draining state of the server.
     pub drain: Arc<Drain>,
-    /// When the server started.
+    /// Time at which the server started.
     pub started: SystemTime,
 }
 

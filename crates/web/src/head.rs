@@ -1,5 +1,4 @@
-//! Reading what a connection wants: its first bytes, request heads, and the bodies of requests that are
-//! answered at once.
+//! Reading of a connection's input: its first bytes, request heads, and the bodies of requests that are answered at once.
 
 use std::io;
 
@@ -7,30 +6,30 @@ use bytes::{Buf, Bytes, BytesMut};
 use http1::{Body, BodyDecoder, Head, HeadReader, Sniff, Step};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// One read before the protocol is known; most heads fit.
+/// Size of one read before the protocol is known; most heads fit.
 const READ_BYTES: usize = 2 * 1024;
 
-/// Bytes read of a body that is too long before it is answered: a client that is still sending when the
-/// connection closes does not see the answer.
+/// Bytes read of a body that is too long before it is answered: a client that is still sending when the connection closes does
+/// not see the reply.
 pub(crate) const DISCARDED_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes a client may still send after the answer, and for how long they are read: closing a
-/// socket with unread bytes makes the kernel discard the answer as well.
+/// Bytes that a client may still send after the reply, and the time during which they are read: closing a socket with unread
+/// bytes makes the kernel discard the reply as well.
 const LINGER_BYTES_MAX: usize = 64 * 1024;
 const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Why there is no head.
+/// Reason why there is no head.
 #[derive(Debug)]
 pub enum NoHead {
-    /// The peer left, or the connection broke, before it sent anything that needs an answer.
+    /// The peer left, or the connection broke, before it sent anything that needs a reply.
     Gone,
-    /// It is not HTTP/1.
+    /// A protocol other than HTTP/1.
     Other(Sniff),
-    /// It is HTTP/1, but malformed.
+    /// Malformed HTTP/1.
     Malformed(http1::Error),
 }
 
-/// Reads until the protocol is known. Returns everything that was read.
+/// Reads until the protocol is known. Returns the protocol and all bytes read.
 pub async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(Sniff, BytesMut)> {
     let mut received = BytesMut::with_capacity(READ_BYTES);
     loop {
@@ -44,7 +43,7 @@ pub async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(Sniff, B
     }
 }
 
-/// Writes a whole answer and closes, so that the client can read it even if it is still sending.
+/// Writes a whole reply and closes, so that the client can read it even if it is still sending.
 pub async fn answer<S>(mut socket: S, bytes: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -69,8 +68,8 @@ where
     }
 }
 
-/// Bytes that have arrived on a connection and are not parsed yet: the start of a head, of a body, or of
-/// the next request. They are no longer than one read.
+/// Bytes that have arrived on a connection and are not parsed yet: the start of a head, of a body, or of the next request. They
+/// are no longer than one read.
 #[derive(Debug)]
 pub struct Inbox(BytesMut);
 
@@ -85,7 +84,7 @@ impl Inbox {
         }
     }
 
-    /// Takes one request head. `count` is told how many bytes of it there are. The caller sets the deadline.
+    /// Reads one request head; reports the number of its bytes so far to `count`. The caller sets the deadline.
     pub async fn head<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
@@ -109,7 +108,7 @@ impl Inbox {
         }
     }
 
-    /// Takes a body and keeps at most `kept_max` bytes of it; `count` is told how many it has. The caller sets the deadline.
+    /// Reads a body and keeps at most `kept_max` bytes of it; reports the bytes held to `count`. The caller sets the deadline.
     pub async fn body<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
@@ -147,7 +146,7 @@ impl Inbox {
         }
     }
 
-    /// Waits until a request has begun; false when the peer leaves instead. The caller sets the deadline.
+    /// Waits until a request has begun; returns false when the peer leaves instead. The caller sets the deadline.
     pub async fn request<S: AsyncRead + Unpin>(&mut self, socket: &mut S) -> io::Result<bool> {
         while self.is_blank() {
             if !self.fill(socket).await? {
@@ -157,43 +156,43 @@ impl Inbox {
         Ok(true)
     }
 
-    /// Whether no byte of a request is there: old browsers send an empty line after a body.
+    /// Whether no byte of a request is here. Old browsers send an empty line after a body, which does not count.
     pub fn is_blank(&self) -> bool {
         b"\r\n".starts_with(&self.0)
     }
 
-    /// With bytes that another reader of the connection has left.
+    /// Creates an inbox with bytes that another reader of the connection has left.
     pub fn with(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
 
-    /// All bytes, for the next reader of the connection.
+    /// Returns all bytes, for the next reader of the connection.
     pub fn into_bytes(self) -> Bytes {
         self.0.freeze()
     }
 
-    /// One read; false when the peer has closed.
+    /// Reads once; returns false when the peer has closed.
     async fn fill<S: AsyncRead + Unpin>(&mut self, socket: &mut S) -> io::Result<bool> {
         self.0.reserve(READ_BYTES);
         Ok(socket.read_buf(&mut self.0).await? > 0)
     }
 }
 
-/// A body, or the start of one.
+/// Body, or the start of one.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// Its first bytes, as far as they are wanted.
+    /// First bytes, up to the number wanted.
     pub kept: Vec<u8>,
-    /// Its end has arrived, so that the next request follows it.
+    /// Whether the body's end has arrived, so that the next request follows it.
     pub is_whole: bool,
 }
 
-/// Why there is no body.
+/// Reason why there is no body.
 #[derive(Debug)]
 pub enum NoBody {
-    /// The peer left before its end.
+    /// The peer left before the end of the body.
     Cut,
-    /// Its framing is broken.
+    /// Broken framing.
     Malformed(http1::Error),
 }
 
@@ -240,28 +239,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_that_do_not_end_are_told_apart() {
+    async fn bodies_that_do_not_end_are_reported_apart() {
         type Expected = fn(&Result<Taken, NoBody>) -> bool;
+        let whole: Expected = |taken| matches!(taken, Ok(taken) if taken.is_whole);
+        let cut: Expected = |taken| matches!(taken, Err(NoBody::Cut));
+        let malformed: Expected = |taken| matches!(taken, Err(NoBody::Malformed(_)));
+        let partial: Expected =
+            |taken| matches!(taken, Ok(taken) if !taken.is_whole && taken.kept.len() == 7);
+        let long = [b'x'; 2 * DISCARDED_BYTES_MAX];
         let cases: [(Body, &[u8], Expected); 5] = [
-            (
-                Body::None,
-                b"",
-                |taken| matches!(taken, Ok(taken) if taken.is_whole),
-            ),
-            (Body::Length(5), b"abcd", |taken| {
-                matches!(taken, Err(NoBody::Cut))
-            }),
-            (Body::Chunked, b"5\r\nab", |taken| {
-                matches!(taken, Err(NoBody::Cut))
-            }),
-            (Body::Chunked, b"+5\r\nab", |taken| {
-                matches!(taken, Err(NoBody::Malformed(_)))
-            }),
-            (
-                Body::Length(u64::MAX),
-                &[b'x'; 2 * DISCARDED_BYTES_MAX],
-                |taken| matches!(taken, Ok(taken) if !taken.is_whole && taken.kept.len() == 7),
-            ),
+            (Body::None, b"", whole),
+            (Body::Length(5), b"abcd", cut),
+            (Body::Chunked, b"5\r\nab", cut),
+            (Body::Chunked, b"+5\r\nab", malformed),
+            (Body::Length(u64::MAX), &long, partial),
         ];
         for (body, mut bytes, expected) in cases {
             let mut inbox = Inbox(BytesMut::new());
@@ -271,20 +262,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_head_is_told_apart() {
+    async fn what_is_no_head_is_reported_apart() {
         type Expected = fn(&NoHead) -> bool;
+        let gone: Expected = |no| matches!(no, NoHead::Gone);
+        let rtmp: Expected = |no| matches!(no, NoHead::Other(Sniff::Rtmp));
+        let tls: Expected = |no| matches!(no, NoHead::Other(Sniff::Tls));
+        let malformed: Expected = |no| matches!(no, NoHead::Malformed(_));
         let cases: [(&[u8], Expected); 5] = [
-            (b"", |no| matches!(no, NoHead::Gone)),
-            (b"GET / HTT", |no| matches!(no, NoHead::Gone)),
-            (b"\x03\0\0\0\0", |no| {
-                matches!(no, NoHead::Other(Sniff::Rtmp))
-            }),
-            (b"\x16\x03\x01", |no| {
-                matches!(no, NoHead::Other(Sniff::Tls))
-            }),
-            (b"GET / HTTP/9.9\r\n\r\n", |no| {
-                matches!(no, NoHead::Malformed(_))
-            }),
+            (b"", gone),
+            (b"GET / HTT", gone),
+            (b"\x03\0\0\0\0", rtmp),
+            (b"\x16\x03\x01", tls),
+            (b"GET / HTTP/9.9\r\n\r\n", malformed),
         ];
         for (bytes, expected) in cases {
             let no = read(bytes).await.expect_err("no head");

@@ -1,12 +1,12 @@
-//! The front door of HTTP: requests on the public ports, and their answers.
+//! Front door of HTTP: requests on the public ports, and their replies.
 //!
 //! ```text
 //!   connection (HTTP/1, h2) ─► route ─┬─ listener, source, title ─► listen, ingest: they take the socket
 //!                                     └─ page, WHIP, WHEP ─► Request ─► pages | signalling ─► Reply
 //! ```
 //!
-//! [`routes`] lists every address, [`route`] finds what a request is for, [`pages`] and [`signalling`] answer. What they
-//! answer from is the [`FrontDoor`]. Called by the doors of `server`.
+//! [`routes`] lists every address, [`route`] finds what a request is for, and [`pages`] and [`signalling`] answer it from the
+//! state in [`FrontDoor`]. Called by the doors of `server`.
 
 pub mod address;
 pub mod admission;
@@ -18,6 +18,7 @@ pub mod drain;
 mod endpoint;
 mod front_door;
 pub mod head;
+pub mod http2;
 pub mod listen;
 pub mod listeners;
 pub mod operators;

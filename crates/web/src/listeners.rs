@@ -1,6 +1,6 @@
-//! The listeners, as operators list and remove them over the API and Icecast's administration.
+//! List and removal of listeners, for operators over the API and Icecast's administration.
 //!
-//! All of it waits for locks that workers hold, too, or for the workers themselves, and so runs on threads that may wait.
+//! All functions wait for locks that workers hold too, or for the workers themselves, and so run on threads that may block.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use fanout::{Fanout, ListenerId, ListenerRecord, ListenerReport};
 use media::StreamName;
 use tokio::task::{JoinError, spawn_blocking};
 
-/// Every listener, the oldest first.
+/// Lists all listeners, the oldest first.
 ///
 /// # Errors
-/// When the server ends.
+/// If the server ends.
 pub async fn list(fanout: &Arc<Fanout>) -> Result<Vec<Arc<ListenerRecord>>, JoinError> {
     let fanout = Arc::clone(fanout);
     spawn_blocking(move || fanout.directory().list()).await
 }
 
-/// Every listener, the oldest first, and what its worker reports: nothing of one that is just joining or has no worker.
-/// One that has yet to connect, and may never, is no listener. Workers answer within a round of visits.
+/// Lists all listeners, the oldest first, each with the report of its worker; `None` for a listener that is just joining or has
+/// no worker. Listeners that have yet to connect, and may never do so, are left out. Workers answer within a round of visits.
 ///
 /// # Errors
-/// When the server ends.
+/// If the server ends.
 pub async fn reported(
     fanout: &Arc<Fanout>,
 ) -> Result<Vec<(Arc<ListenerRecord>, Option<ListenerReport>)>, JoinError> {
@@ -43,10 +43,10 @@ pub async fn reported(
     .await
 }
 
-/// Removes a listener, of any stream or of this one alone. Returns whether there is such a one.
+/// Removes a listener, of any stream or only of `of`. Returns whether such a listener exists.
 ///
 /// # Errors
-/// When the server ends.
+/// If the server ends.
 pub async fn kick(
     fanout: &Arc<Fanout>,
     id: ListenerId,

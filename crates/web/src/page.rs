@@ -1,4 +1,4 @@
-//! Which page a path means. Addresses of live bodies are `route`'s.
+//! Resolution of a path to a page. Addresses of live bodies are resolved by `route`.
 
 use egress_hls::Resource;
 use http::Method;
@@ -8,10 +8,10 @@ use vod::PastAddress;
 use crate::pages::{EMBED, Playlist, ROWS, Row};
 use crate::signalling;
 
-/// What the address of a stream's newest picture ends with.
+/// Path suffix of a stream's newest video frame.
 const STILL: &str = "/still.mp4";
 
-/// Which page, document, or WHIP or WHEP address.
+/// Page, document, or WHIP or WHEP address that a path names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Page {
     /// A row of the table, and the stream that its path names.
@@ -20,22 +20,22 @@ pub enum Page {
     Hls(StreamName, Resource),
     /// A file on demand.
     File(vod::Address),
-    /// What opens the address of a live body, with its leading `/`, in player programs.
+    /// A playlist with which player programs open the live body at this address, which begins with `/`.
     Playlist(String, Playlist),
-    /// A recording, or what is made of some.
+    /// A recording, or a document made from recordings.
     Past(PastAddress),
     /// A session of WHIP or WHEP, or an endpoint that opens one.
     Rtc(signalling::Address),
     /// A CORS preflight.
     Preflight,
-    /// There may be a resource, but not for this method.
+    /// A resource may exist, but not for this method.
     NotAllowed,
-    /// There is no resource.
+    /// No resource exists.
     Nothing,
 }
 
 impl Page {
-    /// What a path means that names no stream.
+    /// Resolves a path that names no stream.
     pub fn of(method: &str, path: &str) -> Self {
         let fixed = ROWS.iter().find(|row| row.is_at(path));
         if fixed.is_none()
@@ -60,7 +60,7 @@ impl Page {
         is_piece || is_still || is_reserved || PastAddress::of(path).is_some()
     }
 
-    /// The page of the stream that a path names, beside other things.
+    /// Resolves a path that contains a stream's name among other parts.
     fn beside(path: &str) -> Option<Self> {
         let published = |text: &str| {
             let name = StreamName::parse(text).ok()?;
@@ -82,7 +82,7 @@ impl Page {
         })
     }
 
-    /// The stream that it is about, if there were one.
+    /// Returns the stream that the page is about, whether or not it exists.
     pub fn stream(&self) -> Option<&StreamName> {
         match self {
             Self::Row(_, stream) => stream.as_ref(),
@@ -93,8 +93,8 @@ impl Page {
         }
     }
 
-    /// The path of the list that it is; `None` if it is none. With a query Icecast's document is another one: what is told
-    /// of one mount may be for whoever has its key.
+    /// Returns the path of a list page; `None` for other pages. With a query, Icecast's document is another one: details of one
+    /// mount may be reserved for whoever has its key.
     pub(super) fn list(&self, has_query: bool) -> Option<&'static str> {
         match self {
             Self::Row(row, _) if row.is_list && !(has_query && row.path() == STATUS) => {
@@ -104,7 +104,7 @@ impl Page {
         }
     }
 
-    /// Whether the answer lasts as long as its client takes it, as that of a file does.
+    /// Whether the reply lasts as long as its client takes it, as that of a file does.
     pub fn lasts(&self) -> bool {
         match self {
             Self::Row(row, _) => row.lasts,
@@ -113,20 +113,20 @@ impl Page {
         }
     }
 
-    /// Whether the answer is text in memory that is made for its client alone. What lasts is read as it is sent, an embedded
-    /// file is there for all, and HLS charges its own.
+    /// Whether the reply is text in memory that is made for its client alone. A lasting reply is read as it is sent, an
+    /// embedded file is shared by all, and HLS charges its own replies.
     pub(super) fn is_made_for_one(&self) -> bool {
         let is_asset = matches!(self, Self::Row(row, _) if row.is_asset());
         !(self.lasts() || is_asset || matches!(self, Self::Hls(..)))
     }
 
-    /// Whether the answer may be a playlist with the request's query behind each address. HLS of live streams judges it
-    /// without its directives.
+    /// Whether the reply may be a playlist with the request's query behind each address. HLS of live streams checks the query
+    /// itself, without its directives.
     pub(super) fn repeats_query(&self) -> bool {
         matches!(self, Self::File(_) | Self::Past(_))
     }
 
-    /// Whether the answer may take a while, so that it matters whether the client still waits.
+    /// Whether the reply may take a while, so that it matters whether the client still waits.
     pub fn may_wait(&self) -> bool {
         match self {
             Self::Row(row, _) => row.may_wait,
@@ -135,12 +135,12 @@ impl Page {
         }
     }
 
-    /// Whether the answer may depend on the request's body.
+    /// Whether the reply may depend on the request's body.
     pub fn reads_body(&self) -> bool {
         matches!(self, Self::Rtc(_))
     }
 
-    /// Whether it does with this method.
+    /// Whether the reply depends on the request's body with this method.
     pub(crate) fn reads_body_of(&self, method: &Method) -> bool {
         matches!(self, Self::Rtc(address) if address.takes_body_of(method))
     }

@@ -1,7 +1,7 @@
-//! Refusals of pages and of the operator's addresses, and the one table of how limits and denials are told over HTTP.
+//! Refusals of pages and of the operator's addresses, and the table that maps limits and denials to HTTP statuses.
 //!
 //! Listeners are refused in Icecast's words ([`listen`](crate::listen)), WHIP and WHEP by problem documents
-//! ([`signalling`](crate::signalling)), HLS in its own ones; the statuses of limits and denials are these everywhere.
+//! ([`signalling`](crate::signalling)), HLS in words of its own; all of them use the statuses of this table.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use limits::Rejected;
 use crate::admission::ListenerAdmission;
 use crate::reply::Reply;
 
-/// The only function that maps limits to statuses.
+/// Maps limits to statuses; the only function that does.
 pub(crate) const fn status_of_limit(reason: Rejected) -> Status {
     match reason {
         Rejected::Address | Rejected::PendingShare | Rejected::Viewers | Rejected::Requests => {
@@ -38,8 +38,8 @@ pub(crate) const fn status_of_limit(reason: Rejected) -> Status {
     }
 }
 
-/// The answer to a client of a page that may not play its stream: without a challenge, as a browser would ask for a password in
-/// the midst of a list.
+/// Builds the reply to a client of a page that may not play its stream: without a challenge, as a browser would open a password
+/// dialog in the middle of a list.
 pub(crate) fn denied(denied: Denied) -> Reply {
     let status = match status_of(denied) {
         StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
@@ -48,7 +48,7 @@ pub(crate) fn denied(denied: Denied) -> Reply {
     Reply::text(status, format!("{denied}\n"))
 }
 
-/// The answer to a client that is not the operator.
+/// Builds the reply to a client that is not the operator.
 pub fn not_the_operator(denied: Denied) -> Reply {
     let status = status_of(denied);
     let reply = Reply::text(status, format!("{denied}\n"));
@@ -60,7 +60,7 @@ pub fn not_the_operator(denied: Denied) -> Reply {
     }
 }
 
-/// The answer to a client for which there is no room.
+/// Builds the reply to a client for which there is no room.
 pub(crate) fn limited(reason: Rejected, admission: &ListenerAdmission, peer: SocketAddr) -> Reply {
     admission.counts.reject(reason, peer);
     let status = StatusCode::from_u16(status_of_limit(reason).code());

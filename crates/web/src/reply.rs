@@ -1,7 +1,7 @@
-//! Answers of pages, of WHIP and WHEP: a status, headers and a body, whatever carries them.
+//! Replies of pages, WHIP and WHEP: a status, headers and a body, independent of the transport.
 //!
-//! A transport ([`connection`](crate::connection)) writes them. One that is sent to a listener says when that may hear no
-//! more, and one whose bytes are a file's says which, so that the kernel can send them.
+//! A transport ([`connection`](crate::connection)) writes them. A reply to a listener carries the listener's revocation, and
+//! one whose bytes are a file's carries the file, so that the kernel can send it.
 
 use std::io;
 
@@ -15,31 +15,31 @@ use serde_json::Value;
 
 use crate::sendable::Sendable;
 
-/// The bytes of an answer.
+/// Body of a reply.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// See the module's description.
+/// Reply of a page, of WHIP or of WHEP.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its status.
+    /// Status.
     pub status: StatusCode,
-    /// Its headers, without those about the connection.
+    /// Headers, without those about the connection.
     pub headers: HeaderMap,
-    /// Its body.
+    /// Body.
     pub body: Body,
-    /// The end of what its client may hear, if that is a listener.
+    /// Revocation of the listener, if the client is one.
     pub(crate) listener: Option<Revocation>,
-    /// The same bytes as its body, for the kernel to send.
+    /// Same bytes as the body, for the kernel to send.
     pub(crate) file: Option<Sendable>,
 }
 
 impl Reply {
-    /// Without headers and body.
+    /// Creates a reply without headers and body.
     pub fn new(status: StatusCode) -> Self {
         Self::of(status, Full::default().map_err(|never| match never {}))
     }
 
-    /// A body that is made as it is sent.
+    /// Creates a reply whose body is made as it is sent.
     pub fn of(
         status: StatusCode,
         body: impl HttpBody<Data = Bytes, Error = io::Error> + Send + 'static,
@@ -53,23 +53,23 @@ impl Reply {
         }
     }
 
-    /// A body of a media type that is there.
+    /// Creates a reply whose body of a media type is in memory.
     pub fn full(status: StatusCode, media_type: &str, body: impl Into<Bytes>) -> Self {
         let body = Full::new(body.into()).map_err(|never| match never {});
         Self::of(status, body).with(header::CONTENT_TYPE, media_type)
     }
 
-    /// A text for people: lines, each with its end.
+    /// Creates a reply of text for people: lines, each with its end.
     pub fn text(status: StatusCode, words: impl Into<Bytes>) -> Self {
         Self::full(status, "text/plain; charset=utf-8", words)
     }
 
-    /// A document in JSON.
+    /// Creates a reply of a JSON document.
     pub fn json(document: &Value) -> Self {
         Self::full(StatusCode::OK, "application/json", document.to_string())
     }
 
-    /// The same with another status.
+    /// Returns the reply with another status.
     pub fn but(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
@@ -82,8 +82,8 @@ impl Reply {
         self
     }
 
-    /// Names its version by `tag`, and how caches may keep it; without its body where the client, which sent these headers, has that
-    /// version.
+    /// Sets the version's `tag` and the caching rule. Becomes 304 without a body if the client, which sent these headers, has
+    /// that version.
     pub(crate) fn versioned(self, tag: &str, caching: &'static str, sent: &HeaderMap) -> Self {
         let known = sent.get_all(header::IF_NONE_MATCH).into_iter();
         let known = known.filter_map(|line| line.to_str().ok());
@@ -96,13 +96,13 @@ impl Reply {
             .with(header::CACHE_CONTROL, caching)
     }
 
-    /// The length of its body, if it is known.
+    /// Returns the length of the body in bytes, if it is known.
     pub fn length(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
 }
 
-/// As routers have it.
+/// Conversion for routers.
 impl From<Reply> for Response<Body> {
     fn from(reply: Reply) -> Self {
         let mut response = Self::new(reply.body);

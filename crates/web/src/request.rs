@@ -1,4 +1,4 @@
-//! A request that leaves its connection to the next one: what pages, WHIP and WHEP are asked.
+//! Requests to pages, WHIP and WHEP, which leave the connection for the next request.
 //!
 //! Made by [`connection`](crate::connection) once per request, over HTTP/1 and HTTP/2 alike.
 
@@ -19,24 +19,24 @@ use crate::front_door::FrontDoor;
 use crate::operators;
 use crate::visitor::Visitor;
 
-/// See the module's description.
+/// Request to a page, WHIP or WHEP, with its client.
 pub(crate) struct Request<'a> {
     pub(crate) front: &'a Arc<FrontDoor>,
     pub(crate) visitor: Visitor,
-    /// Of its connection, which an answer may keep for itself while it lasts.
+    /// Handover of the connection, which a reply may keep while it lasts.
     pub(crate) handover: Handover,
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    /// The body as far as its page needs it; empty where it needs none.
+    /// Body as far as the page needs it; empty if it needs none.
     pub(crate) body: Vec<u8>,
 }
 
 impl<'a> Request<'a> {
-    /// The request that a head makes, still without its body.
+    /// Creates the request of a head, without its body as yet.
     ///
     /// # Errors
-    /// When the head is not valid for the `http` crate.
+    /// If the head is not valid for the `http` crate.
     pub(crate) fn of(
         front: &'a Arc<FrontDoor>,
         visitor: Visitor,
@@ -55,46 +55,46 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Whether its client wants no body.
+    /// Whether the client wants no body.
     pub(crate) fn is_head(&self) -> bool {
         self.method == Method::HEAD
     }
 
-    /// The query as it was sent, without the question mark; empty without one.
+    /// Returns the query as it was sent, without the question mark; empty without one.
     pub(crate) fn query(&self) -> &str {
         self.uri.query().unwrap_or_default()
     }
 
-    /// The parameters of the query.
+    /// Returns the parameters of the query.
     pub(crate) fn parameters(&self) -> Query<'_> {
         Query::new(self.query().as_bytes())
     }
 
-    /// The address under which its client reaches this server.
+    /// Returns the address under which the client reaches this server.
     pub(crate) fn base(&self) -> BaseUrl {
         let configured = self.front.config.http.base_url.as_ref();
         base(configured, self.visitor, &self.headers)
     }
 
-    /// What it shows of its client.
+    /// Returns what the request presents of its client: credentials and headers.
     pub(crate) fn shown(&self) -> Shown<'_, Fields<'_>> {
         Shown::by(Fields(&self.headers), self.query())
     }
 
-    /// Asks the gate whether its client may play a stream.
+    /// Queries the gate whether the client may play a stream.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for a denial.
     pub(crate) async fn may_play(&self, stream: &StreamName) -> Result<Authorized<Play>, Denied> {
         let shown = self.shown();
         let request = shown.request(stream, Protocol::Http.label(), self.visitor.remote());
         self.front.gate.play(&request).await?.only_for(stream)
     }
 
-    /// Asks the gate whether its client is the operator, by the password in its headers or else by `password`.
+    /// Queries the gate whether the client is the operator, by the password in the headers or else by `password`.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for a denial.
     pub(crate) async fn administer(&self, password: Option<String>) -> Result<(), Denied> {
         let password = operators::password(&self.headers).or(password);
         let peer = self.visitor.peer.ip();
@@ -102,12 +102,12 @@ impl<'a> Request<'a> {
         permission.await.map(drop)
     }
 
-    /// By what permission its client is told what a stream plays: of one that needs a credential and is in no list, that to
-    /// listen; `None` of others, which need none.
+    /// Returns the permission by which the client may see what a stream plays. A stream that needs a credential and is in no
+    /// list requires permission to listen; for others the result is `None`, as they need none.
     ///
     /// # Errors
-    /// Why the client may not listen, and is not told.
-    pub(crate) async fn may_be_told(
+    /// The reason why the client may not listen, and so may not see it.
+    pub(crate) async fn may_be_reported(
         &self,
         stream: &StreamName,
     ) -> Result<Option<Authorized<Play>>, Denied> {
@@ -118,8 +118,8 @@ impl<'a> Request<'a> {
         self.may_play(stream).await.map(Some)
     }
 
-    /// Whether no cache may give the answer about a stream to others: the client has shown a credential, or it depends on
-    /// who it is.
+    /// Whether no cache may give the reply about a stream to others: the client has presented a credential, or the reply
+    /// depends on the client's identity.
     pub(crate) fn is_private(&self, stream: &StreamName) -> bool {
         let shows_credential =
             self.headers.contains_key(header::AUTHORIZATION) || self.uri.query().is_some();
@@ -127,10 +127,10 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Method, target and headers in the types of the `http` crate.
+/// Converts method, target and headers to the types of the `http` crate.
 fn parts(head: &Head) -> Result<(Method, Uri, HeaderMap), http1::Error> {
     let target = PathAndQuery::try_from(match head.origin_form() {
-        // From the absolute form, which may have no path.
+        // Empty for the absolute form, which may have no path.
         b"" => b"/",
         origin => origin,
     });

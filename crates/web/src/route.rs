@@ -1,8 +1,8 @@
-//! The one router: maps requests on the public HTTP ports to what they are for.
+//! Router of the public HTTP ports: maps each request to its purpose.
 //!
-//! [`Route::of_request`] reads method and path, once per request; the doors match on the result and parse no path
-//! again. The table in [`routes`](crate::routes) lists the same for readers, and the tests here check the two
-//! against each other: each row of the table has a route, and each route that is served has a row.
+//! [`Route::of_request`] reads method and path once per request; the doors match on the result and parse no path again. The
+//! table in [`routes`](crate::routes) lists the same for readers, and the tests here check the two against each other: each row
+//! of the table has a route, and each route that is served has a row.
 
 use egress_hls::{Resource, Variants};
 use fanout::Registry;
@@ -19,29 +19,29 @@ use crate::pages::OPERATORS_FIGURES;
 use crate::pages::shoutcast::asks_figures;
 use crate::routes::is_taken;
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Debug)]
 pub enum Route {
-    /// A source publishes; an error if its path does not name a stream that may be published.
+    /// Publishing by a source; an error if the path does not name a stream that may be published.
     Source(Result<StreamName, ingest::Error>),
-    /// A title is set.
+    /// Setting of a title.
     Title(Dialect),
-    /// `STATS`: what the figures are, and how they change.
+    /// `STATS`: statistics, and their changes.
     Watch,
-    /// `OPTIONS *`: what the server can do.
+    /// `OPTIONS *`: the server's capabilities.
     Capabilities,
-    /// A stream is listened to.
+    /// Listening to a stream.
     Listen(Target),
-    /// What listening would give, or whether a page of another origin may listen.
+    /// Head that a listener would get, or whether a page of another origin may listen.
     Look(Target),
-    /// A request that does not keep the connection.
+    /// Request that does not keep the connection.
     Page(Page),
-    /// No method has such a target (RFC 9112 §3.2.4).
+    /// Target that no method has (RFC 9112 §3.2.4).
     Malformed,
 }
 
 impl Route {
-    /// What a request to this server is for.
+    /// Finds the purpose of a request to this server.
     pub fn of_request(head: &Head, front: &FrontDoor) -> Self {
         let path = head.path();
         let is_published = matches!(head.method(), "SOURCE" | "PUT");
@@ -56,11 +56,10 @@ impl Route {
             .or_past((head.method(), head.query()), &front.shelf)
     }
 
-    /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
-    /// suffix: `/a/publish` is a stream while one of that name exists. A piece of HLS, a still, and what is below a name
-    /// that cannot be published win over the suffix of a live body, unless there is that body's stream. A path that
-    /// means nothing else may name a
-    /// stream on another server.
+    /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a suffix: `/a/publish`
+    /// is a stream while one of that name exists. A piece of HLS, a still, and addresses below a name that cannot be published
+    /// win over the suffix of a live body, unless that body's stream exists. A path that means nothing else may name a stream
+    /// on another server.
     pub fn of(method: &str, path: &str, registry: &Registry) -> Self {
         match (method, path) {
             ("OPTIONS", "*") => return Self::Capabilities,
@@ -92,7 +91,7 @@ impl Route {
         }
     }
 
-    /// The route to a stream.
+    /// Returns the route to a stream.
     fn to(method: &str, target: Target) -> Self {
         match method {
             "GET" => Self::Listen(target),
@@ -100,8 +99,8 @@ impl Route {
         }
     }
 
-    /// Live bodies and WebRTC have one stream: under the name of a group they are those of its best quality, so that
-    /// players need to follow no redirect. Sessions have that stream's name from then on.
+    /// Resolves the name of a group to one stream for live bodies and WebRTC: that of its best quality, so that players need to
+    /// follow no redirect. Sessions have that stream's name from then on.
     fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
         let single = |name: &StreamName| variants.single(registry, name);
         let best = |target: &Target| Some(target.clone().of(single(target.name())?));
@@ -122,7 +121,7 @@ impl Route {
         }
     }
 
-    /// `/admin.cgi` sets titles, and tells figures.
+    /// Sends queries for figures at `/admin.cgi` to their page; other requests there set titles.
     fn or_figures(self, (method, query): (&str, Query<'_>)) -> Self {
         match self {
             Self::Title(Dialect::Shoutcast)
@@ -134,8 +133,8 @@ impl Route {
         }
     }
 
-    /// Files on demand: a path in one of their folders names a file, unless it is that of a stream that is here or
-    /// known elsewhere by its name.
+    /// Resolves files on demand: a path in one of their folders names a file, unless a stream of that name is here or known
+    /// elsewhere.
     fn or_file(self, method: &str, path: &str, registry: &Registry, files: &vod::Files) -> Self {
         let is_free = match &self {
             Self::Listen(target) | Self::Look(target) => !target.is_known(registry),
@@ -152,7 +151,8 @@ impl Route {
         }
     }
 
-    /// A stream from a time on is made of its recordings, over HLS and at the addresses of live bodies.
+    /// Resolves a stream that starts at a past time, which is made of its recordings, over HLS and at the addresses of live
+    /// bodies.
     fn or_past(self, (method, query): (&str, Query<'_>), shelf: &Shelf) -> Self {
         if !vod::is_past(query) {
             return self;
@@ -170,8 +170,8 @@ impl Route {
         }
     }
 
-    /// Whether it is a source client's request: their heads may deviate from HTTP where others' may not, and nothing
-    /// after one that does is read as another request.
+    /// Whether the request is a source client's: the heads of those may deviate from HTTP where others' may not, and nothing
+    /// after one that deviates is read as another request.
     pub fn is_of_sources(&self) -> bool {
         match self {
             Self::Source(_) | Self::Title(_) | Self::Capabilities => true,
@@ -340,20 +340,13 @@ mod tests {
             ("/a/b/index.m3u8", "key=k", false),
             ("/a/b/hls/live.m3u8", "at=start", false),
             ("/a/b/clip.mp4", "from=-60", true),
-            ("/a/b/recordings/006b0a5f2000010203040506.mp4", "", true),
-            (
-                "/a/b/recordings/006b0a5f2000010203040506/index.m3u8",
-                "",
-                true,
-            ),
-            (
-                "/a/b/recordings/006b0a5f200001020304050/index.m3u8",
-                "",
-                false,
-            ),
+            ("/a/b/recordings/ID.mp4", "", true),
+            ("/a/b/recordings/ID/index.m3u8", "", true),
+            ("/a/b/recordings/SHORT/index.m3u8", "", false),
             ("/a/b/recordings/../../c.mp4", "", false),
         ] {
-            let route = Route::of("GET", path, &registry);
+            let path = path.replace("ID", ID).replace("SHORT", &ID[1..]);
+            let route = Route::of("GET", &path, &registry);
             let query = Query::new(query.as_bytes());
             let route = route.or_past(("GET", query), &Shelf::default());
             let found = matches!(route, Route::Page(Page::Past(_)));
@@ -397,39 +390,25 @@ mod tests {
     #[test]
     fn what_is_not_served_has_no_row() {
         let registry = registry();
+        let page = |name| of_stream("/{stream}/", name);
+        let embedded = |name| of_stream("/embed/{stream}", name);
         for (method, path, expected) in [
             ("GET", "/live", Page::Nothing),
             ("GET", "/publish", Page::Nothing),
             ("GET", "/a b/publish", Page::Nothing),
-            (
-                "GET",
-                "/live/show/publish/",
-                of_stream("/{stream}/", "live/show/publish"),
-            ),
+            ("GET", "/live/show/publish/", page("live/show/publish")),
             ("GET", "/live//", Page::Nothing),
             ("GET", "/../x/", Page::Nothing),
             ("GET", "//", Page::Nothing),
-            (
-                "GET",
-                "/embed/live/show.flv",
-                of_stream("/embed/{stream}", "live/show.flv"),
-            ),
-            (
-                "HEAD",
-                "/embed/radio.mp3",
-                of_stream("/embed/{stream}", "radio.mp3"),
-            ),
+            ("GET", "/embed/live/show.flv", embedded("live/show.flv")),
+            ("HEAD", "/embed/radio.mp3", embedded("radio.mp3")),
             ("GET", "/embed/live/show/", Page::Nothing),
             ("GET", "/embed/embed/live", Page::Nothing),
             ("GET", "/embed", Page::Nothing),
-            (
-                "GET",
-                "/embed/live/index.m3u8",
-                of_stream("/embed/{stream}", "live/index.m3u8"),
-            ),
+            ("GET", "/embed/a/index.m3u8", embedded("a/index.m3u8")),
             ("GET", "/{stream}/", Page::Nothing),
             ("GET", "/{stream}/titles", Page::Nothing),
-            ("GET", "/still.mp4/", of_stream("/{stream}/", "still.mp4")),
+            ("GET", "/still.mp4/", page("still.mp4")),
             ("OPTIONS", "/live/show/still.mp4", Page::Preflight),
             ("POST", "/", Page::NotAllowed),
             ("POST", "/radio.mp3", Page::NotAllowed),

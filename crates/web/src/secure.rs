@@ -1,4 +1,4 @@
-//! The handshake of a connection that is to be within TLS.
+//! TLS handshake of a connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,16 +13,16 @@ use tokio::net::TcpStream;
 use crate::front_door::FrontDoor;
 use crate::head;
 
-/// A handshake takes two round trips; this is enough for the worst mobile networks.
+/// Time limit of a handshake. It takes two round trips; this is enough for the worst mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a client of TLS begins with (RFC 8446 §5.1).
+/// First byte from a TLS client (RFC 8446 §5.1).
 const HANDSHAKE_RECORD: u8 = 22;
 
-/// HTTP/2's ALPN name (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
+/// ALPN name of HTTP/2 (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
 pub const HTTP_2: &[u8] = b"h2";
 
-/// The connection within TLS, if the handshake succeeds.
+/// Performs the handshake; returns the connection within TLS if it succeeds.
 pub async fn secure(
     front: &FrontDoor,
     config: Arc<ServerConfig>,
@@ -44,10 +44,10 @@ pub async fn secure(
     None
 }
 
-/// Why there is no TLS.
+/// Reason why there is no TLS.
 enum NoTls {
-    /// The client speaks something else. It must be sent no alert: libshout, which finds out by trying what a port speaks,
-    /// would wait for the rest of that answer.
+    /// The client speaks another protocol. It must be sent no alert: libshout, which detects a port's protocol by trying, would
+    /// wait for the rest of that reply.
     Unspoken(TcpStream),
     Failed(io::Error),
 }

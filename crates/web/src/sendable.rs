@@ -1,14 +1,14 @@
-//! A body that the kernel can send to a plain socket, for a listener.
+//! File body for a listener, which the kernel can send to a plain socket.
 
 use std::sync::Arc;
 
 use fanout::Guest;
 use vod::{Count, Transfer};
 
-/// See the module's description.
+/// Part of a file to send to a listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Sendable {
-    /// The file, and where in it.
+    /// File and range.
     pub(crate) transfer: Transfer,
     guest: Arc<Guest>,
 }
@@ -23,13 +23,13 @@ impl Sendable {
         }
     }
 
-    /// Waits until its listener may hear no more.
+    /// Waits until the listener's permission ends.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
         ended(&self.guest)
     }
 }
 
-/// Waits until a listener may hear no more.
+/// Waits until a listener's permission ends.
 pub(crate) fn ended(guest: &Arc<Guest>) -> impl Future<Output = ()> + Send + use<> {
     let ended = guest.ended().clone();
     async move { ended.revoked().await }

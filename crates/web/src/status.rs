@@ -1,7 +1,7 @@
 //! `/status-json.xsl`: the public streams in Icecast 2.4's format, for programs that poll it.
 //!
-//! `source` is absent without streams, an object with one, an array with several, as in Icecast. Numbers are
-//! numbers, everything else is a string, and the document is always valid JSON.
+//! `source` is absent without streams, an object with one, an array with several, as in Icecast. Numbers are numbers,
+//! everything else is a string, and the document is always valid JSON.
 
 use std::time::SystemTime;
 
@@ -13,25 +13,25 @@ use reports::stamp;
 use reports::view::StreamView;
 use serde_json::{Map, Value, json};
 
-/// Streams in one document, here and on the page that lists them. Longer lists are of no use, and any client
-/// may ask as often as it likes.
+/// Maximum number of streams in one document, here and on the page that lists them. Longer lists are of no use, and any client
+/// may request them at any rate.
 pub const STREAMS_MAX: usize = 1_000;
 
-/// What the document is made for.
+/// Parameters of the document.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The address by which the server was reached.
+    /// Address by which the server was reached.
     pub base: &'a BaseUrl,
     /// Only this mount, with its leading `/`.
     pub mount: Option<&'a str>,
-    /// The Server header, and what there is to tell of the place and the people.
+    /// Server header, location and contact.
     pub http: &'a Http,
-    /// When the server started.
+    /// Time at which the server started.
     pub started: SystemTime,
 }
 
-/// The document. A stream that is asked for by name is included whether it is listed or not; who asks has seen to it that the
-/// client may be told of it.
+/// Renders the document. A stream requested by name is included whether it is listed or not; the caller must have checked that
+/// the client may see it.
 pub fn document(registry: &Registry, question: Question<'_>) -> Value {
     match question.mount {
         None => render(public(registry), question),
@@ -43,7 +43,7 @@ pub fn document(registry: &Registry, question: Question<'_>) -> Value {
     }
 }
 
-/// The streams that everyone is told of, in the order of their names.
+/// Returns the streams that everyone may see, in the order of their names.
 pub fn public(registry: &Registry) -> impl Iterator<Item = Info> + use<> {
     let infos = registry.list().into_iter().map(|stream| stream.info());
     let public = infos.filter(|info| info.settings.public && info.is_on_air());
@@ -71,7 +71,7 @@ fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
     json!({ "icestats": stats })
 }
 
-/// What there is to tell of the server.
+/// Returns the facts about the server.
 pub fn server(question: Question<'_>) -> Map<String, Value> {
     [
         ("admin", question.http.contact.as_str().into()),
@@ -97,14 +97,14 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// What Icecast tells of a stream whose source does not say.
+/// Icecast's texts for a stream whose source gives none.
 const UNSPECIFIED: [(&str, &str); 3] = [
     ("server_name", "Unspecified name"),
     ("server_description", "Unspecified description"),
     ("genre", "various"),
 ];
 
-/// What there is to tell everyone of a stream.
+/// Returns the public facts about a stream.
 pub fn source(view: &StreamView<'_>, base: &BaseUrl) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
@@ -124,7 +124,7 @@ pub fn source(view: &StreamView<'_>, base: &BaseUrl) -> Map<String, Value> {
         ("genre", "genre"),
         ("audio-info", "audio_info"),
     ] {
-        // Some programs send the header of what they do not know.
+        // Some programs send the header even for values that they do not know.
         if let Some(text) = view.header(header).filter(|text| !text.is_empty()) {
             set(key, text.into());
         }
@@ -132,20 +132,20 @@ pub fn source(view: &StreamView<'_>, base: &BaseUrl) -> Map<String, Value> {
     for (key, text) in UNSPECIFIED {
         fields.entry(key).or_insert(text.into());
     }
-    sound(view, &mut fields);
+    audio(view, &mut fields);
     song(view, &mut fields);
     fields
 }
 
-/// Bit rate, sample rate and channels: as the source announces them, else as measured.
-fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
+/// Adds bit rate, sample rate and channels: as the source announces them, else as measured.
+fn audio(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| {
         fields.entry(key).or_insert(value);
     };
     for (key, value) in audio_info(view) {
         let plain = key.strip_prefix("ice-").unwrap_or(key);
         let is_known = ["bitrate", "samplerate", "channels", "quality"].contains(&plain);
-        if is_known && is_told(value) {
+        if is_known && is_reported(value) {
             set(key, number(value));
             set(plain, number(value));
         }
@@ -157,7 +157,7 @@ fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
         ("sr", "samplerate"),
         ("channels", "channels"),
     ] {
-        if let Some(value) = view.header(header).filter(|value| is_told(value)) {
+        if let Some(value) = view.header(header).filter(|value| is_reported(value)) {
             set(key, number(value));
         }
     }
@@ -182,7 +182,7 @@ fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     }
 }
 
-/// What is playing. Ogg has separate fields for artist and title.
+/// Adds the current title. Ogg has separate fields for artist and title.
 fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     if let Some(title) = view.title.filter(|title| !title.is_empty()) {
@@ -194,7 +194,7 @@ fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
         return;
     };
     let ogg = container::ogg::describe(header);
-    // Icecast has the last one first.
+    // Icecast lists the last one first.
     let codecs: Vec<_> = ogg.codecs.into_iter().rev().filter_map(subtype).collect();
     if !codecs.is_empty() {
         set("subtype", codecs.join("/").into());
@@ -218,7 +218,7 @@ fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     }
 }
 
-/// Icecast's names of codecs.
+/// Returns Icecast's name of a codec.
 fn subtype(codec: Codec) -> Option<&'static str> {
     match codec {
         Codec::Vorbis => Some("Vorbis"),
@@ -230,7 +230,7 @@ fn subtype(codec: Codec) -> Option<&'static str> {
     }
 }
 
-/// The pairs of `ice-bitrate=128;ice-channels=2`.
+/// Returns the pairs of `ice-bitrate=128;ice-channels=2`.
 fn audio_info<'a>(view: &StreamView<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
     let pairs = view.header("audio-info").unwrap_or_default().split(';');
     pairs.filter_map(|pair| {
@@ -239,12 +239,12 @@ fn audio_info<'a>(view: &StreamView<'a>) -> impl Iterator<Item = (&'a str, &'a s
     })
 }
 
-/// Whether a figure is one: GStreamer and ices2 send 0 of what they do not know.
-fn is_told(value: &str) -> bool {
+/// Whether a figure is known: GStreamer and ices2 send 0 for values that they do not know.
+fn is_reported(value: &str) -> bool {
     !matches!(value, "" | "0")
 }
 
-/// A number if the text is one: some sources write `Quality 4`.
+/// Returns a number if the text is one: some sources write `Quality 4`.
 fn number(text: &str) -> Value {
     text.parse::<u32>()
         .map_or_else(|_| text.into(), Value::from)
@@ -388,7 +388,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_film_in_ogg_is_told_as_icecast_does() {
+    fn a_film_in_ogg_is_reported_as_icecast_does() {
         // Ogg's checksum (RFC 3533 §6).
         let bit = |sum: u32, _| sum << 1 ^ if sum >> 31 == 1 { 0x04C1_1DB7 } else { 0 };
         let sum = |sum: u32, byte: &u8| (0..8).fold(sum ^ u32::from(*byte) << 24, bit);
@@ -420,12 +420,12 @@ pub(crate) mod tests {
         let infos: Vec<_> = (0..STREAMS_MAX + 10)
             .map(|number| info(&format!("a/{number}")))
             .collect();
-        let told = sources(infos, question(None));
-        assert_eq!(told.as_array().map(Vec::len), Some(STREAMS_MAX));
+        let reported = sources(infos, question(None));
+        assert_eq!(reported.as_array().map(Vec::len), Some(STREAMS_MAX));
     }
 
     #[test]
-    fn absent_and_silent_streams_are_not_told() {
+    fn absent_and_silent_streams_are_not_reported() {
         let mut silent = info("a.mp3");
         silent.has_media = false;
         let mut away = info("b.mp3");

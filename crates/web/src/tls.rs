@@ -1,5 +1,5 @@
-//! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files, which can be reloaded while connections
-//! are open: each handshake uses the certificate that is current when it begins.
+//! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files, which can be reloaded while connections are open: each
+//! handshake uses the certificate that is current when it begins.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use rustls::sign::CertifiedKey;
 
 use crate::secure::HTTP_2;
 
-/// Why TLS cannot be offered.
+/// Reason why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read as PEM.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Parse error.
         source: rustls::pki_types::pem::Error,
     },
     /// The certificate file contains no certificate.
@@ -37,22 +37,22 @@ pub enum TlsError {
     /// The certificate is not valid X.509.
     #[error("{}: the certificate cannot be read", .0.display())]
     Malformed(PathBuf),
-    /// No client would accept it.
+    /// The certificate has expired, so no client would accept it.
     #[error("{}: the certificate has expired ({facts})", path.display())]
     Expired {
-        /// Where it is.
+        /// Path of the certificate.
         path: PathBuf,
-        /// Which certificate it is.
+        /// Identity of the certificate.
         facts: Facts,
     },
 }
 
-/// What identifies a certificate, and when it expires.
+/// Serial number and expiry of a certificate.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Facts {
-    /// Hexadecimal digits, as `openssl x509 -serial` prints them.
+    /// Serial number in hexadecimal digits, as `openssl x509 -serial` prints it.
     pub serial: String,
-    /// From when on no client accepts it.
+    /// Time from which no client accepts the certificate.
     pub expires: SystemTime,
 }
 
@@ -63,18 +63,18 @@ impl fmt::Display for Facts {
     }
 }
 
-/// How the ports do their handshakes, by protocol.
+/// TLS configurations of the ports, by protocol.
 #[derive(Clone)]
 pub struct Handshakes {
-    /// Of HTTP/1 and HTTP/2.
+    /// Configuration for HTTP/1 and HTTP/2.
     pub https: Arc<ServerConfig>,
-    /// Of RTMP, which has no ALPN name.
+    /// Configuration for RTMP, which has no ALPN name.
     pub rtmps: Arc<ServerConfig>,
-    /// Of connections that begin as plain HTTP/1.1, and remain so within.
+    /// Configuration for connections that begin as plain HTTP/1.1, and stay HTTP/1.1 within TLS.
     pub upgrade: Arc<ServerConfig>,
 }
 
-/// The certificate that handshakes use, and the files it is read from.
+/// Certificate that handshakes use, and the files it is read from.
 pub struct Certificate {
     chain: PathBuf,
     key: PathBuf,
@@ -88,18 +88,18 @@ struct Shown {
     facts: Facts,
 }
 
-/// The result of a reload.
+/// Result of a reload.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Renewal {
-    /// Another certificate.
+    /// A different certificate.
     New(Facts),
-    /// The same certificate.
+    /// The certificate that was already in use.
     Same(Facts),
 }
 
 impl Certificate {
-    /// Reads the certificate chain and the key. An expired certificate is accepted: a client may not check,
-    /// and the operator is warned.
+    /// Reads the certificate chain and the key. An expired certificate is accepted: a client may not check, and the operator is
+    /// warned.
     pub fn read(chain: &Path, key: &Path) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let shown = Shown::read(chain, key, &provider)?;
@@ -135,25 +135,25 @@ impl Certificate {
         })
     }
 
-    /// The facts of the certificate in use.
+    /// Returns the facts of the certificate in use.
     pub fn facts(&self) -> Facts {
         self.shown().facts
     }
 
-    /// The handshakes of the ports.
+    /// Creates the TLS configurations of the ports.
     pub fn handshakes(self: &Arc<Self>) -> Result<Handshakes, TlsError> {
         let mut rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as _);
-        // Clients come back by what they were given, so that any number of them can: the library's own table has 256
-        // sessions. Its keys are random and change every six hours; a ticket is taken for twelve at most. Whoever has one
-        // was shown a certificate, and is not shown one again.
+        // Sessions are resumed by tickets, so that any number of clients can: the library's own table has 256 sessions. The
+        // ticket keys are random and change every six hours; a ticket is accepted for twelve hours at most. The holder of a
+        // ticket was shown a certificate, and is not shown one again.
         rtmps.ticketer = Ticketer::new()?;
-        // Keys go to the workers that seal.
+        // Secrets are extracted for the workers that encrypt.
         rtmps.enable_secret_extraction = true;
-        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade
-        // the protocol is agreed already.
+        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade the
+        // protocol is agreed already.
         let mut https = rtmps.clone();
         https.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
         let rtmps = Arc::new(rtmps);
@@ -202,7 +202,7 @@ fn facts(certificate: &CertificateDer<'_>) -> Option<Facts> {
     })
 }
 
-/// A number of DER, whose first byte is 0 where the next one would make it negative: openssl omits that.
+/// Formats a number of DER, whose first byte is 0 if the next one would make it negative: openssl omits that byte.
 fn hexadecimal(number: &[u8]) -> String {
     let digits = match number {
         [0, rest @ ..] if !rest.is_empty() => rest,

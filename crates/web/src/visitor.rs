@@ -1,24 +1,24 @@
-//! The client of a request, as the door knows it.
+//! Client of a request, from the door's point of view.
 
 use std::net::SocketAddr;
 
 use fanout::gate::{Country, Remote};
 
-/// See the module's description.
+/// Client of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Visitor {
-    /// Its address.
+    /// Address and port.
     pub peer: SocketAddr,
     /// `http` or `https`.
     pub scheme: &'static str,
-    /// The connection comes from a trusted proxy.
+    /// Whether the connection comes from a trusted proxy.
     pub is_proxied: bool,
-    /// Its country, if the proxy says it.
+    /// Country, if the proxy reports it.
     pub country: Option<Country>,
 }
 
 impl Visitor {
-    /// The client as the gate knows it.
+    /// Returns the client in the gate's form.
     pub fn remote(&self) -> Remote {
         Remote {
             peer: self.peer,

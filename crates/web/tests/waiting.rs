@@ -1,4 +1,4 @@
-//! What listeners that wait for the gate cost: their requests, their tasks' futures, and what these hold.
+//! Memory that listeners waiting for the gate take: their requests, their tasks' futures, and the values held by these.
 //! Sockets, which are the kernel's memory, are not counted.
 
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
@@ -26,7 +26,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 const LISTENERS: usize = 10_000;
 
-/// What each of them may cost.
+/// Maximum bytes per listener.
 const EACH_BYTES_MAX: usize = 2 * 1024;
 
 /// A gate that never decides.
@@ -96,7 +96,7 @@ fn context() -> Context {
     Context::new(Arc::new(registry), Arc::new(Undecided))
 }
 
-/// What VLC sends.
+/// Request head as sent by VLC.
 fn head() -> Head {
     let text = "GET /live/show.flv HTTP/1.1\r\nHost: radio.example:8000\r\nAccept: */*\r\n\
         Accept-Language: en_US\r\nUser-Agent: VLC/3.0.20 LibVLC/3.0.20\r\nRange: bytes=0-\r\n\r\n";

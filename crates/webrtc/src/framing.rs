@@ -1,34 +1,33 @@
-//! Datagrams on a byte stream: a length of two octets before each (RFC 4571, used by ICE over TCP,
-//! RFC 6544 §10.1).
+//! Datagrams on a byte stream, each preceded by a length of two octets (RFC 4571, used by ICE over TCP, RFC 6544 §10.1).
 
 use thiserror::Error;
 
-/// Bytes of a length.
+/// Bytes of a length field.
 pub const HEADER_LEN: usize = 2;
 
-/// Bytes of a datagram that a peer may send: twice what fits an Ethernet frame.
+/// Largest datagram that a peer may send, in bytes: twice what fits an Ethernet frame.
 const FRAME_LEN_MAX: usize = 3_000;
 
-/// The peer announced a datagram longer than any that fits the path.
+/// Error of a peer that announced a datagram longer than any that fits the path; holds its length in bytes.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("a frame of {0} bytes is longer than any datagram")]
 pub struct FrameTooLong(pub usize);
 
-/// The octets before a datagram. Nothing when it is longer than a length can say.
+/// Returns the octets that precede a datagram; `None` if it is longer than a length field can express.
 pub fn header(len: usize) -> Option<[u8; HEADER_LEN]> {
     u16::try_from(len).ok().map(u16::to_be_bytes)
 }
 
-/// Splits a byte stream into datagrams. Keeps at most one that is incomplete.
+/// Splitter of a byte stream into datagrams; it keeps at most one incomplete datagram.
 #[derive(Debug, Default)]
 pub struct Deframer {
-    /// The beginning of a frame that is not complete, its length included.
+    /// Start of an incomplete frame, its length included.
     partial: Vec<u8>,
 }
 
 impl Deframer {
-    /// Takes what was read and calls `each` with every complete datagram, mutable because it is
-    /// decrypted in place. After an error the connection is of no use.
+    /// Takes bytes that were read and calls `each` with every complete datagram, mutable because it is decrypted in place.
+    /// After an error the connection is unusable.
     pub fn push(
         &mut self,
         bytes: &mut [u8],
@@ -59,7 +58,7 @@ impl Deframer {
     }
 }
 
-/// The length of the frame that begins here, its header included, if the header is there.
+/// Returns the length of the frame that begins here, its header included; `None` if the header is incomplete.
 fn wanted(bytes: &[u8]) -> Result<Option<usize>, FrameTooLong> {
     let Some(header) = bytes.first_chunk::<HEADER_LEN>() else {
         return Ok(None);
@@ -105,10 +104,8 @@ mod tests {
         assert_eq!(error, Err(FrameTooLong(65_535)));
         let mut deframer = Deframer::default();
         assert_eq!(deframer.push(&mut [0xff], |_| ()), Ok(()));
-        assert_eq!(
-            deframer.push(&mut [0xff], |_| ()),
-            Err(FrameTooLong(65_535))
-        );
+        let error = deframer.push(&mut [0xff], |_| ());
+        assert_eq!(error, Err(FrameTooLong(65_535)));
         assert_eq!(header(65_536), None);
     }
 }

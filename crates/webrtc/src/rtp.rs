@@ -10,20 +10,20 @@ pub struct Header {
     pub padding: bool,
     /// Marks the last packet of a frame, or the first after silence.
     pub marker: bool,
-    /// Which of the negotiated formats the payload has.
+    /// Negotiated format of the payload.
     pub payload_type: u8,
-    /// The last 16 bits of the packet's index.
+    /// Last 16 bits of the packet's index.
     pub sequence: u16,
-    /// The sampling instant, in ticks of the format's clock.
+    /// Sampling instant, in ticks of the format's clock.
     pub timestamp: u32,
-    /// The source.
+    /// Source of the packet.
     pub ssrc: u32,
     /// Bytes of the whole header, contributing sources and extension included.
     pub len: usize,
 }
 
 impl Header {
-    /// Reads the header of a packet, or nothing when it is no RTP or is cut within its header.
+    /// Parses the header of a packet; `None` if the packet is not RTP or is truncated within its header.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let fixed = packet.get(..HEADER_LEN)?;
         if fixed[0] >> 6 != 2 {
@@ -49,7 +49,7 @@ impl Header {
     }
 }
 
-/// The source in a header that is known to be one.
+/// Returns the source from a valid header.
 pub(crate) fn ssrc(header: &[u8]) -> Option<[u8; 4]> {
     header.get(8..12)?.try_into().ok()
 }

@@ -21,10 +21,11 @@ use rtc_stun::message::{BINDING_REQUEST, Message, Setter, TransactionId};
 use rtc_stun::textattrs::TextAttribute;
 
 use crate::ice::Credentials;
-use crate::sdp::Fingerprint;
+use crate::mux::NewSession;
+use crate::sdp::{Fingerprint, Setup};
 use crate::srtp::{Keys, Profile};
 
-/// What browsers offer: counter mode first.
+/// Profiles that browsers offer: counter mode first.
 pub(crate) const CM_FIRST: [SrtpProtectionProfile; 2] = [
     SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
     SrtpProtectionProfile::Srtp_Aead_Aes_128_Gcm,
@@ -72,15 +73,15 @@ impl Client {
         }
     }
 
-    /// The next datagram the client sends.
+    /// Returns the next datagram that the client sends.
     pub(crate) fn send(&mut self) -> Option<BytesMut> {
         self.endpoint
             .poll_transmit()
             .map(|transmit| transmit.message)
     }
 
-    /// Gives the client a datagram. A repeated flight of the server's says that the client's was
-    /// lost; it stops the library's clock, so the client is woken instead.
+    /// Gives the client a datagram. A repeated flight of the server means that the client's was lost; it stops the library's
+    /// timer, so the client is woken instead.
     pub(crate) fn receive(&mut self, datagram: &[u8], now: Instant) {
         const SERVER_HELLO: u8 = 2;
         let is_hello = datagram[0] == 22 && datagram[13] == SERVER_HELLO;
@@ -102,7 +103,7 @@ impl Client {
         }
     }
 
-    /// When the client is to be woken, and waking it.
+    /// Returns the time at which the client must be woken.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         self.endpoint.poll_timeout(&self.server)
     }
@@ -133,6 +134,16 @@ impl Client {
             local: theirs.remote,
             remote: theirs.local,
         }
+    }
+}
+
+/// A session with the peer of this name, as a check of [`check_request`]'s is for it.
+pub(crate) fn session(local: &Credentials, fingerprint: Fingerprint, setup: Setup) -> NewSession {
+    NewSession {
+        local: local.clone(),
+        remote_ufrag: "them".into(),
+        fingerprint,
+        setup,
     }
 }
 

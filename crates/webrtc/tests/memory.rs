@@ -1,17 +1,16 @@
-//! What a connected session keeps in memory. Alone in its process, because it counts all
-//! allocations; without the few hundred bytes that the cryptographic library takes from the system
-//! itself.
+//! Memory of a connected session. The test is alone in its process, because it counts all allocations, except for the few
+//! hundred bytes that the cryptographic library takes from the system itself.
 
 use std::time::Instant;
 
 use carillon_webrtc::dtls::ServerIdentity;
-use carillon_webrtc::mux::{Event, Mux, NewSession};
-use carillon_webrtc::{ice, sdp, srtp};
+use carillon_webrtc::{ice, mux, sdp, srtp};
 use ice::{Credentials, Path, RANDOM_LEN};
+use mux::{Event, Mux};
 use peak_alloc::PeakAlloc;
 use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 use srtp::Sealer;
-use testing::{CM_FIRST, Client, check_request};
+use testing::{CM_FIRST, Client, check_request, session};
 
 #[path = "../src/testing.rs"]
 #[allow(dead_code, reason = "the unit tests use the rest")]
@@ -22,7 +21,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 const SESSIONS: u16 = 100;
 
-/// A listener's share of the server's memory is 24 KiB; half of it is for what the worker keeps.
+/// Upper bound for a session. A listener's share of the server's memory is 24 KiB; half of it is for the worker's state.
 const SESSION_BYTES_MAX: usize = 12 * 1024;
 
 /// Connects one peer and forgets it.
@@ -34,12 +33,7 @@ fn connect(mux: &mut Mux, number: u16, now: Instant) -> Sealer {
     let local = Credentials::generate(&random);
     let mut client = Client::new(&CM_FIRST, now);
     let mut check = check_request(&local, "them", &[ATTR_USE_CANDIDATE]);
-    let session = NewSession {
-        local,
-        remote_ufrag: "them".into(),
-        fingerprint: client.fingerprint,
-        setup: sdp::Setup::Passive,
-    };
+    let session = session(&local, client.fingerprint, sdp::Setup::Passive);
     mux.adopt(session, now).expect("room");
     mux.receive(path, &mut check, now);
     loop {
@@ -73,7 +67,7 @@ fn a_connected_session_is_small_and_leaves_nothing_behind() {
 
     drop(sealers);
     for slot in 1..=u32::from(SESSIONS) {
-        let handle = carillon_webrtc::mux::Handle {
+        let handle = mux::Handle {
             slot,
             generation: 0,
         };

@@ -1,8 +1,8 @@
-//! The player page plays each stream in every way that it offers, in Chromium and in Firefox.
+//! The player page plays each stream by every protocol that it offers, in Chromium and in Firefox.
 //!
-//! The tables say which ways those are. Debian's Firefox takes no H.264 over WebRTC, because Mozilla's plug-in for it is
-//! not in the package; it decodes H.264 by FFmpeg everywhere else. Chromium plays HLS by itself, but only a playlist of
-//! three segments or more.
+//! The tables list those protocols. Debian's Firefox takes no H.264 over WebRTC, because Mozilla's plug-in for it is not in the
+//! package; it decodes H.264 by FFmpeg everywhere else. Chromium plays HLS natively, but only a playlist of three segments or
+//! more.
 
 use testkit::{Server, wait_until};
 
@@ -13,7 +13,7 @@ use crate::support::player_page::{COUNT_SESSIONS, Played, offered, plays_on, pub
 use crate::support::session::{Driven, publish_camera};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// A stream, and the ways of playing it that a browser must master.
+/// A stream, and the protocols by which a browser must play it.
 struct Row {
     stream: &'static str,
     has_pictures: bool,
@@ -51,17 +51,17 @@ const IN_FIREFOX: [Row; 4] = [
     radio("radio.mp3", &["flv", "http", "webrtc"]),
 ];
 
-/// Segments that Chromium's own player needs to begin.
+/// Number of segments that Chromium's own player needs to begin.
 const NATIVE_SEGMENTS: usize = 3;
 
-/// Goes to a stream's page with this parameter.
+/// Opens a stream's page with this parameter.
 fn open(browser: &impl Driven, server: &Server, stream: &str, parameter: &str) {
     browser.go("about:blank");
     browser.go(&server.http_url(&format!("/{stream}/?{parameter}")));
 }
 
-/// Demands that the page offers the row's ways, and perhaps more for sound, whose containers differ in what browsers
-/// take from them; a picture has no way that does not work.
+/// Asserts that the page offers the row's protocols. An audio stream may have more, since browsers differ in the audio
+/// containers that they take; a video stream must have no protocol that does not work.
 fn assert_offered(browser: &impl Driven, row: &Row) {
     let offered = offered(browser);
     let has_all = row
@@ -93,7 +93,7 @@ fn chromium_plays_every_stream_in_every_way() {
     }
 }
 
-/// Waits until a playlist, which is there because a player has asked for it, lists as many segments as Chromium wants.
+/// Waits until a playlist lists as many segments as Chromium needs; a player's request has started the playlist.
 fn wait_for_segments(server: &Server, stream: &str) {
     wait_until("segments in the playlist", DEADLINE, || {
         let playlist = server.get(&format!("/{stream}/hls/live.m3u8")).text();
@@ -117,14 +117,14 @@ fn firefox_plays_every_stream_in_every_way() {
             plays_on(&browser, "webrtc", row.has_pictures);
         }
     }
-    // The wish for the least delay is answered in words.
+    // The page says in words why it cannot have the lowest delay.
     open(&browser, &server, "live/show", "way=webrtc");
     plays_by(&browser, "flv");
     let note = Played::of(&browser).note;
     assert!(note.contains("takes no H.264 over WebRTC"), "{note}");
 }
 
-/// WHEP with a picture in Firefox: of what browsers publish it takes VP8, VP9 and AV1.
+/// WHEP with video in Firefox, which takes VP8, VP9 and AV1 of the codecs that browsers publish.
 #[test]
 fn the_page_in_firefox_plays_by_webrtc_what_chromium_publishes() {
     let server = Server::builder()
@@ -137,7 +137,7 @@ fn the_page_in_firefox_plays_by_webrtc_what_chromium_publishes() {
     publish_camera(&camera, &server, "live/cam", "vp8");
     wait_for_stream(&server, "live/cam");
     let browser = Firefox::open();
-    // The page waits for a click, so that what counts its pictures is there before its session.
+    // The page waits for a click, so that the frame counter is in place before the session starts.
     open(&browser, &server, "live/cam", "autoplay=0");
     browser.run(&format!(
         "{COUNT_SESSIONS} document.getElementById('play').click(); return null;"

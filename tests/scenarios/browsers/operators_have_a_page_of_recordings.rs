@@ -1,19 +1,17 @@
-//! Operators find, play, pin and delete recordings on a page of their port, and say what is recorded.
+//! Operators find, play, pin and delete recordings on a page of the admin port, and choose there what is recorded.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::{Clip, Server, wait_until};
 
 use crate::browsers::pages_are_accessible::{MODES, judged};
 use crate::support::browser::Browser;
+use crate::support::recorded::{recording_into, recordings, wait_for_seconds};
 use crate::support::{DEADLINE, publish_rtmp};
 
 const STREAM: &str = "live/show";
 
 fn server(root: &std::path::Path) -> Server {
-    let directory = format!("{:?}", root.display().to_string());
-    Server::builder()
-        .set("recording", "directory", &directory)
-        .set("recording", "min_free", "\"0B\"")
+    recording_into(root)
         .set("ingest", "linger", "\"1s\"")
         .toml("[[record]]\nmatch = \"live/*\"\n")
         .start()
@@ -23,18 +21,18 @@ fn open(server: &Server, browser: &Browser) {
     browser.go(&format!("http://{}/recordings", server.addr("admin")));
 }
 
-/// Waits until a script says so.
+/// Waits until a script returns true.
 fn until(browser: &Browser, what: &str, script: &str) {
     wait_until(what, DEADLINE, || browser.run(script) == true);
 }
 
-/// The texts of the table's cells, row by row, without the buttons.
+/// Reads the text of the table's cells, row by row, without the buttons.
 fn rows(browser: &Browser) -> Vec<Vec<String>> {
-    let told = browser.run(
+    let reported = browser.run(
         "return [...document.querySelectorAll('#rows tr')].map(row => \
              [...row.children].slice(0, 6).map(cell => cell.textContent));",
     );
-    serde_json::from_value(told).expect("texts")
+    serde_json::from_value(reported).expect("texts")
 }
 
 /// Focuses a button by the beginning of its label, and presses Enter on it, as a keyboard does.
@@ -58,21 +56,12 @@ fn key(browser: &Browser, name: &str, text: &str) {
     }
 }
 
-fn recordings(server: &Server) -> Vec<Value> {
-    let told = server.api("recordings");
-    told["recordings"].as_array().expect("a list").clone()
-}
-
 #[test]
 fn an_operator_manages_recordings_with_the_keyboard() {
     let root = tempfile::tempdir().unwrap();
     let server = server(root.path());
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), STREAM);
-    wait_until("some seconds", DEADLINE, || {
-        let all = recordings(&server);
-        all.first()
-            .is_some_and(|one| one["seconds"].as_f64() >= Some(4.0))
-    });
+    wait_for_seconds(&server, 4.0);
     let browser = Browser::open();
     open(&server, &browser);
     wait_until("the recording", DEADLINE, || {
@@ -100,7 +89,7 @@ fn an_operator_manages_recordings_with_the_keyboard() {
         "no stream",
         "return !document.getElementById('nothing-on-air').hidden;",
     );
-    // Newest first, by state and by stream.
+    // Recordings are listed newest first, and filtered by state and by stream.
     let all = recordings(&server);
     let began: Vec<_> = all.iter().map(|one| one["started"].as_str()).collect();
     assert!(began.is_sorted() && rows(&browser).len() == 3);
@@ -124,14 +113,14 @@ fn an_operator_manages_recordings_with_the_keyboard() {
     filtered("stream", "", 3);
     filtered("from", "2100-01-01T00:00", 0);
     filtered("from", "2001-01-01T00:00", 3);
-    // It plays.
+    // A recording plays.
     press(&browser, "#rows", "Play");
     until(
         &browser,
         "it to play",
         "return document.getElementById('past').currentTime > 0.5;",
     );
-    // It is kept; the focus stays with what was pressed.
+    // The recording is pinned; the focus stays on the button that was pressed.
     press(&browser, "#rows", "Pin");
     wait_until("a pin", DEADLINE, || {
         rows(&browser)[0][4] == "complete, pinned" && recordings(&server)[2]["pinned"] == true
@@ -143,7 +132,7 @@ fn an_operator_manages_recordings_with_the_keyboard() {
     );
     press(&browser, "#rows", "Unpin");
     wait_until("no pin", DEADLINE, || rows(&browser)[0][4] == "complete");
-    // Nothing is deleted before it is confirmed.
+    // Nothing is deleted before the operator confirms it.
     let is_asked = "const dialog = document.getElementById('confirm'); \
                     return dialog.open && document.activeElement.id === 'keep';";
     press(&browser, "#rows", "Delete");

@@ -1,4 +1,4 @@
-//! axe-core finds nothing to complain of on any page, in light and in dark, on a desktop and on a phone.
+//! axe-core reports no violation on any page, in light and in dark, on a desktop and on a phone.
 
 use serde_json::{Value, json};
 use testkit::{Clip, Server, wait_until};
@@ -7,7 +7,7 @@ use crate::support::browser::Browser;
 use crate::support::pages::says;
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
-/// Each page, and the words by which its state is known.
+/// Each page, and the words that show that it is ready.
 const PAGES: [(&str, Option<&str>); 9] = [
     ("/", None),
     ("/demo/", Some("Playing")),
@@ -20,7 +20,7 @@ const PAGES: [(&str, Option<&str>); 9] = [
     ("/live/cam/publish", Some("Ready.")),
 ];
 
-/// Width and height of the window, and the colours that are preferred.
+/// Width and height of the window, and the preferred colour scheme.
 pub(crate) const MODES: [((u32, u32), &str); 4] = [
     ((1280, 800), "light"),
     ((1280, 800), "dark"),
@@ -53,7 +53,7 @@ fn axe_finds_nothing_to_complain_of() {
         browser.run(&axe);
         for ((width, height), colours) in MODES {
             browser.resize(width, height);
-            // Controls that are about to vanish have less contrast for a moment.
+            // Controls that are fading out have less contrast for a moment.
             browser.prefer(&[
                 ("prefers-color-scheme", colours),
                 ("prefers-reduced-motion", "reduce"),
@@ -64,7 +64,7 @@ fn axe_finds_nothing_to_complain_of() {
     }
 }
 
-/// What axe-core objects to: the rule, and the elements.
+/// Violations that axe-core reports: the rule, and the elements.
 pub(crate) fn judged(browser: &Browser) -> Value {
     browser.run(
         "window.judged = null; \

@@ -1,4 +1,4 @@
-//! The player page's own controls, by buttons and keys, and by a page that embeds it.
+//! The player page's own controls, operated by buttons and keys, and by a page that embeds it.
 
 use serde_json::json;
 use testkit::{Server, wait_until};
@@ -9,7 +9,7 @@ use crate::support::pages::{
     command, embed, plays_by, says, shows_pictures, tells, text, wait_for,
 };
 
-/// Requests for WebRTC sessions are never answered, as by a proxy that swallows them.
+/// Script that leaves requests for WebRTC sessions without a reply, as a proxy that swallows them does.
 const SWALLOW_WHEP: &str = "const real = window.fetch; \
     window.fetch = (what, how) => how?.method === 'POST' ? new Promise(() => {}) : real(what, how);";
 
@@ -28,13 +28,13 @@ fn a_way_that_brings_nothing_is_left_for_the_next() {
     browser.go(&server.http_url("/demo/"));
     plays_by(&browser, "flv");
     shows_pictures(&browser);
-    // It was not asked for, so its absence is no news.
+    // The viewer did not choose WebRTC, so the page does not mention its absence.
     assert_eq!(text(&browser, "#note"), "");
     says(&browser, "s behind.");
 }
 
 #[test]
-fn a_picture_that_may_not_sound_unasked_plays_muted() {
+fn a_picture_that_may_not_audio_unasked_plays_muted() {
     let server = Server::builder().arg("--demo").start();
     let browser = Browser::open_with(&["--autoplay-policy=document-user-activation-required"]);
     browser.go(&server.http_url("/demo/"));
@@ -78,7 +78,7 @@ fn keys_control_the_player() {
         "less volume",
         "Math.abs(document.querySelector('video').volume - 0.95) < 0.01",
     );
-    // A key in a list of choices is the list's.
+    // A key pressed in a list of choices belongs to the list.
     browser.run(
         "document.getElementById('protocol').dispatchEvent( \
          new KeyboardEvent('keydown', {key: 'm', bubbles: true})); return null;",
@@ -93,7 +93,7 @@ fn keys_control_the_player() {
 fn an_embedding_page_controls_the_player() {
     let server = Server::builder().arg("--demo").start();
     let browser = Browser::open();
-    // A page of another origin, as the name of its host differs, and without a policy of its own.
+    // A page of another origin, because its host name differs, and without a policy of its own.
     let embedding = server.http_url("/_/style.css");
     browser.go(&embedding.replace("127.0.0.1", "localhost"));
     embed(&browser, &server.http_url("/demo/?embed=1&way=flv&muted=1"));
@@ -115,7 +115,7 @@ fn an_embedding_page_controls_the_player() {
     }
     command(&browser, &json!({"carillon": 1, "command": "mute"}));
     tells(&browser, "muted", &json!(true));
-    // Messages are handled in order, so the nonsense was heard and ignored.
+    // Messages are handled in order, so the nonsense has been received and ignored.
     tells(&browser, "volume", &json!(0.5));
     tells(&browser, "state", &json!("playing"));
     command(&browser, &json!({"carillon": 1, "command": "pause"}));

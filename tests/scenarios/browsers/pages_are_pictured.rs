@@ -1,27 +1,28 @@
-//! Pictures of the pages for the documentation. With `CARILLON_PICTURES=1` they are written to `docs/pictures`;
-//! otherwise the test only makes them, so that the repository stays as it is.
+//! Screenshots of the pages for the documentation. With `CARILLON_PICTURES=1` the test writes them to `docs/pictures`;
+//! otherwise it only takes them, so that the repository stays unchanged.
 
 use std::path::Path;
 
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{Clip, Server, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says, shows_pictures};
+use crate::support::titles::set_title;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
-/// Set to write the pictures.
+/// Environment variable that makes the test write the screenshots.
 const WRITE: &str = "CARILLON_PICTURES";
 
-/// A picture's size in bytes at most, for the sake of those who clone the repository.
+/// Largest size of a screenshot in bytes, for the sake of those who clone the repository.
 const BYTES_MAX: usize = 150 << 10;
 
 const DESKTOP: (u32, u32) = (1000, 720);
 const PHONE: (u32, u32) = (390, 844);
 
-/// What the server is called in the pictures.
+/// Host name of the server in the screenshots.
 const HOST: &str = "radio.example.com";
 
-/// The file's name, the page, the window, and the colours.
+/// Screenshots: file name, page, window, and colour scheme.
 const PICTURES: [(&str, &str, (u32, u32), &str); 9] = [
     ("front-page", "/", DESKTOP, "light"),
     ("front-page-dark", "/", DESKTOP, "dark"),
@@ -42,12 +43,9 @@ fn for_the_documentation() {
     for stream in ["radio.mp3", "live/show"] {
         wait_for_stream(&server, stream);
     }
-    let title = "/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Carillon+-+First+bells";
-    let url = server.http_url(title);
-    let url = url.replace("//", &format!("//source:{PUBLISH_KEY}@"));
-    Tool::new("curl").args(["-sf", &url]).run(DEADLINE);
+    assert_eq!(set_title(&server, "song=Carillon+-+First+bells"), 200);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
-    // Addresses are the same in every run: the server is known by a name, without its port.
+    // Addresses are the same in every run: the server has a name, shown without its port.
     let name = format!(
         "--host-resolver-rules=MAP {HOST}:80 {}",
         server.addr("http")
@@ -83,7 +81,7 @@ fn for_the_documentation() {
     }
 }
 
-/// Width and height of a PNG, from its header (PNG specification, 11.2.2).
+/// Returns the width and height of a PNG, from its header (PNG specification, 11.2.2).
 fn size(picture: &[u8]) -> (u32, u32) {
     assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n"), "no PNG");
     let number = |at: usize| {

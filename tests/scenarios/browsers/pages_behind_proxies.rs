@@ -1,4 +1,4 @@
-//! The pages below a path prefix of a proxy, which may or may not announce it.
+//! The pages work below a path prefix of a proxy, whether or not the proxy announces the prefix.
 
 use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Proxy, Server, wait_until};
@@ -19,7 +19,7 @@ fn a_proxy_that_says_nothing_may_put_all_pages_below_a_prefix() {
     let font = "return getComputedStyle(document.body).fontFamily;";
     assert_eq!(browser.run(font), "system-ui, sans-serif");
 
-    // The bare name leads to the page.
+    // The bare name redirects to the page.
     browser.go(&proxy.url("/demo"));
     assert_eq!(browser.run("return location.href;"), proxy.url("/demo/"));
     plays_by(&browser, "webrtc");
@@ -46,7 +46,7 @@ fn a_proxy_that_says_nothing_may_put_all_pages_below_a_prefix() {
 
 #[test]
 fn addresses_are_those_of_the_outside_world() {
-    let told = "proxy_set_header X-Forwarded-Proto https; \
+    let reported = "proxy_set_header X-Forwarded-Proto https; \
         proxy_set_header X-Forwarded-Host radio.example.com; \
         proxy_set_header X-Forwarded-Prefix /tv; proxy_set_header Host $http_host;";
     let outside = "https://radio.example.com/tv/radio.mp3";
@@ -63,7 +63,7 @@ fn addresses_are_those_of_the_outside_world() {
         let server = Server::builder().set("http", key, value).start();
         let _radio = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
         wait_for_stream(&server, "radio.mp3");
-        let proxy = Proxy::start(server.addr("http"), "/tv", told);
+        let proxy = Proxy::start(server.addr("http"), "/tv", reported);
         let get = |path: &str| {
             let path = format!("/tv{path}");
             testkit::http::get(proxy.addr(), &path, DEADLINE)
@@ -107,7 +107,7 @@ fn a_proxy_may_keep_its_connections() {
             "/tv/_/player.js",
         ];
         assert_eq!(get(path[number % 4]).status, 200, "{number}");
-        // Among them listeners, which keep the connection for good.
+        // Some of the requests are listeners, which keep the connection for good.
         if number % 25 == 0 {
             let mut listener = testkit::http::Listener::get(proxy.addr(), "/tv/radio.mp3");
             assert_eq!(listener.status(), 200);

@@ -1,4 +1,4 @@
-//! The player page shows its whole picture in any window, and returns to the present.
+//! The player page shows its whole video in any window, and returns to the live edge.
 
 use serde_json::Value;
 use testkit::{Clip, Server, wait_until};
@@ -7,7 +7,7 @@ use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says, shows_pictures, text};
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
-/// A desktop, a phone upright and on its side, and a frame in another page.
+/// Sizes of a desktop, a phone upright and on its side, and a frame in another page.
 const WINDOWS: [(u32, u32); 5] = [(1280, 800), (900, 700), (390, 844), (844, 390), (640, 360)];
 
 #[test]
@@ -38,12 +38,12 @@ fn the_picture_is_in_sight_in_every_window() {
     browser.screenshot("fit-list");
 }
 
-/// Seconds of loaded media that are still to be played.
+/// Script that returns the seconds of loaded media that are still to be played.
 const AHEAD: &str = "const v = document.querySelector('video'); \
     return v.buffered.length ? v.buffered.end(v.buffered.length - 1) - v.currentTime : 0;";
 
 #[test]
-fn a_picture_that_was_paused_goes_on_live() {
+fn a_picture_that_was_paused_continues_live() {
     let server = Server::builder().arg("--demo").start();
     let browser = Browser::open();
     let ahead = || browser.run(AHEAD).as_f64().unwrap();
@@ -63,7 +63,7 @@ fn a_picture_that_was_paused_goes_on_live() {
                 browser.run("document.querySelector('video').play(); return null;");
             }
         }
-        // By playing faster it would take half a minute.
+        // Catching up by playing faster would take half a minute.
         let now = ahead();
         assert!(now < 4.0, "by the {way_back}: {now} s behind");
         says(&browser, "Playing");
@@ -81,7 +81,7 @@ fn a_radio_that_may_not_play_unasked_begins_when_it_is_asked() {
     let browser = Browser::open_with(&["--autoplay-policy=document-user-activation-required"]);
     browser.go(&server.http_url("/radio.mp3/"));
     says(&browser, "Ready. Press Play.");
-    // No media gets old before it is heard.
+    // While paused, the page holds no connection, so no media gets old before it is played.
     assert_eq!(server.api("listeners")["listeners"], serde_json::json!([]));
     browser.click("#play");
     says(&browser, "Playing");
@@ -103,7 +103,7 @@ fn a_page_waits_in_silence_for_a_publisher_that_is_away() {
     });
     browser.go(&server.http_url("/radio.mp3/"));
     says(&browser, "Playback continues by itself.");
-    // Otherwise the last sound would be heard again.
+    // Otherwise the page would play the last audio again.
     assert_eq!(server.api("listeners")["listeners"], serde_json::json!([]));
     let _again = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
     says(&browser, "Playing");

@@ -1,22 +1,16 @@
-//! The player page picks the protocol by which a browser can play most of a stream, and says so when there is
-//! none.
+//! The player page picks the protocol by which a browser can play most of a stream, and says so when there is none.
 
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::pages::{plays_by, says, shows_pictures, text};
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::titles::set_title;
+use crate::support::{DEADLINE, publish_by, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Publishes a clip with codecs that Debian's ffmpeg cannot put into FLV.
 fn publish_new(server: &Server, clip: Clip, stream: &str, options: &[&str]) -> Process {
-    let publisher = Tool::current_ffmpeg()
-        .args(["-re", "-i"])
-        .arg(clip.seconds(60))
-        .args(["-c", "copy"])
-        .args(options)
-        .args(["-f", "flv"])
-        .arg(server.rtmp_url(stream, PUBLISH_KEY))
-        .start();
+    let url = server.rtmp_url(stream, PUBLISH_KEY);
+    let publisher = publish_by(Tool::current_ffmpeg(), &clip.seconds(60), options, &url);
     wait_for_stream(server, stream);
     publisher
 }
@@ -85,7 +79,7 @@ fn a_page_that_is_refused_over_webrtc_plays_another_way_and_says_why() {
         browser.go(&server.http_url(address));
         plays_by(&browser, "flv");
         shows_pictures(&browser);
-        // What was not asked for is not missed.
+        // The page mentions the lack of WebRTC only to a viewer who chose it.
         let note = text(&browser, "#note");
         let note = note.as_str().unwrap();
         let is_said = note.contains("WebRTC does not work here") && note.contains("B-frames");
@@ -93,8 +87,8 @@ fn a_page_that_is_refused_over_webrtc_plays_another_way_and_says_why() {
     }
 }
 
-/// Each publisher of a stream that keeps its viewers has other tracks than the one before. The page restarts
-/// its player when it learns of that, and does not wait for tracks that never come.
+/// Each publisher of a stream that keeps its viewers has other tracks than the one before. The page restarts its player when
+/// the server reports the change, and does not wait for tracks that never come.
 #[test]
 fn a_page_follows_publishers_with_other_tracks() {
     const NOTE_WORDS: &str = "window.said = []; \
@@ -102,7 +96,7 @@ fn a_page_follows_publishers_with_other_tracks() {
         new MutationObserver(() => said.push(status.textContent)) \
             .observe(status, {childList: true, characterData: true, subtree: true}); \
         return null;";
-    // What the visible element has decoded: pictures and bytes of sound.
+    // Script that returns whether the visible element has decoded video and audio.
     const DECODED: &str = "const m = [...document.querySelectorAll('video, audio')].find(m => !m.hidden); \
         return m && !m.paused && m.currentTime > 1 \
             ? [m.webkitVideoDecodedByteCount > 0, m.webkitAudioDecodedByteCount > 0] : null;";
@@ -116,14 +110,8 @@ fn a_page_follows_publishers_with_other_tracks() {
         (&["-vn"], [false, true]),
     ];
     for (turn, (options, expected)) in tracks.into_iter().enumerate() {
-        let mut publisher = Tool::ffmpeg()
-            .args(["-re", "-i"])
-            .arg(&clip)
-            .args(["-c", "copy"])
-            .args(options)
-            .args(["-f", "flv"])
-            .arg(server.rtmp_url("live/show", PUBLISH_KEY))
-            .start();
+        let url = server.rtmp_url("live/show", PUBLISH_KEY);
+        let mut publisher = publish_by(Tool::ffmpeg(), &clip, options, &url);
         if turn == 0 {
             wait_for_stream(&server, "live/show");
             browser.go(&server.http_url("/live/show/?way=flv"));
@@ -161,12 +149,7 @@ fn a_radio_page_shows_each_title_and_loads_nothing_for_pictures() {
     browser.go(&server.http_url("/radio.mp3/"));
     plays_by(&browser, "http");
     for title in ["First", "Second"] {
-        let path = format!("/admin/metadata?mode=updinfo&mount=/radio.mp3&song={title}");
-        let url = server
-            .http_url(&path)
-            .replace("//", &format!("//source:{PUBLISH_KEY}@"));
-        let finished = Tool::new("curl").args(["-sf", &url]).finish(DEADLINE);
-        assert!(finished.status.success(), "{}", finished.stderr);
+        assert_eq!(set_title(&server, &format!("song={title}")), 200);
         wait_until(title, DEADLINE, || text(&browser, "#title") == title);
     }
     let loaded = "return performance.getEntriesByType('resource').map(one => one.name).join();";
@@ -180,14 +163,7 @@ fn a_radio_page_shows_each_title_and_loads_nothing_for_pictures() {
         "{scripts}"
     );
     let small = Tool::new("curl")
-        .args([
-            "-s",
-            "--compressed",
-            "-w",
-            "%{size_download}",
-            "-o",
-            "/dev/null",
-        ])
+        .args("-s --compressed -w %{size_download} -o /dev/null".split(' '))
         .arg(server.http_url("/_/mpegts.js"))
         .run(DEADLINE);
     let small: u32 = String::from_utf8(small).unwrap().parse().unwrap();
@@ -200,5 +176,4 @@ fn a_radio_page_shows_each_title_and_loads_nothing_for_pictures() {
         packed == server.get("/_/mpegts.js").body,
         "both are one file"
     );
-    assert_eq!(server.get("/favicon.ico").status, 200);
 }

@@ -1,17 +1,17 @@
-//! What is on, on the server's own pages and on those of others: stills, search, frames, the element.
+//! The server's own pages, and pages of others, show which streams are live: stills, search, frames, the custom element.
 
 use serde_json::{Value, json};
-use testkit::{Certificate, Clip, PUBLISH_KEY, Server, Tool};
+use testkit::{Certificate, Clip, Server};
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::pages::{
-    TOLD_ONLY, command, embed, plays_by, says, shows_pictures, tells, wait_for,
+    REPORTED_ONLY, command, embed, plays_by, says, shows_pictures, tells, wait_for,
 };
-use crate::support::titles::update;
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::titles::set_title;
+use crate::support::{publish_icecast, wait_for_stream};
 
-/// Waits until the picture of an element has more than one colour.
+/// Waits until the video of an element has more than one colour.
 fn is_painted(browser: &Browser, selector: &str) {
     let painted = format!(
         "(() => {{ const video = document.querySelector('{selector}'); \
@@ -76,7 +76,7 @@ fn the_list_has_a_picture_of_each_stream_and_follows_what_happens() {
     search(&browser, "");
     lists(&browser, &["demo", "radio.mp3"]);
 
-    // It was here all the time: nothing was loaded anew.
+    // The page was not reloaded in between.
     browser.run("window.wasHere = true; document.querySelector('.card a').focus(); return null;");
     let mut other = publish_icecast(&server, Clip::Mp3, 90, "other.mp3");
     lists(&browser, &["demo", "other.mp3", "radio.mp3"]);
@@ -123,7 +123,7 @@ fn a_player_that_was_not_asked_to_play_shows_the_newest_picture() {
 fn a_frame_plays_and_obeys_the_page_around_it() {
     let server = Server::builder().arg("--demo").start();
     let browser = Browser::open();
-    // A page of another origin, as the name of its host differs, and without a policy of its own.
+    // A page of another origin, because its host name differs, and without a policy of its own.
     let embedding = server.http_url("/_/style.css");
     browser.go(&embedding.replace("127.0.0.1", "localhost"));
     embed(&browser, &server.http_url("/embed/demo?muted=1"));
@@ -138,7 +138,7 @@ fn a_frame_plays_and_obeys_the_page_around_it() {
     browser.screenshot("frame");
 }
 
-/// What the element says in its `state` property.
+/// Waits until the element's `state` property has this value.
 fn element_says(browser: &Browser, state: &str) {
     wait_for(
         browser,
@@ -170,7 +170,7 @@ fn the_element_plays_on_a_page_of_another_origin() {
     browser.screenshot("element");
     browser.run("player.pause(); return null;");
     element_says(&browser, "paused");
-    // Words of another window are not the frame's.
+    // The frame ignores messages of another window.
     browser.run("postMessage({carillon: 1, event: 'state', state: 'forged'}, '*'); return null;");
     browser.run("player.play(); return null;");
     element_says(&browser, "playing");
@@ -178,7 +178,7 @@ fn the_element_plays_on_a_page_of_another_origin() {
     assert_eq!(forged, false);
     browser.run("player.removeAttribute('muted'); player.volume = 0.5; return null;");
     wait_for(&browser, "sound", "!player.muted && player.volume === 0.5");
-    // Without the permission to begin, it waits for its page.
+    // Without permission to start, the frame waits for its page.
     browser
         .run("player.removeAttribute('autoplay'); player.setAttribute('muted', ''); return null;");
     element_says(&browser, "blocked");
@@ -195,12 +195,7 @@ fn a_radio_shows_its_level_unless_movement_is_unwelcome_and_its_titles_picture()
         <rect width='40' height='40' fill='teal'/></svg>";
     let files = PageServer::start(vec![("cover.png", "image/svg+xml", cover.into())]);
     let url = files.url("cover.png");
-    let titled = format!("/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Tower&url={url}");
-    let titled = server
-        .http_url(&titled)
-        .replacen("//", &format!("//source:{PUBLISH_KEY}@"), 1);
-    let finished = Tool::new("curl").args(["-sf", &titled]).finish(DEADLINE);
-    assert!(finished.status.success(), "{}", finished.stderr);
+    assert_eq!(set_title(&server, &format!("song=Tower&url={url}")), 200);
     let browser = Browser::open();
     let page = server.http_url("/radio.mp3/");
     browser.go(&page);
@@ -216,10 +211,10 @@ fn a_radio_shows_its_level_unless_movement_is_unwelcome_and_its_titles_picture()
         "document.getElementById('cover').naturalWidth === 40 && \
          document.getElementById('cover').checkVisibility()",
     );
-    let told = browser.run(
+    let reported = browser.run(
         "const {title, artwork} = navigator.mediaSession.metadata; return [title, artwork[0].src];",
     );
-    assert_eq!(told, Value::from(vec!["Tower".to_owned(), url]));
+    assert_eq!(reported, Value::from(vec!["Tower".to_owned(), url]));
     browser.screenshot("radio-cover");
     browser.prefer(&[("prefers-reduced-motion", "reduce")]);
     browser.go(&page);
@@ -240,7 +235,7 @@ fn titles_come_to_the_page_as_they_change_and_otherwise_with_the_rest() {
     let secure = format!("https://{}/radio.mp3/", server.addr("https"));
     let plain = server.http_url("/radio.mp3/");
     for (address, script, events) in [
-        (&secure, TOLD_ONLY, 1),
+        (&secure, REPORTED_ONLY, 1),
         (&secure, "delete window.EventSource;", 0),
         // Over HTTP/1.1 the connection would be taken from the streams of other tabs.
         (&plain, "", 0),
@@ -251,7 +246,7 @@ fn titles_come_to_the_page_as_they_change_and_otherwise_with_the_rest() {
         plays_by(&browser, "http");
         for title in ["One", "Two"] {
             let song = format!("song={title}&url=http://radio.example/{title}.png");
-            assert_eq!(update(server.addr("http"), PUBLISH_KEY, &song), 200);
+            assert_eq!(set_title(&server, &song), 200);
             let shown = format!(
                 "document.getElementById('title').textContent === '{title}' && \
                  document.getElementById('cover').src.endsWith('/{title}.png')"

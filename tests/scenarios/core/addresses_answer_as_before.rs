@@ -1,4 +1,4 @@
-//! Each address answers what it always did: the status, the headers that clients act on, and the words of refusals.
+//! Each address replies as it always did: the status, the headers that clients act on, and the text of refusals.
 
 use std::fs;
 
@@ -7,9 +7,9 @@ use testkit::{ADMIN_PASSWORD, Clip, PUBLISH_KEY, Process, Server, Tool, wait_unt
 
 use crate::support::golden::assert_kept;
 use crate::support::titles::basic;
-use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, remux, repeat_icecast, repeat_rtmp, wait_for_stream};
 
-/// Headers whose values are the same each time.
+/// Headers whose values are the same in every run.
 const STEADY: [&str; 14] = [
     "accept-patch",
     "accept-post",
@@ -127,7 +127,7 @@ const PATHS: [&str; 96] = [
     "/admin.cgi?mode=viewxml",
 ];
 
-/// Icecast's administration.
+/// Addresses of Icecast's administration.
 const ADMINISTRATION: [&str; 22] = [
     "/admin/",
     "/admin/stats",
@@ -153,7 +153,7 @@ const ADMINISTRATION: [&str; 22] = [
     "/admin.cgi?mode=viewxml&sid=1",
 ];
 
-/// The operator's port.
+/// Addresses of the admin port.
 const OPERATION: [&str; 22] = [
     "/",
     "/metrics",
@@ -179,7 +179,7 @@ const OPERATION: [&str; 22] = [
     "/api/v1/nothing",
 ];
 
-/// Other methods, each at these.
+/// Other methods, each tried on [`WITH_METHODS`].
 const METHODS: [&str; 7] = ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "BREW"];
 const WITH_METHODS: [&str; 14] = [
     "/",
@@ -198,7 +198,7 @@ const WITH_METHODS: [&str; 14] = [
     "/admin/metadata",
 ];
 
-/// What else a request may say, and where.
+/// Additional header fields, and the addresses at which they are sent.
 const SAYING: [(&str, &str); 20] = [
     ("Range: bytes=0-9\r\n", "/vod/film.mp4"),
     ("Range: bytes=-9\r\n", "/vod/film.mp4"),
@@ -231,7 +231,7 @@ const SAYING: [(&str, &str); 20] = [
     ("User-Agent: (none)\r\n", "/live/show.m3u8"),
 ];
 
-/// Requests that are no requests, or old ones.
+/// Malformed requests, and requests in old versions of HTTP.
 const ODD: [&str; 8] = [
     "GET / HTTP/1.0\r\n\r\n",
     "GET / HTTP/1.1\r\n\r\n",
@@ -243,7 +243,7 @@ const ODD: [&str; 8] = [
     "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 ];
 
-/// A server with something behind most addresses.
+/// Server that has something at most addresses.
 struct Town {
     server: Server,
     _folder: tempfile::TempDir,
@@ -251,17 +251,13 @@ struct Town {
 }
 
 impl Town {
-    /// `play` is who may listen.
+    /// Starts the server; `play` is the setting for who may listen.
     fn of(play: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let films = folder.path().join("films");
         fs::create_dir(&films).unwrap();
-        let _ = Tool::ffmpeg()
-            .args(["-y", "-i"])
-            .arg(Clip::Flv.seconds(20))
-            .args(["-c", "copy"])
-            .arg(films.join("film.mp4"))
-            .run(DEADLINE);
+        let (clip, film) = (Clip::Flv.seconds(20), films.join("film.mp4"));
+        remux(Tool::ffmpeg(), &clip, "", &film);
         let path = |name: &str| format!("{:?}", folder.path().join(name));
         let server = Server::builder()
             .with_admin_password()
@@ -299,7 +295,7 @@ impl Town {
         }
     }
 
-    /// What a request is answered: one line.
+    /// Sends a request and returns its reply as one line.
     fn answer(&self, port: &str, request: &str) -> String {
         let addr = self.server.addr(port);
         let request = request
@@ -317,7 +313,7 @@ impl Town {
             .collect();
         headers.sort_unstable();
         said += &format!(" [{}]", headers.join("; "));
-        // The words of a refusal.
+        // The text of a refusal.
         if answer.status() >= 400 && !request.starts_with("HEAD ") {
             let whole = http::request(addr, request.as_bytes(), DEADLINE);
             said += &format!(

@@ -1,14 +1,13 @@
-//! Two hundred listeners of one mount receive identical bytes from their join points on, and each decodes at
-//! once.
+//! Two hundred listeners of one mount receive identical bytes from their join points on, and each decodes at once.
 
 use testkit::http::Listener;
 use testkit::{Clip, Server, Tool, framemd5};
 
-use crate::support::{DEADLINE, file, repeat_icecast, round, rounds, wait_for_stream};
+use crate::support::{DEADLINE, file, find, repeat_icecast, round, rounds, wait_for_stream};
 
 const LISTENERS: usize = 200;
 
-/// One in so many has what it heard decoded. All heard the same.
+/// One in this many listeners has its body decoded. All of them received the same bytes.
 const DECODED: usize = 10;
 
 #[test]
@@ -21,7 +20,7 @@ fn two_hundred_listeners_of_one_mount() {
     for index in 0..LISTENERS - 1 {
         others.push(server.listen("/radio.mp3"));
         if index % 20 == 0 {
-            // They come at different moments of the stream.
+            // The listeners join at different moments of the stream.
             let length = first.body().len();
             first.read_bytes(length + 2_000, DEADLINE);
         }
@@ -60,10 +59,4 @@ fn two_hundred_listeners_of_one_mount() {
             .unwrap_or_else(|mismatch| panic!("listener {index}: {mismatch}"));
         assert!(join.matched > 100, "{join:?}");
     }
-}
-
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack
-        .windows(needle.len())
-        .position(|window| window == needle)
 }

@@ -1,4 +1,4 @@
-//! `.ts` and `.mp4` as live bodies: ffmpeg gets every picture and every frame of sound as sent, from the join on.
+//! `.ts` and `.mp4` as live bodies: ffmpeg receives every video and audio frame as sent, from the join on.
 
 use crate::support::shows::{Recorder, SHOWS};
 use crate::support::{server_with_short_linger, wait_for_stream};
@@ -10,7 +10,7 @@ fn what_ffmpeg_gets_is_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
     let is_chosen = |stream| ["live/h264", "radio.aac"].contains(&stream);
     let shows = || SHOWS.iter().filter(|show| is_chosen(show.stream));
-    // Made before the first is published, for to encode them may take as long as one lasts.
+    // The clips are made before the first is published, since encoding them may take as long as one lasts.
     for show in shows() {
         let _made = show.clip.seconds(SECONDS);
     }
@@ -28,6 +28,6 @@ fn what_ffmpeg_gets_is_what_was_sent() {
     for recorder in recorders {
         let show = recorder.show;
         let clip = show.clip.seconds(SECONDS);
-        recorder.check(&show.pictures(&clip), &show.sounds(&clip));
+        recorder.check(&show.pictures(&clip), &show.audio_frames(&clip));
     }
 }

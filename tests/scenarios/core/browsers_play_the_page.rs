@@ -1,4 +1,4 @@
-//! The player page in a real browser: Chromium, driven by its WebDriver.
+//! The player page plays in a real browser: Chromium, driven by its WebDriver.
 
 use testkit::{Clip, Server, wait_until};
 

@@ -1,4 +1,4 @@
-//! What Chromium publishes over WebRTC, by our page, is seen and heard over every protocol.
+//! A stream that Chromium publishes over WebRTC, by our page, plays with video and audio over every protocol.
 
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Server, Tool, wait_until};

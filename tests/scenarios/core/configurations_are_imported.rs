@@ -1,4 +1,4 @@
-//! `carillon import` makes a configuration of another server's, and the server runs with it.
+//! `carillon import` converts another server's configuration, and the server runs with the result.
 
 use testkit::Clip;
 use testkit::http::Listener;
@@ -7,7 +7,8 @@ use crate::support::imported::{import, serve};
 use crate::support::permission_hook::{Hook, KNOWN, UNKNOWN};
 use crate::support::{DEADLINE, repeat_to, wait_for_stream};
 
-/// Each field that MediaMTX (its documentation of `authHTTPAddress`) and SRS (that of `http_hooks`) send.
+/// The hook requests carry each field that MediaMTX (its documentation of `authHTTPAddress`) and SRS (that of `http_hooks`)
+/// send.
 #[test]
 fn the_hooks_of_mediamtx_and_srs_are_asked_as_before() {
     let mediamtx = "authMethod: http\nauthHTTPAddress: HOOK\npaths:\n  all_others:\n";
@@ -39,7 +40,7 @@ fn the_hooks_of_mediamtx_and_srs_are_asked_as_before() {
         "stream_url",
         "stream_id",
     ];
-    for (name, text, path, fields, told) in [
+    for (name, text, path, fields, reported) in [
         (
             "mediamtx.yml",
             mediamtx,
@@ -79,7 +80,7 @@ fn the_hooks_of_mediamtx_and_srs_are_asked_as_before() {
             }
         }
         let request: serde_json::Value = serde_json::from_str(&asked[1]).unwrap();
-        for (field, value) in told {
+        for (field, value) in reported {
             assert_eq!(request[field], value, "{name}: {request}");
         }
     }

@@ -1,5 +1,5 @@
-//! HEVC, AV1, VP9 and Opus go in by Enhanced RTMP and come out over RTMP and HTTP-FLV unchanged; late joiners
-//! begin at a keyframe.
+//! HEVC, AV1, VP9 and Opus arrive by Enhanced RTMP and leave over RTMP and HTTP-FLV unchanged; late joiners begin at a
+//! keyframe.
 
 use testkit::Clip;
 

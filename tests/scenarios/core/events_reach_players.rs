@@ -1,31 +1,28 @@
-//! What an operator announces reaches every player in its container's own way, and disturbs none.
+//! Events that an operator announces reach every player in its container's own form, and disturb none.
 
 use serde_json::{Value, json};
-use testkit::http::{Response, request};
+use testkit::http::Response;
 use testkit::{Clip, Process, Server, Tool, wait_until};
 
-use crate::support::{DEADLINE, file, publish_rtmp, server_with_short_linger, wait_for_stream};
+use crate::support::{
+    DEADLINE, codecs, file, find, order_as, publish_rtmp, server_with_short_linger, wait_for_stream,
+};
 
 const STREAM: &str = "live/show";
 const PLAYLIST: &str = "/live/show/hls/live.m3u8";
 
-/// `splice_insert` of the standard (SCTE 35 §14.2), in both notations.
+/// `splice_insert` of the standard (SCTE 35 §14.2), in base64 and in hexadecimal.
 const SECTION: &str = "/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=";
 const SECTION_HEX: &str = "0xFC302F000000000000FFFFF014054800008F7FEFFE7369C02EFE0052CCF5000000000\
                            00A0008435545490000013562DBA30A";
 
-/// Media that a listener receives before and after the events.
+/// Seconds of media that a listener receives before and after the events.
 const BODY_SECONDS: u32 = 16;
 
-/// Posts to the operator's port.
+/// Posts a body to the admin port.
 fn post(server: &Server, stream: &str, content_type: &str, body: &str) -> Response {
-    let addr = server.addr("admin");
-    let head = format!(
-        "POST /api/v1/streams/{stream}/events HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\
-         Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    request(addr, head.as_bytes(), DEADLINE)
+    let path = format!("streams/{stream}/events");
+    order_as(server, "POST", &path, content_type, body)
 }
 
 fn announce(server: &Server, event: &Value) -> Value {
@@ -37,7 +34,7 @@ fn announce(server: &Server, event: &Value) -> Value {
     answer
 }
 
-/// A server with a stream, and its publisher.
+/// Starts a server with a stream, and its publisher.
 fn published() -> (Server, Process) {
     let server = server_with_short_linger();
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(BODY_SECONDS), STREAM);
@@ -48,20 +45,14 @@ fn published() -> (Server, Process) {
     (server, publisher)
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
-}
-
 fn announce_all(server: &Server) {
-    announce(server, &json!({ "type": "id3", "text": "Hello there" }));
-    announce(
-        server,
-        &json!({ "type": "caption", "text": "A line", "language": "en" }),
-    );
-    announce(
-        server,
-        &json!({ "type": "cue", "out": true, "duration": 2.5, "id": "ad1" }),
-    );
+    for event in [
+        json!({ "type": "id3", "text": "Hello there" }),
+        json!({ "type": "caption", "text": "A line", "language": "en" }),
+        json!({ "type": "cue", "out": true, "duration": 2.5, "id": "ad1" }),
+    ] {
+        announce(server, &event);
+    }
     let answer = announce(server, &json!({ "type": "cue", "scte35": SECTION }));
     assert_eq!(answer["id"], "splice-4800008F");
     announce(server, &json!({ "type": "cue", "out": false, "id": "ad1" }));
@@ -77,40 +68,20 @@ fn listeners_of_bodies_get_data_messages_and_timed_metadata() {
         assert!(has_begun, "media comes");
     }
     announce_all(&server);
-    // Both at once: a listener that does not read is moved forward.
+    // Both bodies are read at once: the server moves a listener forward that does not read.
     let (flv, ts) = std::thread::scope(|scope| {
         let ts = scope.spawn(|| ts.read_to_end(DEADLINE).to_vec());
         (flv.read_to_end(DEADLINE).to_vec(), ts.join().unwrap())
     });
-    for part in [
-        &b"onTextData"[..],
-        b"A line",
-        b"onCuePoint",
-        b"ad1",
-        SECTION.as_bytes(),
-    ] {
-        assert!(contains(&flv, part), "{}", String::from_utf8_lossy(part));
+    let of_flv = ["onTextData", "A line", "onCuePoint", "ad1", SECTION];
+    let of_ts = ["ID3\x04", "Hello there", "caption:en\0A line", "CUEI"];
+    for (body, parts) in [(&flv, &of_flv[..]), (&ts, &of_ts[..])] {
+        for part in parts {
+            assert!(find(body, part.as_bytes()).is_some(), "{part}");
+        }
     }
-    for part in [
-        &b"ID3\x04"[..],
-        b"Hello there",
-        b"caption:en\0A line",
-        b"CUEI",
-    ] {
-        assert!(contains(&ts, part), "{}", String::from_utf8_lossy(part));
-    }
-    let streams = Tool::ffprobe()
-        .args([
-            "-v",
-            "error",
-            "-show_entries",
-            "stream=codec_name",
-            "-of",
-            "csv=p=0",
-        ])
-        .arg(file(&ts).path())
-        .run(DEADLINE);
-    let streams = String::from_utf8_lossy(&streams).into_owned();
+    let body = file(&ts);
+    let streams = codecs(body.path().to_str().unwrap(), &[]);
     for codec in ["h264", "aac", "timed_id3", "scte_35"] {
         assert!(streams.contains(codec), "{codec} in {streams}");
     }
@@ -147,29 +118,23 @@ fn viewers_over_hls_get_event_messages_and_date_ranges() {
     let [out, other, back] = ranges[..] else {
         panic!("three ranges")
     };
-    assert!(
-        out.contains("PLANNED-DURATION=2.50000,SCTE35-OUT=0xFC"),
-        "{out}"
-    );
-    assert!(
-        other.contains(&format!("SCTE35-OUT={SECTION_HEX}")),
-        "{other}"
-    );
+    let planned = "PLANNED-DURATION=2.50000,SCTE35-OUT=0xFC";
+    assert!(out.contains(planned), "{out}");
+    let section = format!("SCTE35-OUT={SECTION_HEX}");
+    assert!(other.contains(&section), "{other}");
     assert_eq!(attribute(out, "ID"), "ad1");
     assert_eq!(attribute(back, "ID"), "ad1");
     assert_eq!(attribute(out, "START-DATE"), attribute(back, "START-DATE"));
 
-    // The segments that are listed hold the messages, each once.
+    // The listed segments hold the messages, each once.
     let segments: Vec<u8> = text
         .lines()
         .filter(|line| line.ends_with(".m4s") && !line.starts_with('#'))
         .flat_map(|name| server.get(&format!("/live/show/hls/{name}")).body)
         .collect();
     let count = |part: &[u8]| {
-        segments
-            .windows(part.len())
-            .filter(|window| *window == part)
-            .count()
+        let places = segments.windows(part.len());
+        places.filter(|place| *place == part).count()
     };
     assert_eq!(count(b"https://aomedia.org/emsg/ID3\0\0ID3"), 2);
     assert_eq!(count(b"urn:scte:scte35:2013:bin\0\0\xFC"), 3);

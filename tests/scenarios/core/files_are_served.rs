@@ -1,4 +1,4 @@
-//! Files of a folder are played on demand: whole, by ranges, and over HLS; nothing else of the disk is.
+//! Files of a folder are served on demand: whole, by ranges, and over HLS; nothing else on the disk is served.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,15 +30,15 @@ fn curl_gets_the_ranges_it_asks_for() {
     ] {
         let part = get(&["-r", &asked]);
         assert_eq!(part.status, 206, "{asked}");
-        let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
-        assert_eq!(part.header("content-range"), Some(told.as_str()));
+        let reported = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+        assert_eq!(part.header("content-range"), Some(reported.as_str()));
         assert_eq!(part.header("etag"), Some(tag.as_str()));
         assert_eq!(part.body, film[range], "{asked}");
     }
     let beyond = get(&["-r", &format!("{length}-")]);
     assert_eq!((beyond.status, beyond.body.len()), (416, 0));
-    let told = format!("bytes */{length}");
-    assert_eq!(beyond.header("content-range"), Some(told.as_str()));
+    let reported = format!("bytes */{length}");
+    assert_eq!(beyond.header("content-range"), Some(reported.as_str()));
     let several = get(&["-r", "0-0,-1"]);
     assert_eq!((several.status, several.body.len()), (200, length));
     for (known, status) in [(tag.as_str(), 206), ("\"another\"", 200)] {

@@ -1,6 +1,6 @@
-//! Requests for a playlist or a part that is still to come wait, by the table of RFC 8216bis §6.2.5.2.
+//! Requests for a playlist or a part that is still to come block, by the table of RFC 8216bis §6.2.5.2.
 //!
-//! Where "at once" is to be shown, the publisher pauses: a request that waited would have nothing to wait for.
+//! The publisher pauses where a reply must come at once: a request that blocked would have nothing to wait for.
 
 use std::io::{ErrorKind, Read};
 

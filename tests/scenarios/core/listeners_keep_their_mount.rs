@@ -1,22 +1,22 @@
-//! Listeners keep their stream and their connection while what they hear changes: to the fallback when the publisher is
-//! gone, and back when it returns. No decoder stumbles at either.
+//! Listeners keep their stream and their connection while its source changes: to the fallback when the publisher leaves, and
+//! back when it returns. No decoder reports an error at either change.
 
 use std::time::Instant;
 
 use testkit::{Server, Tool, wait_until};
 
-use crate::support::mount::{Mount, SOUND, assert_decodes, is_of, mp3, rules, whole_units};
-use crate::support::{DEADLINE, ROUND_SECONDS, wait_for_stream};
+use crate::support::mount::{AUDIO, Mount, assert_decodes, is_of, mp3, rules, whole_units};
+use crate::support::{DEADLINE, ROUND_SECONDS, metric, wait_for_stream};
 
 #[test]
-fn sound_goes_on_over_both_switches() {
+fn audio_continues_over_both_switches() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::builder().toml(&rules()).start();
-    // All of them before the first is published: publishers end with their files.
-    let mut files = SOUND
+    // All files are made before the first is published, because publishers end with their files.
+    let mut files = AUDIO
         .map(|kind| [1, 2].map(|seed| kind.make(&folder, seed, ROUND_SECONDS)))
         .into_iter();
-    let mut mounts = SOUND.map(|kind| Mount::begin(kind, files.next().unwrap(), &server));
+    let mut mounts = AUDIO.map(|kind| Mount::begin(kind, files.next().unwrap(), &server));
     for mount in &mut mounts {
         mount.hears(0);
         mount.more();
@@ -33,9 +33,7 @@ fn sound_goes_on_over_both_switches() {
         mount.more();
     }
     assert_eq!(
-        server
-            .metrics()
-            .sum("carillon_publishers", &["protocol=\"fallback\""]),
+        metric(&server, "carillon_publishers", "protocol=fallback"),
         3.0
     );
     for mount in &mut mounts {
@@ -82,7 +80,7 @@ fn a_full_mount_sends_listeners_on_and_has_an_intro_and_other_names() {
     );
     let server = Server::builder().toml(&rules).start();
     let files = [1, 2].map(|seed| mp3().make(&folder, seed, ROUND_SECONDS));
-    let sound = files.each_ref().map(|path| std::fs::read(path).unwrap());
+    let audio = files.each_ref().map(|path| std::fs::read(path).unwrap());
     let _publishers =
         [("radio.mp3", 0), ("backup.mp3", 1), ("short.mp3", 1)].map(|(stream, of)| {
             let publisher = mp3().publish(&server, &files[of], stream);
@@ -98,12 +96,12 @@ fn a_full_mount_sends_listeners_on_and_has_an_intro_and_other_names() {
         begins[..intro.len()] == intro,
         "the intro goes before the stream"
     );
-    assert!(first.read_until(DEADLINE, |body| is_of(body, &sound[0])));
+    assert!(first.read_until(DEADLINE, |body| is_of(body, &audio[0])));
     whole_units(&mp3(), first.body());
     let mut second = server.listen("/radio.mp3");
     assert_eq!(second.status(), 200);
     assert!(
-        second.read_until(DEADLINE, |body| is_of(body, &sound[1])),
+        second.read_until(DEADLINE, |body| is_of(body, &audio[1])),
         "the other stream"
     );
     let third = server.get("/radio.mp3");

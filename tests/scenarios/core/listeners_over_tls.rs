@@ -1,4 +1,4 @@
-//! HTTPS carries the same streams.
+//! HTTPS carries the same streams as HTTP.
 
 use testkit::{Certificate, Clip, Server, Tool, framemd5};
 

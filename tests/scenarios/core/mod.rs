@@ -1,7 +1,7 @@
-//! Every protocol in, every format out, and every promise once: what `cargo xtask test` runs.
+//! Every protocol in, every format out, and every promise once: the scenarios that `cargo xtask test` runs.
 //!
-//! A scenario here needs ffmpeg, ffprobe, a current ffmpeg, curl, openssl, Chromium, aiortc and `standardwebhooks` at most,
-//! and its media lasts 20 seconds at most: what has to go on for longer is repeated
+//! A scenario here needs ffmpeg, ffprobe, a current ffmpeg, curl, openssl, Chromium, aiortc and `standardwebhooks` at most, and
+//! its media lasts 20 seconds at most: media that has to continue for longer is repeated
 //! ([`repeat_rtmp`](crate::support::repeat_rtmp)).
 
 mod addresses_answer_as_before;
@@ -40,7 +40,7 @@ mod the_demo_plays;
 mod the_log_never_stops_the_server;
 mod the_server_leaves_in_order;
 mod titles_are_date_ranges;
-mod titles_travel_with_the_sound;
+mod titles_travel_with_the_audio;
 mod tokens_permit;
 mod webhooks_tell;
 mod webrtc_peers_play;

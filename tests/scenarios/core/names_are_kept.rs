@@ -1,4 +1,4 @@
-//! What operators write and read by name stays what it is: keys, commands and their exits, metrics, events, fields of the API.
+//! Names that operators write and read stay the same: keys, commands and their exit codes, metrics, events, fields of the API.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use testkit::{Clip, Server, Tool, wait_until};
 use crate::support::golden::{assert_kept, is_kept};
 use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, wait_for_stream};
 
-/// The rows of a document's tables: what stands in each cell.
+/// Reads the rows of a document's tables: the text of each cell.
 fn rows(document: &str) -> impl Iterator<Item = Vec<&str>> {
     let rows = document.lines().filter_map(|line| line.strip_prefix("| "));
     rows.map(|row| row.split('|').map(str::trim).collect())
 }
 
-/// Unit tests hold the file and the documents to the code.
+/// Unit tests check the file and the documents against the code.
 #[test]
 fn keys_metrics_and_kinds() {
     let mut section = String::new();
@@ -61,7 +61,7 @@ fn carillon(arguments: &[&str]) -> (i32, String) {
     (done.status.code().unwrap(), text)
 }
 
-/// What the lines below a heading of a command's short help begin with.
+/// Returns the first words of the lines below a heading of a command's short help.
 fn below<'a>(help: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
     let lines = help
         .lines()
@@ -71,7 +71,7 @@ fn below<'a>(help: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
     lines.map(|line| line.split("  ").next().unwrap_or(line))
 }
 
-/// A command, its arguments and its options, and those of the commands below it.
+/// Lists a command, its arguments and its options, and those of its subcommands.
 fn describe(command: &[&str], lines: &mut Vec<String>) {
     let (status, help) = carillon(&[command, &["-h"]].concat());
     assert_eq!(status, 0, "{command:?}");
@@ -102,7 +102,7 @@ fn commands_and_their_exits() {
     let busy = file("busy.toml", &format!("[http]\nlisten = [\"{taken}\"]\n"));
     let idle = file("idle.toml", "[admin]\nlisten = \"127.0.0.1:9\"\n");
     let absent = "/nothing/is/here";
-    for (told, arguments) in [
+    for (reported, arguments) in [
         ("no command", &[][..]),
         ("an unknown command", &["ring"]),
         ("an unknown option", &["serve", "--loud"]),
@@ -137,12 +137,12 @@ fn commands_and_their_exits() {
             &["load", "listen", "--listeners", "1", "http://127.0.0.1:9/a"],
         ),
     ] {
-        lines.push(format!("{told} exits with {}", carillon(arguments).0));
+        lines.push(format!("{reported} exits with {}", carillon(arguments).0));
     }
     assert_kept("commands", lines);
 }
 
-/// The paths of all fields, with what they are; those of a list's members once.
+/// Collects the paths of all fields; the fields of a list's members are collected once.
 fn fields(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -161,7 +161,7 @@ fn fields(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// How long figures may take that are of the last seconds.
+/// Longest wait for figures that cover the last seconds.
 const MEASURED_WITHIN: Duration = Duration::from_secs(20);
 
 #[test]
@@ -203,18 +203,18 @@ fn fields_of_the_api() {
             && server.api("recordings")["recordings"][0]["seconds"].as_f64() > Some(1.0)
             && !server.api("stations")["stations"][0]["current"].is_null()
     });
-    // What is measured over some seconds has its field when it is known.
+    // A figure that is measured over some seconds has its field only once it is known.
     let mut found = all_fields(&server);
     let until = Instant::now() + MEASURED_WITHIN;
     while !is_kept("fields", &found) && Instant::now() < until {
-        // The list for programs of others may be asked for once in a while only.
+        // Clients may request the public list only once in a while.
         std::thread::sleep(Duration::from_secs(1));
         found = all_fields(&server);
     }
     assert_kept("fields", found);
 }
 
-/// The fields of all documents.
+/// Collects the fields of all documents.
 fn all_fields(server: &Server) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for list in [

@@ -1,5 +1,4 @@
-//! A server that runs out of something turns new listeners away in good time, and present listeners notice
-//! nothing.
+//! A server that runs out of a resource refuses new listeners in good time, and present listeners notice nothing.
 
 use testkit::{Clip, Server, wait_until};
 

@@ -1,13 +1,13 @@
-//! Each kind of credential opens what it is for, over each protocol, and nothing else; what it permits ends when it does; and
-//! the server's logs have none of them.
+//! Each kind of credential permits what it is for, over each protocol, and nothing else; sessions end when their permission
+//! ends; and the server's logs contain no credential.
 
 use std::time::{Duration, SystemTime};
 
 use testkit::http::Listener;
-use testkit::{Clip, Tool, wait_until};
+use testkit::{Clip, wait_until};
 
 use crate::support::guarded::{Guarded, OF_FILE, PLAIN, assert_secret, write_keys};
-use crate::support::{DEADLINE, repeat_rtmp, repeat_to, wait_for_stream};
+use crate::support::{DEADLINE, repeat_rtmp, repeat_to, take, wait_for_stream};
 
 #[test]
 fn permissions_end_with_their_links() {
@@ -25,16 +25,14 @@ fn permissions_end_with_their_links() {
     let mut flv = Listener::get(guarded.server.addr("http"), &path(".flv"));
     assert_eq!(flv.status(), 200);
     let rtmp = guarded.rtmp("live/show", &format!("link={play}"));
-    let mut player = Tool::ffmpeg()
-        .args(["-i", &rtmp, "-f", "null", "-"])
-        .start();
+    let mut player = take(&rtmp, &[]);
     assert_eq!(guarded.first_bytes(&path("/index.m3u8"), &[]), 200);
 
     flv.read_to_end(DEADLINE);
     assert!(flv.ended());
     player.wait(DEADLINE);
     assert!(!publisher.wait(DEADLINE).success(), "the publisher is told");
-    // Cut to the second when it was signed.
+    // The signer cuts the time to whole seconds.
     let lasted = signed.elapsed().unwrap();
     assert!(
         lasted + Duration::from_secs(1) >= LASTS,
@@ -73,10 +71,7 @@ fn what_a_key_of_the_file_has_permitted_ends_when_it_is_removed() {
     let addr = server.addr("http");
     let listen = |key: &str| Listener::get(addr, &format!("/live/other.flv?key={key}"));
     let (mut removed, mut kept) = (listen(OF_FILE), listen(PLAIN));
-    let mut player = Tool::ffmpeg()
-        .args(["-i", &guarded.rtmp("live/other", &by(OF_FILE))])
-        .args(["-f", "null", "-"])
-        .start();
+    let mut player = take(&guarded.rtmp("live/other", &by(OF_FILE)), &[]);
     let listeners = || server.metrics().sum("carillon_listeners", &[]);
     wait_until("three listeners", DEADLINE, || listeners() == 3.0);
 

@@ -1,14 +1,14 @@
-//! FLV and MP4 in the messages of a WebSocket: for mpegts.js, for pages with a decoder of their own, and for programs, by
-//! `ws` and `wss`, with the permissions, the books and the rules of listeners over HTTP.
+//! FLV and MP4 in the messages of a WebSocket: for mpegts.js, for pages with a decoder of their own, and for programs, by `ws`
+//! and `wss`, with the same permissions, accounting and rules as listeners over HTTP.
 
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::websocket::{SHOW, listeners, plays_on, url, wait_for_listeners};
-use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, repeat_rtmp, wait_for_stream};
 
-/// mpegts.js as players use it: the address alone makes it load by WebSocket.
+/// mpegts.js as players use it: the address alone makes mpegts.js load by WebSocket.
 #[test]
 fn mpegts_js_plays_flv() {
     let server = Server::start();
@@ -63,10 +63,7 @@ fn slow_clients_are_moved_forward_and_stalled_ones_dropped() {
         .start();
     wait_for_listeners(&server, 8);
     wait_until("stalled clients to be dropped", DEADLINE, || {
-        server
-            .metrics()
-            .sum("carillon_drops_total", &["reason=\"lag\""])
-            >= 2.0
+        metric(&server, "carillon_drops_total", "reason=lag") >= 2.0
     });
     wait_until("slow clients to be moved forward", DEADLINE, || {
         server.metrics().sum("carillon_skips_total", &[]) > 0.0

@@ -1,5 +1,5 @@
-//! A publisher may vanish and come back, even while its old connection still hangs: no listener is
-//! disconnected, and time never steps back.
+//! A publisher may vanish and come back, even while its old connection still hangs: no listener is disconnected, and time never
+//! steps back.
 
 use testkit::{Clip, Server, Signal, framemd5, wait_until};
 
@@ -24,8 +24,7 @@ fn killed_and_replaced_over_rtmp() {
     wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.flv");
     listener.read_bytes(100_000, DEADLINE);
-    first.signal(Signal::KILL);
-    first.wait(DEADLINE);
+    first.kill();
     wait_until("the publisher to be missed", DEADLINE, || {
         server.metrics().sum("carillon_publishers", &[]) == 0.0
     });
@@ -45,14 +44,14 @@ fn a_frozen_publisher_is_replaced_at_once() {
     wait_for_stream(&server, "live/show");
     let mut listener = server.listen("/live/show.flv");
     listener.read_bytes(50_000, DEADLINE);
-    // Its connection stays open and silent, as after a broken network.
+    // The connection stays open and silent, as after a broken network.
     frozen.signal(Signal::STOP);
     let mut second = repeat_rtmp(&server, Clip::Flv, "live/show");
     let before = listener.body().len();
     listener.read_bytes(before + 200_000, DEADLINE);
     assert!(second.is_running(), "{}", second.stderr());
     assert_monotonic(listener.body());
-    // The replaced publisher learns of it when it wakes up.
+    // The replaced publisher notices its replacement when it wakes up.
     frozen.signal(Signal::CONT);
     let mut frozen = frozen;
     frozen.wait(DEADLINE);

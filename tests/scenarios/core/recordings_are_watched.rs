@@ -1,16 +1,16 @@
-//! Viewers have the recordings of a stream at its address: whole, by ranges, over HLS while they grow, from a time on, and
-//! in clips.
+//! Viewers play the recordings of a stream at its address: whole, by ranges, over HLS while they grow, from a time on, and in
+//! clips.
 
 use testkit::{Clip, Tool, framemd5};
 
-use crate::support::past::{STREAM, has_seconds, is_final, marks, newest, on_disk, server, text};
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::past::{STREAM, after, has_seconds, is_final, newest, on_disk, server, text};
+use crate::support::{DEADLINE, marks, publish_rtmp};
 
 /// Seconds between two keyframes of the clips.
 const GROUP: f64 = 1.0;
 
-/// What must have been recorded before a viewer can begin five seconds behind the beginning: a segment lasts six seconds
-/// and up to another keyframe, which is recorded with its group.
+/// Length of recording that a viewer needs to begin five seconds after its start: a segment lasts six seconds and up to the
+/// next keyframe, which is recorded with its group.
 const LISTED_SECONDS: f64 = 15.0;
 
 #[test]
@@ -18,7 +18,7 @@ fn viewers_go_back_in_a_stream_and_on_into_the_present() {
     let (_root, server) = server();
     let clip = Clip::Flv.seconds(20);
     let mut publisher = publish_rtmp(&server, &clip, STREAM);
-    // From five seconds on there is a whole segment by then; before, the server would begin earlier.
+    // By then there is a whole segment from five seconds on; before, the server would begin earlier.
     let _ = newest(&server, STREAM, "some seconds", has_seconds(LISTED_SECONDS));
     let asked = |at: &str| {
         let leading = server.get(&format!("/{STREAM}/index.m3u8?at={at}"));
@@ -28,7 +28,7 @@ fn viewers_go_back_in_a_stream_and_on_into_the_present() {
         let path = format!("/{STREAM}/{}", line.unwrap_or_else(|| panic!("{text}")));
         (server.get(&path).text(), path)
     };
-    // When its first picture was, by the playlist.
+    // Time of the first frame, by the playlist.
     let begins = |text: &str| -> String {
         let line = text
             .lines()
@@ -38,20 +38,12 @@ fn viewers_go_back_in_a_stream_and_on_into_the_present() {
     let one = newest(&server, STREAM, "it", |_| true);
     let (start, _) = asked("start");
     assert!(begins(&start).starts_with(text(&one, "started").trim_end_matches('Z')));
-    // Long ago is the oldest.
+    // A time long ago selects the oldest recording.
     assert_eq!(begins(&asked("2001-01-01T00:00:00Z").0), begins(&start));
     assert_eq!(begins(&asked("-9h").0), begins(&start));
-    // Five seconds from the beginning on: the keyframe before that, and everything behind it.
-    let started = text(&one, "started").trim_end_matches('Z');
-    let (minute, second) = started.rsplit_once(':').expect("a time");
-    let second: u32 = second.parse().unwrap();
-    let wanted = match second + 5 {
-        second @ ..60 => format!("{minute}:{second:02}Z"),
-        // The next minute may be in another hour.
-        _ => format!("{minute}:59Z"),
-    };
-    let offset = f64::from((second + 5).min(59) - second);
-    let (_, path) = asked(&wanted);
+    // From five seconds after the start, the playlist has the keyframe before that and everything behind it.
+    let (at, offset) = (after(&one, 5), 5.0);
+    let (_, path) = asked(&at);
     let got = Tool::ffmpeg()
         .args(["-v", "error", "-live_start_index", "0", "-i"])
         .arg(server.http_url(&path))

@@ -42,7 +42,7 @@ fn h264_with_b_frames() {
 }
 
 #[test]
-fn the_sound_alone_is_heard_as_aac() {
+fn the_audio_alone_is_heard_as_aac() {
     let server = server_with_short_linger();
     let sent = Clip::Flv.seconds(8);
     let _publisher = publish_rtmp(&server, &sent, "live/show");
@@ -52,19 +52,11 @@ fn the_sound_alone_is_heard_as_aac() {
     assert_eq!(listener.header("content-type"), Some("audio/aac"));
     let body = listener.read_to_end(DEADLINE).to_vec();
     let received = file(&body);
-    // Taking the ADTS headers off again leaves the packets that were published.
+    // Removing the ADTS headers again leaves the packets that were published.
     let got = Tool::ffmpeg()
         .arg("-i")
         .arg(received.path())
-        .args([
-            "-c",
-            "copy",
-            "-bsf:a",
-            "aac_adtstoasc",
-            "-f",
-            "framemd5",
-            "-",
-        ])
+        .args("-c copy -bsf:a aac_adtstoasc -f framemd5 -".split(' '))
         .run(DEADLINE);
     let got = framemd5::parse(&String::from_utf8_lossy(&got));
     let sent = framemd5::audio(&framemd5::packets(&sent));

@@ -1,4 +1,4 @@
-//! RTMP behind TLS, and every place where ffmpeg can put a key.
+//! RTMP within TLS, and every place where ffmpeg can put a key.
 
 use testkit::{Player, Tool};
 

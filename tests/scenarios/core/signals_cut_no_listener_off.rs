@@ -1,18 +1,18 @@
-//! SIGHUP has the server reopen its access log and reload its certificate, SIGUSR1 and SIGUSR2 do nothing,
-//! and listeners notice none of them.
+//! SIGHUP makes the server reopen its access log and reload its certificate, SIGUSR1 and SIGUSR2 do nothing, and listeners
+//! notice none of them.
 
 use std::path::Path;
 
 use testkit::{Certificate, Clip, Server, Signal, Tool, framemd5, wait_until};
 
 use crate::support::{
-    DEADLINE, assert_joins, file, repeat_icecast, round, rounds, wait_for_stream,
+    DEADLINE, assert_joins, file, metric, repeat_icecast, round, rounds, wait_for_stream,
 };
 
-/// How often a signal is sent during playback.
+/// Number of signals sent during playback.
 const SIGNALS: usize = 100;
 
-/// How often the server has reloaded.
+/// Counts the reloads in the server's log.
 fn reloads(server: &Server) -> usize {
     server.log().matches("SIGHUP: done").count()
 }
@@ -79,7 +79,7 @@ fn a_moved_access_log_is_opened_anew() {
     assert_eq!(server.get("/fourth").status, 404);
 }
 
-/// The certificate that a handshake shows, in PEM.
+/// Returns the certificate that a handshake shows, in PEM.
 fn shown(server: &Server, port: &str) -> String {
     let address = server.addr(port).to_string();
     let finished = Tool::new("openssl")
@@ -142,8 +142,6 @@ fn a_renewed_certificate_is_shown_to_new_connections() {
     hang_up(&mut server);
     assert_eq!(shown(&server, "https"), of_file(&new));
     hears_more();
-    let expires = server
-        .metrics()
-        .sum("carillon_certificate_expires_seconds", &[]);
+    let expires = metric(&server, "carillon_certificate_expires_seconds", "");
     assert!(expires > 1.7e9, "{expires}");
 }

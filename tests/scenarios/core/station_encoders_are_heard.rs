@@ -1,11 +1,11 @@
-//! ffmpeg publishes as stations have had it do for long: it sends a tone of 440 Hz, and what listeners are sent decodes
-//! without a complaint and at that pitch.
+//! ffmpeg publishes with the options that stations have used for years: it sends a tone of 440 Hz, and the audio that listeners
+//! receive decodes without a complaint and at that pitch.
 
 use testkit::{PUBLISH_KEY, Server, Tool};
 
 use crate::support::encoders::{TONE_HZ, mount, tone_is_heard};
 
-/// As ffmpeg published before Icecast 2.4: by the method `SOURCE`.
+/// ffmpeg publishes as before Icecast 2.4, by the method `SOURCE`.
 #[test]
 fn ffmpeg_sends_mp3_the_old_way() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! A stream goes on to other servers and comes from them; a link's failure affects no other.
+//! Streams are pushed to other servers and pulled from them; a link's failure affects no other link.
 
 use testkit::{Clip, Player, Server, wait_until};
 

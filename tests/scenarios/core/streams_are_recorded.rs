@@ -1,15 +1,17 @@
-//! Streams become files that play, whole, whatever happens to the publisher, the server or the operator's mind.
+//! Streams become files that play, whole, whatever happens to the publisher or the server, and whatever the operator changes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Server, Signal, Tool, wait_until};
+use testkit::{Clip, Server, wait_until};
 
-use crate::support::recorded::{STREAM, finalised, hashes, probe, recordings, server};
+use crate::support::recorded::{
+    STREAM, finalised, probe, recording_into, recordings, server, wait_for_seconds,
+};
 use crate::support::{
-    DEADLINE, assert_joins, publish_icecast, publish_rtmp, repeat_rtmp, round, rounds,
-    wait_for_stream,
+    DEADLINE, assert_joins, delete, marks, order, publish_icecast, publish_rtmp, repeat_rtmp,
+    round, rounds, wait_for_stream,
 };
 
 #[test]
@@ -26,9 +28,9 @@ fn a_recording_has_every_frame_of_its_publisher() {
     };
     let (sent, got) = (framemd5::decoded(&clip), framemd5::decoded(file));
     let (sent, got) = (framemd5::video(&sent), framemd5::video(&got));
-    // A busy machine may begin it with a later picture group.
+    // A busy machine may begin the recording with a later group of frames.
     let missed = sent.len() - got.len();
-    assert_eq!(hashes(&got), hashes(&sent[missed..]));
+    assert_eq!(marks(&got), marks(&sent[missed..]));
     assert!(missed % 25 == 0 && missed <= sent.len() / 2, "{missed}");
     let (start, duration) = probe(file);
     assert!(start.abs() < 0.001, "{start}");
@@ -37,11 +39,11 @@ fn a_recording_has_every_frame_of_its_publisher() {
     let (sent, got) = (framemd5::packets(&clip), framemd5::packets(file));
     let (sent, got) = (framemd5::audio(&sent), framemd5::audio(&got));
     assert_eq!(assert_joins("sound", &sent, &got).missing, 0);
-    // Viewers get the same from the server.
+    // The server sends viewers the same frames.
     let name = file.strip_prefix(root.path()).expect("a file of it");
     let url = server.http_url(&format!("/recordings/{}", name.display()));
     let played = framemd5::packets(&url);
-    assert_eq!(hashes(&framemd5::audio(&played)), hashes(&got));
+    assert_eq!(marks(&framemd5::audio(&played)), marks(&got));
     assert_eq!(server.metrics().sum("carillon_record_gaps_total", &[]), 0.0);
 }
 
@@ -51,18 +53,13 @@ fn what_a_killed_server_has_recorded_plays_and_is_not_overwritten() {
     let clip = Clip::Flv.seconds(20);
     let mut killed = server(root.path()).start();
     let _publisher = publish_rtmp(&killed, &clip, STREAM);
-    wait_until("some seconds to be recorded", DEADLINE, || {
-        let all = recordings(&killed);
-        all.first()
-            .is_some_and(|one| one["seconds"].as_f64() >= Some(5.0))
-    });
+    wait_for_seconds(&killed, 5.0);
     let open = recordings(&killed);
     let seconds = open[0]["seconds"].as_f64().expect("a number");
-    killed.process().signal(Signal::KILL);
-    killed.process().wait(DEADLINE);
+    killed.process().kill();
     let part = PathBuf::from(open[0]["path"].as_str().expect("a path"));
     assert!(part.to_string_lossy().ends_with(".part"));
-    // It plays as it is.
+    // The unfinished file plays as it is.
     let (_, at_once) = probe(&part);
     assert!(at_once >= seconds - 0.1, "{at_once} {seconds}");
     let server = server(root.path()).start();
@@ -78,7 +75,7 @@ fn what_a_killed_server_has_recorded_plays_and_is_not_overwritten() {
     let got = framemd5::video(&framemd5::decoded(&files[0]));
     let join = framemd5::join(&sent, &got, 0).expect("a run");
     assert_eq!(join.at % 25, 0);
-    // The publisher of the next run is another recording.
+    // The publisher of the next run starts another recording.
     let _publisher = publish_rtmp(&server, &clip, STREAM);
     wait_until("another recording", DEADLINE, || {
         recordings(&server).len() == 2
@@ -93,12 +90,8 @@ fn a_publisher_that_returns_is_in_the_same_recording() {
         .set("ingest", "linger", "\"1s\"")
         .start();
     let _first = repeat_rtmp(&server, Clip::Flv, STREAM);
-    wait_until("a recording", DEADLINE, || {
-        let all = recordings(&server);
-        all.first()
-            .is_some_and(|one| one["seconds"].as_f64() >= Some(2.0))
-    });
-    // Its old connection still hangs when it connects again.
+    wait_for_seconds(&server, 2.0);
+    // The old connection still hangs when the publisher connects again.
     let clip = Clip::Flv.seconds(4);
     let mut second = publish_rtmp(&server, &clip, STREAM);
     second.wait(DEADLINE);
@@ -107,7 +100,7 @@ fn a_publisher_that_returns_is_in_the_same_recording() {
     assert!(framemd5::is_monotonic(&pictures));
     let sent = framemd5::video(&framemd5::decoded(&clip));
     let before = pictures.len() - sent.len();
-    assert_eq!(hashes(&pictures[before..]), hashes(&sent));
+    assert_eq!(marks(&pictures[before..]), marks(&sent));
     assert!(before >= 50, "{before}");
     let (start, duration) = probe(&files[0]);
     let wanted = pictures.len() as f64 / 25.0;
@@ -131,34 +124,21 @@ fn mp3_from_an_icecast_source_is_kept_as_it_is() {
     assert!((duration - 6.0).abs() < 0.5, "{duration}");
     let sent = framemd5::packets(Clip::Mp3.seconds(6));
     let got = framemd5::packets(&files[0]);
-    // Of the first one or two, what was sent before them is not in the file: they are silent.
+    // The first frame or two refer to frames before them that are not in the file, so they are silent.
     assert_eq!(assert_joins("sound", &sent, &got[2..]).missing, 0);
 }
 
-/// Posts what is to become of the stream's recording.
+/// Posts a command for the stream's recording and returns the status.
 fn command(server: &Server, action: &str) -> u16 {
-    let url = format!(
-        "http://{}/api/v1/streams/{STREAM}/recording",
-        server.addr("admin")
-    );
-    let told = Tool::new("curl")
-        .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST"])
-        .args(["-H", "Content-Type: application/json", "-d"])
-        .arg(format!("{{\"action\": \"{action}\"}}"))
-        .arg(url)
-        .run(DEADLINE);
-    let told = String::from_utf8(told).expect("text");
-    told.parse().expect("a status")
+    let path = format!("streams/{STREAM}/recording");
+    let body = format!("{{\"action\": \"{action}\"}}");
+    order(server, "POST", &path, &body)
 }
 
 #[test]
 fn the_operator_begins_splits_ends_and_removes() {
     let root = tempfile::tempdir().unwrap();
-    let directory = format!("{:?}", root.path().display().to_string());
-    let server = Server::builder()
-        .set("recording", "directory", &directory)
-        .set("recording", "min_free", "\"0B\"")
-        .start();
+    let server = recording_into(root.path()).start();
     assert_eq!(command(&server, "start"), 404);
     let _publisher = repeat_rtmp(&server, Clip::Flv, STREAM);
     wait_for_stream(&server, STREAM);
@@ -180,22 +160,12 @@ fn the_operator_begins_splits_ends_and_removes() {
         .map(|file| framemd5::video(&framemd5::decoded(file)));
     let pictures: Vec<Frame> = pictures.flatten().collect();
     let sent = rounds(&framemd5::video(&framemd5::decoded(round(Clip::Flv))));
-    // Nothing is between them, and they begin with keyframes.
+    // Nothing is missing between the two recordings, and they begin with keyframes.
     let join = framemd5::join(&sent, &pictures, 0).expect("a run");
     assert_eq!(join.at % 25, 0);
-    let id = recordings(&server)[0]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
-    let url = format!("http://{}/api/v1/recordings/{id}", server.addr("admin"));
-    let _ = Tool::new("curl")
-        .args(["-s", "-f", "-X", "DELETE"])
-        .arg(&url)
-        .run(DEADLINE);
-    assert_eq!(
-        server.admin_get(&format!("/api/v1/recordings/{id}")).status,
-        404
-    );
+    let id = recordings(&server)[0]["id"].as_str().unwrap().to_owned();
+    delete(&server, &format!("recordings/{id}"));
+    assert_eq!(order(&server, "GET", &format!("recordings/{id}"), ""), 404);
     wait_until("the file to go", DEADLINE, || !files[0].exists());
     assert!(files[1].exists());
 }
@@ -207,16 +177,8 @@ fn the_end_of_the_server_closes_recordings() {
         .env("CARILLON__DRAIN_TIMEOUT", "1s")
         .start();
     let _publisher = repeat_rtmp(&server, Clip::Flv, STREAM);
-    let seconds = || {
-        recordings(&server)
-            .first()
-            .and_then(|one| one["seconds"].as_f64())
-    };
-    wait_until("a recording", DEADLINE, || seconds() >= Some(2.0));
-    let path = recordings(&server)[0]["path"]
-        .as_str()
-        .expect("a path")
-        .to_owned();
+    wait_for_seconds(&server, 2.0);
+    let path = recordings(&server)[0]["path"].as_str().unwrap().to_owned();
     server.terminate(DEADLINE + Duration::from_secs(10));
     let closed = Path::new(path.strip_suffix(".part").expect("it was open"));
     assert!(closed.exists() && !Path::new(&path).exists());

@@ -1,5 +1,5 @@
-//! Standard error is a pipe without a reader, or a full disk: all clients are served all the same, and the
-//! server ends when it is told to. What peers do cannot fill a disk with lines either.
+//! Standard error is a pipe without a reader, or a full disk: the server still serves all clients, and ends when signalled.
+//! Peers cannot fill a disk with log lines either.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,16 +10,15 @@ use std::time::Duration;
 
 use testkit::{Clip, PUBLISH_KEY, Server, ServerBuilder, wait_until};
 
-use crate::support::{DEADLINE, connect, publish_rtmp, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, connect, metric, publish_rtmp, repeat_icecast, wait_for_stream};
 
-/// Sources with a wrong key, at the most: several times the lines that a pipe and the server's own queue
-/// hold.
+/// Largest number of sources with a wrong key: several times the lines that a pipe and the server's own queue hold.
 const REFUSALS_MAX: usize = 30_000;
 
-/// How long a container's probe waits for an answer.
+/// Timeout of a container's probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A pipe with a name, which the server itself holds open.
+/// Named pipe, which the server itself holds open.
 struct Pipe {
     folder: tempfile::TempDir,
 }
@@ -37,9 +36,9 @@ impl Pipe {
         self.folder.path().join("stderr")
     }
 
-    /// Reads it from now on.
+    /// Starts to read the pipe; returns the bytes read so far.
     fn read(&self) -> Arc<Mutex<Vec<u8>>> {
-        // Open for writing as well, so that it does not end with the server.
+        // The pipe is open for writing as well, so that it does not end with the server.
         let mut pipe = File::options()
             .read(true)
             .write(true)
@@ -57,31 +56,29 @@ impl Pipe {
     }
 }
 
-/// Many log lines, and no limit of attempts that would shorten them.
+/// Builds a server that logs many lines, without a limit of attempts that would shorten them.
 fn talkative(pipe: &Pipe) -> ServerBuilder {
     Server::builder()
         .set("log", "level", "\"debug\"")
         .log_to(&pipe.path())
 }
 
-/// One source with a wrong key.
+/// Connects one source with a wrong key, which the server refuses.
 fn refused(server: &Server) {
     let mut socket = connect(server.addr("http"));
     let head = "PUT /radio.mp3 HTTP/1.1\r\nHost: x\r\nAuthorization: Basic c291cmNlOndyb25nLWtleQ==\r\n\
                 Content-Type: audio/mpeg\r\n\r\n";
     socket.write_all(head.as_bytes()).unwrap();
     let mut answer = Vec::new();
-    // Closed with unread bytes of ours, the connection may be reset.
+    // The connection may be reset because the server closes it with unread bytes of ours.
     let _reset = socket.read_to_end(&mut answer);
 }
 
 fn lost(server: &Server) -> f64 {
-    server
-        .metrics()
-        .sum("carillon_log_lines_lost_total", &["log=\"messages\""])
+    metric(server, "carillon_log_lines_lost_total", "log=messages")
 }
 
-/// Has sources refused until lines are lost, several at a time.
+/// Connects sources that are refused, several at a time, until log lines are lost.
 fn refuse_until_lines_are_lost(server: &Server) {
     let mut refusals = 0;
     while lost(server) == 0.0 {
@@ -95,7 +92,7 @@ fn refuse_until_lines_are_lost(server: &Server) {
     }
 }
 
-/// Present listeners go on, new ones are served, and the probe is answered.
+/// Asserts that present listeners continue, new ones are served, and the probe is answered.
 fn assert_serves(server: &Server, present: &mut testkit::http::Listener) {
     let length = present.body().len();
     present.read_bytes(length + 40_000, DEADLINE);
@@ -166,7 +163,7 @@ fn when_the_access_log_is_on_a_full_disk() {
     assert_eq!(server.terminate(DEADLINE).code(), Some(0));
 }
 
-/// First each line, then their number.
+/// The log has a line for each of the first refusals, and then their number.
 #[test]
 fn a_flood_of_refusals_is_few_lines() {
     const REFUSALS: usize = 1_000;
@@ -175,8 +172,8 @@ fn a_flood_of_refusals_is_few_lines() {
     (0..REFUSALS).for_each(|_| refused(&server));
     assert_eq!(server.terminate(DEADLINE).code(), Some(0));
     let log = server.log();
-    let told = log.matches(": source refused").count();
-    assert!((20..LINES_MAX).contains(&told), "{told}");
+    let reported = log.matches(": source refused").count();
+    assert!((20..LINES_MAX).contains(&reported), "{reported}");
     let summed: usize = log
         .lines()
         .filter(|line| line.contains("more like this: source refused"))
@@ -186,10 +183,10 @@ fn a_flood_of_refusals_is_few_lines() {
         })
         .sum();
     let sums = log.matches("more like this: source refused").count();
-    assert_eq!(told - sums + summed, REFUSALS);
+    assert_eq!(reported - sums + summed, REFUSALS);
 }
 
-/// The test kit looks through the log of every server; this one has a stream that is called what its key is.
+/// The test kit searches every server's log for secrets; this server has a stream whose name is its key.
 #[test]
 #[should_panic(expected = "a secret is in the log")]
 fn no_secret_would_be_overlooked() {

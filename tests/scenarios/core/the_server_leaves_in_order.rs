@@ -1,4 +1,4 @@
-//! SIGTERM: no new clients, a bounded time for those present, exit status 0.
+//! On SIGTERM the server accepts no new clients, gives those present a bounded time, and exits with status 0.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::support::{DEADLINE, repeat_icecast, wait_for_stream};
 
 #[test]
 fn at_once_without_listeners() {
-    // Longer than the deadline, in case the server waits for it.
+    // The setting is longer than the deadline, in case the server waits for it.
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "5m")
         .start();

@@ -1,17 +1,17 @@
-//! The titles of a source are date ranges of its playlists, by the rules, from the first viewer on.
+//! A source's titles are date ranges of its playlists, by the rules, from the first viewer on.
 
 use std::time::Duration;
 
-use testkit::hls::{DateRange, MediaPlaylist, Watch, violations};
+use testkit::hls::{DateRange, Watch, violations};
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
 
 use crate::support::titles::update;
-use crate::support::{DEADLINE, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, media_playlist, repeat_icecast, wait_for_stream};
 
 const STREAM: &str = "radio.mp3";
 const PLAYLIST: &str = "/radio.mp3/mp3/live.m3u8";
 
-/// Long enough for the segment of a title to leave the playlist: four target durations of two seconds, and two more.
+/// Time long enough for the segment of a title to leave the playlist: four target durations of two seconds, and two more.
 const WATCHED: Duration = Duration::from_secs(20);
 
 fn title(range: &DateRange) -> (&str, &str) {
@@ -29,7 +29,7 @@ fn a_title_is_listed_for_as_long_as_it_lasts() {
     let server = Server::builder().set("hls", "segment", "\"1s\"").start();
     let _publisher = repeat_icecast(&server, Clip::Mp3, STREAM);
     wait_for_stream(&server, STREAM);
-    // No viewer is there.
+    // There is no viewer yet.
     set_title(&server, "song=Band%20-%20Before");
     let mut watch = Watch::start(server.addr("http"), "/radio.mp3/index.m3u8");
     let first = &watch.history().versions[0].playlist;
@@ -46,7 +46,7 @@ fn a_title_is_listed_for_as_long_as_it_lasts() {
     assert!(found.is_empty(), "{found:?}");
     let last = &history.versions.last().unwrap().playlist;
     assert!(!last.is_ended);
-    // The first one is over, and the present one has outlived its segment.
+    // The first title is over, and the present one has outlived its segment.
     let titles: Vec<_> = last.date_ranges.iter().map(title).collect();
     let [(present, "")] = titles[..] else {
         panic!("{titles:?}");
@@ -57,15 +57,13 @@ fn a_title_is_listed_for_as_long_as_it_lasts() {
 
     let played = Tool::ffmpeg()
         .args(["-v", "error", "-xerror", "-i", &server.http_url(PLAYLIST)])
-        // It counts MP3 frames over a seam of segments with an error of one frame; what it decodes is judged.
+        // ffmpeg counts MP3 frames across a join of segments with an error of one frame; only its decoding is judged.
         .args(["-t", "4", "-af", "asetpts=N/SR/TB", "-f", "null", "-"])
         .finish(DEADLINE);
     assert_eq!(played.stderr, "", "ffmpeg plays");
     set_title(&server, "song=");
     wait_until("the end of the title", DEADLINE, || {
-        let text = server.get(PLAYLIST).text();
-        let playlist = MediaPlaylist::parse(&text);
-        let playlist = playlist.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let playlist = media_playlist(&server, PLAYLIST);
         let newest = playlist.date_ranges.last().map(title);
         newest == Some(("", ""))
     });

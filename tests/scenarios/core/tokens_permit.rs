@@ -1,4 +1,4 @@
-//! JSON Web Tokens that are signed with a secret of the configuration permit what they claim, until they are over.
+//! JSON Web Tokens signed with a secret of the configuration permit what they claim, until they expire.
 
 use serde_json::{Value, json};
 use testkit::Clip;
@@ -7,7 +7,7 @@ use crate::support::guarded::{Guarded, assert_secret};
 use crate::support::token_issuer::{SECRET, hs256, later};
 use crate::support::{repeat_rtmp, wait_for_stream};
 
-/// What a token claims that ends so many seconds from now.
+/// Returns the claims of a token that expires this many seconds from now.
 fn claims(seconds: i64) -> Value {
     let permissions = json!([{"do": ["publish", "play"], "on": "live/*"}]);
     json!({"sub": "ann", "exp": later(seconds), "carillon": permissions})
@@ -27,8 +27,8 @@ fn a_token_of_openssl_is_judged_by_its_signature_and_its_time() {
         ("right", &right, 200),
     ] {
         let query = format!("jwt={token}");
-        let told = guarded.first_bytes(&format!("/live/show.flv?{query}"), &[]);
-        assert_eq!(told, status, "{name}: a listener");
+        let reported = guarded.first_bytes(&format!("/live/show.flv?{query}"), &[]);
+        assert_eq!(reported, status, "{name}: a listener");
         let stream = format!("live/{name}");
         let url = guarded.rtmp(&stream, &query);
         let is_published = guarded.publishes(Clip::Flv, &url, &stream);

@@ -1,9 +1,10 @@
 //! An independent WebRTC peer decodes a stream of the server.
 
-use testkit::{Clip, Server, http};
+use serde_json::json;
+use testkit::{Clip, Server};
 
 use crate::support::aiortc::{FRAMES, Viewer};
-use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
+use crate::support::{repeat_rtmp, wait_for_stream};
 
 #[test]
 fn aiortc_watches_a_stream_of_the_server() {
@@ -11,24 +12,15 @@ fn aiortc_watches_a_stream_of_the_server() {
     let _publisher = repeat_rtmp(&server, Clip::Flv, "live/show");
     wait_for_stream(&server, "live/show");
     let mut viewer = Viewer::start();
-    let offer = viewer.read();
-    let offer = offer.as_str().unwrap();
-    let request = format!(
-        "POST /live/show/whep HTTP/1.1\r\nHost: carillon\r\nConnection: close\r\n\
-         Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
-        offer.len()
-    );
-    let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE);
-    let sdp = String::from_utf8(answer.body).unwrap();
-    assert_eq!(answer.status, 201, "{sdp}");
+    let sdp = viewer.agree(&server, "/live/show/whep").text();
     assert!(
         sdp.contains("H264/90000") && sdp.contains("opus/48000/2"),
         "{sdp}"
     );
-    viewer.write(&sdp.into());
     let counts = viewer.read();
     assert!(counts["video"].as_u64() >= Some(FRAMES), "{counts}");
     assert!(counts["audio"].as_u64() >= Some(FRAMES), "{counts}");
+    assert_eq!(counts["size"], json!([320, 180]));
     let metrics = server.metrics();
     assert_eq!(
         metrics.sum("carillon_webrtc_nacked_packets_total", &[]),

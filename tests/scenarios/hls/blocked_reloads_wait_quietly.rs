@@ -1,19 +1,19 @@
-//! A thousand viewers wait for the next part of a publisher that has paused: that costs the server next to nothing,
-//! and all are answered when the part comes. `cargo xtask bench hls-blocked` measures it.
+//! A thousand viewers wait for the next part of a publisher that has paused: their requests cost the server next to nothing,
+//! and all receive a reply when the part arrives. `cargo xtask bench hls-blocked` measures it.
 
 use std::time::{Duration, Instant};
 
 use testkit::hls::{BlockedReloads, Watch, reload_at_rest};
 use testkit::{Clip, Server, Signal, need_descriptors, wait_until};
 
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
 
 const RELOADS: usize = 1_000;
-/// The server is quiet for that long, before it gives up on the requests after 18 s.
+/// Time for which the server must be quiet, before it gives up on the requests after 18 s.
 const QUIET: Duration = Duration::from_secs(3);
 const QUIET_DEADLINE: Duration = Duration::from_secs(12);
-/// CPU in that time, as a share of a core. Each request that looked for its part now and then, instead of being woken,
-/// would cost ten times as much.
+/// CPU in that time, as a share of a core. If each request polled for its part instead of being woken, the cost would be ten
+/// times as much.
 const SHARE_MAX: f64 = 0.1;
 /// Bytes by which resident memory may grow in that time.
 const GROWTH_MAX: u64 = 8 << 20;
@@ -35,11 +35,10 @@ fn waiting_costs_nothing_and_ends_with_the_part() {
     let path = reload_at_rest(addr, &playlist);
     let waiting = BlockedReloads::begin(addr, &path, RELOADS);
     wait_until("all requests to be accepted", DEADLINE, || {
-        let metrics = server.metrics();
-        metrics.sum("carillon_connections", &["door=\"http\""]) >= RELOADS as f64
+        metric(&server, "carillon_connections", "door=http") >= RELOADS as f64
     });
     let resident = server.resident_bytes();
-    // On a busy machine, accepting them may go on for a while.
+    // On a busy machine, accepting the connections may take a while longer.
     wait_until("the server to be quiet", QUIET_DEADLINE, || {
         let (began, used) = (Instant::now(), server.cpu_time());
         assert!(!waiting.is_answered_within(QUIET), "nothing has come");

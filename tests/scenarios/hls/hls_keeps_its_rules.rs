@@ -1,7 +1,7 @@
-//! What publishers of all kinds send becomes playlists and parts that keep every rule.
+//! Publishers of all kinds yield playlists and parts that keep every rule.
 //!
-//! A strict client ([`testkit::hls::Watch`]) watches each stream, all at once. Its own judgement of the texts is
-//! compared with that of two other parsers. `CARILLON_HLS_SECONDS` sets how long it watches.
+//! A strict client ([`testkit::hls::Watch`]) watches each stream, all at once. Its own judgement of the texts is compared with
+//! that of two other parsers. `CARILLON_HLS_SECONDS` sets how long it watches.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use testkit::hls::{History, Rule, Subject, Watch, violations};
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, hls_clients};
 
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, seconds_of, wait_for_stream};
 
-/// Long enough for segments to be removed from the playlist and for parts that were listed to be dropped.
-const WATCHED: Duration = Duration::from_secs(45);
-/// Sets it in seconds.
+/// Time long enough for segments to be removed from the playlist and for parts that were listed to be dropped.
+const WATCHED: u64 = 45;
+/// Environment variable that sets the time in seconds.
 const WATCHED_VARIABLE: &str = "CARILLON_HLS_SECONDS";
 
-/// Reported of one stream at most: a rule that is broken is broken by every version.
+/// Most breaches reported of one stream, since every version of the playlist repeats a breach.
 const REPORTED_MAX: usize = 12;
 
 /// A stream as an encoder sends it.
 struct Show {
     stream: &'static str,
-    /// Pictures a second; empty without pictures.
+    /// Frame rate per second; empty without video.
     rate: &'static str,
     /// Options of the encoder.
     encoder: &'static str,
-    /// What no server can keep with such media.
+    /// Rules that no server can keep with such media.
     excused: &'static [Rule],
 }
 
@@ -78,9 +78,9 @@ const SHOWS: &[Show] = &[
     },
 ];
 
-/// Its publisher is killed, and another with other pictures comes.
+/// Name of a stream whose publisher is killed and replaced by one with another frame size.
 const CHANGING: &str = "live/changing";
-/// Sound from an Icecast source.
+/// Audio stream from an Icecast source.
 const RADIO: &str = "radio.mp3";
 
 fn publish(server: &Server, show: &Show, size: &str) -> Process {
@@ -101,16 +101,7 @@ fn publish(server: &Server, show: &Show, size: &str) -> Process {
         .start()
 }
 
-fn watched() -> Duration {
-    let seconds = std::env::var(WATCHED_VARIABLE).ok();
-    let seconds = seconds.map(|text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{WATCHED_VARIABLE}={text}"))
-    });
-    seconds.map_or(WATCHED, Duration::from_secs)
-}
-
-/// The breaches of a stream, each rule with its first ones.
+/// Reports the breaches of a stream, each rule with its first ones.
 fn report(stream: &str, history: &History, excused: &[Rule]) -> Vec<String> {
     let mut counts: HashMap<Rule, usize> = HashMap::new();
     let mut said = Vec::new();
@@ -126,7 +117,7 @@ fn report(stream: &str, history: &History, excused: &[Rule]) -> Vec<String> {
     said
 }
 
-/// Demands that the client has seen what it is to judge.
+/// Asserts that the client has seen the events that it is to judge.
 fn assert_evidence(stream: &str, history: &History) {
     let versions = &history.versions;
     assert!(versions.len() > 40, "{stream}: {} versions", versions.len());
@@ -153,7 +144,7 @@ fn assert_evidence(stream: &str, history: &History) {
     let refused = history.count(400)[&Subject::BlockingPlaylist];
     let missing = history.count(404)[&Subject::Media];
     assert!(refused > 0 && missing > 0, "{stream}: {refused}, {missing}");
-    // Parts and segments that were listed no more.
+    // Parts and segments that were no longer listed.
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let of_media = history.answers.iter();
     let of_media = of_media.filter(|answer| answer.subject == Subject::Media);
@@ -166,7 +157,7 @@ fn assert_evidence(stream: &str, history: &History) {
     assert!(again > 5, "{stream}: only {again} fetched again");
 }
 
-/// Both other parsers find what ours does in the first, the last and every twentieth text.
+/// Asserts that both other parsers find what ours does in the first, the last and every twentieth text.
 fn assert_agreement(folder: &Path, histories: &[(&str, &History)]) {
     let versions = histories.iter().flat_map(|(_, history)| {
         let last = history.versions.len() - 1;
@@ -187,7 +178,7 @@ fn assert_agreement(folder: &Path, histories: &[(&str, &History)]) {
         .args(&files)
         .run(DEADLINE);
     let said = String::from_utf8(said).unwrap();
-    // Tenths of microseconds, which durations are written in.
+    // Durations are written in tenths of microseconds.
     let tenths = |duration: Duration| ((duration.as_nanos() + 50) / 100) as u64;
     assert_eq!(said.lines().count(), versions.len());
     for (line, version) in said.lines().zip(&versions) {
@@ -219,7 +210,7 @@ fn assert_agreement(folder: &Path, histories: &[(&str, &History)]) {
 
 #[test]
 fn every_stream_keeps_every_rule() {
-    let watched = watched();
+    let watched = Duration::from_secs(seconds_of(WATCHED_VARIABLE, WATCHED));
     let server = Server::builder().set("ingest", "linger", "\"60s\"").start();
     let mut publishers: Vec<_> = SHOWS
         .iter()
@@ -249,7 +240,7 @@ fn every_stream_keeps_every_rule() {
                 })
             })
             .collect();
-        // In the middle of some part, whatever has been watched until then.
+        // A third of the time falls in the middle of some part, however long the watch lasts.
         std::thread::sleep(watched / 3);
         first.kill();
         publishers.push(publish(&server, &changing, "480x270"));

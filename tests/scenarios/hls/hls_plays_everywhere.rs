@@ -1,35 +1,36 @@
-//! Players of other makes play every stream over HLS; those that record it get every picture and every frame of
-//! sound as sent, from the join on.
+//! Players of other makes play every stream over HLS; those that record it receive every video and audio frame as sent, from
+//! the join on.
 //!
-//! Each stream has a title, which its playlist has as a date range. [`EXPECTED`] says which player plays which stream. No player is left out silently: what it cannot play it is
-//! asked for all the same, and has to say so.
+//! Each stream has a title, which its playlist has as a date range. [`EXPECTED`] lists which player plays which stream. No
+//! player is left out silently: a player also tries the streams that it cannot play, and has to report an error.
 
 use std::sync::LazyLock;
 
 use Outcome::{Plays, Refuses};
 use serde_json::Value;
-use testkit::hls::{MediaPlaylist, Watch};
+use testkit::hls::Watch;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::hls_page::{ChromiumPlayer, FRAMES};
 use crate::support::shows::{
-    AAC, AV1, H264, HEVC, MP3, OPUS, PLAYLIST, Recorder, Show, check_vlc, start_vlc,
+    AAC, AV1, Coding, H264, HEVC, MP3, OPUS, PLAYLIST, Recorder, SECONDS, Show, check_vlc, played,
+    start_gstreamer, start_vlc, wait_for_enough,
 };
 use crate::support::titles::update_mount;
-use crate::support::{DEADLINE, server_with_short_linger, wait_for_stream};
+use crate::support::{DEADLINE, media_playlist, server_with_short_linger, wait_for_stream};
 
-/// Seconds that a player has played, at least, of what it is said to play.
+/// Fewest seconds that a player has played of a stream that it is expected to play.
 const PLAYED: f64 = 3.0;
 
-/// Whether a player plays a stream.
+/// Expected result of a player with a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Outcome {
     Plays,
-    /// It has no decoder, and says so.
+    /// The player has no decoder, and reports that.
     Refuses,
 }
 
-/// In the order of the columns of [`EXPECTED`].
+/// Streams, in the order of the columns of [`EXPECTED`].
 const SHOWS: [Show; 6] = [
     show("live/h264", Clip::Flv, Some(&H264), &AAC),
     show("live/reordered", Clip::FlvBframes, Some(&H264), &AAC),
@@ -39,7 +40,7 @@ const SHOWS: [Show; 6] = [
     show("radio.mp3", Clip::Mp3, None, &MP3),
 ];
 
-/// What a `MediaSource` is asked for: the codecs of each show.
+/// Media types of each show, for `MediaSource`.
 const TYPES: [&str; 6] = [
     "video/mp4; codecs=\"avc1.42C014,mp4a.40.2\"",
     "video/mp4; codecs=\"avc1.64000c,mp4a.40.2\"",
@@ -49,7 +50,7 @@ const TYPES: [&str; 6] = [
     "audio/mpeg",
 ];
 
-/// Which player plays which stream.
+/// Expected result of each player with each stream.
 const EXPECTED: [(&str, [Outcome; 6]); 7] = [
     ("ffmpeg", [Plays; 6]),
     ("GStreamer hlsdemux", [Plays; 6]),
@@ -64,21 +65,21 @@ const EXPECTED: [(&str, [Outcome; 6]); 7] = [
 const fn show(
     stream: &'static str,
     clip: Clip,
-    picture: Option<&'static crate::support::shows::Coding>,
-    sound: &'static crate::support::shows::Coding,
+    picture: Option<&'static Coding>,
+    audio: &'static Coding,
 ) -> Show {
     Show {
         stream,
         clip,
         picture,
-        sound,
+        audio,
         bodies: &[PLAYLIST],
     }
 }
 
 static ALL: LazyLock<[Show; 6]> = LazyLock::new(|| SHOWS);
 
-/// The streams with what a player is expected to make of them.
+/// Returns the streams with the result that a player is expected to have.
 fn expected(player: &str) -> impl Iterator<Item = (&'static Show, Outcome)> {
     let row = EXPECTED.iter().find(|(name, _)| *name == player);
     let row = row
@@ -87,7 +88,7 @@ fn expected(player: &str) -> impl Iterator<Item = (&'static Show, Outcome)> {
     ALL.iter().zip(row)
 }
 
-/// A server with every stream, whose playlists have begun.
+/// Starts a server with every stream, whose playlists have begun.
 fn published() -> (Server, Vec<Process>) {
     let server = server_with_short_linger();
     let publishers = ALL.iter().map(|show| show.publish(&server)).collect();
@@ -118,30 +119,27 @@ fn what_players_record_is_what_was_sent() {
         };
     let by_ffmpeg = record("ffmpeg", Recorder::ffmpeg);
     let by_gstreamer = record("GStreamer hlsdemux", Recorder::gstreamer);
-    for recorder in by_ffmpeg.iter().chain(&by_gstreamer) {
-        let what = format!("some seconds for {}", recorder.name);
-        wait_until(&what, DEADLINE, || recorder.has_enough());
-    }
+    wait_for_enough(by_ffmpeg.iter().chain(&by_gstreamer));
     publishers.iter_mut().for_each(Process::kill);
     let sent: Vec<_> = ALL
         .iter()
         .map(|show| {
-            let clip = show.clip.seconds(crate::support::shows::SECONDS);
-            (show.stream, show.pictures(&clip), show.sounds(&clip))
+            let clip = show.clip.seconds(SECONDS);
+            (show.stream, show.pictures(&clip), show.audio_frames(&clip))
         })
         .collect();
     for mut recorder in by_ffmpeg.into_iter().chain(by_gstreamer) {
         if recorder.name.starts_with("GStreamer") {
-            // It asks for more, long after the end.
+            // The recorder continues to send requests long after the end.
             recorder.process.kill();
         }
         let stream = recorder.show.stream;
-        let (_, pictures, sounds) = sent.iter().find(|(own, ..)| *own == stream).unwrap();
-        recorder.check(pictures, sounds);
+        let (_, pictures, audio_frames) = sent.iter().find(|(own, ..)| *own == stream).unwrap();
+        recorder.check(pictures, audio_frames);
     }
 }
 
-/// Without AV1, which no player of transport streams knows.
+/// The streams without AV1, which no player of transport streams knows.
 #[test]
 fn what_is_recorded_as_transport_stream_is_what_was_sent() {
     const OF_TS: &str = "/index.m3u8?format=ts";
@@ -151,15 +149,12 @@ fn what_is_recorded_as_transport_stream_is_what_was_sent() {
     let recorders: Vec<_> = shows
         .map(|show| Recorder::ffmpeg(&server, show, OF_TS, folder.path()))
         .collect();
-    for recorder in &recorders {
-        let what = format!("some seconds for {}", recorder.name);
-        wait_until(&what, DEADLINE, || recorder.has_enough());
-    }
+    wait_for_enough(&recorders);
     publishers.iter_mut().for_each(Process::kill);
     for recorder in recorders {
         let show = recorder.show;
-        let clip = show.clip.seconds(crate::support::shows::SECONDS);
-        recorder.check(&show.pictures(&clip), &show.sounds(&clip));
+        let clip = show.clip.seconds(SECONDS);
+        recorder.check(&show.pictures(&clip), &show.audio_frames(&clip));
     }
 }
 
@@ -177,7 +172,7 @@ fn vlc_plays() {
     }
 }
 
-/// mpv plays six seconds, and tells the time, the number of the picture, and its outputs.
+/// mpv plays six seconds, and prints the time, the frame number, and its outputs.
 #[test]
 fn mpv_plays() {
     const STATUS: &str = "--term-status-msg=at ${=time-pos} picture ${=estimated-frame-number}";
@@ -186,13 +181,8 @@ fn mpv_plays() {
         .map(|(show, outcome)| {
             assert_eq!(outcome, Plays);
             let player = Tool::new("mpv")
-                .args([
-                    "--no-config",
-                    "--vo=null",
-                    "--ao=null",
-                    "--length=6",
-                    STATUS,
-                ])
+                .args(["--no-config", "--vo=null", "--ao=null"])
+                .args(["--length=6", STATUS])
                 .arg(url(&server, show))
                 .start();
             (player, show)
@@ -206,33 +196,24 @@ fn mpv_plays() {
             player.stderr()
         );
         assert!(status.success(), "{}: {status}: {said}", show.stream);
-        let last = said
-            .rsplit_once("at ")
-            .map(|(_, last)| last.split(' ').collect::<Vec<_>>());
-        let last = last.unwrap_or_else(|| panic!("{}: {said}", show.stream));
+        let stream = show.stream;
+        let last = said.rsplit_once("at ");
+        let (_, last) = last.unwrap_or_else(|| panic!("{stream}: {said}"));
+        let last: Vec<_> = last.split(' ').collect();
         let played: f64 = last[0].parse().unwrap_or_default();
-        assert!(played > PLAYED, "{}: {last:?}", show.stream);
-        assert!(
-            said.contains("AO: [null]"),
-            "{}: no sound: {said}",
-            show.stream
-        );
+        assert!(played > PLAYED, "{stream}: {last:?}");
+        assert!(said.contains("AO: [null]"), "{stream}: no sound: {said}");
         let has_pictures = said.contains("VO: [null]");
-        assert_eq!(
-            has_pictures,
-            show.picture.is_some(),
-            "{}: {said}",
-            show.stream
-        );
+        assert_eq!(has_pictures, show.picture.is_some(), "{stream}: {said}");
         if has_pictures {
             let frame = last[2].split_whitespace().next().unwrap_or_default();
             let frames: u64 = frame.parse().unwrap_or_default();
-            assert!(frames > FRAMES, "{}: {last:?}", show.stream);
+            assert!(frames > FRAMES, "{stream}: {last:?}");
         }
     }
 }
 
-/// Waits until each stream's playlist lists as much as players stay behind its end. All have been asked for by then.
+/// Waits until each stream's playlist, which has been requested before, lists as much as players stay behind its end.
 fn wait_for_whole_playlists(server: &Server) {
     let playlists = ALL.iter().map(|show| {
         let path = format!("/{}{PLAYLIST}", show.stream);
@@ -240,20 +221,16 @@ fn wait_for_whole_playlists(server: &Server) {
     });
     for playlist in playlists.collect::<Vec<_>>() {
         wait_until(&format!("a whole playlist at {playlist}"), DEADLINE, || {
-            let text = server.get(&playlist).text();
-            let playlist = MediaPlaylist::parse(&text);
-            let playlist = playlist.unwrap_or_else(|error| panic!("{error}\n{text}"));
-            let hold_back = playlist
-                .control
-                .as_ref()
-                .and_then(|control| control.hold_back);
+            let playlist = media_playlist(server, &playlist);
+            let control = playlist.control.as_ref();
+            let hold_back = control.and_then(|control| control.hold_back);
             hold_back.is_some_and(|hold_back| playlist.duration() > hold_back)
         });
     }
 }
 
-/// GStreamer's `playbin3` takes hlsdemux2, which it prefers; its sinks report how far they are. Of a playlist that is
-/// shorter than what it wants to stay behind, hlsdemux2 (1.22) loses its place.
+/// GStreamer's `playbin3` takes hlsdemux2, which it prefers. With a playlist shorter than its
+/// intended distance from the end, hlsdemux2 (1.22) loses its place.
 #[test]
 fn gstreamer_plays() {
     let (server, _publishers) = published();
@@ -261,44 +238,22 @@ fn gstreamer_plays() {
     let watching: Vec<_> = expected("GStreamer hlsdemux2")
         .map(|(show, outcome)| {
             assert_eq!(outcome, Plays);
-            let player = Tool::new("gst-launch-1.0")
-                .args(["playbin3", "flags=audio+video"])
-                .arg(format!("uri={}", url(&server, show)))
-                .arg("video-sink=progressreport name=picture update-freq=1 ! fakevideosink")
-                .arg("audio-sink=progressreport name=sound update-freq=1 ! fakeaudiosink")
-                .start();
-            (player, show)
+            (start_gstreamer(&url(&server, show)), show)
         })
         .collect();
     for (player, show) in watching {
         for (track, is_there) in [("sound", true), ("picture", show.picture.is_some())] {
-            let mut said = String::new();
-            // `sound (00:00:05): 3 seconds`
-            let mut played = || {
-                said = String::from_utf8_lossy(&player.stdout()).into_owned();
-                let lines = said.split(['\n', '\r']).rev();
-                let mut lines = lines.filter_map(|line| line.strip_prefix(track));
-                let seconds = lines.next().and_then(|line| {
-                    line.split_once("): ")?
-                        .1
-                        .split(' ')
-                        .next()?
-                        .parse::<f64>()
-                        .ok()
-                });
-                seconds.unwrap_or_default()
-            };
+            let what = format!("{track} of {}", show.stream);
             if is_there {
-                let what = format!("{track} of {}", show.stream);
-                wait_until(&what, DEADLINE, || played() > PLAYED);
+                wait_until(&what, DEADLINE, || played(&player, track) > PLAYED);
             } else {
-                assert_eq!(played(), 0.0, "{}: {track}", show.stream);
+                assert_eq!(played(&player, track), 0.0, "{what}");
             }
         }
     }
 }
 
-/// Streams are played one after another: a browser has six connections to a server, and a player waits on two.
+/// The streams are played one after another: a browser has six connections to a server, and a player waits on two.
 fn plays_in_chromium(player: &'static str, script: &'static str, library: &str) {
     let (server, _publishers) = published();
     let chromium = ChromiumPlayer::open(player, script, library);
@@ -335,9 +290,6 @@ fn hls_js_plays() {
 
 #[test]
 fn shaka_plays() {
-    plays_in_chromium(
-        "shaka",
-        "shaka.js",
-        "shaka-player/dist/shaka-player.compiled.js",
-    );
+    const LIBRARY: &str = "shaka-player/dist/shaka-player.compiled.js";
+    plays_in_chromium("shaka", "shaka.js", LIBRARY);
 }

@@ -1,14 +1,14 @@
-//! A cache between server and viewers carries the audience: the server is asked once for each address, whatever the
-//! number of viewers, and the viewers see playlists that keep every rule.
+//! A cache between server and viewers carries the audience: each address is requested once from the server, whatever the number
+//! of viewers, and the viewers see playlists that keep every rule.
 //!
-//! The cache is nginx with `proxy_cache_lock`, which honours `Cache-Control` and has the query in its key. Two things
-//! cost hits, and are as they should be: segments that were begun before the stream's first viewer came (`no-store`,
-//! because another server may have all of them), and viewers with different `Accept-Encoding`, for which a cache keeps
-//! playlists apart (`Vary`).
+//! The cache is nginx with `proxy_cache_lock`, which honours `Cache-Control` and has the query in its key. Two things cost
+//! hits, and are as they should be: segments that were begun before the stream's first viewer came (`no-store`, because another
+//! server may have all of them), and viewers with different `Accept-Encoding`, for which a cache keeps playlists apart
+//! (`Vary`).
 //!
-//! nginx itself adds up to half a second for some viewers: a request that waits for another's answer looks for it that
-//! often. And an answer that may not be kept, such as the 503 of a reload whose part does not come in time, is fetched
-//! by one waiting viewer after the other.
+//! nginx itself adds up to half a second for some viewers: a request that waits for the reply to another one polls at that
+//! interval. And a reply that may not be stored, such as the 503 of a reload whose part does not come in time, is fetched by
+//! one waiting viewer after the other.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use testkit::{Cache, Cached, Clip, Server, Tool, http, wait_until};
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
 const VIEWERS: f64 = 60.0;
-/// Of the requests, the share that may reach the server.
+/// Largest share of the requests that may reach the server.
 const ASKED_MAX: f64 = 0.05;
 /// Codings that browsers of two makes and a simple player accept.
 const ACCEPTED: [&str; 3] = ["gzip, deflate, br, zstd", "gzip, deflate, br", "identity"];
@@ -29,7 +29,7 @@ struct Show {
     server: Server,
     _publisher: testkit::Process,
     cache: Cache,
-    /// The path of the media playlist.
+    /// Path of the media playlist.
     playlist: String,
 }
 
@@ -38,7 +38,7 @@ impl Show {
         let server = Server::start();
         let publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
         wait_for_stream(&server, "live/show");
-        // What was begun before the first viewer came is not cached, and not played once two segments have followed.
+        // Segments begun before the first viewer came are not cached, and not played once two segments have followed.
         let mut watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
         watch.follow(|history| history.segments_with_parts().len() >= 2);
         let playlist = watch.finish().playlist;
@@ -57,7 +57,7 @@ fn number(report: &Value, path: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {path} in {report:#}"))
 }
 
-/// What was asked of the server, by its state in the cache and the kind of the address.
+/// Counts the requests that reached the server, by their state in the cache and the kind of address.
 fn asked(requests: &[Cached]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for request in requests.iter().filter(|request| request.is_asked) {
@@ -101,13 +101,13 @@ fn a_cache_carries_the_audience() {
         requests.len()
     );
     assert!(share <= ASKED_MAX, "{share}: {counts:?}");
-    // The server has seen one viewer: the cache.
+    // The cache is the only viewer that the server has seen.
     let metrics = show.server.metrics();
     let listeners = metrics.sum("carillon_listeners", &["protocol=\"hls\""]);
     assert!((1.0..=2.0).contains(&listeners), "{listeners} viewers");
 }
 
-/// A cache keeps the playlists of clients apart that accept different codings, and gives each what it can read.
+/// A cache stores separate playlists for clients that accept different codings, and sends each client one that it can read.
 #[test]
 fn codings_share_nothing_but_the_address() {
     let show = Show::start();
@@ -129,7 +129,7 @@ fn codings_share_nothing_but_the_address() {
         [Some("br".to_owned()), Some("br".to_owned()), None]
     );
     let mut requests = Vec::new();
-    // A request is written down after its answer.
+    // The cache logs a request after its reply.
     wait_until("all requests to be written down", DEADLINE, || {
         requests = show.cache.requests();
         requests.len() == ACCEPTED.len()

@@ -1,21 +1,19 @@
-//! Viewers of one address take its share of the places, and no more, however many they say they are; and many honest ones
-//! behind one address all watch.
+//! Viewers behind one address get that address's share of the places and no more, however many they claim to be; and many
+//! honest viewers behind one address all watch.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
-use socket2::{Domain, Socket, Type};
 use testkit::http::Response;
 use testkit::{Clip, Server};
 
-use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
+use crate::support::{connect_from, metric, repeat_rtmp, wait_for_stream};
 
 const PLAYLIST: &str = "/live/show/hls/live.m3u8";
 const LISTENERS: &str = "200";
 const PER_IP: usize = 10;
-/// Viewers that one address claims to be.
+/// Number of viewers that one address claims to be.
 const CLAIMED: usize = 300;
-/// A school, or a provider's NAT.
+/// Number of viewers behind one address, as in a school or behind a provider's NAT.
 const BEHIND_ONE: usize = 500;
 
 #[test]
@@ -54,21 +52,14 @@ fn all_viewers_behind_one_address_watch() {
 }
 
 fn listeners(server: &Server) -> usize {
-    server
-        .metrics()
-        .sum("carillon_listeners", &["protocol=\"hls\""]) as usize
+    metric(server, "carillon_listeners", "protocol=hls") as usize
 }
 
-/// The status of the answer to a request from a loopback address.
+/// Sends a request from a loopback address and returns the status of the reply.
 fn ask(server: &Server, host: u8, path: &str, headers: &str) -> u16 {
-    let addr = server.addr("http");
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-    let from = SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0));
-    socket.bind(&from.into()).expect("a loopback address");
-    socket.connect(&addr.into()).expect("a connection");
+    let socket = connect_from([127, 0, 0, host], server.addr("http"), false);
+    let mut socket = socket.expect("a connection");
     let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n{headers}Connection: close\r\n\r\n");
-    let mut socket = TcpStream::from(socket);
-    socket.set_read_timeout(Some(DEADLINE)).expect("a timeout");
     socket.write_all(head.as_bytes()).expect("a request");
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer).expect("an answer");

@@ -1,9 +1,7 @@
-//! `.ts` and `.mp4` as live bodies: different players get every picture and every frame of sound as sent,
-//! from the join on.
+//! `.ts` and `.mp4` as live bodies: different players receive every video and audio frame as sent, from the join on.
 //!
-//! ffmpeg and GStreamer demux the bodies, each by its own demuxers, and their output is compared with what
-//! was sent: pictures decoded, sound coded, because a decoder of AAC that starts in the middle has less
-//! history. VLC plays them.
+//! ffmpeg and GStreamer demux the bodies, each by its own demuxers, and their output is compared with what was sent: video
+//! decoded, audio coded, because a decoder of AAC that starts in the middle has less history. VLC plays the bodies.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +9,18 @@ use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, framemd5, wait_until};
 
 use crate::support::browser::Browser;
-use crate::support::shows::{FRAMES, Recorder, SECONDS, SHOWS, check_vlc, start_vlc};
-use crate::support::{DEADLINE, play_url, publish_rtmp, server_with_short_linger, wait_for_stream};
+use crate::support::shows::{
+    FRAMES, Recorder, SECONDS, SHOWS, check_vlc, start_vlc, wait_for_enough,
+};
+use crate::support::{
+    DEADLINE, assert_joins, gstreamer_whip, play_url, publish_rtmp, server_with_short_linger,
+    wait_for_stream,
+};
 
 #[test]
 fn what_players_get_is_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
-    // Made before the first is published, for to encode them may take as long as one lasts.
+    // The clips are made before the first is published, since encoding them may take as long as one lasts.
     for show in &SHOWS {
         let _made = show.clip.seconds(SECONDS);
     }
@@ -35,10 +38,7 @@ fn what_players_get_is_what_was_sent() {
         record.map(|record| record(&server, show, suffix, folder.path()))
     });
     let recorders: Vec<_> = recorders.collect();
-    for recorder in &recorders {
-        let what = format!("some seconds for {}", recorder.name);
-        wait_until(&what, DEADLINE, || recorder.has_enough());
-    }
+    wait_for_enough(&recorders);
     let watching: Vec<_> = bodies()
         .map(|(show, suffix)| (start_vlc(&server, show, suffix), show, suffix))
         .collect();
@@ -48,16 +48,16 @@ fn what_players_get_is_what_was_sent() {
     publishers.iter_mut().for_each(Process::kill);
     let sent = SHOWS.map(|show| {
         let clip = show.clip.seconds(SECONDS);
-        (show.stream, show.pictures(&clip), show.sounds(&clip))
+        (show.stream, show.pictures(&clip), show.audio_frames(&clip))
     });
     for recorder in recorders {
         let of = |(stream, ..): &&(&str, _, _)| *stream == recorder.show.stream;
-        let (_, pictures, sounds) = sent.iter().find(of).unwrap();
-        recorder.check(pictures, sounds);
+        let (_, pictures, audio_frames) = sent.iter().find(of).unwrap();
+        recorder.check(pictures, audio_frames);
     }
 }
 
-/// An MP4 file of HEVC without reordering, as long as a machine may need that is busy.
+/// Makes an MP4 file of HEVC without reordering, long enough for a busy machine.
 fn hevc(folder: &Path) -> PathBuf {
     let path = folder.join("sent.mp4");
     let coder = "pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0";
@@ -71,20 +71,14 @@ fn hevc(folder: &Path) -> PathBuf {
     path
 }
 
-/// HEVC and Opus come in over WebRTC, from GStreamer, and go out by every protocol that carries them.
+/// HEVC and Opus arrive over WebRTC, from GStreamer, and leave by every protocol that carries them.
 #[test]
 fn hevc_over_whip_is_had_as_it_was_sent() {
     let folder = tempfile::tempdir().unwrap();
     let server = server_with_short_linger();
     let sent = hevc(folder.path());
-    let mut publisher = Tool::new("/usr/bin/python3")
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/scenarios/support/gstreamer_publisher.py"
-        ))
-        .args([&server.http_url("/live/show/whip"), PUBLISH_KEY])
-        .arg(&sent)
-        .start();
+    let publisher = gstreamer_whip(&server, "live/show", PUBLISH_KEY);
+    let mut publisher = publisher.arg(&sent).start();
     wait_for_stream(&server, "live/show");
     let urls = [
         play_url(&server, "live/show"),
@@ -98,10 +92,8 @@ fn hevc_over_whip_is_had_as_it_was_sent() {
             .tempfile_in(&folder)
             .unwrap();
         let player = Tool::current_ffmpeg()
-            .args([
-                "-y", "-i", url, "-map", "0:v", "-map", "0:a", "-c", "copy", "-t", "8", "-f",
-                "matroska",
-            ])
+            .args(["-y", "-i", url])
+            .args("-map 0:v -map 0:a -c copy -t 8 -f matroska".split(' '))
             .arg(file.path())
             .start();
         (player, file)
@@ -111,25 +103,16 @@ fn hevc_over_whip_is_had_as_it_was_sent() {
         file
     });
     publisher.kill();
-    let pictures = |file: &Path| {
-        framemd5::video(&framemd5::decoded_by(
-            Tool::current_ffmpeg(),
-            file,
-            &["-an"],
-        ))
-    };
+    let decoded = |file: &Path| framemd5::decoded_by(Tool::current_ffmpeg(), file, &["-an"]);
+    let pictures = |file: &Path| framemd5::video(&decoded(file));
     let sent = pictures(&sent);
     for (url, file) in urls.iter().zip(got) {
         let got = pictures(file.path());
-        let join =
-            framemd5::join(&sent, &got, 0).unwrap_or_else(|mismatch| panic!("{url}: {mismatch}"));
+        let join = assert_joins(url, &sent, &got);
         assert!(join.matched >= FRAMES, "{url}: {join:?}");
-        let sounds = framemd5::packets_by(Tool::current_ffmpeg(), file.path(), &["-vn"]);
-        assert!(
-            sounds.len() >= FRAMES,
-            "{url}: {} packets of sound",
-            sounds.len()
-        );
+        let audio_frames = framemd5::packets_by(Tool::current_ffmpeg(), file.path(), &["-vn"]);
+        let count = audio_frames.len();
+        assert!(count >= FRAMES, "{url}: {count} packets of sound");
     }
 }
 
@@ -200,7 +183,7 @@ fn chromium_plays_mp4_by_media_source() {
     }
 }
 
-/// A refused transport stream names the reason.
+/// The refusal of a transport stream names the reason.
 #[test]
 fn av1_has_no_transport_stream() {
     let server = Server::start();

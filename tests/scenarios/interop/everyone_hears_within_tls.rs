@@ -1,4 +1,4 @@
-//! Programs of every make of TLS hear a mount as it was sent, to its last byte and a proper end.
+//! Programs with every implementation of TLS receive a mount as it was sent, to its last byte and a proper end.
 //!
 //! Ten minutes instead of some seconds: `CARILLON_LISTENING_SECONDS=600`.
 
@@ -16,14 +16,14 @@ use crate::support::{
     DEADLINE, assert_joins, file, listening_seconds, publish_icecast, wait_for_stream,
 };
 
-/// Java takes its time to begin.
+/// Seconds that Java may take to start.
 const LATE_SECONDS: u32 = 8;
 
 fn seconds() -> u32 {
     listening_seconds(12)
 }
 
-/// A server whose listeners are let go soon after their publisher.
+/// Builds a server that disconnects listeners soon after their publisher leaves.
 fn serve(certificate: &Certificate) -> Server {
     certificate
         .serve_at(&["http"], Server::builder())
@@ -31,7 +31,7 @@ fn serve(certificate: &Certificate) -> Server {
         .start()
 }
 
-/// The mount's address, by the name that the certificate is for.
+/// Returns the mount's address, by the name that the certificate is for.
 fn url(server: &Server) -> String {
     format!(
         "https://localhost:{}/radio.mp3",
@@ -39,14 +39,14 @@ fn url(server: &Server) -> String {
     )
 }
 
-/// openssl's own client, which asks for new keys of both sides while it listens.
+/// Starts openssl's own client, which requests new keys of both sides while it listens.
 fn s_client(server: &Server, certificate: &Certificate, version: &str) -> Process {
     let addr = format!("localhost:{}", server.addr("https").port());
     let keys = match version {
         "-tls1_3" => "for _ in 1 2 3 4 5; do sleep 1; echo K; done; ",
         _ => "",
     };
-    // Its input stays open for as long as it listens: with the end of it, it would leave.
+    // Its input stays open for as long as it listens: the client would leave at the end of its input.
     let line = format!(
         "{{ printf 'GET /radio.mp3 HTTP/1.0\\r\\n\\r\\n'; {keys}sleep {}; }} | \
          openssl s_client -brief {version} -connect {addr} -CAfile {} -verify_return_error",
@@ -56,7 +56,7 @@ fn s_client(server: &Server, certificate: &Certificate, version: &str) -> Proces
     Process::start("s_client", Command::new("sh").args(["-c", &line]))
 }
 
-/// The frames of what was heard; of an answer with its head, those behind it.
+/// Splits a received body into frames; skips the head of an HTTP reply.
 fn frames(heard: &[u8]) -> Vec<framemd5::Frame> {
     let head = heard.windows(4).position(|end| end == b"\r\n\r\n");
     let body = match heard.starts_with(b"HTTP/1.") {
@@ -151,7 +151,7 @@ fn programs_hear_a_mount_to_its_end() {
             Tool::new("gst-launch-1.0")
                 .args(["-q", "souphttpsrc", "iradio-mode=false"])
                 .arg(format!("location={url}"))
-                // Its property for authorities has no effect in Debian 12.
+                // The element's property for authorities has no effect in Debian 12.
                 .arg("ssl-strict=false")
                 .args(["!", "filesink"])
                 .arg(format!("location={}", into("GStreamer").display()))
@@ -204,7 +204,7 @@ fn browsers_hear_a_mount() {
     wait_until_heard("Firefox", &firefox);
 }
 
-/// Begins to play the mount in a page of the same origin.
+/// Starts to play the mount in a page of the same origin.
 fn listen(browser: &impl Driven, server: &Server) {
     let port = server.addr("https").port();
     browser.go(&format!("https://localhost:{port}/_/style.css"));
@@ -214,7 +214,7 @@ fn listen(browser: &impl Driven, server: &Server) {
     );
 }
 
-/// Waits until so many seconds were played. Where there is no sound card, Firefox says so and plays on.
+/// Waits until this many seconds have played. Where there is no sound card, Firefox reports an error and plays on.
 fn wait_until_heard(who: &str, browser: &impl Driven) {
     let seconds = f64::from(seconds());
     let patience = DEADLINE + Duration::from_secs_f64(2.0 * seconds);
@@ -229,7 +229,7 @@ fn wait_until_heard(who: &str, browser: &impl Driven) {
     });
 }
 
-/// Lets any user read it, and write if it is a folder.
+/// Lets any user read a path, and write to it if it is a folder.
 fn open_to_all(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -244,7 +244,7 @@ fn listeners_that_misbehave_are_let_go_and_the_others_hear_on() {
     let listeners = || server.metrics().sum("carillon_listeners", &[]);
     let mut well_behaved = s_client(&server, &certificate, "-tls1_3");
     wait_until("one to listen", DEADLINE, || listeners() == 1.0);
-    // One asks for another handshake, one leaves without a word.
+    // One listener requests another handshake, one leaves without closing TLS.
     let addr = server.addr("https");
     let mut renegotiating = Command::new("openssl")
         .args([
@@ -276,7 +276,7 @@ fn listeners_that_misbehave_are_let_go_and_the_others_hear_on() {
     leaving.kill();
     wait_until("it to be gone", DEADLINE, || listeners() == 1.0);
 
-    // The first has heard all the while.
+    // The first listener has received the stream all the while.
     let before = well_behaved.stdout().len();
     wait_until("more of it", DEADLINE, || {
         well_behaved.stdout().len() > before + 10_000

@@ -47,7 +47,7 @@ pub(crate) fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], 
         let last = body.windows(4).rposition(|bytes| bytes == b"OggS").unwrap();
         body.truncate(last);
     } else {
-        // Or of a frame: at a constant bit rate of 128 kb/s, so any cut is within one.
+        // The listener also left in the middle of a frame: at a constant bit rate of 128 kb/s, so any cut is within one.
         body.truncate(body.len() - body.len() % 417);
     }
     let received = file(&body);
@@ -67,12 +67,12 @@ pub(crate) fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], 
 pub(crate) struct Ezstream<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    /// More elements of its server's.
+    /// Further elements of the server's configuration.
     pub(crate) more: &'a str,
 }
 
 impl Ezstream<'_> {
-    /// Sends a clip of MP3. The file is its configuration.
+    /// Sends a clip of MP3. The returned file is its configuration.
     pub(crate) fn start(&self, mount: &str, clip: &Path) -> (Process, NamedTempFile) {
         let Self { host, port, more } = self;
         let config = file(
@@ -134,7 +134,7 @@ fn ices2_sends_ogg_vorbis() {
     is_heard(&server, "ices.ogg", &framemd5::packets(&clip), 60_000);
 }
 
-/// Each way in which it may send.
+/// Liquidsoap publishes by each protocol that it supports.
 #[test]
 fn liquidsoap_encodes_and_sends() {
     let certificate = Certificate::make();
@@ -158,9 +158,9 @@ fn liquidsoap_encodes_and_sends() {
         for (name, _, _) in ways {
             let (server, stream) = (&server, format!("{name}.mp3"));
             scope.spawn(move || {
-                // A listener's first frames refer to some that it was not sent.
-                let sound = &decode(server, &stream)[tones::RATE as usize..];
-                assert_pitch(&stream, sound, 440.0);
+                // A listener's first frames refer to frames that it was not sent.
+                let audio = &decode(server, &stream)[tones::RATE as usize..];
+                assert_pitch(&stream, audio, 440.0);
             });
         }
     });

@@ -1,21 +1,21 @@
-//! Mixxx, the disc jockey's program, publishes here: what it plays is heard, with the title of the song.
+//! Mixxx, the disc jockey's program, publishes to the server: its audio plays, with the title of the song.
 //!
-//! It runs on a display without a screen, on JACK's dummy driver, and is operated by keys: it has no remote control.
+//! Mixxx runs on a display without a screen, on JACK's dummy driver, and is operated by keys: it has no remote control.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Signal, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::DEADLINE;
 use crate::support::desktop::{Display, Jack};
 use crate::support::encoders::{decode, mount};
 
-/// How long a key that Mixxx has taken may be without effect. The same key undoes it.
+/// Longest time that a key that Mixxx has taken may be without effect. Pressing the same key again undoes it.
 const EFFECT: Duration = Duration::from_secs(20);
 
-/// Mixxx, its files, and what it takes for a desk.
+/// Mixxx, its files, and the display and sound server that it takes for a desk.
 struct Mixxx {
     home: TempDir,
     display: Display,
@@ -23,7 +23,7 @@ struct Mixxx {
 }
 
 impl Mixxx {
-    /// One that has never been run. `format` is its name of a codec.
+    /// Makes a Mixxx that has never been run. `format` is its name of a codec.
     fn new(server: &Server, stream: &str, format: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let this = Self {
@@ -44,13 +44,13 @@ impl Mixxx {
             addr.port()
         );
         std::fs::write(profiles.join("here.bcp.xml"), profile).unwrap();
-        let sound = "<!DOCTYPE SoundManagerConfig>\n\
+        let audio = "<!DOCTYPE SoundManagerConfig>\n\
                      <SoundManagerConfig api=\"JACK Audio Connection Kit\" samplerate=\"48000\" latency=\"5\" \
                      sync_buffers=\"2\" force_network_clock=\"0\" deck_count=\"2\">\n\
                      <SoundDevice name=\"system\" portAudioIndex=\"0\">\n\
                      <output type=\"Master\" index=\"0\" channel=\"0\" channel_count=\"2\"/>\n\
                      </SoundDevice>\n</SoundManagerConfig>\n";
-        std::fs::write(this.path("soundconfig.xml"), sound).unwrap();
+        std::fs::write(this.path("soundconfig.xml"), audio).unwrap();
         std::fs::write(this.path("mixxx.cfg"), "[Keyboard]\nEnabled 1\n").unwrap();
         this
     }
@@ -63,7 +63,7 @@ impl Mixxx {
         let mixxx = Tool::new("mixxx")
             .arg("--settingsPath")
             .arg(self.home.path())
-            // What it says of itself when a test fails.
+            // Mixxx's log, for when a test fails.
             .args(["--logLevel", "debug"])
             .env("HOME", self.home.path())
             .env("DISPLAY", &self.display.name)
@@ -76,7 +76,7 @@ impl Mixxx {
         .start()
     }
 
-    /// The user's hands and eyes.
+    /// Runs xdotool, which is the user's hands and eyes.
     fn xdotool(&self, arguments: &[&str]) -> bool {
         Tool::new("xdotool")
             .args(arguments)
@@ -93,12 +93,11 @@ impl Mixxx {
         });
     }
 
-    /// Where its music is, which it asks for at its first start, in a window that keys cannot answer.
+    /// Chooses the music folder, which Mixxx requests at its first start, in a window that keys cannot operate.
     fn choose_music(&self) {
         let mut first = self.start(None);
         self.wait_for_window(&mut first, "^Choose music library directory$");
-        first.signal(Signal::KILL);
-        first.wait(DEADLINE);
+        first.kill();
         let music = format!(
             "INSERT INTO directories VALUES ('{}')",
             self.home.path().display()
@@ -109,10 +108,10 @@ impl Mixxx {
             .run(DEADLINE);
     }
 
-    /// Presses a key until it has an effect: Mixxx does not say when it has begun to take them.
+    /// Presses a key until it has an effect: Mixxx does not report when it starts to accept keys.
     fn press(&self, key: &str, has_effect: impl Fn() -> bool) {
         wait_until(&format!("the effect of {key}"), 3 * DEADLINE, || {
-            // Where there is nothing to click at: the window gets the keyboard.
+            // The click is at a spot without controls: it gives the window the keyboard.
             self.xdotool(&["mousemove", "512", "600", "click", "1", "key", key]);
             let until = std::time::Instant::now() + EFFECT;
             while std::time::Instant::now() < until {
@@ -148,9 +147,9 @@ fn mixxx_sends_what_it_plays() {
     mixxx.press("l", || {
         mount(&server, stream)["yp_currently_playing"] == "Band - Song"
     });
-    // Its sound may have holes: JACK does not wait for a program that is late on a busy machine.
-    let sound = decode(&server, stream);
-    let loudest = sound.iter().map(|sample| sample.unsigned_abs()).max();
+    // The audio may have gaps: JACK does not wait for a program that is late on a busy machine.
+    let audio = decode(&server, stream);
+    let loudest = audio.iter().map(|sample| sample.unsigned_abs()).max();
     assert!(loudest > Some(1_000), "it plays: {loudest:?}");
     let facts = mount(&server, stream);
     assert_eq!(facts["genre"], "House", "{facts}");

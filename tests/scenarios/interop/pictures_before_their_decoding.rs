@@ -1,5 +1,5 @@
-//! A publisher whose pictures are presented before they are decoded, as some encoders have it: FLV has its bytes, and every
-//! other output the same distances between pictures.
+//! A publisher sends frames whose presentation time precedes their decoding time, as some encoders do: FLV carries its bytes,
+//! and every other output the same intervals between frames.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,27 +8,27 @@ use testkit::hls::MediaPlaylist;
 use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Tool, framemd5, wait_until};
 
 use crate::support::flv::{self, Tag, media};
-use crate::support::{DEADLINE, file, server_with_short_linger, wait_for_stream};
+use crate::support::{DEADLINE, file, script, server_with_short_linger, wait_for_stream};
 
 const STREAM: &str = "live/show";
 const SECONDS: u32 = 14;
-/// Of a tag of pictures.
+/// Type of an FLV tag of video.
 const KIND: u8 = 9;
-/// How much earlier than in the clip the pictures are presented, in milliseconds.
+/// Milliseconds by which frames are presented earlier than in the clip.
 const EARLIER: i32 = 80;
 const DISTANCE: i64 = 40;
-/// Segments that are joined.
+/// Number of segments that are joined.
 const SEGMENTS: usize = 3;
-/// Three seconds of pictures, and what the demuxers of ffmpeg need to find the rate.
+/// Fewest frames to check: three seconds of video, which ffmpeg's demuxers need to find the rate.
 const ENOUGH: usize = 75;
 
-/// When a picture is presented after it is decoded, in milliseconds; `None` for headers.
+/// Returns the composition time of a frame (presentation after decoding) in milliseconds; `None` for headers.
 fn composition(body: &[u8]) -> Option<i32> {
     let time = body.get(2..5).filter(|_| body[1] == 1)?;
     Some(i32::from_be_bytes([time[0], time[1], time[2], 0]) >> 8)
 }
 
-/// The clip with pictures that are presented earlier.
+/// Returns the clip with frames that are presented earlier.
 fn shifted(clip: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(clip).expect("the clip");
     let begin = bytes.as_ptr() as usize;
@@ -46,20 +46,17 @@ fn shifted(clip: &Path) -> Vec<u8> {
 }
 
 fn publish(server: &Server, clip: &Path) -> Process {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/scenarios/support/flv_publisher.py"
-    );
     let addr = server.addr("rtmp");
     let (app, name) = STREAM.split_once('/').expect("two parts");
     Tool::new("python3")
-        .args([script, &addr.ip().to_string(), &addr.port().to_string()])
+        .arg(script("flv_publisher.py"))
+        .args([addr.ip().to_string(), addr.port().to_string()])
         .args([app, &format!("{name}?key={PUBLISH_KEY}")])
         .arg(clip)
         .start()
 }
 
-/// Segments of a media playlist, joined, behind what initializes them.
+/// Joins the segments of a media playlist, behind their initialization segment.
 fn joined(server: &Server, playlist: &str) -> Vec<u8> {
     let folder = playlist.rsplit_once('/').expect("a folder").0;
     let mut segments = Vec::new();
@@ -77,7 +74,7 @@ fn joined(server: &Server, playlist: &str) -> Vec<u8> {
     bodies.collect::<Vec<_>>().concat()
 }
 
-/// Demands that a file's pictures are as far from each other as those that were sent.
+/// Asserts that a file's frames have the same intervals as those that were sent.
 fn assert_even(what: &str, mut times: Vec<i64>) {
     times.sort_unstable();
     assert!(times.len() >= ENOUGH, "{what}: {} pictures", times.len());
@@ -93,7 +90,7 @@ fn assert_decoded_even(what: &str, body: &[u8]) {
     assert_even(what, frames.iter().map(|frame| frame.pts).collect());
 }
 
-/// Demands that each tag of pictures is one of those that were sent, byte by byte, and that they are presented evenly.
+/// Asserts that each video tag is one of those that were sent, byte by byte, and that the frames are presented evenly.
 fn assert_same_tags(what: &str, body: &[u8], sent: &HashSet<&[u8]>) {
     let whole = flv::whole_tags(body);
     let pictures: Vec<Tag<'_>> = media(&whole).filter(|tag| tag.kind == KIND).collect();
@@ -118,7 +115,7 @@ fn are_as_far_from_each_other_on_every_output() {
     let _publisher = publish(&server, clip.path());
     wait_for_stream(&server, STREAM);
     let mut rtmp = Player::Rtmpdump.start(&server.rtmp_url(STREAM, PUBLISH_KEY));
-    // Each is read all the time, for who reads nothing is left behind.
+    // Each body is read all the time, because the server leaves a listener behind that does not read.
     let bodies = ["flv", "mp4", "ts"].map(|suffix| {
         let mut listener = server.listen(&format!("/{STREAM}.{suffix}"));
         assert_eq!(listener.status(), 200);
@@ -126,7 +123,7 @@ fn are_as_far_from_each_other_on_every_output() {
         (suffix, reading)
     });
     let playlists = ["hls", "ts"].map(|folder| format!("/{STREAM}/{folder}/live.m3u8"));
-    // Both lanes are opened now.
+    // These requests start both HLS formats.
     for playlist in &playlists {
         assert_eq!(server.get(playlist).status, 200);
     }

@@ -1,5 +1,5 @@
-//! FLV and MP4 in the messages of a WebSocket: for mpegts.js, for pages with a decoder of their own, and for programs, by
-//! `ws` and `wss`, with the permissions, the books and the rules of listeners over HTTP.
+//! FLV and MP4 in the messages of a WebSocket: for mpegts.js, for pages with a decoder of their own, and for programs, by `ws`
+//! and `wss`, with the same permissions, accounting and rules as listeners over HTTP.
 
 use serde_json::Value;
 use testkit::{Certificate, Clip, Process, Server, Tool, framemd5, wait_until};
@@ -9,12 +9,14 @@ use crate::support::firefox::Firefox;
 use crate::support::page_server::PageServer;
 use crate::support::session::Driven;
 use crate::support::websocket::{NODE_CLIENT, SHOW, plays_on, url, wait_for_listeners};
-use crate::support::{DEADLINE, assert_joins, file, publish_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, assert_joins, curl_status, delete, file, metric, publish_rtmp, wait_for_stream,
+};
 
-/// Opens the stream to listeners, where they need a key.
+/// Key that opens the stream to listeners, where they need one.
 const KEY: &str = "open-sesame-open-sesame";
 
-/// That client. `authority` vouches for the server's certificate.
+/// Starts the client of [`NODE_CLIENT`]. `authority` vouches for the server's certificate.
 fn node(url: &str, authority: &str) -> Process {
     Tool::new("node")
         .args(NODE_CLIENT)
@@ -23,7 +25,7 @@ fn node(url: &str, authority: &str) -> Process {
         .start()
 }
 
-/// What a client said of its connection at the end.
+/// Returns a client's report on its connection at the end.
 fn closed(client: &mut Process) -> Value {
     assert!(client.wait(DEADLINE).success(), "{}", client.stderr());
     let said = client.stderr();
@@ -82,13 +84,11 @@ fn programs_save_what_was_published() {
         }
     }
     wait_for_listeners(&server, 0);
-    let joins = server
-        .metrics()
-        .sum("carillon_join_seconds_count", &["protocol=\"ws\""]);
+    let joins = metric(&server, "carillon_join_seconds_count", "protocol=ws");
     assert_eq!(joins, clients.len() as f64);
 }
 
-/// A page that appends each message to a buffer of Media Source Extensions.
+/// A page appends each message to a buffer of Media Source Extensions.
 #[test]
 fn pages_append_mp4_to_their_buffers() {
     let server = Server::start();
@@ -126,19 +126,14 @@ fn pages_append_mp4_to_their_buffers() {
     plays_on(&firefox, "MP4 in Firefox");
 }
 
-/// The status that curl gets for a request to upgrade.
+/// Returns the status that curl gets for a request to upgrade.
 fn status(server: &Server, path: &str, arguments: &[&str]) -> u16 {
-    let printed = Tool::new("curl")
-        .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "--http1.1"])
-        // What is granted goes on.
-        .args(["--max-time", "10"])
-        .args(["-H", "Connection: Upgrade", "-H", "Upgrade: websocket"])
-        .args(["-H", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="])
-        .args(arguments)
-        .arg(server.http_url(path))
-        .finish(DEADLINE);
-    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
-    printed.parse().unwrap_or_else(|_| panic!("{printed}"))
+    // An upgrade that is granted stays open.
+    let version = ["--http1.1", "--max-time", "10"];
+    let upgrade = ["-H", "Connection: Upgrade", "-H", "Upgrade: websocket"];
+    let key = ["-H", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+    let arguments = [&version, &upgrade[..], &key, arguments].concat();
+    curl_status(&server.http_url(path), &arguments)
 }
 
 #[test]
@@ -170,11 +165,9 @@ fn who_may_not_listen_is_refused_before_the_upgrade() {
             "{path} {headers:?}"
         );
     }
-    let joins = server
-        .metrics()
-        .sum("carillon_join_seconds_count", &["protocol=\"ws\""]);
+    let joins = metric(&server, "carillon_join_seconds_count", "protocol=ws");
     assert_eq!(joins, 0.0);
-    // With the key, and from the page that may embed it, it is granted.
+    // The upgrade is granted with the key, and from the page that may embed it.
     let own = ["-H", current, "-H", "Origin: https://example.com"];
     assert_eq!(status(&server, &right, &own), 101);
     let mut refused = node(&url(&server, ".flv"), "");
@@ -186,7 +179,7 @@ fn who_may_not_listen_is_refused_before_the_upgrade() {
 }
 
 #[test]
-fn clients_are_told_why_their_stream_ends() {
+fn clients_are_reported_why_their_stream_ends() {
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "1s")
         .start();
@@ -199,10 +192,7 @@ fn clients_are_told_why_their_stream_ends() {
     let listed = listed["listeners"].as_array().unwrap();
     let flv = listed.iter().find(|listener| listener["format"] == "flv");
     let id = flv.and_then(|listener| listener["id"].as_u64()).unwrap();
-    let request = format!("http://{}/api/v1/listeners/{id}", server.addr("admin"));
-    Tool::new("curl")
-        .args(["-sf", "-X", "DELETE", &request])
-        .run(DEADLINE);
+    delete(&server, &format!("listeners/{id}"));
     let end = closed(&mut removed);
     assert_eq!(
         (&end["closed"], &end["wasClean"]),

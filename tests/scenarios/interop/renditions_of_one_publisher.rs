@@ -1,5 +1,5 @@
-//! A publisher that sends the programme in several sizes (Enhanced RTMP v2, multitrack) is several streams with
-//! one sound and one time, and stays so when it comes back.
+//! A publisher that sends the programme in several sizes (Enhanced RTMP v2, multitrack) is several streams with one audio track
+//! and one clock, and stays so when the publisher comes back.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Signal, Tool, wait_unt
 use crate::support::flv;
 use crate::support::{DEADLINE, file, play_url, wait_for_stream};
 
-/// The streams and what they carry.
+/// Names of the streams, with their codecs and frame sizes.
 const STREAMS: [(&str, &str, &str); 3] = [
     ("live/show", "h264", "320x180"),
     ("live/show~1", "h264", "160x90"),
     ("live/show~2", "hevc", "240x136"),
 ];
 
-/// `AVCPacketType` 1, or `VideoPacketType` 1 or 3: a picture.
+/// Returns whether a tag is a video frame: `AVCPacketType` 1, or `VideoPacketType` 1 or 3.
 fn is_picture(data: &[u8]) -> bool {
     match data {
         [first, ..] if first & 0x80 != 0 => matches!(first & 15, 1 | 3),
@@ -35,7 +35,7 @@ fn publish(server: &Server) -> Process {
         .start()
 }
 
-/// The codecs and sizes of the tracks in a file, as ffmpeg sees them.
+/// Lists the codecs and sizes of the tracks in a file, as ffmpeg sees them.
 fn tracks(path: &Path) -> Vec<String> {
     let said = Tool::current_ffmpeg()
         .args(["-loglevel", "info", "-i"])
@@ -46,7 +46,7 @@ fn tracks(path: &Path) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Demands one track of pictures of this codec and size, and one of AAC.
+/// Asserts that a file has one video track of this codec and size, and one AAC track.
 fn assert_tracks(what: &str, path: &Path, codec: &str, size: &str) {
     let tracks = tracks(path);
     let fits = |wanted: &[&str]| {
@@ -58,7 +58,7 @@ fn assert_tracks(what: &str, path: &Path, codec: &str, size: &str) {
     assert!(fits(&["Audio: aac"]), "{what}: {tracks:#?}");
 }
 
-/// Pictures (9) or sound (8) of a body: times, and the sound's bytes.
+/// Returns the video tags (9) or audio tags (8) of a body: their times, and the bytes of audio.
 fn media(listener: &Listener, kind: u8) -> Vec<(u32, Vec<u8>)> {
     let tags = flv::media(listener.body()).filter(|tag| tag.kind == kind);
     let tags = tags.filter(|tag| match kind {
@@ -78,13 +78,13 @@ fn read_to(listener: &mut Listener, time: u32) {
     assert!(listener.read_until(DEADLINE, has), "the stream ended early");
 }
 
-/// Demands that two bodies have the same times, and the same sound, for as long as both last.
+/// Asserts that two bodies have the same times, and the same audio, for as long as both last.
 fn assert_in_step(a: &Listener, b: &Listener) {
     for kind in [8, 9] {
         let [a, b] = [a, b].map(|listener| media(listener, kind));
         let from = a[0].0.max(b[0].0);
         let to = a[a.len() - 1].0.min(b[b.len() - 1].0);
-        // A time may be shared by two tags where one epoch follows another, and one body may end between them.
+        // Two tags may share a time where one epoch follows another, and one body may end between them.
         let [a, b] = [&a, &b].map(|tags| {
             let common = tags.iter().filter(|(time, _)| (from..to).contains(time));
             common.collect::<Vec<_>>()
@@ -95,7 +95,7 @@ fn assert_in_step(a: &Listener, b: &Listener) {
 }
 
 #[test]
-fn each_size_plays_and_goes_on_when_the_publisher_comes_back() {
+fn each_size_plays_and_continues_when_the_publisher_comes_back() {
     let server = Server::start();
     let mut first = publish(&server);
     for (name, ..) in STREAMS {
@@ -108,8 +108,7 @@ fn each_size_plays_and_goes_on_when_the_publisher_comes_back() {
     assert_eq!(server.metrics().sum("carillon_publishers", &[]), 1.0);
     let before = listeners.each_ref().map(last_picture);
 
-    first.signal(Signal::KILL);
-    first.wait(DEADLINE);
+    first.kill();
     wait_until("the publisher to be missed", DEADLINE, || {
         server.metrics().sum("carillon_publishers", &[]) == 0.0
     });
@@ -139,7 +138,7 @@ fn each_size_plays_over_rtmp() {
         STREAMS.map(|(name, ..)| Player::CurrentFfmpeg.start(&play_url(&server, name)));
     let mut listener = server.listen("/live/show.flv");
     read_to(&mut listener, 4_000);
-    // All end with their publisher.
+    // All players end with their publisher.
     publisher.signal(Signal::TERM);
     publisher.wait(DEADLINE);
     for ((name, codec, size), player) in STREAMS.into_iter().zip(&mut players) {

@@ -1,5 +1,4 @@
-//! All publishers with all players over RTMP: each player joins at a keyframe and gets every frame from there
-//! on as sent.
+//! All publishers with all players over RTMP: each player joins at a keyframe and receives every frame from there on as sent.
 
 use testkit::{Clip, Player, Publisher};
 

@@ -1,5 +1,5 @@
-//! Clients that come back resume their session of TLS, also when the certificate has been renewed meanwhile, and hear the
-//! stream under keys of their own.
+//! Clients that come back resume their TLS session, also when the certificate has been renewed meanwhile, and receive the
+//! stream under new keys.
 
 use std::process::Command;
 
@@ -7,10 +7,10 @@ use testkit::{Certificate, Clip, Process, Server, Signal, wait_until};
 
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
-/// More than the head of the answer: sound.
+/// Number of bytes to receive: more than the head of the reply, so some of it is audio.
 const HEARD_BYTES: usize = 50_000;
 
-/// Hears a mount by openssl's own client, and returns what that says about the handshake.
+/// Listens to a mount with openssl's own client, and returns the client's report on the handshake.
 fn hear(server: &Server, certificate: &Certificate, options: &str) -> String {
     let addr = format!("localhost:{}", server.addr("https").port());
     let line = format!(

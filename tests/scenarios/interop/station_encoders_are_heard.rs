@@ -1,25 +1,24 @@
-//! The encoders that radio stations run publish here: each sends a tone of 440 Hz, or silence where it has no other input,
-//! and what listeners are sent decodes without a complaint, at that pitch, and with the title that the encoder set.
+//! The encoders that radio stations run publish to the server: each sends a tone of 440 Hz, or silence where it has no other
+//! input, and the audio that listeners receive decodes without a complaint, at that pitch, and with the title that the encoder
+//! set.
 //!
-//! None of them has a sound card: a tone comes to ALSA through a FIFO, and JACK runs with its dummy driver.
+//! None of the encoders has a sound card: a tone comes to ALSA through a FIFO, and JACK runs with its dummy driver.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address, wait_until};
 
 use crate::support::desktop::{Display, Jack};
-use crate::support::encoders::{TONE_HZ, decode, mount, tone_is_heard};
+use crate::support::encoders::{Mpd, TONE_HZ, decode, mount, tone_is_heard};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// What the encoders are told to call the song.
+/// Title of the song that the encoders are given.
 const TITLE: &str = "Band - Song";
 
 fn is_titled(server: &Server, stream: &str) -> bool {
     let facts = mount(server, stream);
-    // Ogg has the artist apart; the panels' name for both is the same for every format.
+    // Ogg has a separate field for the artist; the panels' name for both is the same for every format.
     facts["yp_currently_playing"] == TITLE
 }
 
@@ -29,7 +28,7 @@ fn wait_for_title(server: &Server, stream: &str) {
     });
 }
 
-/// A sound card of ALSA that is a FIFO: whoever reads the FIFO hears the tone, at its pace.
+/// ALSA sound card that is a FIFO: a program that reads the FIFO receives the tone, at its pace.
 struct Card {
     folder: TempDir,
     _tone: Process,
@@ -62,7 +61,7 @@ impl Card {
     }
 }
 
-/// Its three formats at once.
+/// DarkIce sends its three formats at once.
 #[test]
 fn darkice_sends_mp3_vorbis_and_opus() {
     let server = Server::start();
@@ -106,7 +105,7 @@ struct Butt {
 }
 
 impl Butt {
-    /// `format` is butt's name of a codec.
+    /// Starts butt; `format` is its name of a codec.
     fn start(server: &Server, format: &str) -> Self {
         let (jack, display) = (Jack::start(), Display::start());
         let home = tempfile::tempdir().unwrap();
@@ -147,7 +146,7 @@ impl Butt {
         }
     }
 
-    /// What it answers to its remote control; nothing when it does not.
+    /// Sends a command to butt's remote control and returns the reply; empty when there is none.
     fn ask(&self, arguments: &[&str]) -> String {
         let answer = Tool::new("butt")
             .args(["-p", &self.port])
@@ -171,11 +170,11 @@ fn butt_is_heard(format: &str) {
     butt.connect();
     let stream = format!("butt.{format}");
     wait_for_stream(&server, &stream);
-    // It sends titles of Ogg Vorbis beside the stream, and with Opus in it.
+    // butt sends titles of Ogg Vorbis beside the stream, and with Opus in it.
     butt.ask(&["-u", TITLE]);
     wait_for_title(&server, &stream);
-    let sound = decode(&server, &stream);
-    let loudest = sound.iter().map(|sample| sample.unsigned_abs()).max();
+    let audio = decode(&server, &stream);
+    let loudest = audio.iter().map(|sample| sample.unsigned_abs()).max();
     assert!(loudest < Some(16), "its input is silent: {loudest:?}");
     let facts = mount(&server, &stream);
     assert_eq!(facts["server_name"], "show", "{facts}");
@@ -198,7 +197,7 @@ fn butt_sends_ogg_opus() {
     butt_is_heard("opus");
 }
 
-/// GStreamer's client of libshout.
+/// Starts GStreamer's client of libshout.
 fn shout2send(server: &Server, stream: &str, encoder: &[&str]) -> Process {
     let addr = server.addr("http");
     Tool::new("gst-launch-1.0")
@@ -237,37 +236,7 @@ fn gstreamer_sends_mp3_and_vorbis() {
     }
 }
 
-/// A connection to mpd.
-struct Mpd {
-    input: BufReader<TcpStream>,
-}
-
-impl Mpd {
-    fn connect(addr: SocketAddr) -> Self {
-        wait_until("mpd", DEADLINE, || TcpStream::connect(addr).is_ok());
-        let mut input = BufReader::new(TcpStream::connect(addr).unwrap());
-        input.get_ref().set_read_timeout(Some(DEADLINE)).unwrap();
-        input.read_line(&mut String::new()).unwrap();
-        Self { input }
-    }
-
-    /// The answer, which must not be a refusal.
-    fn ask(&mut self, line: &str) -> String {
-        writeln!(self.input.get_mut(), "{line}").unwrap();
-        let mut answer = String::new();
-        loop {
-            let start = answer.len();
-            let length = self.input.read_line(&mut answer).unwrap();
-            assert!(length > 0, "mpd is gone: {line}");
-            assert!(!answer[start..].starts_with("ACK"), "{line}: {answer}");
-            if answer[start..] == *"OK\n" {
-                return answer;
-            }
-        }
-    }
-}
-
-/// Two outputs for one queue of songs.
+/// mpd has two outputs for one queue of songs.
 #[test]
 fn mpd_sends_mp3_and_vorbis() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! Players and recorders of radio hear a station as it was sent: the right sound at the right pitch, under the right titles.
+//! Players and recorders of radio receive a station as it was sent: the right audio at the right pitch, under the right titles.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use crate::support::titles::update;
 use crate::support::tones;
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// Each song is a tone of its own, one after the other, and a second of silence.
+/// Each song is a tone of its own, one after the other, followed by a second of silence.
 const SONG_SECONDS: u32 = 8;
 const SILENCE_SECONDS: u32 = 1;
 const SONGS: [&str; 4] = ["One", "Two", "Three", "Four"];
 const FIRST_HZ: u32 = 440;
 
-/// Of the song at this place.
+/// Returns the pitch of the song with this index, in Hz.
 fn pitch_of(song: usize) -> f64 {
     f64::from(FIRST_HZ) * (song + 1) as f64
 }
@@ -25,8 +25,8 @@ fn period() -> Duration {
     Duration::from_secs((SONG_SECONDS + SILENCE_SECONDS).into())
 }
 
-/// The songs in one file.
-fn songs(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
+/// Makes one file of all songs.
+fn songs(folder: &Path, name: &str, arguments: &str) -> PathBuf {
     let period = SONG_SECONDS + SILENCE_SECONDS;
     let seconds = period * SONGS.len() as u32;
     let tone = format!(
@@ -37,13 +37,13 @@ fn songs(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
     let path = folder.join(name);
     Tool::ffmpeg()
         .args(["-f", "lavfi", "-i", &tone, "-ac", "2", "-b:a", "128k"])
-        .args(arguments)
+        .args(arguments.split(' '))
         .arg(&path)
         .run(DEADLINE);
     path
 }
 
-/// A station that plays them from the moment it is heard.
+/// Station that plays the songs from its start.
 struct Station {
     server: Server,
     folder: TempDir,
@@ -53,38 +53,16 @@ struct Station {
 
 impl Station {
     fn mp3() -> Self {
-        let encoder = [
-            "-c:a",
-            "libmp3lame",
-            "-write_xing",
-            "0",
-            "-id3v2_version",
-            "0",
-        ];
-        Self::start(
-            "radio.mp3",
-            &encoder,
-            ["-f", "mp3", "-content_type", "audio/mpeg"],
-        )
+        let encoder = "-c:a libmp3lame -write_xing 0 -id3v2_version 0";
+        Self::start("radio.mp3", encoder, "-f mp3 -content_type audio/mpeg")
     }
 
     fn ogg() -> Self {
-        let encoder = [
-            "-c:a",
-            "libvorbis",
-            "-metadata",
-            "artist=Band",
-            "-metadata",
-            "title=One",
-        ];
-        Self::start(
-            "radio.ogg",
-            &encoder,
-            ["-f", "ogg", "-content_type", "application/ogg"],
-        )
+        let encoder = "-c:a libvorbis -metadata artist=Band -metadata title=One";
+        Self::start("radio.ogg", encoder, "-f ogg -content_type application/ogg")
     }
 
-    fn start(stream: &str, encoder: &[&str], format: [&str; 4]) -> Self {
+    fn start(stream: &str, encoder: &str, format: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let songs = songs(folder.path(), stream, encoder);
         let server = Server::start();
@@ -92,7 +70,7 @@ impl Station {
             .args(["-re", "-i"])
             .arg(songs)
             .args(["-c", "copy"])
-            .args(format)
+            .args(format.split(' '))
             .arg(server.icecast_url(stream, PUBLISH_KEY))
             .start();
         wait_for_stream(&server, stream);
@@ -112,7 +90,7 @@ impl Station {
         self.folder.path().join(name)
     }
 
-    /// Tells the title of a song when its turn has come.
+    /// Sends the title of a song when its turn has come.
     fn tell(&self, song: usize) {
         let turn = self.begun + period() * song as u32;
         wait_until("the next song", DEADLINE, || Instant::now() >= turn);
@@ -121,10 +99,10 @@ impl Station {
     }
 }
 
-/// The pitch of each half second.
+/// Returns the pitch of each half second.
 fn halves(path: &Path) -> Vec<f64> {
-    let sound = tones::decode(path);
-    let halves = sound.chunks_exact(tones::RATE as usize / 2);
+    let audio = tones::decode(path);
+    let halves = audio.chunks_exact(tones::RATE as usize / 2);
     halves.map(tones::pitch).collect()
 }
 
@@ -135,25 +113,20 @@ fn count(halves: &[f64], song: usize) -> usize {
     of_song.count()
 }
 
-/// Demands that a recording of at least so many halves of a second begins with the first song and goes on with the
-/// second, with nothing between them but their silence and the halves that have some of either.
+/// Asserts that a recording of at least so many half seconds begins with the first song and continues with the second, with
+/// nothing between them but their silence and the half seconds that contain some of either.
 fn assert_songs(what: &str, path: &Path, halves_min: usize) {
     let heard = halves(path);
     assert!(heard.len() >= halves_min, "{what}: {heard:?}");
     let known = count(&heard, 0) + count(&heard, 1);
-    // A boundary on either side of a silence of two halves.
+    // Half seconds on the boundaries on either side of a silence of two halves.
     assert!(heard.len() - known <= 4, "{what}: {heard:?}");
-    let last_of_first = heard
-        .iter()
-        .rposition(|pitch| tones::is_pitch(*pitch, pitch_of(0)));
-    let first_of_second = heard
-        .iter()
-        .position(|pitch| tones::is_pitch(*pitch, pitch_of(1)));
+    let is_of = |song: usize| move |pitch: &f64| tones::is_pitch(*pitch, pitch_of(song));
+    let last_of_first = heard.iter().rposition(is_of(0));
+    let first_of_second = heard.iter().position(is_of(1));
     assert!(last_of_first.is_some(), "{what}: {heard:?}");
-    assert!(
-        first_of_second.is_none() || last_of_first < first_of_second,
-        "{what}: {heard:?}"
-    );
+    let is_in_order = first_of_second.is_none() || last_of_first < first_of_second;
+    assert!(is_in_order, "{what}: {heard:?}");
 }
 
 #[test]
@@ -183,7 +156,7 @@ fn ogg123_plays_and_shows_titles() {
     let station = Station::ogg();
     let wav = station.file("heard.wav");
     let mut player = Tool::new("ogg123")
-        // It fills half of its buffer before it begins.
+        // ogg123 fills half of its buffer before it begins.
         .args(["--buffer", "64", "--prebuffer", "10"])
         .args(["--end", "11", "--device", "wav", "--file"])
         .arg(&wav)
@@ -191,21 +164,17 @@ fn ogg123_plays_and_shows_titles() {
         .start();
     assert!(player.wait(DEADLINE).success(), "{}", player.stderr());
     let said = player.stderr();
-    for line in [
-        "Ogg Vorbis stream: 2 channel, 44100 Hz",
-        "Title: One",
-        "Artist: Band",
-    ] {
+    let stream = "Ogg Vorbis stream: 2 channel, 44100 Hz";
+    for line in [stream, "Title: One", "Artist: Band"] {
         assert!(said.contains(line), "{line}: {said}");
     }
-    assert!(
-        !said.contains("Warning") && !said.contains("Error"),
-        "{said}"
-    );
+    let complains = said.contains("Warning") || said.contains("Error");
+    assert!(!complains, "{said}");
     assert_songs("ogg123", &wav, 20);
 }
 
-/// What it writes while a song is on is in a folder of its own: also the first, whose beginning it did not hear.
+/// Streamripper writes a song to a folder of its own while the song plays, and leaves the first song there, whose beginning it
+/// missed.
 #[test]
 fn streamripper_splits_at_the_titles() {
     let station = Station::mp3();
@@ -215,15 +184,12 @@ fn streamripper_splits_at_the_titles() {
         .arg(station.url("radio.mp3"))
         .arg("-d")
         .arg(&folder)
-        // No folder for the station.
+        // `-s`: no folder for the station.
         .arg("-s")
         .start();
-    let incomplete = |song: usize| {
-        folder
-            .join("incomplete")
-            .join(format!("Band - {}.mp3", SONGS[song]))
-    };
-    let complete = |song: usize| folder.join(format!("Band - {}.mp3", SONGS[song]));
+    let name = |song: usize| format!("Band - {}.mp3", SONGS[song]);
+    let incomplete = |song: usize| folder.join("incomplete").join(name(song));
+    let complete = |song: usize| folder.join(name(song));
     wait_until("the first title", DEADLINE, || incomplete(0).exists());
     for song in [1, 2] {
         station.tell(song);
@@ -234,25 +200,21 @@ fn streamripper_splits_at_the_titles() {
     wait_until("the third song", DEADLINE, || incomplete(2).exists());
     for (song, path, halves_min) in [(0, incomplete(0), 8), (1, complete(1), 14)] {
         let heard = halves(&path);
-        // It looks for the silence nearest to a title: what is left of another song is less than a second.
+        // Streamripper looks for the silence nearest to a title: less than a second of another song remains.
         let own = count(&heard, song);
         let others: usize = (0..SONGS.len()).map(|other| count(&heard, other)).sum();
         assert!(own >= halves_min && others - own <= 1, "{song}: {heard:?}");
     }
     let tags = Tool::ffprobe()
-        .args([
-            "-show_entries",
-            "format_tags=artist,title",
-            "-of",
-            "csv=p=0",
-        ])
+        .args(["-show_entries", "format_tags=artist,title"])
+        .args(["-of", "csv=p=0"])
         .arg(complete(1))
         .run(DEADLINE);
     let tags = String::from_utf8(tags).unwrap();
     assert!(tags.contains("Band") && tags.contains("Two"), "{tags}");
 }
 
-/// Its line of status ends with the player, so it is read then.
+/// mpv's status line ends with the player, so it is read then.
 #[test]
 fn mpv_plays_and_shows_titles() {
     let station = Station::mp3();

@@ -1,11 +1,11 @@
 //! Players report as many titles as with icecast2, of the same source and the same changes.
 //!
-//! Many take every metadata block for a new title: they run a program, wake their clients, or fetch a cover.
-//! Each runs here against both servers at once, and its reports are counted.
+//! Many take every metadata block for a new title: they run a program, wake their clients, or fetch a cover. Each runs here
+//! against both servers at once, and its reports are counted.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -16,12 +16,13 @@ use testkit::{
     wait_until,
 };
 
+use crate::support::encoders::Mpd;
 use crate::support::titles::update;
 use crate::support::{DEADLINE, wait_for_stream};
 
 const MOUNT: &str = "/radio.mp3";
 
-/// The burst that a new listener receives, in intervals, and a few more that come with time.
+/// Burst that a new listener receives, in intervals, and a few more intervals that come with time.
 const SETTLED_INTERVALS: usize = 5 + 4;
 
 /// A server with a source on [`MOUNT`].
@@ -58,7 +59,7 @@ impl Station {
         });
     }
 
-    /// Lets a few intervals pass. Returns the titles in them.
+    /// Lets a few intervals pass; returns the titles in them.
     fn settle(&self) -> Vec<String> {
         let mut listener = Listener::get_icy(self.addr, MOUNT);
         let interval = listener.header("icy-metaint").unwrap().parse().unwrap();
@@ -73,15 +74,15 @@ impl Station {
 struct Player {
     name: &'static str,
     process: Process,
-    /// Where the lines are; without it, on the program's output.
+    /// File with the lines; `None` for a program that writes them to its output.
     log: Option<PathBuf>,
     _folder: Option<tempfile::TempDir>,
-    /// Reports from while it was starting.
+    /// Number of reports from the start of the player.
     begun: usize,
 }
 
 impl Player {
-    /// Every kind of player, listening to `url`.
+    /// Starts every kind of player, listening to `url`.
     fn all(url: &str) -> Vec<Self> {
         vec![
             Self::script("icy", "icy_titles.js", url),
@@ -102,7 +103,7 @@ impl Player {
         }
     }
 
-    /// A player with `folder` to itself, and in it the file `log`.
+    /// Starts a player with `folder` to itself, and the file `log` in it.
     fn logging(name: &'static str, program: Tool, folder: tempfile::TempDir) -> Self {
         let log = folder.path().join("log");
         File::create(&log).unwrap();
@@ -113,9 +114,8 @@ impl Player {
         }
     }
 
-    fn script(name: &'static str, script: &str, url: &str) -> Self {
-        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support");
-        let program = Tool::new("node").arg(scripts.join(script));
+    fn script(name: &'static str, file: &str, url: &str) -> Self {
+        let program = Tool::new("node").arg(crate::support::script(file));
         Self::printing(name, program.arg(icy_clients()).arg(url))
     }
 
@@ -142,16 +142,16 @@ impl Player {
         std::fs::write(&config, text).unwrap();
         let program = Tool::new("mpd").arg("--no-daemon").arg(config);
         let player = Self::logging("mpd", program, folder);
-        wait_until("mpd", DEADLINE, || TcpStream::connect(addr).is_ok());
         let mut mpd = Mpd::connect(addr);
-        mpd.ask(&format!("add {url}")).unwrap();
-        mpd.ask("play").unwrap();
+        mpd.ask(&format!("add {url}"));
+        mpd.ask("play");
+        mpd.wait_on();
         let mut log = File::create(player.log.as_ref().unwrap()).unwrap();
-        // It ends with its connection.
+        // The thread ends with its connection.
         thread::spawn(move || {
-            while mpd.ask("idle player").is_some() {
-                let song = mpd.ask("currentsong").unwrap_or_default();
-                let title = song.iter().find_map(|line| line.strip_prefix("Title: "));
+            while mpd.try_ask("idle player").is_ok() {
+                let song = mpd.try_ask("currentsong").unwrap_or_default();
+                let title = song.lines().find_map(|line| line.strip_prefix("Title: "));
                 writeln!(log, "title {}", title.unwrap_or_default()).unwrap();
             }
         });
@@ -162,16 +162,16 @@ impl Player {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_owned();
         let file = |name: &str, text: &str| std::fs::write(home.join(name), text).unwrap();
-        let told = home.join("told");
+        let reported = home.join("told");
         let log = home.join("log");
         file(
             "told",
             &format!("#!/bin/sh\necho \"$@\" >> {}\n", log.display()),
         );
-        make_executable(&told);
+        make_executable(&reported);
         let settings = format!(
             "set mpris=false\nset output_plugin=alsa\nset status_display_program={}\n",
-            told.display()
+            reported.display()
         );
         file("rc", &settings);
         file(
@@ -180,7 +180,7 @@ impl Player {
         );
         let socket = home.join("socket");
         require("cmus");
-        // It needs a terminal to run.
+        // cmus needs a terminal to run.
         let line = format!(
             "stty rows 24 cols 80; exec cmus --listen {}",
             socket.display()
@@ -192,7 +192,7 @@ impl Player {
             .env("TERM", "xterm");
         let player = Self::logging("cmus", program, folder);
         let play = format!("player-play {url}");
-        // While it makes its folder, cmus-remote would too, and one of them gives up.
+        // While cmus makes its folder, cmus-remote would make it too, and one of them fails.
         wait_until("cmus to listen", DEADLINE, || socket.exists());
         wait_until("cmus to play", DEADLINE, || {
             let mut remote = Command::new("cmus-remote");
@@ -203,7 +203,7 @@ impl Player {
         player
     }
 
-    /// The titles that it has reported, in order.
+    /// Returns the titles that the player has reported, in order.
     fn reports(&self) -> Vec<String> {
         let text = match &self.log {
             Some(log) => std::fs::read(log).unwrap(),
@@ -229,38 +229,6 @@ impl Player {
 fn make_executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// A connection to mpd.
-struct Mpd {
-    input: BufReader<TcpStream>,
-}
-
-impl Mpd {
-    fn connect(addr: SocketAddr) -> Self {
-        let mut input = BufReader::new(TcpStream::connect(addr).unwrap());
-        input.read_line(&mut String::new()).unwrap();
-        Self { input }
-    }
-
-    /// The lines of the answer; `None` when mpd is gone, or refuses.
-    fn ask(&mut self, line: &str) -> Option<Vec<String>> {
-        self.input
-            .get_mut()
-            .write_all(format!("{line}\n").as_bytes())
-            .ok()?;
-        let mut answer = Vec::new();
-        loop {
-            let mut line = String::new();
-            if self.input.read_line(&mut line).ok()? == 0 || line.starts_with("ACK") {
-                return None;
-            }
-            match line.trim_end() {
-                "OK" => return Some(answer),
-                other => answer.push(other.to_owned()),
-            }
-        }
-    }
 }
 
 #[test]
@@ -289,7 +257,7 @@ fn players_report_as_many_titles() {
         station.settle();
     });
     for player in audiences.iter_mut().flatten() {
-        // Some report a title more than once while they start; icecast2 is no different.
+        // Some players report a title more than once while they start; icecast2 is no different.
         player.begun = player.reports().len();
     }
     for title in ["Two", "Three"] {
@@ -303,13 +271,13 @@ fn players_report_as_many_titles() {
         });
     }
     let [ours, theirs] = audiences.each_ref().map(|audience| {
-        let told = |player: &Player| {
+        let reported = |player: &Player| {
             let since = player.reports().split_off(player.begun).into_iter();
-            // On a busy machine one is still starting.
+            // On a busy machine a player is still starting.
             let since = since.skip_while(|title| title == "One");
             (player.name, since.collect::<Vec<_>>())
         };
-        audience.iter().map(told).collect::<Vec<_>>()
+        audience.iter().map(reported).collect::<Vec<_>>()
     });
     assert_eq!(ours, theirs);
     for (name, reports) in ours {

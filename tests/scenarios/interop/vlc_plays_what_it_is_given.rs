@@ -1,4 +1,4 @@
-//! VLC plays every address that README.md gives it, also when it comes to a stream that has been on for a while.
+//! VLC plays every address that README.md lists for it, also when it joins a stream that has been live for a while.
 
 use testkit::hls::MediaPlaylist;
 use testkit::{Clip, Server, wait_until};
@@ -9,10 +9,10 @@ use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
 const README: &str = include_str!("../../../README.md");
 
-/// The number of a segment that begins thirty seconds after its stream.
+/// Number of a segment that begins thirty seconds after its stream.
 const SEGMENT: u64 = 11;
 
-/// The addresses of one stream in the rows about VLC.
+/// Returns the addresses of one stream in the rows about VLC.
 fn addresses() -> Vec<&'static str> {
     let rows = README.lines().filter(|row| row.starts_with("| `"));
     let of_vlc = rows.filter(|row| row.contains("VLC") && row.contains("live/show"));

@@ -1,4 +1,4 @@
-//! An independent dissector finds no fault in either direction.
+//! An independent dissector, Wireshark, finds no fault in either direction of RTMP.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,9 +7,9 @@ use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Signal, Tool, wait_until};
 
 use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
 
-/// Wireshark accepts no chunk size above this, and its default is below that of most servers.
+/// Wireshark's largest accepted chunk size; its default is below that of most servers.
 const MESSAGE_MAX: &str = "rtmpt.max_packet_size:8388608";
-/// RTMP's numbers for sound, pictures, data and commands.
+/// RTMP's message types of audio, video, data and commands.
 const KINDS: [&str; 4] = ["0x08", "0x09", "0x12", "0x14"];
 
 #[test]
@@ -57,7 +57,7 @@ fn nothing_is_malformed() {
         ],
     );
     assert_eq!(complaints, "");
-    // It saw what it was meant to see: whole messages in both directions.
+    // Wireshark saw what it was meant to see: whole messages in both directions.
     let fields = [
         "-Y",
         "rtmpt",
@@ -80,7 +80,7 @@ fn nothing_is_malformed() {
             "{kind} in {ours:?} {theirs:?}"
         );
     }
-    // 200 pictures and 345 frames of sound to us, and most of them to each of three players.
+    // 200 video frames and 345 audio frames to us, and most of them to each of three players.
     assert!(theirs["0x09"] >= 150 && theirs["0x08"] >= 250, "{theirs:?}");
     assert!(ours["0x09"] >= 450 && ours["0x08"] >= 750, "{ours:?}");
     assert!(
@@ -107,7 +107,7 @@ fn dissect(capture: &Path, port: u16, how: &[&str]) -> String {
     String::from_utf8(finished.stdout).unwrap()
 }
 
-/// How many messages of each kind came from the ports that `wanted` accepts.
+/// Counts the messages of each kind that came from the ports that `wanted` accepts.
 fn count(said: &str, wanted: impl Fn(u16) -> bool) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for line in said.lines() {

@@ -1,22 +1,22 @@
-//! A publisher ends, and listeners hear the fallback within a second, whatever the format.
+//! A publisher ends, and listeners receive the fallback within a second, whatever the format.
 
 use std::time::{Duration, Instant};
 
 use testkit::Server;
 
-use crate::support::mount::{Mount, SECONDS, SOUND, rules};
+use crate::support::mount::{AUDIO, Mount, SECONDS, rules};
 
-/// From the end of the publisher to the first byte of the fallback.
+/// Longest time from the end of the publisher to the first byte of the fallback.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The switches that are looked at, for each format.
+/// Number of switches that are measured for each format.
 const SWITCHES: u32 = 3;
 
 #[test]
 fn within_a_second_in_each_format() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::builder().toml(&rules()).start();
-    for kind in SOUND {
+    for kind in AUDIO {
         let files = [1, 2].map(|seed| kind.make(&folder, seed, SECONDS));
         let mut mount = Mount::begin(kind, files, &server);
         for switch in 0..SWITCHES {

@@ -1,5 +1,5 @@
-//! Four clients ask for the dearest segments there are, again and again: of a film of two hours with one keyframe, and of a
-//! made-up one of two million samples. Pages come to another client as before; both are compared in one run.
+//! Four clients request the most expensive segments there are, again and again: of a film of two hours with one keyframe, and
+//! of a made-up one of two million samples. Another client gets its pages as fast as before; both are compared in one run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use testkit::{Server, wait_until};
 
-use crate::support::DEADLINE;
 use crate::support::films::{of_one_keyframe, of_scattered_samples};
 use crate::support::library::Library;
+use crate::support::{DEADLINE, End};
 
-/// Pages of which the delays are taken, and those who ask for segments meanwhile.
+/// Number of pages whose delays are measured, and of clients that request segments meanwhile.
 const PAGES: usize = 500;
 const CLIENTS: usize = 4;
-/// How much later pages may come, at the 99th percentile.
+/// Factor by which pages may come later, at the 99th percentile.
 const SLOWER_MAX: u32 = 3;
-/// What a small machine adds that is busy with the clients themselves.
+/// Delay that a small machine adds when it is busy with the clients themselves.
 const BUSY: Duration = Duration::from_millis(2);
-/// Seconds of the film.
+/// Length of the film in seconds.
 const SECONDS: u32 = 7_200;
 
 #[test]
@@ -54,16 +54,7 @@ fn pages_come_while_the_dearest_segments_are_sent() {
     }
 }
 
-/// Ends the clients, also when a page did not come.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// How long a page takes, at the 99th percentile.
+/// Measures the delay of a page, at the 99th percentile.
 fn pages(server: &Server) -> Duration {
     let one = |_| {
         let asked = Instant::now();
@@ -75,7 +66,7 @@ fn pages(server: &Server) -> Duration {
     all[PAGES * 99 / 100]
 }
 
-/// The address of the longest segment of a film.
+/// Returns the address of the longest segment of a film.
 fn dearest(server: &Server, film: &str) -> String {
     let path = format!("/vod/{film}.mp4");
     let text = server.get(&format!("{path}/index.m3u8")).text();

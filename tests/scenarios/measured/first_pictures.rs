@@ -1,5 +1,5 @@
-//! From the request to the first picture over WHEP, when there is a keyframe to begin with. The share of the
-//! browser and of a busy machine is measured by a session between two connections on the same page.
+//! Time from the request to the first frame over WHEP, when there is a keyframe to begin with. The share of the browser and of
+//! a busy machine is measured by a session between two connections on the same page.
 
 use testkit::{Clip, Server, wait_until};
 
@@ -7,13 +7,13 @@ use crate::support::browser::Browser;
 use crate::support::session::{begin, figures, prepare};
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
-/// What the server may add. Where the control takes longer than this, the server may add as much again.
+/// Delay that the server may add. If the control takes longer than this, the server may add as much again.
 const ADDED_MS_MAX: f64 = 500.0;
 
-/// Sessions of each kind, one after the other.
+/// Number of sessions of each kind, one after the other.
 const ROUNDS: usize = 5;
 
-/// A session from this page to itself; `straight` is the time to its first picture.
+/// Session from this page to itself; `straight` is the time to its first frame.
 const STRAIGHT: &str = r"
     const canvas = document.createElement('canvas');
     canvas.width = 640;
@@ -75,7 +75,7 @@ fn come_over_whep() {
     );
 }
 
-/// Waits until the page knows the number.
+/// Waits until the page has the number, and returns it.
 fn wait_for(browser: &Browser, what: &str) -> f64 {
     let mut found = None;
     wait_until("a first picture", DEADLINE, || {

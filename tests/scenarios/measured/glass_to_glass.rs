@@ -1,21 +1,21 @@
-//! What the server adds to the delay between a camera and a screen: a clock in the picture ([`clock`](crate::support::clock)),
-//! read back where it is shown.
+//! Delay that the server adds between a camera and a screen: a clock in the video ([`clock`](crate::support::clock)) is read
+//! back where it is shown.
 
 use testkit::{PUBLISH_KEY, Server, wait_until};
 
 use crate::support::browser::Browser;
-use crate::support::clock::{CLOCK, STRAIGHT, Sound, encode_clock};
+use crate::support::clock::{Audio, CLOCK, STRAIGHT, encode_clock};
 use crate::support::session::{begin, figures, prepare};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// What the server may add. Where the machine is so busy that the control, the same pictures straight from
-/// one connection to another, takes longer than this, the server may add as much again.
+/// Delay that the server may add. If the machine is so busy that the control, the same frames straight from one connection to
+/// another, takes longer than this, the server may add as much again.
 const ADDED_MS_MAX: f64 = 150.0;
 
-/// Pictures measured.
+/// Number of frames measured.
 const SAMPLES: u64 = 120;
 
-/// And publishes it.
+/// Script that publishes the clock to the server.
 const THERE: &str = r"
     await publish('/live/clock/whip', 'KEY', clock_media, 'video/h264');
     window.is_published = true;
@@ -23,14 +23,14 @@ const THERE: &str = r"
 
 const WATCH: &str = "await watch('/live/clock/whep', null); window.relayed = read_clock(video);";
 
-/// The middle of the last delays that a page read.
+/// Returns the median of the last delays that a page read.
 fn middle(browser: &Browser, name: &str) -> f64 {
     let mut read = Vec::new();
     wait_until("enough pictures", DEADLINE, || {
         assert!(figures(browser).is_object());
         let delays = browser.run(&format!("return window.{name} ?? [];"));
         let delays = delays.as_array().unwrap();
-        // The first ones are from before the connections had settled.
+        // The first frames are from before the connections had settled.
         read = delays
             .iter()
             .skip(60)
@@ -62,11 +62,11 @@ fn from_whip_to_whep() {
     );
 }
 
-/// The whole path, encoder and decoder included, which run on the same machine.
+/// The whole path counts here, encoder and decoder included, which run on the same machine.
 #[test]
 fn from_rtmp_to_whep() {
     let server = Server::start();
-    let _encoder = encode_clock(&server.rtmp_url("live/clock", PUBLISH_KEY), Sound::None);
+    let _encoder = encode_clock(&server.rtmp_url("live/clock", PUBLISH_KEY), Audio::None);
     wait_for_stream(&server, "live/clock");
     let browser = Browser::open();
     prepare(&browser, &server);

@@ -1,9 +1,8 @@
-//! Players of other makes play a stream over HLS at its pace: none stands still, and none leaps ahead.
+//! Players of other makes play a stream over HLS at its pace: none stalls, and none leaps ahead.
 //!
-//! Each tells the time that it has played, which is compared with the clock. The control is two of them that play the
-//! clip from a file at the same time: what the machine delays, it delays there, too. `CARILLON_HLS_SECONDS` sets for
-//! how long: ten minutes show what happens when segments leave the playlist. What each of them decodes and shows is
-//! what `hls_plays_everywhere` is about.
+//! Each reports the time that it has played, which is compared with the clock. The control is two of them that play the clip
+//! from a file at the same time, with the same delays of the machine. `CARILLON_HLS_SECONDS` sets for how long: ten minutes
+//! show what happens when segments leave the playlist. `hls_plays_everywhere` checks what each of them decodes and shows.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -17,44 +16,40 @@ use testkit::{Clip, Process, Server, Tool, free_address, hls_clients, vlc, wait_
 
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::shows::{played, start_gstreamer};
+use crate::support::{DEADLINE, publish_rtmp, seconds_of, wait_for_stream};
 
-/// Sets the time in seconds.
+/// Environment variable that sets the time in seconds.
 const SECONDS_VARIABLE: &str = "CARILLON_HLS_SECONDS";
 const SECONDS: u64 = 20;
-/// How far a player may be from where it would be without a stall, either way, in seconds, and twice the control. Some
-/// tell whole seconds, and those of browsers play a little faster to come closer to the end.
+/// Seconds by which a player may be off its position without a stall, either way, besides twice the control. Some players
+/// report whole seconds, and those in browsers play a little faster to come closer to the end.
 const DRIFT_MAX: f64 = 2.0;
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// Seconds of media before a player is compared with the clock: some begin with a picture and wait for more.
+/// Seconds of media before a player is compared with the clock: some show a first frame and wait for more.
 const SETTLED: f64 = 2.0;
-/// For how long VLC may tell a time that is too small; see [`by_vlc`].
+/// Longest time for which VLC may report a position that is too small; see [`by_vlc`].
 const STALE: Duration = Duration::from_secs(2);
-/// Whole segments that are listed before players begin: three target durations, `HOLD-BACK`.
+/// Number of whole segments that are listed before players begin: three target durations, `HOLD-BACK`.
 const SEGMENTS: usize = 6;
-/// Parts and segments may be listed as much later than they should be.
+/// Time by which parts and segments may be listed late.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// The seconds that a player has played, once it has begun.
+/// Function that returns the seconds that a player has played, once it has begun.
 type Position = Box<dyn FnMut() -> Option<f64>>;
 
 fn seconds() -> Duration {
-    let seconds = std::env::var(SECONDS_VARIABLE).ok();
-    let seconds = seconds.map(|text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{SECONDS_VARIABLE}={text}"))
-    });
-    Duration::from_secs(seconds.unwrap_or(SECONDS))
+    Duration::from_secs(seconds_of(SECONDS_VARIABLE, SECONDS))
 }
 
-/// What stands after the last `word` of a player's output, up to the next blank.
+/// Returns the text after the last `word` of a player's output, up to the next blank.
 fn last_after(said: &[u8], word: &str) -> Option<String> {
     let said = String::from_utf8_lossy(said);
     let (_, rest) = said.rsplit_once(word)?;
     rest.split_whitespace().next().map(str::to_owned)
 }
 
-/// ffmpeg takes media at its pace, and tells how much it has taken.
+/// Starts ffmpeg, which reads media at its pace and reports how much it has read.
 fn ffmpeg(url: &str) -> Position {
     let player = Tool::ffmpeg()
         .args(["-re", "-i", url, "-stats_period", "0.2"])
@@ -69,7 +64,7 @@ fn ffmpeg(url: &str) -> Position {
 fn mpv(url: &str) -> Position {
     let player = Tool::new("mpv")
         .args(["--no-config", "--vo=null", "--ao=null"])
-        // Each on a line of its own, because lines are what is read.
+        // Each status is a line of its own, because the output is read by lines.
         .args(["--term-status-msg=at ${=playback-time}\n", url])
         .start();
     let mut began = None;
@@ -81,48 +76,36 @@ fn mpv(url: &str) -> Position {
 }
 
 fn gstreamer(url: &str) -> Position {
-    let player = Tool::new("gst-launch-1.0")
-        .args(["playbin3", "flags=audio+video"])
-        .arg(format!("uri={url}"))
-        .arg("video-sink=progressreport name=picture update-freq=1 ! fakevideosink")
-        .arg("audio-sink=fakeaudiosink")
-        .start();
-    // `picture (00:00:05): 3 seconds`
-    Box::new(move || last_after(&player.stdout(), "): ")?.parse().ok())
+    let player = start_gstreamer(url);
+    Box::new(move || Some(played(&player, "picture")).filter(|seconds| *seconds > 0.0))
 }
 
-/// VLC is asked over its remote control.
+/// Starts VLC, and polls it over its remote control.
 ///
-/// It tells the time up to which it has read, noted once a second, less what it has buffered at the moment.
-/// Its timer for playlists, of 6 s here, is late by some 10 ms each time. Once that has used up what it was ahead, which
-/// takes minutes, it begins its buffer anew at each playlist ("`ES_OUT_SET_(GROUP_)PCR` is called too late"), which
-/// costs a picture or two, and makes it longer, up to 5 s. For up to a second it then takes the new buffer off the old
-/// time: it tells 5 s too little, while the pictures that it counts as shown (`stats`) go on at their rate. Playlists
-/// that ffmpeg writes and nginx serves make it tell times from 2 s too small to 2 s too large in the same way.
+/// VLC reports the time up to which it has read, noted once a second, less what it has buffered at the moment. Its timer for
+/// playlists, of 6 s here, is late by some 10 ms each time. Once that has used up its lead, which takes minutes, VLC begins its
+/// buffer anew at each playlist ("`ES_OUT_SET_(GROUP_)PCR` is called too late"), which costs a frame or two, and makes the
+/// buffer longer, up to 5 s. For up to a second it then subtracts the new buffer from the old time: it reports 5 s too little,
+/// while its count of shown frames (`stats`) rises at its rate. With playlists that ffmpeg writes and nginx serves, VLC reports
+/// times from 2 s too small to 2 s too large in the same way.
 ///
-/// It plays at its pace and does not make up for having stood still, so it is where the look of the last [`STALE`] puts
-/// it that found it farthest.
+/// VLC plays at its pace and does not catch up after a stall, so its position is the farthest one that the polls of the last
+/// [`STALE`] report.
 fn by_vlc(url: &str) -> Position {
     let addr = free_address();
     let player = vlc()
         .args(["--intf", "oldrc", "--rc-fake-tty", "--rc-host"])
         .arg(addr.to_string())
-        .args([
-            "--vout",
-            "dummy",
-            "--aout",
-            "dummy",
-            "--no-video-title-show",
-            url,
-        ])
+        .args(["--vout", "dummy", "--aout", "dummy"])
+        .args(["--no-video-title-show", url])
         .start();
     let mut control = None;
     let mut began = None;
     let clock = Instant::now();
-    // When VLC was asked, and how far it was ahead of the clock.
+    // Times of the polls, and VLC's lead over the clock at each.
     let mut looks: VecDeque<(Duration, f64)> = VecDeque::new();
     Box::new(move || {
-        // The player lives as long as this.
+        // The closure keeps the player alive.
         let _player = &player;
         if control.is_none() {
             let socket = TcpStream::connect(addr).ok()?;
@@ -137,8 +120,7 @@ fn by_vlc(url: &str) -> Position {
             line.clear();
             control.read_line(&mut line).ok()?;
             at = line
-                .trim_start_matches(['>', ' '])
-                .trim()
+                .trim_matches(['>', ' ', '\r', '\n'])
                 .parse::<f64>()
                 .ok();
         }
@@ -164,7 +146,7 @@ fn in_chromium(player: &str, pages: &Arc<PageServer>, url: &str) -> Position {
     })
 }
 
-/// Compares a player with the clock. Returns how far it was off at most, in seconds: negative if it stood still.
+/// Compares a player with the clock; returns its largest deviation in seconds, negative if it stalled.
 fn drift(name: &str, mut position: Position, time: Duration) -> f64 {
     let mut first = 0.0;
     wait_until(&format!("{name} to play"), DEADLINE, || {
@@ -188,7 +170,7 @@ fn drift(name: &str, mut position: Position, time: Duration) -> f64 {
     farthest
 }
 
-/// Longer than it takes to start all players and to watch them.
+/// Makes a clip that is longer than it takes to start all players and to watch them.
 fn clip(time: Duration) -> PathBuf {
     Clip::Flv.seconds(u32::try_from(time.as_secs()).unwrap() + 120)
 }
@@ -204,8 +186,8 @@ fn published(time: Duration) -> (Server, Process) {
 fn no_player_stands_still() {
     let time = seconds();
     let (server, _publisher) = published(time);
-    // Players of segments find as many as they stay behind. VLC, which would stay 15 s behind, begins with what there
-    // is, and then is at the end of it sooner.
+    // Players of segments find as many as they stay behind the end. VLC, which would stay 15 s behind, begins with the segments
+    // that there are, and then reaches their end sooner.
     let mut watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
     watch.follow(|history| history.segments_with_parts().len() >= SEGMENTS);
     drop(watch);

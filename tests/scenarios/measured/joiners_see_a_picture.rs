@@ -1,25 +1,25 @@
-//! A viewer that joins a stream whose one keyframe is forty seconds old has a picture within a second, over
-//! every protocol; and the stream stays within the memory for streams.
+//! A viewer that joins a stream whose one keyframe is forty seconds old has a frame within a second, over every protocol; and
+//! the stream stays within the memory for streams.
 //!
-//! The encoder makes a keyframe only when it is asked, as browsers do. What a busy machine adds is measured
-//! by a joiner of the same protocol at the same moment, whose stream has a keyframe every second.
+//! The encoder makes a keyframe only on request, as browsers do. The delay that a busy machine adds is measured by a joiner of
+//! the same protocol at the same moment, whose stream has a keyframe every second.
 
 use std::thread;
 
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
 
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, entry, wait_for_stream};
 
 const MIB: f64 = 1024.0 * 1024.0;
 const LOG_MIB: f64 = 16.0;
-/// Memory is counted in whole pages.
+/// Factor by which memory may exceed the limit, since it is counted in whole pages.
 const MORE_MAX: f64 = 1.1;
-/// How old the stream's newest keyframe is.
+/// Age of the stream's newest keyframe, in seconds.
 const AGE_SECONDS: f64 = 40.0;
 const PICTURE_WITHIN_MS: f64 = 1_000.0;
 
-/// Streams of one server: the one under test, and its control.
+/// Names of the streams of one server: the one under test, and its control.
 const RARE: &str = "live/rare";
 const USUAL: &str = "live/usual";
 
@@ -70,7 +70,7 @@ fn join_late(protocol: &str) {
     assert!(most <= LOG_MIB * MORE_MAX * MIB, "{most} bytes of logs");
 }
 
-/// Publishes pictures over WHIP with a keyframe every `interval`, except for requested ones.
+/// Publishes video over WHIP with a keyframe every `interval`, except for requested ones.
 fn film(server: &Server, stream: &str, rate: &str, interval: &str) -> Process {
     let address = server.addr("http");
     let url = format!("whip+http://{PUBLISH_KEY}@{address}/{stream}/whip");
@@ -80,15 +80,12 @@ fn film(server: &Server, stream: &str, rate: &str, interval: &str) -> Process {
         .start()
 }
 
-/// In seconds. While none arrives, the interval is the time since the last.
+/// Returns the age of the newest keyframe in seconds. While none arrives, the reported interval is the time since the last.
 fn age_of_keyframe(server: &Server, stream: &str) -> Option<f64> {
-    let all = server.api("streams");
-    let mut all = all["streams"].as_array()?.iter();
-    let entry = all.find(|one| one["name"] == stream)?;
-    entry["keyframes"]["interval_seconds"].as_f64()
+    entry(server, stream)["keyframes"]["interval_seconds"].as_f64()
 }
 
-/// One listener for three seconds, whose frames are checked.
+/// Starts one listener for three seconds, whose frames are checked.
 fn join(url: &str) -> Process {
     Tool::carillon()
         .args(["load", "listen", url, "--json", "--listeners", "1"])

@@ -1,5 +1,5 @@
-//! Viewers whose links take less than their stream: the sound is whole, the picture comes back with the link, and a
-//! page plays by another way meanwhile.
+//! Viewers whose links carry less than their stream: the audio is complete, the video comes back with the link, and a page
+//! plays by another protocol meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -8,25 +8,25 @@ use testkit::{Clip, Impaired, Impairment, Process, Server, Tool, pion_viewer, wa
 
 use crate::support::browser::Browser;
 use crate::support::player_page::{COUNT_SESSIONS, Played, plays_on};
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
 
-/// What the links take of 1.3 Mb/s: a quarter, a little more than half of it, and nearly all.
+/// Rates of the links in bit/s, for a stream of 1.3 Mb/s: a quarter of it, a little more than half, and nearly all.
 const RATES: [u64; 4] = [300_000, 700_000, 800_000, 1_100_000];
 
-/// A viewer plays for so long before the link gets small.
+/// Seconds that a viewer plays before its link gets small.
 const PLAYED: usize = 5;
 
-/// The seconds that a viewer has to find out, and those that are looked at then.
+/// Seconds in which the server detects a small link, and seconds that are judged after that.
 const FOUND_OUT: usize = 10;
 const LISTENED: usize = 25;
 
-/// The share of sounds that must come.
-const SOUNDS_MIN: f64 = 0.95;
+/// Smallest share of audio frames that must arrive.
+const AUDIO_FRAMES_MIN: f64 = 0.95;
 
-/// Pictures in a second that plays, of 30, on a busy machine too.
+/// Frames in a second that plays, of 30, on a busy machine too.
 const PICTURES_MIN: u64 = 12;
 
-/// How long it may take until it plays again: the longest pause, a probe and its report, and a keyframe.
+/// Longest time in seconds until the video plays again: the longest pause, a probe and its report, and a keyframe.
 const AGAIN_SECONDS_MAX: usize = 30;
 
 fn small(rate: u64) -> Impairment {
@@ -45,11 +45,11 @@ fn show() -> (Server, Process) {
     (server, publisher)
 }
 
-/// The seconds that the program has told of so far.
+/// Returns the seconds that the program has reported so far.
 fn seconds(program: &Process) -> Vec<Value> {
-    let told = String::from_utf8(program.stdout()).unwrap();
+    let reported = String::from_utf8(program.stdout()).unwrap();
     // The last line may not be whole.
-    let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let whole = reported.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let lines = whole.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().unwrap()
 }
@@ -61,7 +61,8 @@ fn sum(seconds: &[Value], key: &str) -> f64 {
         .sum()
 }
 
-/// Whether a viewer's reports tell how long the way is: those of programs on pion do that read reports themselves.
+/// Options that control whether a viewer's reports reveal the round-trip time: programs on pion that read reports themselves
+/// send such reports.
 const TIMED: &str = "-timed";
 const UNTIMED: &str = "-timed=false";
 
@@ -70,7 +71,7 @@ struct Viewer {
     rate: u64,
     proxy: Impaired,
     program: Process,
-    /// The second from which on its sound is looked at.
+    /// The second from which on its audio is judged.
     from: usize,
 }
 
@@ -134,15 +135,13 @@ fn pion_hears_on_and_sees_again() {
     }
     for viewer in &viewers {
         assert!(
-            viewer.heard() >= SOUNDS_MIN,
+            viewer.heard() >= AUDIO_FRAMES_MIN,
             "{}: {:#?}",
             viewer.rate,
             seconds(&viewer.program)
         );
     }
-    let held = server
-        .metrics()
-        .sum("carillon_webrtc_held_pictures_total", &[]);
+    let held = metric(&server, "carillon_webrtc_held_pictures_total", "");
     assert!(held >= viewers.len() as f64, "{held}");
     let freed: Vec<_> = viewers
         .iter()
@@ -155,8 +154,8 @@ fn pion_hears_on_and_sees_again() {
     let mut after = vec![0; viewers.len()];
     wait_until("the pictures", DEADLINE, || {
         let again = viewers.iter().zip(&freed).map(|(viewer, freed)| {
-            let told = seconds(&viewer.program);
-            let mut pairs = told[*freed..].windows(2);
+            let reported = seconds(&viewer.program);
+            let mut pairs = reported[*freed..].windows(2);
             pairs.position(|pair| pair.iter().all(plays))
         });
         let again: Option<Vec<_>> = again.collect();
@@ -164,7 +163,7 @@ fn pion_hears_on_and_sees_again() {
         again.is_some()
     });
     println!("they play again {after:?} s after the links are free");
-    // A link of nearly the stream's rate is trusted and left again in turn, and may wait for two pauses: 36 s were measured,
+    // A link of nearly the stream's rate is used and given up again in turn, and may wait for two pauses: 36 s were measured,
     // which only the deadline above bounds.
     for (viewer, seconds) in viewers.iter().zip(&after) {
         let is_far_too_small = viewer.rate == RATES[0];
@@ -175,7 +174,7 @@ fn pion_hears_on_and_sees_again() {
     }
 }
 
-/// The page's sessions go through the proxy.
+/// Script that leads the page's sessions through the proxy.
 const VIA: &str = r"
     const original = RTCPeerConnection.prototype.setRemoteDescription;
     RTCPeerConnection.prototype.setRemoteDescription = function ({type, sdp}) {
@@ -185,7 +184,7 @@ const VIA: &str = r"
     };
 ";
 
-/// A page that is opened on a small link, or whose link gets small, plays by another way after so long.
+/// Longest time until a page plays by another protocol that is opened on a small link, or whose link gets small.
 const ANOTHER_WAY_MAX: Duration = Duration::from_secs(10);
 
 #[test]

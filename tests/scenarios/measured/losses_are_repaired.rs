@@ -11,23 +11,24 @@ use crate::support::{DEADLINE, wait_for_stream};
 
 const VIEWERS: u32 = 10;
 const SPAN: Duration = Duration::from_secs(20);
-/// Each way.
+/// Delay in each direction.
 const DELAY: Duration = Duration::from_millis(50);
-/// Pictures that the load's publisher sends per second. Its sound is transcoded, which loses the stamps.
+/// Frames that the load's publisher sends per second. Its audio is transcoded, which loses the stamps.
 const PICTURES_PER_SECOND: f64 = 25.0;
 
-/// The share of packets lost, and the share of frames that a decoder can still use.
+/// Share of packets lost, and share of frames that a decoder can still use.
 const NETWORKS: [(f64, f64); 3] = [(0.01, 0.99), (0.05, 0.97), (0.10, 0.92)];
 
-/// How often a lost packet is asked for: repetitions get lost, too.
+/// Most requests per lost packet: repetitions get lost, too.
 const REQUESTS_PER_LOSS_MAX: f64 = 2.0;
-/// Keyframes that one viewer asks for, per second.
+/// Most keyframe requests of one viewer per second.
 const KEYFRAME_REQUESTS_MAX: f64 = 0.5;
 
-/// Viewers of pion of either kind: which packets are lost decides for how long one of them sees nothing.
+/// Number of viewers on pion of either kind: which packets are lost decides how long one of them is frozen.
 const PIONS: u64 = 5;
 
-/// How much longer pion's picture may be frozen on average with repetitions that it does not see as such, and in seconds besides.
+/// Factor by which pion's video may be frozen longer on average with repetitions that pion does not recognise as such, and
+/// seconds on top of that.
 const FROZEN_TIMES_MAX: f64 = 1.5;
 const FROZEN_MORE_MAX: f64 = 0.5;
 
@@ -45,7 +46,7 @@ fn show() -> (Server, Process) {
     (server, publisher)
 }
 
-/// Checks and reports are lost on their way as well.
+/// Starts a proxy that also loses connectivity checks and reports.
 fn lossy(server: &Server, loss: f64, delay: Duration, seed: u64) -> Impaired {
     let way = Impairment {
         loss,
@@ -64,7 +65,7 @@ fn at_one_five_and_ten_percent() {
     }
 }
 
-/// With a payload type of their own pion asks for lost packets again and again, also for those that came.
+/// Repetitions with a payload type of their own make pion request lost packets again and again, also those that arrived.
 #[test]
 fn pion_is_frozen_no_longer_with_repetitions_of_their_own_kind() {
     let (server, _publisher) = show();
@@ -92,7 +93,7 @@ fn pion_is_frozen_no_longer_with_repetitions_of_their_own_kind() {
     }
 }
 
-/// For how many seconds the picture of a viewer with a bad network of its own stood still.
+/// Measures the seconds for which the video of a viewer with a bad network of its own was frozen.
 fn frozen(server: &Server, loss: f64, seed: u64, rtx: &str) -> f64 {
     let proxy = lossy(server, loss, DELAY / 5, seed);
     let watched = Tool::built(&pion_viewer())

@@ -1,4 +1,4 @@
-//! Delays and counts: each needs the machine to itself, so they run one after another (`cargo xtask measured`).
+//! Delays and counts: each scenario needs the machine to itself, so they run one after another (`cargo xtask measured`).
 
 mod fallbacks_come_soon;
 mod films_hurt_no_others;

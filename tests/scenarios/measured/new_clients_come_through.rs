@@ -1,35 +1,35 @@
-//! Few addresses flood every port at once: sessions that no peer connects to, connections that send nothing,
-//! RTMP that stops after its handshake, checks of unknown sessions. A new client from another address is served
-//! as before, and present listeners notice nothing.
+//! A few addresses flood every port at once: sessions that no peer connects to, connections that send nothing, RTMP that stops
+//! after its handshake, checks of unknown sessions. A new client from another address is served as before, and present
+//! listeners notice nothing.
 //!
-//! Before and during the flood are compared in one run, with the same number of listeners and new clients. All
-//! addresses are on the loopback, and the flood is bounded in number and time.
+//! One run compares the time before the flood with the flood, with the same number of listeners and new clients. All addresses
+//! are on the loopback, and the flood is bounded in number and time.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Socket, Type};
 use testkit::http::Listener;
 use testkit::{Clip, Server, need_descriptors};
 
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::wire::hello;
+use crate::support::{End, connect_from, publish_icecast, wait_for_stream};
 
-/// The length of each of the two measurements; at its beginning, listeners receive what came in between.
+/// Length of each of the two measurements; at its beginning, listeners receive what came in between.
 const SPAN: Duration = Duration::from_secs(10);
 const SETTLING: Duration = Duration::from_secs(1);
 const PRESENT: usize = 20;
-/// Between two new clients.
+/// Pause between two new clients.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A new client is served within this, at the 99th percentile.
+/// Longest time until a new client is served, at the 99th percentile.
 const SERVED_WITHIN: Duration = Duration::from_millis(100);
-/// The flood costs processor time, which a small machine feels.
+/// Factor by which gaps may grow: the flood costs processor time, which shows on a small machine.
 const GAPS_GROW_MAX: f64 = 1.5;
 
-/// What one kind of flood does: from how many addresses, how often in all, and how many stay open.
+/// One kind of flood: its addresses, the number of its connections in all, and how many of them stay open.
 struct Flood {
     first_host: u8,
     hosts: u8,
@@ -37,7 +37,7 @@ struct Flood {
     kept: usize,
 }
 
-/// Twice as many as the four may have connections: all permits are held throughout.
+/// Twice the connections that four addresses may have: all permits are held throughout.
 const SILENT: Flood = Flood {
     first_host: 2,
     hosts: 4,
@@ -68,7 +68,7 @@ fn while_few_addresses_flood_every_door() {
     let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");
     let mut present: Vec<_> = (0..PRESENT).map(|_| server.listen("/radio.mp3")).collect();
-    // What came before is the burst.
+    // The burst came before, and does not count.
     let calm = Look::at(&server, &mut present);
     let stop = AtomicBool::new(false);
     let flooded = thread::scope(|scope| {
@@ -98,21 +98,12 @@ fn while_few_addresses_flood_every_door() {
     assert!(ratio <= GAPS_GROW_MAX, "gaps grew {ratio:.2}-fold");
 }
 
-/// Ends the flood, also when a new client was not served.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Delays of new clients and listeners for a while: 99th percentiles.
+/// Delays of new clients and listeners over a while: 99th percentiles.
 #[derive(Debug)]
 struct Look {
-    /// How long new clients waited to be served.
+    /// Wait of new clients until they are served.
     served: Duration,
-    /// How long listeners waited for the next bytes.
+    /// Wait of listeners for the next bytes.
     gap: Duration,
 }
 
@@ -141,7 +132,7 @@ impl Look {
     }
 }
 
-/// New clients, one after the other, on each port in turn: how long each waited to be served.
+/// Connects new clients, one after the other, on each port in turn; returns each one's wait until it was served.
 fn new_clients(server: &Server, span: Duration) -> Vec<Duration> {
     let end = Instant::now() + span;
     let mut waits = Vec::new();
@@ -156,7 +147,7 @@ fn new_clients(server: &Server, span: Duration) -> Vec<Duration> {
     waits
 }
 
-/// From the request to the first byte of sound.
+/// Requests the radio and waits for the first byte of audio.
 fn listener(server: &Server) {
     let answer = ask(server, "/radio.mp3", |answer| {
         answer.windows(4).position(|end| end == b"\r\n\r\n") < answer.len().checked_sub(5)
@@ -184,7 +175,7 @@ fn ask(server: &Server, path: &str, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8
     answer
 }
 
-/// As far as the server answers a peer without a key.
+/// Connects to RTMP as far as the server replies to a peer without a key.
 fn player(server: &Server) {
     shake_hands(NEW_CLIENT, server.addr("rtmp")).unwrap();
 }
@@ -212,22 +203,14 @@ fn flood<T>(flood: &Flood, stop: &AtomicBool, come: impl Fn(u8) -> Option<T>) {
 }
 
 fn connect(host: u8, to: SocketAddr) -> Option<TcpStream> {
-    let from = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 0);
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.bind(&from.into()).unwrap();
-    socket.connect_timeout(&to.into(), DEADLINE).ok()?;
-    socket.set_read_timeout(Some(DEADLINE)).unwrap();
-    socket.set_tcp_nodelay(true).ok()?;
-    Some(socket.into())
+    let socket = connect_from([127, 0, 0, host], to, false).ok()?;
+    socket.set_nodelay(true).ok()?;
+    Some(socket)
 }
 
 fn shake_hands(host: u8, to: SocketAddr) -> Option<TcpStream> {
     let mut socket = connect(host, to)?;
-    let mut c0_c1 = vec![0; 1 + 1536];
-    c0_c1[0] = 3;
-    socket.write_all(&c0_c1).ok()?;
-    let mut answer = vec![0; 1 + 2 * 1536];
-    socket.read_exact(&mut answer).ok()?;
+    hello(&mut socket).ok()?;
     Some(socket)
 }
 
@@ -244,7 +227,7 @@ fn open_session(host: u8, server: &Server) -> Option<()> {
     socket.read_exact(&mut answer).ok()
 }
 
-/// Connectivity checks (RFC 8445) of a session that does not exist.
+/// Sends connectivity checks (RFC 8445) of a session that does not exist.
 fn check_unknown_sessions(to: SocketAddr, stop: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     let mut check = vec![0, 1, 0, 16, 0x21, 0x12, 0xa4, 0x42];
@@ -268,7 +251,7 @@ fn percentile_99(mut of: Vec<Duration>) -> Duration {
     of[(of.len() * 99).div_ceil(100) - 1]
 }
 
-/// The offer of a listener.
+/// SDP offer of a listener.
 const OFFER: &str = "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
     a=group:BUNDLE 0\r\na=msid-semantic: WMS\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n\
     a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\nc=IN IP4 0.0.0.0\r\n\

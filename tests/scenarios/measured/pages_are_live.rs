@@ -1,7 +1,6 @@
-//! How far the picture on a player page is behind the camera, encoder and decoder included: over half a minute, and
-//! that a page which has played for as many seconds as `CARILLON_WATCH_SECONDS` says is no further behind than one that
-//! has just begun beside it, on a machine that may be busier than at first. And how soon a page that was frozen is back
-//! at live.
+//! Delay of the video on a player page behind the camera, encoder and decoder included, over half a minute. A page that has
+//! played for `CARILLON_WATCH_SECONDS` is no further behind than one that has just begun beside it, on a machine that may be
+//! busier than at first. A page that was frozen is soon back at the live edge.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,55 +8,54 @@ use std::time::{Duration, Instant};
 use testkit::{PUBLISH_KEY, Process, Server, wait_until};
 
 use crate::support::browser::Browser;
-use crate::support::clock::{CLOCK, Sound, encode_clock};
+use crate::support::clock::{Audio, CLOCK, encode_clock};
 use crate::support::windows::{Window, busy_ms, median_and_p90, ms, numbers};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, seconds_of, wait_for_stream};
 
 const STREAM: &str = "live/clock";
 
-/// The protocols, and how far behind the camera the picture may be in the middle, in milliseconds.
+/// Protocols, and the largest median delay of the video behind the camera, in milliseconds.
 const LIMITS: [(&str, f64); 3] = [("webrtc", 300.0), ("flv", 800.0), ("hls", 2_000.0)];
 
-/// Seconds in which pictures are read.
+/// Seconds in which frames are read.
 const READ_SECONDS: u64 = 10;
-/// Pictures read in each second, at the least; 30 are sent.
+/// Fewest frames read in each second; 30 are sent.
 const PICTURES_MIN: f64 = 15.0;
 
-/// Sets the seconds that pages play before they are read again.
+/// Environment variable that sets the seconds that pages play before they are read again.
 const WATCH: &str = "CARILLON_WATCH_SECONDS";
 const WATCH_DEFAULT: u64 = 10;
-/// What the middle of such a page may be later, in milliseconds: a player settles within two pictures of where another
-/// does. The buffer that a browser has for WebRTC is left out: it finds its length by itself, in steps and over minutes.
+/// Milliseconds by which the median of such a page may be later: a player settles within two frames of another one's delay. The
+/// buffer that a browser has for WebRTC is left out: it finds its length by itself, in steps and over minutes.
 const DRIFT_MS_MAX: f64 = 70.0;
 
-/// How long pages are frozen, and how soon they are back.
+/// Time for which pages are frozen, and longest time in milliseconds until they are back.
 const FROZEN: Duration = Duration::from_secs(20);
 const BACK_MS_MAX: f64 = 5_000.0;
-/// A page is at live again when its picture is not later than its limit and this, in milliseconds: it settles within
-/// the seconds that follow.
+/// Milliseconds beyond its limit by which a page counts as live again: it settles within the seconds that follow.
 const AT_LIVE_MORE_MS: f64 = 500.0;
-/// What the pages play before they are read first.
+/// Time that the pages play before they are read first.
 const SETTLE: Duration = Duration::from_secs(10);
-/// What a page shows before it is frozen, in pictures.
+/// Number of frames that a page shows before it is frozen.
 const BEFORE: usize = 60;
 
 const READ: &str = "window.arrivals = []; \
     window.delays = read_clock(document.querySelector('video'), window.arrivals); return null;";
 const FORGET: &str = "window.delays.length = window.arrivals.length = 0; return null;";
 
-/// The clock on a server, and a browser to watch it in.
+/// Server that shows the clock, and a browser to watch it in.
 struct Scene {
     browser: Browser,
     _encoder: Process,
     server: Server,
-    /// By how much the machine makes pictures later, in milliseconds.
+    /// Milliseconds by which the busy machine delays frames.
     busy: f64,
 }
 
 impl Scene {
     fn start() -> Self {
         let server = Server::start();
-        let encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
+        let encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Audio::Tone);
         wait_for_stream(&server, STREAM);
         let browser = Browser::open();
         let busy = busy_ms(&browser, &server);
@@ -70,7 +68,7 @@ impl Scene {
     }
 }
 
-/// A page that plays, and reads the clock.
+/// Opens a page that plays, and reads the clock.
 fn page(browser: &Browser, server: &Server, way: &'static str) -> Window {
     let page = Window::open(browser, server, STREAM, way);
     page.wait(browser);
@@ -82,16 +80,16 @@ fn delays(browser: &Browser, page: &Window) -> Vec<f64> {
     numbers(&page.run(browser, "return window.delays;"))
 }
 
-/// How far behind the camera pictures are in the middle, in milliseconds.
+/// Median delays of frames behind the camera, in milliseconds.
 #[derive(Clone, Copy)]
 struct Behind {
-    /// When they are shown.
+    /// Delay until frames are shown.
     shown: f64,
-    /// When the browser has them, as far as it tells.
+    /// Delay until the browser has received frames, as far as it reports that.
     arrived: f64,
 }
 
-/// Reads the pictures that are shown from now on.
+/// Reads the frames that are shown from now on.
 fn read(browser: &Browser, page: &Window) -> Behind {
     page.run(browser, FORGET);
     thread::sleep(Duration::from_secs(READ_SECONDS));
@@ -118,7 +116,7 @@ fn as_far_behind_as_each_protocol_may_be() {
         busy,
         ..
     } = &scene;
-    // One after another: three decoders at once are more than a small machine has time for.
+    // The pages play one after another: three decoders at once are more than a small machine has time for.
     let found = LIMITS.map(|(way, limit)| {
         let page = page(browser, server, way);
         let shown = read(browser, &page).shown;
@@ -132,8 +130,7 @@ fn as_far_behind_as_each_protocol_may_be() {
 
 #[test]
 fn no_further_behind_after_a_while() {
-    let seconds = std::env::var(WATCH).ok();
-    let seconds = seconds.map_or(WATCH_DEFAULT, |text| text.parse().unwrap());
+    let seconds = seconds_of(WATCH, WATCH_DEFAULT);
     let scene = Scene::start();
     let Scene {
         browser,
@@ -142,7 +139,7 @@ fn no_further_behind_after_a_while() {
         ..
     } = &scene;
     let pages = LIMITS.map(|(way, limit)| (page(browser, server, way), limit));
-    // Players look for their place at first.
+    // Players adjust their delay at first.
     thread::sleep(SETTLE);
     for (page, _) in &pages {
         read(browser, page);

@@ -1,4 +1,4 @@
-//! A publisher goes away: the player page says that it waits, by every protocol, and plays by itself soon after the
+//! A publisher goes away: the player page reports that it waits, by every protocol, and plays by itself soon after the
 //! publisher is back.
 
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::support::player_page::Played;
 use crate::support::windows::{Window, busy_ms, ms};
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
-/// From the publisher's return to moving pictures, or sound.
+/// Longest time in milliseconds from the publisher's return to moving video, or audio.
 const BACK_MS_MAX: f64 = 3_000.0;
 
 const SHOW: &str = "live/show";
@@ -23,10 +23,10 @@ const PAGES: [(&str, &str); 5] = [
     (RADIO, "flv"),
 ];
 
-/// The median counts: a player may just have asked for the playlist, or be about to.
+/// Number of returns, of which the median counts: a player may just have requested the playlist, or be about to.
 const RETURNS: usize = 3;
 
-/// What must have played since the return: seconds of sound, and pictures.
+/// Media that must have played since the return: seconds of audio, and frames.
 const RESUMED: (f64, u64) = (0.3, 8);
 
 fn publish(server: &Server) -> [Process; 2] {
@@ -36,7 +36,7 @@ fn publish(server: &Server) -> [Process; 2] {
     ]
 }
 
-/// How many streams are without their publisher.
+/// Counts the streams that are without their publisher.
 fn away(server: &Server) -> usize {
     let streams = &server.api("streams")["streams"];
     let streams = streams.as_array().into_iter().flatten();
@@ -82,7 +82,7 @@ fn soon_after_the_publisher_is_back() {
     }
 }
 
-/// What a page had played when it says that it waits.
+/// Waits until a page reports that it waits, and returns what it has played by then.
 fn waiting(browser: &Browser, page: &Window) -> Played {
     let what = format!("{} by {} to say that it waits", page.stream, page.way);
     wait_until(&what, DEADLINE, || {
@@ -92,7 +92,7 @@ fn waiting(browser: &Browser, page: &Window) -> Played {
     page.played(browser)
 }
 
-/// How long it takes from now until each page plays again, in milliseconds.
+/// Measures the time from now until each page plays again, in milliseconds.
 fn resumed<const N: usize>(
     browser: &Browser,
     pages: &[Window; N],

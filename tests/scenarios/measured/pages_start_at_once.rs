@@ -1,4 +1,4 @@
-//! How soon a player page plays, by each protocol, and how many bytes it needs for that: in Chromium and in Firefox.
+//! Time until a player page plays, by each protocol, and the bytes that it loads for that, in Chromium and in Firefox.
 
 use serde_json::Value;
 use testkit::{Server, wait_until};
@@ -10,26 +10,26 @@ use crate::support::player_page::{Played, published};
 use crate::support::session::Driven;
 use crate::support::windows::{busy_ms, median_and_p90};
 
-/// From navigation to playback.
+/// Longest time in milliseconds from navigation to playback.
 const PLAYS_MS_MAX: f64 = 2_000.0;
-/// From navigation to the first picture, by the protocol that the page chooses.
+/// Longest time in milliseconds from navigation to the first frame, by the protocol that the page chooses.
 const FIRST_MS_MAX: f64 = 1_000.0;
-/// Everything that the page loads before its player's library.
+/// Largest number of bytes that the page loads before its player's library.
 const BYTES_MAX: u64 = 150 << 10;
-/// Loads of each page, of which the middle one counts. The first one by HLS waits longer, for a segment: the server has
-/// made none of a stream that nobody watched that way. What it took is printed.
+/// Loads of each page, of which the median counts. The first one by HLS waits longer, for a segment: the server has made none
+/// of a stream that nobody watched by HLS. Its time is printed.
 const LOADS: usize = 3;
-/// On a busy machine all of a page's steps are late, each by as much as the control: so many there are.
+/// Number of steps of a page: on a busy machine each is late by as much as the control.
 const STEPS: f64 = 10.0;
 
-/// The streams, and the ways in which Chromium plays them.
+/// Streams, and the protocols by which Chromium plays them.
 const IN_CHROMIUM: [(&str, &[&str]); 4] = [
     ("demo", &["webrtc", "flv", "hls"]),
     ("live/show", &["webrtc", "flv", "hls"]),
     ("live/reordered", &["flv", "hls"]),
     ("radio.mp3", &["http", "flv", "webrtc"]),
 ];
-/// Likewise of Firefox, which takes no H.264 over WebRTC.
+/// Streams, and the protocols by which Firefox plays them; it takes no H.264 over WebRTC.
 const IN_FIREFOX: [(&str, &[&str]); 4] = [
     ("demo", &["flv", "hls"]),
     ("live/show", &["flv", "hls"]),
@@ -37,11 +37,11 @@ const IN_FIREFOX: [(&str, &[&str]); 4] = [
     ("radio.mp3", &["http", "flv", "webrtc"]),
 ];
 
-/// Keeps the time of the first picture.
+/// Script that keeps the time of the first frame.
 const NOTE_FIRST: &str = "addEventListener('DOMContentLoaded', () => { \
     document.querySelector('video')?.requestVideoFrameCallback(now => { window.first = now; }); });";
 
-/// Milliseconds from navigation to playback by each way, the middle of some loads.
+/// Asserts the limit on the milliseconds from navigation to playback by each protocol, the median of some loads.
 fn assert_plays(
     name: &str,
     browser: &impl crate::support::player_page::PageBrowser,
@@ -72,7 +72,7 @@ fn assert_plays(
     }
 }
 
-/// Milliseconds since navigation.
+/// Returns the milliseconds since navigation.
 fn now(browser: &impl Driven) -> f64 {
     browser.run("return performance.now();").as_f64().unwrap()
 }
@@ -120,7 +120,7 @@ fn with_a_first_picture_within_a_second_and_few_bytes() {
             &Value::Object(serde_json::Map::new()),
         );
         browser.go(&server.http_url(page));
-        // Names, and bytes on the wire with their heads.
+        // Names, and bytes on the wire with the heads of the replies.
         let loaded = browser.run(
             "const all = ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind)); \
              return all.map(one => [one.name, one.transferSize]);",

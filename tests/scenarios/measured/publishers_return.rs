@@ -9,29 +9,29 @@ use crate::support::browser::Browser;
 use crate::support::session::{figures, wait_for_frames, watch};
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
-/// How long it is gone.
+/// Lengths of the publisher's absence.
 const GAPS: [Duration; 3] = [
     Duration::from_millis(1_500),
     Duration::from_secs(5),
     Duration::from_secs(30),
 ];
-/// How long a viewer may take to recover.
+/// Longest time that a viewer may take to recover.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// The time measured before and after.
+/// Length of the measurements before and after.
 const WINDOW: Duration = Duration::from_secs(8);
 
-/// The share of arriving pictures that must be shown.
+/// Smallest share of arriving frames that must be shown.
 const SHOWN_MIN: f64 = 0.95;
-/// How much later they may be shown after their arrival: browsers hold pictures back for the sound in steps
-/// of 80 ms. If the lane's clock stopped in the gap, it would be 200 to 3,000 ms.
+/// Milliseconds by which frames may be shown later after their arrival: browsers delay video for the audio in steps of 80 ms.
+/// If the lane's clock stopped in the gap, the delay would grow by 200 to 3,000 ms.
 const DELAY_MORE_MAX_MS: f64 = 100.0;
-/// Between sound and picture as played.
+/// Largest distance between audio and video as played.
 const APART_MAX_MS: f64 = 40.0;
-/// A frame of Opus: the step in which a browser places what it hears, so that the median of a stretch moves by as
+/// Length of a frame of Opus: a browser reports its audio position in such steps, so that the median of a stretch moves by as
 /// much from one to the next.
 const APART_STEP_MS: f64 = 20.0;
 
-/// Records the browser's figures on its session, ten times a second.
+/// Script that records the browser's figures on its session, ten times a second.
 const LOOK: &str = r"
     window.looks = [];
     const seen = {shown: 0, late: 0, count: 0};
@@ -49,8 +49,8 @@ const LOOK: &str = r"
     return null;
 ";
 
-/// A summary of the records of a stretch of time; times in milliseconds, the distance of sound and picture as
-/// its median.
+/// Script that summarises the records of a stretch of time: times in milliseconds, the distance of audio and video as their
+/// median.
 const SUMMARY: &str = r"
     const all = looks.filter(look => look.at >= FROM && look.at < TO && look.audio && look.video);
     const first = all[0], last = all[all.length - 1];
@@ -70,8 +70,7 @@ const SUMMARY: &str = r"
     };
 ";
 
-/// A viewer whose publisher leaves and returns, and one whose publisher stays: effects of a busy machine show
-/// on both.
+/// A viewer whose publisher leaves and returns, and one whose publisher stays: effects of a busy machine show on both.
 struct Pair<T> {
     returned: T,
     stayed: T,
@@ -116,7 +115,7 @@ fn after_a_moment_some_seconds_and_half_a_minute() {
     }
 }
 
-/// Measures from now on.
+/// Measures both viewers from now on.
 fn look(viewers: &Pair<Browser>) -> Pair<Value> {
     let now = |viewer: &Browser| viewer.run("return performance.now();").as_f64().unwrap();
     let stretch = |viewer| {
@@ -161,7 +160,7 @@ fn assert_as_before(before: &Pair<Value>, after: &Pair<Value>) {
         late(now) <= most,
         "later than {most} ms: {now}, beside {beside}"
     );
-    // A browser with too little processor time misses that without a gap, too.
+    // A browser with too little processor time misses the limit without a gap, too.
     let apart = |of| number(of, "apart").abs();
     let usual = apart(then).max(apart(beside));
     let most = match usual <= APART_MAX_MS {

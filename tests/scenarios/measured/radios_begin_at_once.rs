@@ -1,4 +1,4 @@
-//! How soon a player of radio is heard, at bit rates at which a burst of seconds is few bytes, beside icecast2.
+//! Time until a radio player plays audio, at bit rates at which a burst of seconds is few bytes, compared with icecast2.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::support::windows::{median_and_p90, ms};
 /// Bit rates in kb/s, with the sample rates and channels that MP3 has there.
 const RATES: [(u32, u32, u32); 3] = [(8, 8_000, 1), (32, 22_050, 1), (128, 44_100, 2)];
 
-/// What a new listener is sent at once.
+/// Bytes that a new listener receives at once.
 const BURST_BYTES: usize = 64 << 10;
 
-/// How long that takes at the lowest rate, and a little more: from then on both servers have it.
+/// Seconds that the burst lasts at the lowest rate, and a little more: from then on both servers have a full burst.
 const FULL_SECONDS: usize = 72;
 
-/// More than the scenario takes.
+/// Length of the clips in seconds: more than the scenario takes.
 const SECONDS: u32 = 1_200;
 
 const LOADS: usize = 5;
 
-/// How much later than with icecast2 a player may begin, in milliseconds.
+/// Milliseconds by which a player may begin later than with icecast2.
 const LATER_MS_MAX: f64 = 300.0;
 
 fn mount(rate: u32) -> String {
@@ -44,7 +44,8 @@ fn publish(rate: (u32, u32, u32), url: &str) -> Process {
         .start()
 }
 
-/// Milliseconds until a page of another server plays it. A page of none may ask for nothing of this machine.
+/// Measures the milliseconds until a page plays the mount. The page is on another server: a page without one may send no
+/// requests to this machine.
 fn in_chromium((browser, page): (&Browser, &str), addr: SocketAddr, mount: &str) -> f64 {
     browser.go(page);
     browser.run(&format!(
@@ -65,7 +66,7 @@ fn in_chromium((browser, page): (&Browser, &str), addr: SocketAddr, mount: &str)
     heard.expect("it was waited for")
 }
 
-/// The same of mplayer, from its start on.
+/// Measures the milliseconds until mplayer plays the mount, from mplayer's start on.
 fn in_mplayer(addr: SocketAddr, mount: &str) -> f64 {
     let start = Instant::now();
     let player = Tool::new("mplayer")
@@ -102,7 +103,7 @@ fn not_later_than_with_icecast_at_any_bit_rate() {
         let patience = DEADLINE + Duration::from_secs(FULL_SECONDS as u64);
         assert!(listener.read_bytes(bytes, patience).len() >= bytes);
     }
-    // It takes a minute to be made, and none to be sent.
+    // The burst takes a minute to be made, and almost no time to be sent.
     let asked = Instant::now();
     let mut listener = Listener::get(ours, &lowest);
     assert!(listener.read_bytes(BURST_BYTES, DEADLINE).len() >= BURST_BYTES);
@@ -121,7 +122,7 @@ fn not_later_than_with_icecast_at_any_bit_rate() {
         let players: [(&str, &dyn Fn(SocketAddr) -> f64); 2] =
             [("Chromium", &chromium), ("mplayer", &mplayer)];
         for (player, begins) in players {
-            // In turn, so that what else goes on is late for both.
+            // The two servers take turns, so that other work on the machine delays both.
             let loads: [[f64; 2]; LOADS] = std::array::from_fn(|_| [theirs, ours].map(begins));
             let [theirs, ours] = [0, 1].map(|server| {
                 let mut loads = loads.map(|load| load[server]);

@@ -1,4 +1,4 @@
-//! `max_samples` decides how many samples one send carries, and so how many sends there are.
+//! `max_samples` sets the number of samples in one send, and thus the number of sends.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
-//! One of a hundred listeners stops reading. The others notice nothing, and it is dropped with a reason.
+//! One of a hundred listeners stops reading. The others notice nothing, and the slow one is dropped with a reason.
 
 use std::time::Duration;
 
 use testkit::http::Listener;
 use testkit::{Audience, Clip, Server, wait_until};
 
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
 
-/// The longest window of a video lane: `fanout.video.max_wait`.
+/// Longest window of a video lane: `fanout.video.max_wait`.
 const WINDOW: Duration = Duration::from_millis(100);
-/// Between two frames of the clip.
+/// Time between two frames of the clip.
 const PACE: Duration = Duration::from_millis(40);
-/// What scheduling may add to it.
+/// Delay that scheduling may add to the window.
 const SLACK: Duration = Duration::from_millis(50);
 
 #[test]
@@ -28,11 +28,8 @@ fn one_of_a_hundred_stops_reading() {
     shrink(&stalled);
     let audience = Audience::join(server.addr("http"), "/live/show.flv", 99);
     audience.control(PACE);
-    let lagging = || {
-        let metrics = server.metrics();
-        metrics.sum("carillon_drops_total", &["reason=\"lag\""]) >= 1.0
-    };
-    // What comes first is the burst.
+    let lagging = || metric(&server, "carillon_drops_total", "reason=lag") >= 1.0;
+    // The burst comes first.
     wait_until("a second and more for each", DEADLINE, || {
         audience.bytes() > 99 * 100_000
     });
@@ -45,7 +42,7 @@ fn one_of_a_hundred_stops_reading() {
     assert_eq!(audience.alive(), 99);
     let gaps = audience.longest_gaps();
     let longest = gaps.listeners.iter().max().unwrap();
-    // A frame passes through three programs; the control's pieces through one.
+    // A frame passes through three programs; the control's pieces pass through one.
     let busy = gaps.control.saturating_sub(PACE);
     assert!(
         *longest <= WINDOW + SLACK + 3 * busy,

@@ -1,10 +1,10 @@
-//! With ten listeners and default settings a sample reaches the sockets within five milliseconds:
-//! messages grow only under load.
+//! With ten listeners and default settings a sample reaches the sockets within five milliseconds: messages grow only under
+//! load.
 //!
-//! Delays are compared with those of messages between two threads of this program, over a socket, at the same
-//! time: on a busy machine some of those are late as well. They are as frequent as the server's visits, and
-//! the receiving thread works for as long, because a working thread is interrupted more often than one that
-//! only wakes. A sample takes that way twice, to the thread that reads and to the worker.
+//! Delays are compared with those of messages between two threads of this program, over a socket, at the same time: on a busy
+//! machine some of those are late as well. The messages are as frequent as the server's visits, and the receiving thread works
+//! for as long, because a working thread is interrupted more often than one that only wakes. A sample makes two such hops: to
+//! the thread that reads, and to the worker.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use testkit::{Clip, Hops, Metrics, Server};
 use crate::support::{publish_rtmp, wait_for_stream};
 
 const LISTENERS: usize = 10;
-/// Media from which the server's work and pace are learnt, and media in which its delays are measured, per
-/// listener.
+/// Bytes per listener from which the server's work and pace are learnt, and bytes per listener in which its delays are
+/// measured.
 const LEARNT_BYTES: usize = 300_000;
 const MEASURED_BYTES: usize = 1_600_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Observations at or below a bound, and all of them.
+/// Returns the number of observations at or below a bound, and of all.
 fn observed(metrics: &Metrics, bound: &str) -> (f64, f64) {
     let name = "carillon_forward_delay_seconds";
     let below = metrics.sum(&format!("{name}_bucket"), &[&format!("le=\"{bound}\"")]);
@@ -62,7 +62,7 @@ fn ten_listeners() {
     );
 }
 
-/// Has each listener read `bytes` more.
+/// Lets each listener read `bytes` more.
 fn read(listeners: &mut [Listener], bytes: usize) {
     std::thread::scope(|scope| {
         for listener in listeners {

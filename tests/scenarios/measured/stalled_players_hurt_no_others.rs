@@ -1,29 +1,28 @@
-//! Fifty of a thousand RTMP players stop reading. The others notice nothing, and the server holds nothing on
-//! behalf of the fifty.
+//! Fifty of a thousand RTMP players stop reading. The others notice nothing, and the server holds nothing on behalf of the
+//! fifty.
 //!
-//! The test compares the resident memory of one server with the same thousand players, before and while fifty
-//! of them read nothing. Before the first measurement the log has been filled once from end to end, so its
-//! pages are there already, and no player joins or leaves in between: memory only grows by what the server
-//! keeps because players stall. The kernel's own socket buffers are not the server's memory;
-//! `TCP_NOTSENT_LOWAT` keeps them small.
+//! The test compares the resident memory of one server with the same thousand players, before and while fifty of them read
+//! nothing. Before the first measurement the log has been filled once from end to end, so its pages are there already, and no
+//! player joins or leaves in between: memory only grows by the bytes that the server keeps because players stall. The kernel's
+//! own socket buffers are not the server's memory; `TCP_NOTSENT_LOWAT` keeps them small.
 
 use std::time::Duration;
 
 use testkit::{Audience, Clip, Server, wait_until};
 
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
 
 const PLAYERS: usize = 1_000;
 const STALLED: usize = 50;
-/// The longest window of a video lane: `fanout.video.max_wait`.
+/// Longest window of a video lane: `fanout.video.max_wait`.
 const WINDOW: Duration = Duration::from_millis(100);
-/// Between two frames of the clip.
+/// Time between two frames of the clip.
 const PACE: Duration = Duration::from_millis(40);
-/// What scheduling may add to it, with the players on the same cores.
+/// Delay that scheduling may add to the window, with the players on the same cores.
 const SLACK: Duration = Duration::from_millis(100);
-/// A player this far behind is dropped: stalled ones stay during the measurement.
+/// Lag at which a player is dropped: stalled ones stay during the measurement.
 const DROP_AFTER: Duration = Duration::from_secs(20);
-/// Memory that fifty players may cost by reading nothing.
+/// Bytes of memory that fifty players may cost by reading nothing.
 const GROWTH_MAX: u64 = 1 << 20;
 
 #[test]
@@ -39,10 +38,7 @@ fn fifty_of_a_thousand_stop_reading() {
     wait_for_stream(&server, "live/show");
     let audience = Audience::play(server.addr("rtmp"), "live/show", PLAYERS);
     wait_until("all players to have joined", DEADLINE, || {
-        server
-            .metrics()
-            .sum("carillon_listeners", &["protocol=\"rtmp\""])
-            == PLAYERS as f64
+        metric(&server, "carillon_listeners", "protocol=rtmp") == PLAYERS as f64
     });
     // The log holds a little more than `drop_after`; it fills with time.
     std::thread::sleep(DROP_AFTER + DROP_AFTER / 4);
@@ -71,7 +67,7 @@ fn fifty_of_a_thousand_stop_reading() {
     let gaps = audience.longest_gaps();
     assert_eq!(gaps.listeners.len(), PLAYERS - STALLED);
     let longest = gaps.listeners.iter().max().unwrap();
-    // A frame passes through three programs; the control's pieces through one.
+    // A frame passes through three programs; the control's pieces pass through one.
     let busy = gaps.control.saturating_sub(PACE);
     assert!(
         *longest <= WINDOW + SLACK + 3 * busy,

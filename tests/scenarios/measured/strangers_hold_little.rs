@@ -1,59 +1,59 @@
-//! Strangers ask for playlists with queries of their own, by the thousand, and read nothing: the server's memory grows by
-//! little, what it has held for them is let go of, and a viewer of low latency is sent its parts as before.
+//! Strangers request playlists with queries of their own, by the thousand, and read nothing: the server's memory grows little,
+//! the server releases what it held for them, and a viewer with low latency receives its parts as before.
 //!
-//! An attack and as many harmless requests are compared in one run. All are on the loopback, and bounded in number and time.
+//! One run compares an attack with as many harmless requests. All are on the loopback, and bounded in number and time.
 
 use std::any::Any;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use socket2::{Domain, Socket, Type};
-use testkit::hls::MediaPlaylist;
 use testkit::{Certificate, Clip, Process, Server, Tool, http, wait_until, webhooks};
 
-use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, End, connect_from, media_playlist, repeat_rtmp, script, wait_for_stream,
+};
 
 const LIVE: &str = "/live/show/hls/live.m3u8";
 const FILM: &str = "/vod/long.mp4/index.m3u8";
 
-/// A film of two hours with a keyframe each six seconds: a playlist of 1,200 lines.
+/// Length in seconds of a film with a keyframe each six seconds: a playlist of 1,200 lines.
 const FILM_SECONDS: u32 = 7_200;
 const KEYFRAMES: u32 = 6;
 
-/// The longest query that playlists repeat, and one as long as a head allows; over HTTP/2 heads are half as long.
+/// Length of the longest query that playlists repeat, and of one as long as a head allows; over HTTP/2 heads are half as long.
 const ACCEPTED: usize = 1_024;
 const REFUSED: usize = 14_000;
 const REFUSED_BY_HTTP2: usize = 7_000;
 
-/// What strangers do in each attack.
+/// Numbers of unread replies, of connections over HTTP/2 and of requests on each, in an attack.
 const UNREAD: usize = 60;
 const HTTP2_CONNECTIONS: usize = 5;
 const HTTP2_REQUESTS: usize = 16;
 const PLAYLISTS: usize = 1_000;
 
-/// The length of parts, so that a viewer is told of enough.
+/// Length of parts, short enough that a viewer learns of many.
 const PART: &str = "\"200ms\"";
 
-/// How long an attack lasts, and is measured.
+/// Length of an attack and of its measurement.
 const SPAN: Duration = Duration::from_secs(15);
 
-/// Bytes by which an attack may make resident memory grow, and a second one beyond the first.
+/// Bytes by which an attack may make resident memory grow, and by which a second one may beyond the first.
 const GROWTH_MAX: u64 = 96 << 20;
 const AGAIN_MAX: u64 = 8 << 20;
 
-/// Bytes by which what is held may differ afterwards: a playlist of the present is now longer, now shorter.
+/// Bytes by which held memory may differ afterwards: the length of the live playlist varies.
 const HELD_APART_MAX: f64 = 65_536.0;
 
-/// How much older parts may be at the 95th percentile than beside harmless requests.
+/// Factor by which the age of parts may grow at the 95th percentile, compared with harmless requests.
 const AGE_GROWS_MAX: f64 = 1.3;
 
-/// Dates in playlists have steps of a millisecond: ages that are equal may be measured so far apart, and calm ones are not
-/// much longer.
+/// Resolution of dates in playlists: equal ages may be measured a millisecond apart, and ages without an attack are not much
+/// longer.
 const AGE_STEP: Duration = Duration::from_millis(1);
 
 #[test]
@@ -78,7 +78,7 @@ fn playlists_for_strangers_who_read_nothing() {
     let held = held(&server);
     let first = Run::of(&server, |server| attack(server, [127, 0, 2, 1]));
     settle(&server, held);
-    // From another address: viewers that were there just now have their places still.
+    // The second attack comes from another address: the viewers of the first still have their places.
     let second = Run::of(&server, |server| attack(server, [127, 0, 3, 1]));
     settle(&server, held);
     println!("{before} bytes; {calm:?}, then {first:?} and {second:?}; held {held}");
@@ -93,14 +93,14 @@ fn playlists_for_strangers_who_read_nothing() {
     }
 }
 
-/// What a viewer and the server's memory were like meanwhile.
+/// Figures of a viewer and of the server's memory during a run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// The 95th percentile of the ages of parts, when a viewer knew of them.
+    /// 95th percentile of the ages of parts at the time a viewer learnt of them.
     age: Duration,
-    /// The most that was resident, in bytes.
+    /// Largest resident memory in bytes.
     resident: u64,
-    /// What the server said that it held when all had been asked for, in bytes.
+    /// Bytes that the server reported as held once all requests were sent.
     held: f64,
 }
 
@@ -133,25 +133,13 @@ impl Run {
     }
 }
 
-/// Ends a run, also when a request has failed.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A viewer of low latency: how old the newest part was whenever it was told of one.
+/// Watches with low latency; returns the age of the newest part each time the viewer learnt of one.
 fn ages(server: &Server, is_over: &AtomicBool) -> Vec<Duration> {
-    let addr = server.addr("http");
     let mut ages = Vec::new();
     let mut path = LIVE.to_owned();
     while !is_over.load(Ordering::Relaxed) {
-        let text = http::get(addr, &path, DEADLINE).text();
+        let playlist = media_playlist(server, &path);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let playlist = MediaPlaylist::parse(&text);
-        let playlist = playlist.unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut segments = playlist.segments.iter().rev();
         let newest = segments.find(|segment| !segment.parts.is_empty());
         let newest = newest.expect("a part");
@@ -160,7 +148,7 @@ fn ages(server: &Server, is_over: &AtomicBool) -> Vec<Duration> {
         let (segment, part) = playlist.next_part();
         path = format!("{LIVE}?_HLS_msn={segment}&_HLS_part={part}");
     }
-    // The first was not waited for.
+    // The first request was not blocked.
     ages.split_off(1)
 }
 
@@ -169,12 +157,12 @@ fn percentile_95(mut all: Vec<Duration>) -> Duration {
     all[all.len() * 95 / 100]
 }
 
-/// What the server says that it holds, in bytes.
+/// Returns the bytes that the server reports as held.
 fn held(server: &Server) -> f64 {
     server.metrics().sum("carillon_held_bytes", &[])
 }
 
-/// Waits until the server holds what it held before.
+/// Waits until the server holds no more than before.
 fn settle(server: &Server, before: f64) {
     wait_until("the server to let go", DEADLINE, || {
         let metrics = server.metrics();
@@ -184,7 +172,7 @@ fn settle(server: &Server, before: f64) {
     });
 }
 
-/// As many requests as the strangers make, of clients that read.
+/// Sends as many requests as the strangers do, from clients that read the replies.
 fn harmless(server: &Server, from: [u8; 4]) -> Vec<Box<dyn Any>> {
     let films = 2 * (UNREAD + HTTP2_CONNECTIONS * HTTP2_REQUESTS);
     let at_once = Duration::ZERO;
@@ -195,13 +183,14 @@ fn harmless(server: &Server, from: [u8; 4]) -> Vec<Box<dyn Any>> {
     Vec::new()
 }
 
-/// Returns what keeps the connections.
+/// Attacks the server; the returned values keep the connections open.
 fn attack(server: &Server, from: [u8; 4]) -> Vec<Box<dyn Any>> {
     let mut kept: Vec<Box<dyn Any>> = Vec::new();
     for length in [REFUSED, ACCEPTED] {
         for _ in 0..UNREAD {
             let query = "a".repeat(length);
-            let mut socket = connect_from(server, from, Window::Narrow);
+            let socket = connect_from(from, server.addr("http"), true);
+            let mut socket = socket.expect("a connection");
             let head = format!("GET {FILM}?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
             socket.write_all(head.as_bytes()).expect("a request");
             kept.push(Box::new(socket));
@@ -220,30 +209,28 @@ fn attack(server: &Server, from: [u8; 4]) -> Vec<Box<dyn Any>> {
     kept
 }
 
-/// Clients of HTTP/2 that take nothing.
+/// Starts clients of HTTP/2 that read nothing.
 fn hoard(server: &Server, from: [u8; 4], path: &str) -> Process {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/scenarios/support/http2_hoarder.py"
-    );
     let port = server.addr("https").port().to_string();
     let mut command = Command::new(webhooks());
     let from = Ipv4Addr::from(from).to_string();
-    command.args([script, &from, &port, path]);
+    command.arg(script("http2_hoarder.py"));
+    command.args([&from, &port, path]);
     command.args([HTTP2_CONNECTIONS, HTTP2_REQUESTS].map(|count| count.to_string()));
     let process = Process::start("clients of HTTP/2", &mut command);
     wait_until("all to be asked", DEADLINE, || !process.stdout().is_empty());
     process
 }
 
-/// So many requests on one connection, evenly over a time, whose answers are read and have this status.
+/// Sends this many requests on one connection, evenly over a time; each reply is read and must have this status.
 fn requests(
     server: &Server,
     from: [u8; 4],
     (count, over, status): (usize, Duration, u16),
     path: impl Fn(usize) -> String,
 ) {
-    let mut socket = connect_from(server, from, Window::Wide);
+    let socket = connect_from(from, server.addr("http"), false);
+    let mut socket = socket.expect("a connection");
     let began = Instant::now();
     for number in 0..count {
         let due = over * number as u32 / count as u32;
@@ -254,31 +241,7 @@ fn requests(
     }
 }
 
-/// How much of an answer the system takes of which a client reads nothing: as much as it will, or hardly any, so that the
-/// server has the rest.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Window {
-    Wide,
-    Narrow,
-}
-
-/// A connection from a loopback address.
-fn connect_from(server: &Server, from: [u8; 4], window: Window) -> TcpStream {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-    if window == Window::Narrow {
-        socket.set_recv_buffer_size(4_096).expect("a window");
-        socket.set_tcp_mss(536).expect("small packets");
-    }
-    let from = SocketAddr::from((from, 0));
-    socket.bind(&from.into()).expect("a loopback address");
-    socket
-        .connect(&server.addr("http").into())
-        .expect("a connection");
-    socket.set_read_timeout(Some(DEADLINE)).expect("a timeout");
-    socket.into()
-}
-
-/// Reads an answer. Returns its status.
+/// Reads a reply; returns its status.
 fn read_answer(socket: &mut TcpStream) -> u16 {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

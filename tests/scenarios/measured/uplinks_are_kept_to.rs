@@ -1,5 +1,5 @@
-//! A browser that publishes through a narrow uplink sends what fits through it: few packets are lost, and viewers see and
-//! hear nearly as much as without the limit.
+//! A browser that publishes through a narrow uplink sends no more than the uplink carries: few packets are lost, and viewers
+//! see and hear nearly as much as without the limit.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use crate::support::browser::{Browser, CAMERA};
 use crate::support::session::{begin, figures, frames, prepare, watch};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// What the camera sees: with noise, as at night, so that it fills either uplink. The fake camera's own pictures do not.
+/// Source of the camera's video, with noise, as at night, so that it fills either uplink. The fake camera's own video does not.
 const FILM: &str = "testsrc2=size=1280x720:rate=20:duration=2,noise=alls=25:allf=t";
 
-/// The most that the page lets the browser send of pictures, in bits per second. By default it is little more than the
-/// second uplink.
+/// Largest video bit rate that the page allows the browser, in bits per second. The default is little more than the second
+/// uplink.
 const WANTED: u64 = 4_000_000;
 
-/// Bits per second.
+/// Rates of the uplinks in bits per second.
 const UPLINKS: [u64; 2] = [500_000, 1_500_000];
 
-/// Each way.
+/// Delay in each direction.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// How long a browser has to find its rate, and how long it is watched then, in milliseconds.
+/// Milliseconds that a browser has to find its rate, and milliseconds for which it is watched then.
 const SETTLED: f64 = 5_000.0;
 const WATCHED: f64 = 15_000.0;
 
-/// Of the packets sent.
+/// Largest share of lost packets among those sent.
 const LOSS_MAX: f64 = 0.05;
-/// Of the pictures that the same page sends without a limit, and of the sound that it sends.
+/// Smallest share of frames, among those that the same page sends without a limit, and of audio packets, among those sent.
 const PICTURES_MIN: f64 = 0.6;
-const SOUND_MIN: f64 = 0.98;
+const AUDIO_MIN: f64 = 0.98;
 
 #[test]
 fn chromium_at_720p() {
@@ -59,24 +59,24 @@ fn chromium_at_720p() {
             "{rate}: {found:?}, {free:?}"
         );
         assert!(
-            found.sound_heard >= SOUND_MIN * found.sound_sent,
+            found.audio_heard >= AUDIO_MIN * found.audio_sent,
             "{rate}: {found:?}"
         );
     }
 }
 
-/// The share of packets lost, and rates per second.
+/// Share of packets lost, and rates per second.
 #[derive(Debug)]
 struct Found {
     lost: f64,
     bits_sent: f64,
     pictures_sent: f64,
     pictures_seen: f64,
-    sound_sent: f64,
-    sound_heard: f64,
+    audio_sent: f64,
+    audio_heard: f64,
 }
 
-/// Counts at one moment.
+/// Counters at one moment.
 struct Moment {
     sent: Value,
     seen: Value,
@@ -135,7 +135,7 @@ fn look(server: &Server, film: &Path, stream: &str, rate: Option<u64>) -> Found 
         bits_sent: sent("/video/bytes") * 8.0,
         pictures_sent: sent("/video/frames"),
         pictures_seen: seen("/video/frames"),
-        sound_sent: sent("/audio/packets"),
-        sound_heard: seen("/audio/packets"),
+        audio_sent: sent("/audio/packets"),
+        audio_heard: seen("/audio/packets"),
     }
 }

@@ -1,8 +1,7 @@
-//! The usual players of HLS on pages play a stream with their defaults, whatever its keyframes: soon, and without losing
-//! pictures.
+//! The usual HLS players on pages play a stream with their defaults, whatever its keyframes: soon, and without losing frames.
 //!
-//! The control is the same player on what ffmpeg writes as plain HLS and nginx serves, at the same time: what the machine
-//! delays and drops, it does there, too.
+//! The control is the same player on plain HLS that ffmpeg writes and nginx serves, in the same run: the machine's delays and
+//! dropped frames show there, too.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,20 +13,21 @@ use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// For how long pictures are counted, from the first one on.
+/// Time for which frames are counted, from the first one on.
 const WATCHED: Duration = Duration::from_secs(20);
-/// The share of the control's pictures that are shown, in per cent.
+/// Share of the control's frames that are shown, in per cent.
 const SHARE: u64 = 90;
-/// How soon there is a picture once there is a keyframe, in milliseconds.
+/// Longest time until a frame is shown once there is a keyframe, in milliseconds.
 const FIRST_MS: f64 = 3_000.0;
-/// VHS (video.js) takes the segment that grows to last for the target duration, 6 s, and begins `PART-HOLD-BACK` before that
-/// end: up to 4.5 s ahead of what there is. With the keyframe after that a picture comes within 6.5 s.
+/// Additional milliseconds for VHS (video.js): it assumes that the growing segment lasts for the target duration, 6 s, and
+/// begins `PART-HOLD-BACK` before that end: up to 4.5 s ahead of the available media. With the keyframe after that, a frame
+/// comes within 6.5 s.
 const AHEAD_MS: f64 = 1_500.0;
-/// Seconds from one keyframe to the next.
+/// Intervals between keyframes in seconds.
 const GROUPS: [u32; 3] = [2, 4, 10];
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// ffmpeg, which encodes at the pace of time.
+/// Returns an ffmpeg that encodes in real time.
 fn encoder(group: u32) -> Tool {
     Tool::ffmpeg()
         .args(["-re", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=25"])
@@ -55,7 +55,7 @@ fn encoder(group: u32) -> Tool {
         .args(["-c:a", "aac", "-b:a", "96k"])
 }
 
-/// Plain HLS in files.
+/// Starts an encoder that writes plain HLS to files.
 fn to_files(folder: &Path) -> Process {
     encoder(2)
         .args(["-f", "hls", "-hls_time", "2", "-hls_list_size", "6"])
@@ -64,7 +64,7 @@ fn to_files(folder: &Path) -> Process {
         .start()
 }
 
-/// What a player has shown: milliseconds to the first picture, and pictures in [`WATCHED`] from then on.
+/// Watches a player: returns the milliseconds to the first frame, and the frames in [`WATCHED`] from then on.
 fn watch(player: &str, library: &str, url: &str) -> (f64, u64) {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/hls/defaults.html");
     let library = hls_clients().join("node_modules").join(library);
@@ -101,7 +101,7 @@ fn watch(player: &str, library: &str, url: &str) -> (f64, u64) {
 fn plays_smoothly(player: &str, library: &str) {
     let server = Server::start();
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
-    // Pages of other origins may read it.
+    // Pages of other origins may read the files.
     let files = FileServer::of(folder, "add_header Access-Control-Allow-Origin *;");
     let _encoder = to_files(files.folder());
     let publishers = GROUPS.map(|group| {
@@ -142,7 +142,7 @@ fn hls_js_does() {
     plays_smoothly("hls.js", "hls.js/dist/hls.min.js");
 }
 
-/// The version of sites that have not been touched for years.
+/// This version runs on sites that have not been updated for years.
 #[test]
 fn hls_js_of_2020_does() {
     plays_smoothly("hls.js", "hls.js-0.14/dist/hls.min.js");

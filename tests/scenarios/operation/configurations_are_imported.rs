@@ -1,4 +1,4 @@
-//! `carillon import` makes a configuration of another server's, and the server runs with it.
+//! `carillon import` converts another server's configuration, and the server runs with the result.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use crate::support::imported::{import, samples, serve};
 use crate::support::permission_hook::{Hook, KNOWN, UNKNOWN};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// The one that Debian's icecast2 installs.
+/// Configuration that Debian's icecast2 installs.
 const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
 
-/// A password that is not among the first that attackers try, as the one of that file is.
+/// Password that is not among the first that attackers try, unlike the one in Debian's file.
 const PASSWORD: &str = "noon-bells-41";
 
-/// What the samples name that keeps clients out.
+/// Files named in the samples that restrict access.
 const FILES: [&str; 4] = [
     "/etc/icecast/users",
     "/etc/icecast/allow",
@@ -24,7 +24,7 @@ const FILES: [&str; 4] = [
 ];
 
 #[test]
-fn icecast_of_debian_goes_on_with_its_password() {
+fn icecast_of_debian_continues_with_its_password() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("icecast.xml");
     let source = std::fs::read_to_string(OF_DEBIAN).expect("icecast2 is installed");
@@ -32,14 +32,17 @@ fn icecast_of_debian_goes_on_with_its_password() {
     assert!(source.contains(weak), "{source}");
     let strong = format!("<source-password>{PASSWORD}</source-password>");
     std::fs::write(&file, source.replace(weak, &strong)).unwrap();
-    let (toml, told) = import(&file);
-    assert!(told.contains("authentication.relay-password"), "{told}");
+    let (toml, reported) = import(&file);
     assert!(
-        !told.contains(PASSWORD) && !told.contains("hackme"),
-        "{told}"
+        reported.contains("authentication.relay-password"),
+        "{reported}"
+    );
+    assert!(
+        !reported.contains(PASSWORD) && !reported.contains("hackme"),
+        "{reported}"
     );
 
-    // Its access log is where this test may not write.
+    // The test may not write to the folder of its access log.
     let toml = toml.replace("/var/log/icecast2", &folder.path().display().to_string());
     let server = serve(&toml);
     let _radio = Tool::ffmpeg()
@@ -103,7 +106,7 @@ fn all_that_is_imported_is_valid() {
         let config = folder.path().join("carillon.toml");
         let run = |words: &[&str]| Tool::built(&binary()).args(words).finish(DEADLINE);
         let copy = folder.path().join(file.file_name().unwrap());
-        // Files of users and addresses that are not there are refused.
+        // The import refuses files of users and addresses that do not exist.
         let source = std::fs::read_to_string(&file).unwrap();
         let empty = empty.path().to_str().unwrap();
         let source = FILES
@@ -122,7 +125,7 @@ fn all_that_is_imported_is_valid() {
             again.stderr
         );
         std::fs::remove_file(config).unwrap();
-        // Given to `serve` itself, it is told what to do with it.
+        // `check` of a foreign configuration names the command to run.
         let served = run(&["check", "--config", from]);
         assert!(
             served.stderr.contains("carillon import"),

@@ -1,10 +1,12 @@
-//! The demo clip can be repeated forever: picture and sound end at the same instant, and a player that joins
-//! at the start of a turn can decode at once.
+//! The demo clip can be repeated forever: video and audio end at the same instant, and a player that joins at the start of a
+//! turn can decode at once.
 
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::{DEADLINE, Tool, framemd5};
+use testkit::{Tool, framemd5};
+
+use crate::support::DEADLINE;
 
 fn clip() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/assets/demo.flv")
@@ -23,7 +25,7 @@ fn packets(stream: &str) -> Vec<Value> {
 }
 
 #[test]
-fn picture_and_sound_last_equally_long() {
+fn picture_and_audio_last_equally_long() {
     // 256 / 25 s = 441 × 1024 / 44 100 s = 10.24 s, exactly.
     assert_eq!(packets("v").len(), 256);
     assert_eq!(packets("a").len(), 441);

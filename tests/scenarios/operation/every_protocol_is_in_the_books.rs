@@ -1,5 +1,4 @@
-//! A listener is counted the same over every protocol: one load over all of them, compared with metrics and
-//! API.
+//! A listener is counted the same over every protocol: one load over all of them, compared with metrics and API.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -15,17 +14,17 @@ use crate::support::{DEADLINE, play_url, publish_rtmp, wait_for_stream};
 
 const SHOW: &str = "live/show";
 
-/// A listener further behind is moved forward by `skip_after`.
+/// Seconds behind at which a listener is moved forward by `skip_after`.
 const BEHIND_SECONDS: f64 = 2.5;
 
-/// Viewers over WebRTC.
+/// Number of viewers over WebRTC.
 const VIEWERS: u64 = 2;
 
-/// What a listening program received, compared with the server's figures on it.
+/// A listening program's received bytes, compared with the server's figures on it.
 struct Client {
     what: &'static str,
     protocol: &'static str,
-    /// Its id in the API.
+    /// The client's id in the API.
     id: u64,
     running: Running,
 }
@@ -68,7 +67,7 @@ fn figure(server: &Server, id: u64, name: &str) -> f64 {
     own.and_then(|one| one[name].as_f64()).unwrap_or(0.0)
 }
 
-/// A single listener, so that the new entry in the API is its own.
+/// Starts a single listener, so that the new entry in the API is its own.
 fn join(
     server: &Server,
     what: &'static str,
@@ -94,7 +93,7 @@ fn of_protocol(metrics: &Metrics, name: &str, protocol: &str) -> f64 {
     metrics.sum(name, &[&format!("protocol=\"{protocol}\"")])
 }
 
-/// All listeners but the viewers over WebRTC.
+/// Starts all listeners but the viewers over WebRTC.
 fn join_all(server: &Server, certificate: &Certificate, folder: &TempDir) -> Vec<Client> {
     let curl = |what: &str, more: &[&str], url: String| {
         let file = folder.path().join(what);
@@ -149,7 +148,7 @@ fn join_all(server: &Server, certificate: &Certificate, folder: &TempDir) -> Vec
     ]
 }
 
-/// Has two viewers watch for a while. Returns their report.
+/// Lets two viewers watch for a while; returns their report.
 fn watch_over_webrtc(server: &Server) -> Value {
     let url = format!("whep+http://{}/{SHOW}/whep", server.addr("http"));
     let mut watching = Tool::carillon()
@@ -165,8 +164,8 @@ fn watch_over_webrtc(server: &Server) -> Value {
     report.unwrap_or_else(|error| panic!("{error}: {}", watching.stderr()))
 }
 
-/// Freezes the clients that watch pictures, one after another, until each is far enough behind to be moved
-/// forward. Over HTTP/2 the buffers of library and kernel hold minutes of this stream.
+/// Freezes the clients that watch video, one after another, until each is far enough behind to be moved forward. Over HTTP/2
+/// the buffers of library and kernel hold minutes of this stream.
 fn stall(server: &Server, clients: &mut [Client]) {
     let is_stalled = |client: &&mut Client| {
         matches!(client.protocol, "flv" | "ws" | "rtmp") && client.what != "h2"
@@ -198,7 +197,7 @@ fn every_metric_of_listeners_counts_each_of_them() {
         .serve_at(&["http", "rtmp"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .set("fanout", "workers", "2")
-        // Even if this test is delayed, frozen clients are not dropped.
+        // Frozen clients are not dropped even if this test is delayed.
         .set("fanout.video", "drop_after", "\"120s\"")
         .start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), SHOW);
@@ -219,7 +218,7 @@ fn every_metric_of_listeners_counts_each_of_them() {
     }
     stall(&server, &mut clients);
 
-    // When the stream is over all listeners have been sent what was counted.
+    // Once the stream is over, all listeners have received the bytes that were counted.
     publisher.kill();
     for client in &mut clients {
         client.process().wait(DEADLINE);
@@ -232,7 +231,7 @@ fn every_metric_of_listeners_counts_each_of_them() {
         let own = clients.iter().filter(|client| client.protocol == protocol);
         let received: u64 = own.map(Client::received).sum();
         let sent = of_protocol(&metrics, "carillon_egress_bytes_total", protocol);
-        // RTMP and FLV have other headers, and answers have heads.
+        // RTMP and FLV have other headers, and replies have heads.
         let ratio = sent / received as f64;
         assert!(
             (0.95..1.1).contains(&ratio),

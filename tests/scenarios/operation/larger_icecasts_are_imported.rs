@@ -1,5 +1,5 @@
-//! Configurations of whole stations, as AzuraCast writes them and as icecast-kh has them, run after `carillon import`: what their
-//! publishers, listeners and monitors had is there.
+//! Configurations of whole stations, as AzuraCast writes them and as icecast-kh has them, run after `carillon import` with the
+//! same functions for publishers, listeners and monitors.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,9 +11,9 @@ use testkit::{Certificate, Clip, Icecast, Process, Server, Tool, wait_until};
 use crate::support::imported::{import, samples, serve};
 use crate::support::mount::{SECOND_BYTES, SECONDS, is_of, mp3};
 use crate::support::permission_hook::{Hook, KNOWN};
-use crate::support::{DEADLINE, publish_radio};
+use crate::support::{DEADLINE, curl_status, publish_radio};
 
-/// A server that runs with a sample of which some texts are others.
+/// Starts a server with an imported sample in which some texts are replaced.
 fn imported(sample: &str, folder: &TempDir, others: &[(&str, &str)]) -> Server {
     let mut source = std::fs::read_to_string(samples().join(sample)).unwrap();
     for (text, other) in others {
@@ -25,7 +25,7 @@ fn imported(sample: &str, folder: &TempDir, others: &[(&str, &str)]) -> Server {
     serve(&import(&file).0)
 }
 
-/// A file beside that of the configuration, which none but its owner may write.
+/// Writes a file beside the configuration, writable only by its owner.
 fn beside(folder: &TempDir, name: &str, text: &str) -> String {
     let path = folder.path().join(name);
     std::fs::write(&path, text).unwrap();
@@ -33,14 +33,14 @@ fn beside(folder: &TempDir, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// A mount of another server, which is relayed.
+/// Starts another server with a mount, which is relayed.
 fn far(mount: &str, clip: Clip) -> (Icecast, Process) {
     let icecast = Icecast::start(8);
     let source = publish_radio(clip, &icecast.source_url(mount));
     (icecast, source)
 }
 
-/// What is answered to a request with more fields in its head.
+/// Returns the status of the reply to a request with further fields in its head.
 fn status(server: &Server, path: &str, fields: &str) -> u16 {
     let head = format!("GET {path} HTTP/1.0\r\n{fields}\r\n");
     Listener::send(server.addr("http"), head.as_bytes()).status()
@@ -60,7 +60,7 @@ fn wait_for(server: &Server, mounts: &[&str], credential: &str) {
     });
 }
 
-/// Reads until what is sent is from a file.
+/// Reads until the received media is from a file.
 fn hears(listener: &mut Listener, file: &Path) {
     let file = std::fs::read(file).unwrap();
     let is_heard = listener.read_until(DEADLINE, |body| is_of(body, &file));
@@ -77,7 +77,7 @@ fn is_relayed(server: &Server, path: &str) {
 }
 
 #[test]
-fn a_station_of_azuracast_goes_on() {
+fn a_station_of_azuracast_continues() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().display().to_string();
     let (hook, certificate) = (Hook::start(), Certificate::make());
@@ -127,7 +127,7 @@ fn a_station_of_azuracast_goes_on() {
     let mut listener = Listener::get(server.addr("http"), &permitted);
     assert_eq!(listener.status(), 200);
     hears(&mut listener, &songs[1]);
-    // The programme of the robot is heard where the studio has gone, and the studio again when it is back.
+    // The robot's programme plays when the studio has left, and the studio's again when it is back.
     studio.kill();
     hears(&mut listener, &songs[0]);
     let _studio = mp3().publish_to(&server.icecast_url("radio.mp3", "kR7pWmZ2sd"), &songs[1]);
@@ -137,11 +137,11 @@ fn a_station_of_azuracast_goes_on() {
         status(&server, &format!("/listen.mp3?token={KNOWN}"), ""),
         200
     );
-    // The hook does not know this one; the lists refuse these two whatever it says.
+    // The hook does not know the first listener; the lists refuse the other two whatever the hook says.
     assert!([401, 403].contains(&status(&server, "/radio.mp3", "")));
     let refused = [
         "User-Agent: BadBot/1.0\r\n",
-        // It comes through the station's own proxy.
+        // The request comes through the station's own proxy.
         "X-Forwarded-For: 203.0.113.9\r\n",
     ];
     for fields in refused {
@@ -168,13 +168,13 @@ fn a_station_of_azuracast_goes_on() {
 }
 
 #[test]
-fn a_network_of_icecast_kh_goes_on() {
+fn a_network_of_icecast_kh_continues() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().display().to_string();
     let certificate = Certificate::make();
     let (icecast, _far) = far("talk.ogg", Clip::OggVorbis);
     let songs = [1, 2, 3].map(|seed| mp3().make(&folder, seed, SECONDS));
-    // Two seconds of it.
+    // Two seconds of the song.
     let intro = std::fs::read(&songs[2]).unwrap()[..417 * 76].to_vec();
     std::fs::write(folder.path().join("intro.mp3"), intro).unwrap();
     let password = Tool::new("openssl")
@@ -234,12 +234,9 @@ fn a_network_of_icecast_kh_goes_on() {
     assert_eq!(status(&server, "/events/open", ann), 200);
     assert_eq!(status(&server, "/events/open", ""), 401);
     is_relayed(&server, "/talk");
-    let secure = Tool::new("curl")
-        .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert"])
-        .arg(certificate.path())
-        .arg(format!("https://{}/status-json.xsl", server.addr("https")))
-        .run(DEADLINE);
-    assert_eq!(String::from_utf8(secure).unwrap(), "200");
+    let secure = format!("https://{}/status-json.xsl", server.addr("https"));
+    let secure = curl_status(&secure, &["--cacert", &certificate.path()]);
+    assert_eq!(secure, 200);
     wait_until("the recording", DEADLINE, || {
         let days = std::fs::read_dir(folder.path().join("live.mp3"));
         days.is_ok_and(|mut days| days.next().is_some())

@@ -1,4 +1,4 @@
-//! `carillon load` reports what happened, to listeners of both protocols, and on other servers, too.
+//! `carillon load` reports correct figures, with listeners of both protocols, and of other servers, too.
 
 use serde_json::Value;
 use testkit::{Certificate, Clip, Nginx, PUBLISH_KEY, Process, Server, Tool};
@@ -6,10 +6,10 @@ use testkit::{Certificate, Clip, Nginx, PUBLISH_KEY, Process, Server, Tool};
 use crate::support::{DEADLINE, wait_for_stream};
 
 const LISTENERS: u64 = 40;
-/// Checked listeners, unless configured.
+/// Default number of checked listeners.
 const CHECKED: u64 = 10;
 
-/// Publishes to `url` until it is dropped.
+/// Publishes to `url` until the process is dropped.
 fn publish(url: &str, more: &[&str]) -> Process {
     Tool::carillon()
         .args(["load", "publish", url, "--duration", "5m"])
@@ -17,7 +17,7 @@ fn publish(url: &str, more: &[&str]) -> Process {
         .start()
 }
 
-/// The report of listening to `url` for two seconds.
+/// Listens to `url` for two seconds and returns the report.
 fn listen(url: &str, more: &[&str]) -> Value {
     listen_for("2s", url, more)
 }
@@ -38,7 +38,7 @@ fn number(report: &Value, path: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {path} in {report:#}"))
 }
 
-/// Nothing was lost, nothing came twice, and frames have an age.
+/// Asserts that nothing was lost, nothing arrived twice, and frames have an age.
 fn assert_whole(report: &Value) {
     for path in ["/requested", "/begun", "/joined", "/alive"] {
         assert_eq!(number(report, path), LISTENERS as f64, "{path}: {report:#}");
@@ -54,8 +54,8 @@ fn assert_whole(report: &Value) {
     assert_eq!(number(report, "/join/count"), LISTENERS as f64);
 }
 
-/// The slowest and the fastest listener that read everything had that rate, within a frame and the samples of
-/// a message.
+/// Asserts that the slowest and the fastest listener that read everything had that rate, within a frame and the samples of a
+/// message.
 fn assert_rate(report: &Value, bits: f64) {
     for path in ["/rate/p1", "/rate/p99"] {
         let ratio = number(report, path) / bits;
@@ -159,7 +159,7 @@ fn lost_and_refused_listeners_are_reported() {
 }
 
 #[test]
-fn dropped_listeners_are_told_apart() {
+fn dropped_listeners_are_reported_apart() {
     let server = Server::builder()
         .set("fanout.video", "skip_after", "\"500ms\"")
         .set("fanout.video", "drop_after", "\"1s\"")
@@ -196,7 +196,7 @@ fn many_publishers_send_a_file() {
     assert_eq!(number(&report, "/integrity/damaged"), 0.0);
 }
 
-/// Figures on our server are also available for another one.
+/// The figures on our server are also available for another one.
 #[test]
 fn another_server_is_measured_alike() {
     let mut nginx = Nginx::start();
@@ -207,7 +207,7 @@ fn another_server_is_measured_alike() {
     let report = listen(&url, &["--pid", &pid]);
     assert_whole(&report);
     assert_rate(&report, 528_000.0);
-    // The master does nothing; its worker is found.
+    // The master does nothing; the load finds its worker.
     assert!(number(&report, "/server/cpu") > 0.0);
 }
 

@@ -1,4 +1,4 @@
-//! What operators do and see: limits, sessions, webhooks, imports, load.
+//! Scenarios about the operator's view: limits, sessions, webhooks, imports, load.
 
 mod configurations_are_imported;
 mod demo_clip_loops_in_step;
@@ -9,8 +9,8 @@ mod new_listeners_are_turned_away;
 mod probes_of_players_are_not_counted;
 mod publisher_churn_leaves_memory_flat;
 mod sessions_are_logged;
-mod sessions_are_told;
-mod silence_is_told;
+mod sessions_are_reported;
+mod silence_is_reported;
 mod stations_move_from_icecast;
 mod streams_are_pushed_and_pulled;
 mod webhooks_tell;

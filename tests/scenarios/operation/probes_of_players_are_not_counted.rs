@@ -1,19 +1,19 @@
-//! AVFoundation, on iPhones and Macs, asks for the first two bytes of a stream before it listens. It is answered so that it
-//! asks for titles again, and is one listener everywhere.
+//! AVFoundation, on iPhones and Macs, requests the first two bytes of a stream before it listens. The server's reply makes its
+//! next request include titles, and AVFoundation is counted as one listener everywhere.
 
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::http::{self, Listener, deinterleave};
-use testkit::{ADMIN_PASSWORD, Clip, PUBLISH_KEY, Server, wait_until};
+use testkit::http::{Listener, deinterleave};
+use testkit::{Clip, PUBLISH_KEY, Server, wait_until};
 
 use crate::support::session_log::lines;
-use crate::support::titles::{base64, update};
+use crate::support::titles::{facts, update};
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
 const AGENT: &str = "AppleCoreMedia/1.0.0.20A362 (iPhone; U; CPU OS 16_0 like Mac OS X; en_us)";
 
-/// A request as AVFoundation makes it. The one that listens has no range.
+/// Builds a request as AVFoundation sends it. The one that listens has no range.
 fn request(server: &Server, range: &str) -> Vec<u8> {
     let host = server.addr("http");
     format!(
@@ -25,18 +25,9 @@ fn request(server: &Server, range: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What monitors are told of the stream.
-fn source(server: &Server) -> Value {
-    let answer = server.get("/status-json.xsl");
-    let status: Value = serde_json::from_slice(&answer.body).unwrap();
-    status["icestats"]["source"].clone()
-}
-
-/// The listeners that have ever connected, as the operator is told.
+/// Returns the number of listeners that have ever connected, from the operator's statistics.
 fn connections(server: &Server) -> String {
-    let credential = base64(format!("admin:{ADMIN_PASSWORD}").as_bytes());
-    let request = format!("GET /admin/stats HTTP/1.0\r\nAuthorization: Basic {credential}\r\n\r\n");
-    let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE).text();
+    let answer = server.operator_get("/admin/stats").text();
     let (_, rest) = answer.split_once("<listener_connections>").unwrap();
     rest.split_once('<').unwrap().0.to_owned()
 }
@@ -63,13 +54,13 @@ fn two_probes_and_a_listener_are_one_listener_with_titles() {
             server.addr("http"),
             &request(&server, "Range: bytes=0-1\r\n"),
         );
-        // After 206 the next request would not ask for titles.
+        // After 206 the next request would not include titles.
         assert_eq!(probe.status(), 200);
         assert_eq!(probe.header("content-range"), None);
         assert_eq!(probe.header("content-length"), None);
         assert_eq!(probe.header("content-type"), Some("audio/mpeg"));
         assert!(probe.header("icy-metaint").is_some());
-        // It ends by itself, and would otherwise be a second listener.
+        // The reply ends by itself, and would otherwise be a second listener.
         assert_eq!(probe.read_to_end(DEADLINE), b"\xFF\xFB");
     }
     let mut listener = Listener::send(server.addr("http"), &request(&server, ""));
@@ -79,11 +70,11 @@ fn two_probes_and_a_listener_are_one_listener_with_titles() {
     let (_, titles) = deinterleave(listener.body(), interval);
     assert_eq!(titles[0].1, "StreamTitle='Band - Song';");
 
-    let told = source(&server);
+    let reported = facts(server.addr("http"), "radio.mp3");
     assert_eq!(
-        (&told["listeners"], &told["listener_peak"]),
+        (&reported["listeners"], &reported["listener_peak"]),
         (&1.into(), &1.into()),
-        "{told}"
+        "{reported}"
     );
     assert_eq!(connections(&server), "1");
     let metrics = server.metrics();
@@ -97,7 +88,7 @@ fn two_probes_and_a_listener_are_one_listener_with_titles() {
     drop(listener);
     wait_until("its session", DEADLINE, || !sessions(&log).is_empty());
     wait_until("it to have left", DEADLINE, || {
-        source(&server)["listeners"] == 0
+        facts(server.addr("http"), "radio.mp3")["listeners"] == 0
     });
     let sessions = sessions(&log);
     assert_eq!(sessions.len(), 1, "{sessions:?}");

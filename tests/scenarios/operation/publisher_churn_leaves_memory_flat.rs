@@ -1,31 +1,31 @@
-//! Publishers come and vanish, with other codecs and sizes each time, while readers of three protocols come and go:
-//! the server's memory stays where it was. `CARILLON_CHURN_SECONDS` sets for how long; an hour shows small leaks.
+//! Publishers come and vanish, with other codecs and sizes each time, while readers of three protocols come and go: the
+//! server's memory stays where it was. `CARILLON_CHURN_SECONDS` sets for how long; an hour shows small leaks.
 //!
-//! What is measured is resident memory (`VmRSS`), once a second after a third of the time, in which all kinds of
-//! publishers have been there. A line through these values gives the growth. Resident memory includes the program's own
-//! pages, as they are first used, and what the allocator keeps: the server uses glibc's, which keeps freed memory in up
-//! to eight arenas per core and returns only the end of each, so that a peak stays. Such memory is used again: the
-//! values step up in the first minutes, and less and less later. The bound is therefore on the growth over the whole
-//! time and not per minute: an hour's run allows a sixtieth of what a minute's does.
+//! The scenario measures resident memory (`VmRSS`), once a second after a third of the time, in which all kinds of publishers
+//! have been there. A line through these values gives the growth. Resident memory includes the program's own pages, as they are
+//! first used, and what the allocator keeps: the server uses glibc's, which keeps freed memory in up to eight arenas per core
+//! and returns only the end of each, so that a peak stays. Such memory is used again: the values step up in the first minutes,
+//! and less and less later. The bound is therefore on the growth over the whole time and not per minute: an hour's run allows a
+//! sixtieth of what a minute's does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use testkit::{Clip, PUBLISH_KEY, Publisher, Server, Signal, Tool};
 
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, seconds_of};
 
-/// Sets the time in seconds.
+/// Environment variable that sets the time in seconds.
 const SECONDS_VARIABLE: &str = "CARILLON_CHURN_SECONDS";
 const SECONDS: u64 = 60;
-/// The share of the time before the measurement.
+/// Share of the time before the measurement.
 const WARM_UP: f64 = 1.0 / 3.0;
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes that the line may rise over the measurement. A run of any length takes some megabytes; if each publisher left
-/// 20 KiB behind, those of an hour would be more.
+/// Bytes that the line may rise over the measurement. A run of any length takes some megabytes; if each publisher left 20 KiB
+/// behind, those of an hour would be more.
 const GROWTH_MAX: f64 = (24 << 20) as f64;
 
-/// What publishers send, in turn: other sizes, other codecs, B-frames, sound that WebRTC has to have transcoded.
+/// Clips that publishers send, in turn: other sizes, other codecs, B-frames, audio that WebRTC has to have transcoded.
 const CLIPS: [(Clip, Publisher); 5] = [
     (Clip::Flv, Publisher::Ffmpeg),
     (Clip::FlvLarger, Publisher::Ffmpeg),
@@ -34,14 +34,14 @@ const CLIPS: [(Clip, Publisher); 5] = [
     (Clip::FlvAv1Opus, Publisher::CurrentFfmpeg),
 ];
 const CLIP_SECONDS: u32 = 20;
-/// How long a publisher sends, in seconds.
+/// Seconds for which a publisher sends.
 const TURNS: [u64; 4] = [2, 3, 4, 5];
-/// Streams that publishers return to, while their readers stay.
+/// Number of streams that publishers return to, while their readers stay.
 const RETURNING: usize = 2;
-/// Readers of a kind at a time.
+/// Number of concurrent readers of a kind.
 const READERS: &str = "4";
 
-/// What happens while memory is watched.
+/// Load that runs while memory is watched.
 struct Churn {
     server: Server,
     is_over: AtomicBool,
@@ -50,20 +50,20 @@ struct Churn {
 }
 
 impl Churn {
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Publishers, one after another: every second one is killed, the others end their connections.
+    /// Runs publishers, one after another: every second one is killed, the others end their connections.
     fn publish(&self, offset: usize, stream: impl Fn(usize) -> String) {
         for turn in 0.. {
-            if !self.goes_on() {
+            if !self.continues() {
                 return;
             }
             let (clip, publisher) = CLIPS[(turn + offset) % CLIPS.len()];
             let url = self.server.rtmp_url(&stream(turn), PUBLISH_KEY);
             let mut process = publisher.start(&clip.seconds(CLIP_SECONDS), &url);
-            // How long it sends is what is tested, and nothing waits for it.
+            // The length of the turn is what is tested, and nothing waits for it.
             std::thread::sleep(Duration::from_secs(TURNS[(turn + offset) % TURNS.len()]));
             if turn % 2 == 0 {
                 process.kill();
@@ -75,9 +75,9 @@ impl Churn {
         }
     }
 
-    /// Readers of a stream, group after group. A stream that is away refuses them, which is part of it.
+    /// Runs readers of a stream, group after group. A stream that is away refuses them, which is part of the load.
     fn read(&self, url: &str) {
-        while self.goes_on() {
+        while self.continues() {
             let finished = Tool::carillon()
                 .args(["load", "listen", url, "--json", "--check", "0"])
                 .args(["--listeners", READERS, "--ramp", "20/s"])
@@ -90,7 +90,7 @@ impl Churn {
         }
     }
 
-    /// Resident memory by time, in seconds and bytes.
+    /// Samples resident memory: times in seconds, and bytes.
     fn watch(&self, warm_up: Duration, until: Instant) -> Vec<(f64, f64)> {
         std::thread::sleep(warm_up);
         let began = Instant::now();
@@ -104,7 +104,7 @@ impl Churn {
     }
 }
 
-/// The rise of the line that fits best, per unit of the first values: least squares.
+/// Returns the slope of the best-fitting line, in second values per first value, by least squares.
 fn slope(samples: &[(f64, f64)]) -> f64 {
     let count = samples.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| samples.iter().map(of).sum::<f64>() / count;
@@ -114,19 +114,10 @@ fn slope(samples: &[(f64, f64)]) -> f64 {
     products.sum::<f64>() / squares.sum::<f64>()
 }
 
-fn time() -> Duration {
-    let seconds = std::env::var(SECONDS_VARIABLE).ok();
-    let seconds = seconds.map(|text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{SECONDS_VARIABLE}={text}"))
-    });
-    Duration::from_secs(seconds.unwrap_or(SECONDS))
-}
-
 #[test]
 fn what_publishers_and_readers_leave_behind_is_nothing() {
-    let time = time();
-    // Made before time is measured.
+    let time = Duration::from_secs(seconds_of(SECONDS_VARIABLE, SECONDS));
+    // The clips are made before time is measured.
     for (clip, _) in CLIPS {
         assert!(clip.seconds(CLIP_SECONDS).is_file());
     }
@@ -150,7 +141,7 @@ fn what_publishers_and_readers_leave_behind_is_nothing() {
                 scope.spawn(move || churn.read(&url));
             }
         }
-        // Names that never return.
+        // The names of these streams never return.
         scope.spawn(|| churn.publish(1, |turn| format!("live/once{turn}")));
         let samples = churn.watch(time.mul_f64(WARM_UP), until);
         churn.is_over.store(true, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Each listener that has left is a line of the session log, once, with what it heard, and so is each title; also when the server was
-//! killed.
+//! Each listener that has left is one line of the session log, with what it received, and so is each title; this also holds
+//! when the server was killed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,20 +8,12 @@ use std::process::Command;
 use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Signal, Tool, wait_until};
 
 use crate::support::session_log::{lines, set_title, titles};
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, take, wait_for_stream};
 
-/// Players of the streams over ICY, FLV and HLS.
+/// Starts players of the streams over ICY, FLV and HLS.
 fn players(server: &Server) -> [Process; 3] {
-    let play = |url: String| {
-        Tool::ffmpeg()
-            .args(["-i", &url, "-c", "copy", "-f", "null", "-"])
-            .start()
-    };
-    [
-        play(server.http_url("/radio.mp3")),
-        play(server.http_url("/live/show.flv")),
-        play(server.http_url("/live/show/index.m3u8")),
-    ]
+    let paths = ["/radio.mp3", "/live/show.flv", "/live/show/index.m3u8"];
+    paths.map(|path| take(&server.http_url(path), &[]))
 }
 
 fn publish(server: &Server) -> [Process; 2] {
@@ -35,7 +27,7 @@ fn publish(server: &Server) -> [Process; 2] {
     [radio, show]
 }
 
-/// The checkpoints of a log.
+/// Lists the checkpoints of a log.
 fn checkpoints(log: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(log.parent().unwrap()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -44,7 +36,7 @@ fn checkpoints(log: &Path) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// The sessions that the checkpoint has, by protocol, with their bytes.
+/// Returns the sessions in the checkpoint, by protocol, with their bytes.
 fn open(log: &Path) -> BTreeMap<String, u64> {
     let sessions = checkpoints(log);
     let sessions = sessions.iter().flat_map(|path| lines(path, "session"));
@@ -55,7 +47,7 @@ fn open(log: &Path) -> BTreeMap<String, u64> {
     all.collect()
 }
 
-/// How often each reason is in the sessions of these files, in which no session is twice.
+/// Counts each reason in the sessions of these files; asserts that no session occurs twice.
 fn reasons(logs: &[&Path]) -> BTreeMap<(String, String), usize> {
     let all = logs.iter().flat_map(|log| lines(log, "session"));
     let (mut ids, mut reasons) = (std::collections::BTreeSet::new(), BTreeMap::new());
@@ -94,7 +86,7 @@ fn once_each_after_a_kill_a_rotation_and_an_orderly_end() {
             .iter()
             .all(|protocol| open.get(*protocol).is_some_and(|bytes| *bytes > 0))
     });
-    // One leaves, one leaves after the file was moved away, and then the server is killed.
+    // One listener leaves, one leaves after the file was moved away, and then the server is killed.
     drop(early);
     wait_until("its line", DEADLINE, || lines(&log, "session").len() == 1);
     let moved = folder.path().join("sessions.jsonl.1");
@@ -107,8 +99,7 @@ fn once_each_after_a_kill_a_rotation_and_an_orderly_end() {
     wait_until("its line", DEADLINE, || {
         reasons(&[&log, &moved]).values().sum::<usize>() == 2
     });
-    killed.process().signal(Signal::KILL);
-    killed.process().wait(DEADLINE);
+    killed.process().kill();
     assert_eq!(checkpoints(&log).len(), 1);
     drop((heard, published));
 
@@ -173,7 +164,7 @@ fn the_documented_lines_take_it_into_sqlite() {
     wait_until("both lines", DEADLINE, || lines(&log, "session").len() == 2);
     let document = include_str!("../../../docs/sessions.md");
     let chapter = document.split("## Into SQLite").nth(1).unwrap();
-    let mut told = String::new();
+    let mut reported = String::new();
     for block in chapter.split("```sh\n").skip(1) {
         let lines = block.split("```").next().unwrap();
         let output = Command::new("sh")
@@ -183,14 +174,14 @@ fn the_documented_lines_take_it_into_sqlite() {
             .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && errors.is_empty(), "{errors}");
-        told += &String::from_utf8(output.stdout).unwrap();
+        reported += &String::from_utf8(output.stdout).unwrap();
     }
-    let rows: Vec<_> = told
+    let rows: Vec<_> = reported
         .lines()
         .map(|row| row.rsplitn(3, '|').collect::<Vec<_>>())
         .collect();
     let [of_stream, of_title] = &rows[..] else {
-        panic!("{told}");
+        panic!("{reported}");
     };
     assert_eq!(of_stream[1..], ["2", "radio.mp3"]);
     let hours: f64 = of_stream[0].parse().unwrap();
@@ -198,9 +189,9 @@ fn the_documented_lines_take_it_into_sqlite() {
         .iter()
         .map(|line| line["seconds"].as_f64().unwrap())
         .sum();
-    assert!((hours * 3_600.0 - heard).abs() < 0.01, "{told}");
+    assert!((hours * 3_600.0 - heard).abs() < 0.01, "{reported}");
     assert_eq!(of_title[1], "2");
-    assert!(of_title[2].contains("quoted"), "{told}");
+    assert!(of_title[2].contains("quoted"), "{reported}");
     let seconds: f64 = of_title[0].parse().unwrap();
-    assert!((seconds - heard).abs() <= 1.0, "{told}");
+    assert!((seconds - heard).abs() <= 1.0, "{reported}");
 }

@@ -1,5 +1,5 @@
-//! A station moves from icecast2: with its configuration imported the server answers requests with right, wrong and no
-//! credentials as the icecast2 does that runs with it.
+//! A station moves from icecast2: with its configuration imported, the server replies to requests with right, wrong and no
+//! credentials as the icecast2 that runs with that configuration does.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,19 +20,19 @@ const SOURCE: &str = "bells-at-noon-41";
 const ADMIN: &str = "tower-warden-77";
 const USER: &str = "ann:doorbell-17";
 
-/// A header that the hook is told, and its value.
+/// A header that is sent to the hook, and its value.
 const HEADER: &str = "x-listener";
 const VALUE: &str = "one";
 
-/// Seconds of sound: more than the scenario takes.
+/// Length of the clip in seconds: more than the scenario takes.
 const SECONDS: u32 = 600;
 
 /// One of the two servers, with its sources.
 struct Station {
     addr: SocketAddr,
-    /// Where sources of SHOUTcast go.
+    /// Address for sources of SHOUTcast.
     shoutcast: SocketAddr,
-    /// Where their titles go, without a mount.
+    /// Address for their titles, without a mount.
     titles: SocketAddr,
     studio: Process,
     _others: Vec<Process>,
@@ -76,7 +76,7 @@ impl Station {
         station
     }
 
-    /// What is answered to one row of the table.
+    /// Sends the request of one row of the table; returns the status of the reply.
     fn answer(&self, row: &Row) -> u16 {
         let addr = match row.path.starts_with("/admin.cgi") {
             true => self.titles,
@@ -90,7 +90,7 @@ impl Station {
     }
 }
 
-/// A source of SHOUTcast that plays at its own speed.
+/// Connects a source of SHOUTcast that plays at its own speed.
 fn shoutcast_source(addr: SocketAddr) -> Child {
     // Made before, where it is not there yet: the server does not wait for it.
     let clip = Clip::Mp3.seconds(SECONDS);
@@ -122,8 +122,8 @@ fn shoutcast_source(addr: SocketAddr) -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .expect("ffmpeg is installed");
-    let mut sound = encoder.stdout.take().expect("a pipe");
-    thread::spawn(move || io::copy(&mut sound, &mut socket));
+    let mut audio = encoder.stdout.take().expect("a pipe");
+    thread::spawn(move || io::copy(&mut audio, &mut socket));
     encoder
 }
 
@@ -131,7 +131,7 @@ fn request(path: &str, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.0\r\nUser-Agent: Ear/1.0\r\n{fields}\r\n").into_bytes()
 }
 
-/// A request.
+/// One request of the table.
 #[derive(Debug)]
 struct Row {
     path: String,
@@ -147,11 +147,12 @@ fn get(path: impl Into<String>, fields: impl Into<String>) -> Row {
     }
 }
 
-/// What both are asked.
+/// Lists the requests that are sent to both servers.
 fn table() -> Vec<Row> {
     let (user, password) = USER.split_once(':').expect("both");
     let mut rows = Vec::new();
-    // A mount with a hook, one with a file of users, three that are open, one behind an alias, and one that is not there.
+    // The mounts: one with a hook, one with a file of users, three that are open, one behind an alias, and one that does not
+    // exist.
     for mount in [
         "free.mp3",
         "paid.mp3",
@@ -210,16 +211,16 @@ fn table() -> Vec<Row> {
     rows
 }
 
-/// A port of which the next one is free as well: icecast2 takes it for sources of SHOUTcast.
+/// Finds a port whose successor is free as well: icecast2 takes it for sources of SHOUTcast.
 fn two_ports() -> u16 {
     let given = || testkit::free_address().port();
-    // Both are given, so that nobody else is given the second.
+    // Both ports are reserved, so that no other test is given the second.
     let mut pairs = (0..100).map(|_| (given(), given()));
     let found = pairs.find(|(first, second)| *second == first + 1);
     found.expect("two ports beside each other").0
 }
 
-/// A file of users as icecast2 writes it, which it may read and nobody else.
+/// Writes a file of users as icecast2 does, which only its owner may read.
 fn users(folder: &Path) -> String {
     let (name, password) = USER.split_once(':').expect("both");
     let path = folder.join("users");
@@ -236,7 +237,7 @@ fn users(folder: &Path) -> String {
     path
 }
 
-/// An icecast2 with the station's configuration.
+/// Starts an icecast2 with the station's configuration.
 fn icecast(hook: &str, master: SocketAddr, shoutcast: u16) -> Icecast {
     Icecast::run(|addr, home| {
         let (users, home) = (users(home), home.display());
@@ -279,11 +280,14 @@ fn icecast(hook: &str, master: SocketAddr, shoutcast: u16) -> Icecast {
     })
 }
 
-/// The server with what is imported, and with the pattern that the import advises instead of a master.
+/// Starts the server with the imported configuration, and with the pattern that the import advises instead of a master.
 fn moved(config: &Path, folder: &TempDir, master: SocketAddr) -> Server {
-    let (toml, told) = import(config);
-    assert!(told.contains("relay any of them on demand"), "{told}");
-    // icecast2 writes its own there.
+    let (toml, reported) = import(config);
+    assert!(
+        reported.contains("relay any of them on demand"),
+        "{reported}"
+    );
+    // icecast2 writes its own log there.
     let log = config.with_file_name("access.log").display().to_string();
     let toml = toml.replace(
         &log,
@@ -322,8 +326,8 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         .filter(|(_, theirs, ours)| theirs != ours)
         .collect();
     assert!(differ.is_empty(), "{differ:#?}");
-    // The hook is told the same by both, in forms of which icecast2 encodes more.
-    let told = |form: &str| {
+    // Both servers send the hook the same forms, except that icecast2 encodes more characters.
+    let reported = |form: &str| {
         let asked = hook.asked().into_iter();
         let asked = asked.map(|form| form.to_ascii_lowercase().replace("%2e", "."));
         asked.filter(|asked| asked.contains(form)).count()
@@ -332,8 +336,8 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         let port = before.addr().port();
         format!("action=mount_{action}&mount=%2ffree.mp3&server=localhost&port={port}")
     };
-    assert_eq!(told(&format!("&said.{HEADER}={VALUE}")), 2);
-    wait_until("mount_add", DEADLINE, || told(&mount("add")) == 2);
+    assert_eq!(reported(&format!("&said.{HEADER}={VALUE}")), 2);
+    wait_until("mount_add", DEADLINE, || reported(&mount("add")) == 2);
     for station in [&theirs, &ours] {
         wait_until("the title by SHOUTcast's way", DEADLINE, || {
             let document = http::get(station.addr, "/status-json.xsl?mount=/sc.mp3", DEADLINE);
@@ -341,7 +345,7 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         });
     }
 
-    // Who listens to the studio goes on with the robot.
+    // A listener of the studio stays connected and continues with the robot.
     let path = format!("/free.mp3?token={KNOWN}");
     let mut listeners = [&theirs, &ours].map(|station| Listener::get(station.addr, &path));
     for station in [&mut theirs, &mut ours] {
@@ -353,5 +357,5 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         assert!(listener.read_bytes(had + 70_000 + seconds, DEADLINE).len() >= seconds);
         assert!(!listener.ended());
     }
-    wait_until("mount_remove", DEADLINE, || told(&mount("remove")) == 2);
+    wait_until("mount_remove", DEADLINE, || reported(&mount("remove")) == 2);
 }

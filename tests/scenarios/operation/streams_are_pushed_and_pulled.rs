@@ -1,4 +1,4 @@
-//! A stream goes on to other servers and comes from them; a link's failure affects no other.
+//! Streams are pushed to other servers and pulled from them; a link's failure affects no other link.
 
 use testkit::{Clip, Nginx, PUBLISH_KEY, Player, Publisher, Server, wait_until};
 
@@ -140,7 +140,7 @@ fn each_stream_of_a_pattern_is_pulled_on_demand() {
         .collect();
     pulled.sort_unstable();
     assert_eq!(pulled, streams);
-    // One server refuses; the other sends nothing, which is waited for for ten seconds.
+    // One server refuses; the other sends nothing, for which the edge waits for ten seconds.
     for unknown in ["/web/none.flv", "/nginx/none.flv"] {
         assert_eq!(edge.get(unknown).status, 404, "{unknown}");
     }

@@ -1,23 +1,23 @@
-//! Receivers are told what happens, by messages that the specification's own library verifies; what they do not take is
-//! told again, after a restart too.
+//! Webhook receivers are notified of events, by messages that the specification's own library verifies; a message that a
+//! receiver does not accept is sent again, after a restart too.
 
 use std::collections::BTreeMap;
 
-use testkit::{Clip, Server, Signal, Volume, free_address, wait_until};
+use testkit::{Clip, Server, Volume, free_address, wait_until};
 
 use crate::support::faults::{Bystander, Injection, is_journal_failing};
-use crate::support::storage::{self, BUCKET, Storage};
+use crate::support::storage::{self, BUCKET, Storage, unchecked};
 use crate::support::webhook_receiver::{Receiver, STREAM, outcomes, queued, server, webhook};
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::{DEADLINE, publish_rtmp, quoted};
 
 #[test]
-fn what_a_killed_server_could_not_deliver_is_told_with_the_same_identifier() {
+fn what_a_killed_server_could_not_deliver_is_reported_with_the_same_identifier() {
     let root = tempfile::tempdir().unwrap();
     let first = Receiver::start();
     let url = first.url("/failing");
     let port = first.port;
     let wanted = "events = [\"recording.started\"]";
-    // Nobody listens there.
+    // No receiver listens there.
     let away = format!("http://{}/ok", free_address());
     let hooks = format!("{}{}", webhook(&url, wanted), webhook(&away, wanted));
     let mut killed = server(root.path()).toml(&hooks).start();
@@ -27,10 +27,9 @@ fn what_a_killed_server_could_not_deliver_is_told_with_the_same_identifier() {
         outcomes(&killed, "retried") >= 2.0
     });
     assert_eq!(queued(&killed), 2.0);
-    killed.process().signal(Signal::KILL);
-    killed.process().wait(DEADLINE);
+    killed.process().kill();
     drop(first);
-    // The same address, and now another of them.
+    // The port is the same, and another receiver listens on it now.
     let second = Receiver::at(port);
     let server = server(root.path()).toml(&webhook(&url, wanted)).start();
     let again = second
@@ -41,7 +40,7 @@ fn what_a_killed_server_could_not_deliver_is_told_with_the_same_identifier() {
         (&again["id"], &again["message"]),
         (&refused["id"], &refused["message"])
     );
-    // The one that is not configured any more is dropped.
+    // The message to the receiver that is no longer configured is dropped.
     assert_eq!(outcomes(&server, "dropped"), 1.0);
     assert_eq!(queued(&server), 1.0);
 }
@@ -56,7 +55,7 @@ fn what_is_not_taken_is_tried_again_and_who_is_gone_is_left_alone() {
         .iter()
         .map(|path| webhook(&receiver.url(path), wanted))
         .collect();
-    // Of another stream, and of other kinds, it hears nothing.
+    // These two receivers get nothing: one wants another stream, the other wants other kinds.
     hooks.push_str(&webhook(&receiver.url("/ok?a"), "streams = \"tv/*\""));
     hooks.push_str(&webhook(&receiver.url("/ok?b"), "events = [\"station.*\"]"));
     let server = server(root.path()).toml(&hooks).start();
@@ -75,60 +74,61 @@ fn what_is_not_taken_is_tried_again_and_who_is_gone_is_left_alone() {
     assert_eq!(outcomes(&server, "gone"), 1.0);
     assert_eq!(receiver.of("/gone", "recording.started").len(), 1);
     assert!(receiver.of("/gone", "recording.closed").is_empty());
-    // A redirection is not followed, and a message is told once where it is taken.
+    // The server follows no redirection, and sends a message once where it is accepted.
     assert_eq!(receiver.of("/ok", "recording.started").len(), 1);
     assert_eq!(receiver.of("/ok", "recording.closed").len(), 1);
-    assert!(receiver.told().iter().all(|one| one["path"] != "/ok?a"));
+    assert!(receiver.reported().iter().all(|one| one["path"] != "/ok?a"));
 }
 
 #[test]
-fn a_copy_is_told_of_once_whatever_happens_to_the_server() {
+fn a_copy_is_reported_of_once_whatever_happens_to_the_server() {
     let root = tempfile::tempdir().unwrap();
     let object_storage = Storage::start(free_address(), None);
-    let credentials = storage::credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let credentials = unchecked(root.path());
     let receiver = Receiver::start();
     let ok = receiver.url("/ok");
     let kind = "recording.uploaded";
     let server = || {
-        let state = format!("{:?}", root.path().join("state").display().to_string());
+        let state = quoted(&root.path().join("state"));
         storage::server(root.path(), object_storage.address, &credentials, "1h")
             .set("webhooks", "directory", &state)
             .toml(&webhook(&ok, &format!("events = [{kind:?}]")))
             .start()
     };
-    // Which identifiers the messages about each recording had.
-    let told = || {
-        let mut told = BTreeMap::<String, Vec<String>>::new();
+    // Identifiers of the messages about each recording.
+    let reported = || {
+        let mut reported = BTreeMap::<String, Vec<String>>::new();
         for one in receiver.of("/ok", kind) {
             let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-            let ids = told.entry(text(&one["message"]["data"]["id"])).or_default();
+            let ids = reported
+                .entry(text(&one["message"]["data"]["id"]))
+                .or_default();
             ids.push(text(&one["id"]));
         }
-        told
+        reported
     };
     let files = storage::left_over(root.path(), &[4_000; 9]);
     let mut killed = server();
     receiver.wait_for("/ok", kind, 3);
-    killed.process().signal(Signal::KILL);
-    killed.process().wait(DEADLINE);
+    killed.process().kill();
     let mut second = server();
     storage::uploaded(&second, 9);
-    wait_until("word of all", DEADLINE, || told().len() == 9);
-    // What the kill may have kept from being written down was repeated, as the same message.
-    for (recording, ids) in &mut told() {
+    wait_until("word of all", DEADLINE, || reported().len() == 9);
+    // Messages whose delivery was not persisted before the kill were repeated, as the same message.
+    for (recording, ids) in &mut reported() {
         ids.dedup();
         assert_eq!(ids.len(), 1, "{recording}: {ids:?}");
     }
     wait_until("nothing to tell", DEADLINE, || queued(&second) == 0.0);
     second.terminate(DEADLINE);
-    let before = told();
-    // What is told again comes before what is new.
+    let before = reported();
+    // The server sends repetitions before new messages.
     let media = files.values().next().unwrap();
     let last = "recordings/radio.mp3/2026-11-22/12-00-00Z-0.mp3";
     std::fs::write(root.path().join(last), media).unwrap();
     let third = server();
-    wait_until("word of the last", DEADLINE, || told().len() == 10);
-    let mut now = told();
+    wait_until("word of the last", DEADLINE, || reported().len() == 10);
+    let mut now = reported();
     now.retain(|recording, _| before.contains_key(recording));
     assert_eq!(now, before);
     for one in receiver.of("/ok", kind) {
@@ -146,7 +146,7 @@ fn a_copy_is_told_of_once_whatever_happens_to_the_server() {
     }
 }
 
-/// A stream that comes and goes so many times, and is told of each time.
+/// Publishes a stream this many times; each turn queues its messages.
 fn show(server: &Server, times: usize) {
     for turn in 1..=times {
         let before = queued(server);
@@ -158,7 +158,7 @@ fn show(server: &Server, times: usize) {
 }
 
 #[test]
-fn a_receiver_that_was_away_is_told_everything_in_order() {
+fn a_receiver_that_was_away_is_reported_everything_in_order() {
     let root = tempfile::tempdir().unwrap();
     let port = free_address().port();
     let url = format!("http://127.0.0.1:{port}/ok");
@@ -167,12 +167,12 @@ fn a_receiver_that_was_away_is_told_everything_in_order() {
     show(&server, 3);
     let waiting = queued(&server);
     let receiver = Receiver::at(port);
-    // It is asked within a minute.
+    // The server retries the receiver within a minute.
     wait_until("all to be delivered", 3 * DEADLINE, || {
         queued(&server) == 0.0
     });
-    let told = receiver.told();
-    assert_eq!(told.len() as f64, waiting);
+    let reported = receiver.reported();
+    assert_eq!(reported.len() as f64, waiting);
     receiver.is_in_order();
 }
 
@@ -186,12 +186,12 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     let url = format!("http://127.0.0.1:{port}/ok");
     let wanted = "events = [\"stream.*\"]\nstreams = \"live/*\"";
     let hook = webhook(&url, wanted);
-    let state = format!("{:?}", volume.path().join("state").display().to_string());
+    let state = quoted(&volume.path().join("state"));
     let server = || {
         let server = server(root.path()).set("webhooks", "directory", &state);
         server.toml(&hook).start()
     };
-    // It starts all the same.
+    // The server starts although its state cannot be written.
     let mut killed = server();
     killed.wait_for_log("webhooks cannot be written down", DEADLINE);
     let mut other = Bystander::of(&killed);
@@ -201,7 +201,7 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     wait_until("the disk to take them", DEADLINE, || {
         !is_journal_failing(&killed, "webhooks")
     });
-    // What is there already fails as well, and not for good.
+    // A write to the existing file fails as well, temporarily.
     let fault = Injection::into_file(
         &killed,
         &volume.path().join("state/webhooks.redb"),
@@ -216,14 +216,13 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     });
     other.noticed_nothing();
     let waiting = queued(&killed);
-    killed.process().signal(Signal::KILL);
-    killed.process().wait(DEADLINE);
+    killed.process().kill();
     let second = server();
     assert_eq!(queued(&second), waiting);
     let receiver = Receiver::at(port);
     wait_until("all to be delivered", 3 * DEADLINE, || {
         queued(&second) == 0.0
     });
-    assert_eq!(receiver.told().len() as f64, waiting);
+    assert_eq!(receiver.reported().len() as f64, waiting);
     receiver.is_in_order();
 }

@@ -1,5 +1,5 @@
-//! Clients are let in by their address, their program, the page that sends them and their country, whatever the protocol; and
-//! behind balancers the address is the client's own.
+//! Clients are admitted by their address, their program, the page that sends them and their country, whatever the protocol; and
+//! behind balancers the client's own address counts.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use testkit::http::Listener;
 use testkit::{Certificate, Clip, PUBLISH_KEY, Player, Process, Server, Tool, wait_until};
 
 use crate::support::haproxy::Haproxy;
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, codecs, is_admitted, publish_rtmp, repeat_to, wait_for_stream};
 
-/// Status and words that curl gets for the first bytes.
+/// Runs curl for the first bytes; returns the status and the text.
 fn curl(url: &str, arguments: &[&str]) -> (u16, String) {
     let printed = Tool::new("curl")
         .args(["-s", "-k", "-r", "0-1", "-w", "\n%{http_code}"])
@@ -27,47 +27,17 @@ fn status(url: &str, arguments: &[&str]) -> u16 {
     curl(url, arguments).0
 }
 
-/// What ffprobe sees: the codecs, or the reason why there are none.
-fn probe(url: &str, arguments: &[&str]) -> String {
-    let probed = Tool::ffprobe()
-        .args(["-show_entries", "stream=codec_name", "-of", "csv=p=0"])
-        .args(arguments)
-        .arg(url)
-        .finish(DEADLINE);
-    String::from_utf8_lossy(&probed.stdout).into_owned() + &probed.stderr
-}
-
-/// Whether ffmpeg gets to publish a stream at an address; what it says if not.
+/// Publishes a stream with ffmpeg at an address; the error is ffmpeg's output.
 fn published(server: &Server, clip: Clip, url: &str, stream: &str) -> Result<Process, String> {
-    let content_type = ["-content_type", clip.content_type()];
-    let mut publisher = Tool::ffmpeg()
-        .args(["-re", "-i"])
-        .arg(clip.seconds(30))
-        .args(["-c", "copy", "-f", clip.format()])
-        .args(content_type.into_iter().filter(|_| url.starts_with("ice")))
-        .arg(url)
-        .start();
-    let mut is_there = false;
-    wait_until("the stream, or a refusal", DEADLINE, || {
-        let streams = server.api("streams").to_string();
-        is_there = streams.contains(&format!("\"{stream}\""));
-        is_there || !publisher.is_running()
-    });
-    match is_there {
+    let mut publisher = repeat_to(url, clip);
+    match is_admitted(server, stream, &mut publisher) {
         true => Ok(publisher),
         false => Err(publisher.stderr()),
     }
 }
 
-/// An offer that is none: what is asked first is the gate.
-const OFFER: [&str; 6] = [
-    "-X",
-    "POST",
-    "-H",
-    "Content-Type: application/sdp",
-    "-d",
-    "v=0",
-];
+/// curl arguments that send an invalid offer: the server checks the permission before it reads the offer.
+const OFFER: [&str; 4] = ["-H", "Content-Type: application/sdp", "-d", "v=0"];
 
 #[test]
 fn addresses_are_let_in_over_each_protocol_or_not() {
@@ -104,7 +74,7 @@ fn addresses_are_let_in_over_each_protocol_or_not() {
         server.http_url("/live/show.flv"),
         server.http_url("/live/show/index.m3u8"),
     ] {
-        let seen = probe(&url, &[]);
+        let seen = codecs(&url, &[]);
         assert!(seen.contains("h264"), "{url}: {seen}");
     }
 
@@ -118,16 +88,16 @@ fn addresses_are_let_in_over_each_protocol_or_not() {
     assert!(refused.contains("403"), "{refused}");
     let whip = server.http_url(&format!("/closed/show/whip?{key}"));
     assert_eq!(status(&whip, &OFFER), 403, "WHIP");
-    let seen = probe(&format!("rtmp://{rtmp}/closed/show"), &[]);
+    let seen = codecs(&format!("rtmp://{rtmp}/closed/show"), &[]);
     assert!(!seen.contains("h264"), "{seen}");
 
-    // A balancer that says nothing has an address of its own.
+    // A balancer that sends no header counts with its own address.
     let balancer = Haproxy::of_tcp(server.addr("rtmp"), "");
     let url = format!("rtmp://{}/closed/show?{key}", balancer.addr());
     let publisher = published(&server, Clip::Flv, &url, "closed/show");
     assert!(publisher.is_ok(), "{:?}", publisher.err());
 
-    // No refusal of these was a guess: a right key is right after as many.
+    // None of these refusals counts as a guess: a right key still works after as many.
     for _ in 0..25 {
         assert_eq!(status(&whip, &OFFER), 403, "WHIP");
     }
@@ -174,21 +144,21 @@ fn programs_pages_and_countries_are_let_in_or_not() {
     }
     for url in [flv, server.http_url("/live/show/index.m3u8")] {
         let ripper = ["-user_agent", "streamripper/2"];
-        assert!(probe(&url, &ripper).contains("403"), "{url}");
+        assert!(codecs(&url, &ripper).contains("403"), "{url}");
         assert!(
-            probe(&url, &["-user_agent", "VLC/3"]).contains("h264"),
+            codecs(&url, &["-user_agent", "VLC/3"]).contains("h264"),
             "{url}"
         );
     }
     let rtmp = format!("rtmp://{}/live/show", server.addr("rtmp"));
     let page = ["-rtmp_pageurl", "https://evil.test/live"];
-    assert!(!probe(&rtmp, &page).contains("h264"), "another page");
+    assert!(!codecs(&rtmp, &page).contains("h264"), "another page");
     let page = ["-rtmp_pageurl", "https://example.com/live"];
-    assert!(probe(&rtmp, &page).contains("h264"), "the page");
+    assert!(codecs(&rtmp, &page).contains("h264"), "the page");
     let ripper = ["-rtmp_flashver", "WIN 9,0 ripper"];
-    assert!(!probe(&rtmp, &ripper).contains("h264"), "a ripper");
+    assert!(!codecs(&rtmp, &ripper).contains("h264"), "a ripper");
 
-    // A country counts if a trusted proxy says it; others may write what they like.
+    // A country counts if a trusted proxy sends it; other clients may send any.
     let national = server.http_url("/live/national.flv");
     for (arguments, status) in [
         (
@@ -199,11 +169,15 @@ fn programs_pages_and_countries_are_let_in_or_not() {
         (&["--interface", "127.0.0.3"], 403),
         (&["-H", "CF-IPCountry: DE"], 403),
     ] {
-        let (told, words) = curl(&national, arguments);
-        assert_eq!(told == 403, status == 403, "{arguments:?}: {told} {words}");
+        let (reported, words) = curl(&national, arguments);
+        assert_eq!(
+            reported == 403,
+            status == 403,
+            "{arguments:?}: {reported} {words}"
+        );
     }
 
-    // The file is read while the server runs, and ends nothing that goes on, over HLS either.
+    // The file is read while the server runs, and ends no session that has begun, over HLS either.
     let url = server.http_url("/live/show.flv");
     let playlist = server.http_url("/live/show/hls/live.m3u8");
     let here = ["--interface", "127.0.0.5", "-A", "VLC/3.0.20"];
@@ -221,7 +195,7 @@ fn programs_pages_and_countries_are_let_in_or_not() {
     assert_ne!(status(&playlist, &here), 403);
     fs::write(&banned, "192.0.2.0/24\n127.0.0.5 # a ripper\n").unwrap();
     wait_until("the file to be read", DEADLINE, || {
-        // Viewers over HLS are gone when they have asked for nothing for a while.
+        // A viewer over HLS ends when it has sent no request for a while.
         assert_ne!(status(&playlist, &here), 403, "it has begun");
         status(&url, &here) == 403
     });
@@ -232,7 +206,7 @@ fn programs_pages_and_countries_are_let_in_or_not() {
     assert_ne!(status(&url, &[]), 403);
 }
 
-/// The addresses of those that listen to a stream now.
+/// Returns the addresses of the present listeners.
 fn listeners(server: &Server) -> Vec<String> {
     let answer = server.api("listeners");
     let listeners = answer["listeners"].as_array();
@@ -252,7 +226,7 @@ fn wait_for_no_listener(server: &Server) {
     wait_until("no listener", DEADLINE, || listeners(server).is_empty());
 }
 
-/// A listener by curl that goes on, at an address of the loopback.
+/// Starts a lasting listener by curl, at an address of the loopback.
 fn listening(url: &str, address: &str) -> Process {
     Tool::new("curl")
         .args(["-s", "-k", "-o", "/dev/null", "--interface", address, url])
@@ -273,7 +247,7 @@ fn balancers_name_their_clients_by_a_proxy_header() {
         .set("rtmp", "proxy_protocol", "true")
         .toml("[[access]]\nmatch = \"live/*\"\nactions = [\"play\"]\ndeny = [\"127.0.0.8\"]\n")
         .start();
-    // Clients that are no proxies connect as ever.
+    // Clients that are no proxies connect as before.
     let _show = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
     wait_for_stream(&server, "live/show");
     for version in ["send-proxy", "send-proxy-v2"] {
@@ -303,15 +277,15 @@ fn balancers_name_their_clients_by_a_proxy_header() {
         let stream = format!("live/{version}");
         let publisher = published(&server, Clip::Flv, &url, &stream);
         assert!(publisher.is_ok(), "{:?}", publisher.err());
-        // The client's address, and not the balancer's. Lines are written behind what they tell.
+        // The line has the client's address, and not the balancer's. Lines are written after the event.
         wait_until("the line of the publisher", DEADLINE, || {
-            let told = server.log();
-            let mut lines = told.lines();
+            let reported = server.log();
+            let mut lines = reported.lines();
             lines.any(|line| line.contains(&stream) && line.contains("127.0.0.1:"))
         });
     }
 
-    // A balancer that sends no header, and a client that sends one.
+    // The first is a balancer that sends no header, then comes a client that sends one.
     let balancer = Haproxy::of_tcp(server.addr("http"), "");
     let url = format!("http://{}/live/show.flv", balancer.addr());
     assert_eq!(status(&url, &[]), 0, "it has to send a header");
@@ -347,7 +321,7 @@ fn proxies_name_their_clients_by_the_header_that_they_are_known_for() {
         wait_for_stream(&server, "live/show");
         let proxy = Haproxy::of_http(server.addr("http"), says);
         let url = format!("http://{}/live/show.flv", proxy.addr());
-        // What a client writes there itself is passed on, and not believed.
+        // The proxy passes on the headers that a client sends itself, and the server does not trust them.
         let lies = [
             "Forwarded: for=192.0.2.1",
             "Forwarded: for=\"",
@@ -362,7 +336,7 @@ fn proxies_name_their_clients_by_the_header_that_they_are_known_for() {
         wait_for_listener(&server, "127.0.0.9");
         drop(listener);
         wait_for_no_listener(&server);
-        // Nor is one believed that is no proxy.
+        // The server does not trust a header from a client that is no proxy either.
         let head = format!("GET /live/show.flv HTTP/1.0\r\n{header}: {lie}\r\n\r\n");
         let direct = Listener::send(server.addr("http"), head.as_bytes());
         wait_for_listener(&server, "127.0.0.1");

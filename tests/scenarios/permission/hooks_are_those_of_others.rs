@@ -1,12 +1,12 @@
-//! Hooks that were written for other servers see the same requests from this one, from the first to the last.
+//! Hooks that were written for other servers receive the same requests from this one, from the first to the last.
 
 use serde_json::Value;
 use testkit::{Clip, Nginx, Process, Publisher, Server, Tool, wait_until};
 
 use crate::support::permission_hook::{Hook, KNOWN};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, play_url, take, wait_for_stream};
 
-/// Has ffmpeg play two seconds.
+/// Plays two seconds with ffmpeg.
 fn play(url: &str) {
     let played = Tool::ffmpeg()
         .args(["-rw_timeout", "20000000", "-i", url, "-t", "2"])
@@ -15,7 +15,7 @@ fn play(url: &str) {
     assert!(played.status.success(), "{url}: {}", played.stderr);
 }
 
-/// A form's fields in order, decoded. The number of a client is another on each server, and so is the port.
+/// Decodes a form's fields, in order. The number of a client differs between the servers, and so does the port.
 fn fields(form: &str) -> Vec<(String, String)> {
     let fields = form.split('&').map(|field| {
         let (name, value) = field.split_once('=').unwrap();
@@ -26,7 +26,7 @@ fn fields(form: &str) -> Vec<(String, String)> {
                 value.parse::<u64>().map(|_| String::new()).unwrap(),
             ),
             "tcurl" => (name.to_owned(), without_port(&value)),
-            // Of the client, of the clock, and of the media.
+            // These values depend on the client, on the clock, and on the media.
             "epoch" | "time" | "timestamp" => (
                 name.to_owned(),
                 value.parse::<u32>().map(|_| String::new()).unwrap(),
@@ -54,17 +54,17 @@ fn without_port(address: &str) -> String {
     format!("{scheme}://{host}/{path}")
 }
 
-/// The value of a field.
+/// Returns the value of a field.
 fn field<'a>(form: &'a str, name: &str) -> &'a str {
     let mut fields = form.split('&').filter_map(|field| field.split_once('='));
     fields.find(|(key, _)| *key == name).unwrap().1
 }
 
-/// The forms of these calls that the hook has had, in this order.
+/// Returns the forms of these calls that the hook has received, in this order.
 fn forms<const N: usize>(hook: &Hook, calls: [&str; N]) -> [String; N] {
     let find = |call: &str| {
         let mut asked = hook.asked().into_iter();
-        // Which of the two connects first is left to chance.
+        // The order in which the two connect is left to chance.
         let is_meant = |form: &String| call != "connect" || form.contains("flashver=LNX");
         asked.find(|form| field(form, "call") == call && is_meant(form))
     };
@@ -110,7 +110,7 @@ fn one_of_nginx_rtmp_sees_the_same_requests() {
 }
 
 #[test]
-fn one_of_nginx_rtmp_is_told_of_what_goes_on_and_ends_it() {
+fn one_of_nginx_rtmp_is_reported_of_what_continues_and_ends_it() {
     const CALLS: [&str; 2] = ["update_publish", "update_play"];
     let (of_nginx, of_ours) = (Hook::start(), Hook::start());
     let (url, update) = (of_nginx.url("nginx-rtmp"), of_nginx.url("ongoing"));
@@ -131,9 +131,7 @@ fn one_of_nginx_rtmp_is_told_of_what_goes_on_and_ends_it() {
                 .iter()
                 .any(|form| field(form, "call") == "publish")
         });
-        let mut player = Tool::ffmpeg()
-            .args(["-i", &url, "-c", "copy", "-f", "null", "-"])
-            .start();
+        let mut player = take(&url, &[]);
         let forms = forms(hook, CALLS);
         assert!(show.is_running() && player.is_running());
         hook.revoke();
@@ -151,7 +149,7 @@ fn one_of_nginx_rtmp_is_told_of_what_goes_on_and_ends_it() {
 }
 
 #[test]
-fn ours_is_told_of_listeners_over_http_and_ends_them() {
+fn ours_is_reported_of_listeners_over_http_and_ends_them() {
     let hook = Hook::start();
     let update = hook.url("ongoing");
     let keys = format!("update_url = \"{update}\"\nupdate_every = \"1s\"");
@@ -174,12 +172,12 @@ fn ours_is_told_of_listeners_over_http_and_ends_them() {
     hook.revoke();
     listener.read_to_end(DEADLINE);
     assert!(listener.ended());
-    // A key permits without the hook, which is told of no more.
+    // A key permits without the hook, so the hook receives no updates about the publisher.
     assert_eq!(streams(&server), ["live/show"]);
     assert!(updates().iter().all(|body| body.contains("play_update")));
 }
 
-/// The names of the streams that are there.
+/// Returns the names of the present streams.
 fn streams(server: &Server) -> Vec<String> {
     let streams = server.api("streams")["streams"].clone();
     let names = streams.as_array().unwrap().iter();
@@ -206,10 +204,10 @@ fn a_stream_is_published_and_played_under_the_name_that_the_hook_says() {
         play(&format!("rtmp://{}/live/{name}", server.addr("rtmp")));
         play(&server.http_url(&format!("/live/{name}.flv")));
     }
-    // Addresses in playlists would be those of the other stream.
+    // The addresses in playlists would be those of the other stream.
     let list = |name: &str| server.get(&format!("/live/{name}/index.m3u8")).status;
     assert_eq!((list("public"), list("alias")), (200, 404));
-    // One secret is one publisher, who may come back at once.
+    // One secret identifies one publisher, which may come back at once.
     let before = epoch(&server);
     let _again = publish();
     wait_until("the publisher to be back", DEADLINE, || {
@@ -227,52 +225,47 @@ fn epoch(server: &Server) -> u64 {
 /// Starts a listener of each protocol.
 fn listeners(server: &Server) -> Vec<Process> {
     let urls = [
-        format!("rtmp://{}/live/show", server.addr("rtmp")),
+        play_url(server, "live/show"),
         server.http_url("/live/show.flv"),
         server.http_url("/live/show/index.m3u8"),
-    ]
-    .map(|url| format!("{url}?key={KNOWN}"));
-    let start = |url: &String| {
-        Tool::ffmpeg()
-            .args(["-i", url, "-c", "copy", "-f", "null", "-"])
-            .start()
-    };
-    urls.iter().map(start).collect()
+    ];
+    let start = |url| take(&format!("{url}?key={KNOWN}"), &[]);
+    urls.into_iter().map(start).collect()
 }
 
 #[test]
-fn each_end_is_told_once() {
+fn each_end_is_reported_once() {
     let hook = Hook::start();
     let end_url = hook.url("ended");
-    // Another question for each playlist would be another beginning without an end.
+    // Without the cache, each playlist would be another request to the hook, and so another beginning without an end.
     let keys = format!("end_url = \"{end_url}\"\ncache = \"1m\"");
     let server = hook.serve("carillon", &keys);
     let mut show =
         Publisher::Ffmpeg.start(&Clip::Flv.seconds(60), &server.rtmp_url("live/show", KNOWN));
     wait_for_stream(&server, "live/show");
     let mut players = listeners(&server);
-    let told = |action: &str| -> Vec<Value> {
+    let reported = |action: &str| -> Vec<Value> {
         let bodies = hook.asked();
         let parsed = bodies
             .iter()
             .map(|body| serde_json::from_str(body).unwrap());
         parsed
-            .filter(|told: &Value| told["action"] == action)
+            .filter(|reported: &Value| reported["action"] == action)
             .collect()
     };
     wait_until("the listeners", DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) >= 3.0
     });
-    assert!(told("play_ended").is_empty() && told("publish_ended").is_empty());
+    assert!(reported("play_ended").is_empty() && reported("publish_ended").is_empty());
     for player in &mut players {
         player.kill();
     }
-    wait_until("their ends", DEADLINE, || told("play_ended").len() >= 3);
+    wait_until("their ends", DEADLINE, || reported("play_ended").len() >= 3);
     show.kill();
     wait_until("the end of the stream", DEADLINE, || {
-        !told("publish_ended").is_empty()
+        !reported("publish_ended").is_empty()
     });
-    let ends = told("play_ended");
+    let ends = reported("play_ended");
     let mut protocols: Vec<_> = ends
         .iter()
         .map(|end| end["protocol"].as_str().unwrap())
@@ -283,8 +276,8 @@ fn each_end_is_told_once() {
         ends.iter()
             .all(|end| end["seconds"].as_f64().unwrap() > 0.0)
     );
-    let began = told("publish");
-    assert_eq!(told("publish_ended").len(), 1);
-    assert_eq!(told("publish_ended")[0]["id"], began[0]["id"]);
-    assert!(ends.len() == 3 && told("play_ended").len() == 3);
+    let began = reported("publish");
+    assert_eq!(reported("publish_ended").len(), 1);
+    assert_eq!(reported("publish_ended")[0]["id"], began[0]["id"]);
+    assert!(ends.len() == 3 && reported("play_ended").len() == 3);
 }

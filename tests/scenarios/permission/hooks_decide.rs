@@ -2,62 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use testkit::http::{self, Listener};
-use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Tool, wait_until};
+use testkit::http::Listener;
+use testkit::{Clip, PUBLISH_KEY, Publisher, Server};
 
 use crate::support::permission_hook::{Hook, KNOWN, UNKNOWN};
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
-
-/// Whether ffmpeg gets to publish this.
-fn publishes(server: &Server, stream: &str, publisher: &mut Process) -> bool {
-    let mut is_there = false;
-    wait_until("the stream, or a refusal", DEADLINE, || {
-        is_there = server
-            .api("streams")
-            .to_string()
-            .contains(&format!("\"{stream}\""));
-        is_there || !publisher.is_running()
-    });
-    is_there
-}
-
-fn over_icecast(server: &Server, mount: &str, secret: &str) -> Process {
-    Tool::ffmpeg()
-        .args(["-re", "-i"])
-        .arg(Clip::Mp3.seconds(30))
-        .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
-        .arg(server.icecast_url(mount, secret))
-        .start()
-}
+use crate::support::{
+    DEADLINE, codecs, is_admitted, play_url, post_offer, publish_rtmp, repeat_to, wait_for_stream,
+};
 
 fn status(server: &Server, path: &str) -> u16 {
     Listener::get(server.addr("http"), path).status()
 }
 
-/// Whether ffprobe finds pictures over RTMP.
-fn plays(server: &Server, stream: &str, query: &str) -> bool {
-    let url = format!("rtmp://{}/{stream}{query}", server.addr("rtmp"));
-    let probed = Tool::ffprobe()
-        .args([
-            "-v",
-            "error",
-            "-show_entries",
-            "stream=codec_name",
-            "-of",
-            "csv=p=0",
-        ])
-        .arg(url)
-        .finish(DEADLINE);
-    String::from_utf8_lossy(&probed.stdout).contains("h264")
-}
-
-/// The answer to an offer of a WebRTC client. The gate is asked before the offer, which is none, is read.
+/// Returns the status for a WebRTC client's offer. The server checks the permission before it reads the offer, which is
+/// invalid.
 fn offers(server: &Server, path: &str, key: &str) -> u16 {
-    let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/sdp\r\nContent-Length: 3\r\n\r\nv=0"
-    );
-    http::request(server.addr("http"), request.as_bytes(), DEADLINE).status
+    let bearer = format!("Authorization: Bearer {key}\r\n");
+    post_offer(server, path, &bearer, "v=0").status
 }
 
 #[test]
@@ -74,18 +35,24 @@ fn in_each_dialect_over_each_protocol() {
     ] {
         let server = hook.serve(dialect, &format!("dialect = \"{dialect}\""));
         let mut refused = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", UNKNOWN));
-        assert!(!publishes(&server, "live/show", &mut refused), "{dialect}");
+        assert!(
+            !is_admitted(&server, "live/show", &mut refused),
+            "{dialect}"
+        );
         let mut show = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", KNOWN));
         assert!(
-            publishes(&server, "live/show", &mut show),
+            is_admitted(&server, "live/show", &mut show),
             "{dialect}: {}",
             show.stderr()
         );
-        let mut refused = over_icecast(&server, "radio.mp3", UNKNOWN);
-        assert!(!publishes(&server, "radio.mp3", &mut refused), "{dialect}");
-        let mut radio = over_icecast(&server, "radio.mp3", KNOWN);
+        let mut refused = repeat_to(&server.icecast_url("radio.mp3", UNKNOWN), Clip::Mp3);
         assert!(
-            publishes(&server, "radio.mp3", &mut radio),
+            !is_admitted(&server, "radio.mp3", &mut refused),
+            "{dialect}"
+        );
+        let mut radio = repeat_to(&server.icecast_url("radio.mp3", KNOWN), Clip::Mp3);
+        assert!(
+            is_admitted(&server, "radio.mp3", &mut radio),
             "{dialect}: {}",
             radio.stderr()
         );
@@ -96,20 +63,16 @@ fn in_each_dialect_over_each_protocol() {
             assert_eq!(with(UNKNOWN), 401, "{dialect} {path}");
             assert_eq!(status(&server, path), 401, "{dialect} {path}");
         }
-        assert!(
-            plays(&server, "live/show", &format!("?key={KNOWN}")),
-            "{dialect}"
-        );
-        assert!(
-            !plays(&server, "live/show", &format!("?key={UNKNOWN}")),
-            "{dialect}"
-        );
+        for (key, is_known) in [(KNOWN, true), (UNKNOWN, false)] {
+            let seen = codecs(&play_url(&server, &format!("live/show?key={key}")), &[]);
+            assert_eq!(seen.contains("h264"), is_known, "{dialect}: {seen}");
+        }
         for path in ["/live/new/whip", "/live/show/whep"] {
             let is_denied = |key: &str| [401, 403].contains(&offers(&server, path, key));
             assert!(is_denied(UNKNOWN), "{dialect} {path}");
             assert!(!is_denied(KNOWN), "{dialect} {path}");
         }
-        // The configured key permits to publish without a question.
+        // The configured key permits publishing without a request to the hook.
         let asked = hook.asked().len();
         let _own = publish_rtmp(&server, &clip, "live/own");
         wait_for_stream(&server, "live/own");
@@ -130,7 +93,7 @@ fn a_permission_ends_when_the_hook_said() {
     let mut show =
         Publisher::Ffmpeg.start(&Clip::Flv.seconds(30), &server.rtmp_url("live/show", KNOWN));
     assert!(
-        publishes(&server, "live/show", &mut show),
+        is_admitted(&server, "live/show", &mut show),
         "{}",
         show.stderr()
     );
@@ -156,15 +119,15 @@ fn without_an_answer_publishers_are_refused_and_listeners_as_configured() {
         let unanswered = if is_allowed { "allow" } else { "deny" };
         let keys = format!("timeout = \"500ms\"\nunanswered = \"{unanswered}\"");
         let server = hook.serve(path, &keys);
-        // Its own key goes on working.
+        // The server's own key continues to work.
         let _own = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", PUBLISH_KEY));
         wait_for_stream(&server, "live/show");
         let began = Instant::now();
-        let told = status(&server, "/live/show.flv");
-        assert_eq!(told, if is_allowed { 200 } else { 503 }, "{path}");
+        let reported = status(&server, "/live/show.flv");
+        assert_eq!(reported, if is_allowed { 200 } else { 503 }, "{path}");
         assert!(began.elapsed() < Duration::from_secs(20), "{path}");
         let mut refused = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/other", KNOWN));
-        assert!(!publishes(&server, "live/other", &mut refused), "{path}");
+        assert!(!is_admitted(&server, "live/other", &mut refused), "{path}");
         server.wait_for_log("the hook for permissions gives no answer", DEADLINE);
     }
 }

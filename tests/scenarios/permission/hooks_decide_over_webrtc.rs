@@ -1,24 +1,13 @@
-//! A hook gives other names, sets limits in time and is told of ends over WHIP and WHEP as over other protocols, and is asked once about
-//! each publisher and each viewer.
+//! A hook gives other names, sets limits in time and is notified of ends over WHIP and WHEP as over other protocols, and
+//! receives one request about each publisher and each viewer.
 
-use testkit::{Clip, Process, Publisher, Server, Tool, http, wait_until};
+use testkit::{Clip, Publisher, Server, http, wait_until};
 
 use crate::support::aiortc::Viewer;
 use crate::support::permission_hook::{Hook, KNOWN};
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, gstreamer_whip, metric, wait_for_stream};
 
-/// GStreamer, which publishes over WHIP.
-fn publish(server: &Server, stream: &str) -> Process {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/scenarios/support/gstreamer_publisher.py"
-    );
-    Tool::new("/usr/bin/python3")
-        .args([script, &server.http_url(&format!("/{stream}/whip")), KNOWN])
-        .start()
-}
-
-/// Requests to the hook that contain all of these.
+/// Counts the requests to the hook that contain all of these.
 fn asked(hook: &Hook, parts: &[&str]) -> usize {
     let bodies = hook.asked().into_iter();
     bodies
@@ -40,7 +29,7 @@ fn other_names_are_published_and_watched() {
         hook.url("ended")
     );
     let server = hook.serve("renaming", &keys);
-    let mut publisher = publish(&server, "live/secret-name");
+    let mut publisher = gstreamer_whip(&server, "live/secret-name", KNOWN).start();
     wait_for_stream(&server, "live/public");
     let streams = server.api("streams")["streams"].clone();
     assert_eq!(streams.as_array().unwrap().len(), 1, "{streams}");
@@ -50,14 +39,11 @@ fn other_names_are_published_and_watched() {
     let counts = viewer.read();
     assert!(counts["video"].as_u64() >= Some(50), "{counts}");
 
-    // Ending a session is no other question, for the one that has opened it.
+    // A session that its own viewer ends causes no further request.
     let mut viewer = Viewer::of(u64::MAX);
     let session = viewer.watch(&server, &format!("/live/alias/whep?key={KNOWN}"));
     wait_until("the viewer", DEADLINE, || {
-        server
-            .metrics()
-            .sum("carillon_listeners", &["protocol=\"webrtc\""])
-            >= 1.0
+        metric(&server, "carillon_listeners", "protocol=webrtc") >= 1.0
     });
     let without_key = session.split('?').next().unwrap();
     assert!(session.starts_with("/live/alias/whep/"), "{session}");
@@ -73,8 +59,8 @@ fn other_names_are_published_and_watched() {
     wait_until("the publisher's end", DEADLINE, || {
         asked(&hook, &["call=publish_done&", "name=secret-name"]) == 1
     });
-    // The hook reports in order, so what comes before an end has been read: a question for each viewer, and one for whoever
-    // ended a session without its key.
+    // The hook's requests arrive in order, so the requests before an end have been read: one for each viewer, and one for the
+    // client that tried to end a session without its key.
     assert_eq!(asked(&hook, &["call=publish&"]), 1);
     assert_eq!(asked(&hook, &["call=play&"]), 3);
 }
@@ -84,7 +70,7 @@ fn what_is_permitted_for_a_while_ends_then() {
     let hook = Hook::start();
     let keys = format!("end_url = \"{}\"", hook.url("ended"));
     let server = hook.serve("longer", &keys);
-    let mut publisher = publish(&server, "live/camera");
+    let mut publisher = gstreamer_whip(&server, "live/camera", KNOWN).start();
     server.wait_for_log("publishing begins", DEADLINE);
     wait_until("the publisher's end", DEADLINE, || {
         asked(&hook, &["publish_ended", "\"whip\""]) == 1
@@ -105,8 +91,6 @@ fn what_is_permitted_for_a_while_ends_then() {
     wait_until("its count", DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) == 0.0
     });
-    let kicked = server
-        .metrics()
-        .sum("carillon_departures_total", &["reason=\"kicked\""]);
+    let kicked = metric(&server, "carillon_departures_total", "reason=kicked");
     assert_eq!(kicked, 1.0);
 }

@@ -3,10 +3,9 @@
 use serde_json::json;
 use testkit::{Clip, Process, Server, Tool, wait_until};
 
+use crate::support::guarded::{self, LINKS};
 use crate::support::token_issuer::{Issuer, SECRET, later};
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
-
-const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
+use crate::support::{DEADLINE, curl_status, publish_icecast, publish_rtmp, take, wait_for_stream};
 
 fn start() -> (Server, [Process; 2]) {
     let server = Server::builder()
@@ -22,22 +21,14 @@ fn start() -> (Server, [Process; 2]) {
     (server, publishers)
 }
 
-/// A link for all streams and a number of players.
+/// Signs a link for all streams and a number of players.
 fn sign(players: u32, more: &[&str]) -> String {
-    let config = crate::support::file(LINKS.as_bytes());
-    let printed = Tool::carillon()
-        .args(["sign", "play", "live/show", "--match", "**", "--for", "1h"])
-        .args(["--sessions", &players.to_string()])
-        .args(more)
-        .arg("--config")
-        .arg(config.path())
-        .run(DEADLINE);
-    let printed = String::from_utf8(printed).unwrap();
-    let token = printed.lines().find_map(|line| line.strip_prefix("token"));
-    token.expect(&printed).trim().to_owned()
+    let sessions = ["--for", "1h", "--sessions", &players.to_string()];
+    let play = ["play", "live/show", "--match", "**"];
+    guarded::sign(&[&play, &sessions[..], more].concat())
 }
 
-/// The protocols of those who listen, with their programs.
+/// Returns the protocols of the listeners, with their programs.
 fn listeners(server: &Server) -> Vec<(String, String)> {
     let listeners = server.api("listeners");
     let all = listeners["listeners"].as_array().unwrap().iter();
@@ -49,7 +40,7 @@ fn listeners(server: &Server) -> Vec<(String, String)> {
     all
 }
 
-/// Waits until these listen and no others: protocols, and how their programs' names begin.
+/// Waits until these listen and no others: protocols, and prefixes of their programs' names.
 fn wait_for(server: &Server, expected: &[(&str, &str)]) {
     wait_until(&format!("{expected:?} alone"), DEADLINE, || {
         let now = listeners(server);
@@ -68,23 +59,9 @@ fn curl(server: &Server, agent: &str, path: &str, more: &[&str]) -> Process {
         .start()
 }
 
-/// The status that a program is answered with, which goes away at once.
-fn status(server: &Server, agent: &str, path: &str) -> String {
-    let answered = Tool::new("curl")
-        .args([
-            "-s",
-            "-A",
-            agent,
-            "-r",
-            "0-1",
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code}",
-        ])
-        .arg(server.http_url(path))
-        .finish(DEADLINE);
-    String::from_utf8(answered.stdout).unwrap()
+/// Returns the status for a program that leaves at once.
+fn status(server: &Server, agent: &str, path: &str) -> u16 {
+    curl_status(&server.http_url(path), &["-A", agent, "-r", "0-1"])
 }
 
 #[test]
@@ -95,9 +72,7 @@ fn the_newest_player_stays_whatever_it_speaks() {
     let flv = with_link("/live/show.flv");
 
     let url = format!("rtmp://{}/live/show?link={link}", server.addr("rtmp"));
-    let mut rtmp = Tool::ffmpeg()
-        .args(["-i", &url, "-c", "copy", "-f", "null", "-"])
-        .start();
+    let mut rtmp = take(&url, &[]);
     wait_for(&server, &[("rtmp", "")]);
     let mut over_flv = curl(&server, "first", &flv, &[]);
     wait_for(&server, &[("flv", "first")]);
@@ -111,26 +86,14 @@ fn the_newest_player_stays_whatever_it_speaks() {
     );
     wait_for(&server, &[("icy", "second")]);
     over_flv.wait(DEADLINE);
-    // The one that had to go may not come back as long as the other listens.
-    assert_eq!(status(&server, "first", &flv), "403");
+    // The displaced player may not come back as long as the other listens.
+    assert_eq!(status(&server, "first", &flv), 403);
 
     let hls = server.http_url(&with_link("/live/show/index.m3u8"));
-    let mut over_hls = Tool::ffmpeg()
-        .args([
-            "-user_agent",
-            "third",
-            "-i",
-            &hls,
-            "-c",
-            "copy",
-            "-f",
-            "null",
-            "-",
-        ])
-        .start();
+    let mut over_hls = take(&hls, &["-user_agent", "third"]);
     wait_for(&server, &[("hls", "third")]);
     icy.wait(DEADLINE);
-    // Other connections of the same player are no further players.
+    // Further connections of the same player are no further players.
     let mut beside = curl(&server, "third", &flv, &[]);
     wait_for(&server, &[("flv", "third"), ("hls", "third")]);
 
@@ -139,16 +102,8 @@ fn the_newest_player_stays_whatever_it_speaks() {
         server.addr("http")
     );
     let over_webrtc = Tool::carillon()
-        .args([
-            "load",
-            "listen",
-            &whep,
-            "--json",
-            "--listeners",
-            "1",
-            "--duration",
-            "120s",
-        ])
+        .args(["load", "listen", &whep, "--json"])
+        .args(["--listeners", "1", "--duration", "120s"])
         .start();
     wait_for(&server, &[("webrtc", "")]);
     beside.wait(DEADLINE);
@@ -157,7 +112,7 @@ fn the_newest_player_stays_whatever_it_speaks() {
     let _last = curl(&server, "last", &flv, &[]);
     wait_for(&server, &[("flv", "last")]);
     drop(over_webrtc);
-    // What is not shared is not counted.
+    // A link that is not shared is not counted with the others.
     let other = format!("/live/show.flv?link={}", sign(1, &[]));
     let _other = curl(&server, "other", &other, &[]);
     wait_for(&server, &[("flv", "last"), ("flv", "other")]);

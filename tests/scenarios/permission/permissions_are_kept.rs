@@ -1,5 +1,5 @@
-//! Each kind of credential opens what it is for, over each protocol, and nothing else; what it permits ends when it does; and
-//! the server's logs have none of them.
+//! Each kind of credential permits what it is for, over each protocol, and nothing else; sessions end when their permission
+//! ends; and the server's logs contain no credential.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,11 +11,13 @@ use crate::support::guarded::{
     ELSEWHERE, Guarded, HASHED, LINK_SECRET, OF_FILE, PLAIN, assert_secret, write_keys,
 };
 use crate::support::token_issuer::{Issuer, SECRET, later};
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, codecs, curl_status, publish_icecast, publish_rtmp, wait_for_stream,
+};
 
 const WRONG: &str = "guess-at-the-key-90";
 
-/// A token for all streams of `live/` and for mounts, which ends so many seconds from now.
+/// Makes a token for all streams of `live/` and for mounts, which expires this many seconds from now.
 fn token(seconds: i64) -> String {
     let permissions = json!([{"do": ["publish", "play"], "on": ["live/*", "radio*"]}]);
     let claims = json!({"sub": "ann", "exp": later(seconds), "carillon": permissions});
@@ -32,16 +34,8 @@ fn each_kind_permits_over_each_protocol() {
     let to_play = guarded.sign(&["play", "live/show", "--for", "1h", "--match", "**"]);
     let to_publish = guarded.sign(&["publish", "live/show", "--for", "1h", "--match", "**"]);
     let own = ("--address", "127.0.0.1");
-    let here = guarded.sign(&[
-        "play",
-        "live/show",
-        "--for",
-        "1h",
-        own.0,
-        own.1,
-        "--match",
-        "*/*",
-    ]);
+    let here = [own.0, own.1, "--match", "*/*"];
+    let here = guarded.sign(&[&["play", "live/show", "--for", "1h"], &here[..]].concat());
 
     let token = token(3_600);
 
@@ -154,8 +148,8 @@ fn what_is_no_credential_for_it_is_refused_over_each_protocol() {
             "/live/show/index.m3u8",
             "/live/show",
         ] {
-            let (told, challenge) = guarded.curl(&format!("{path}?{query}"), &["-r", "0-1"]);
-            assert_eq!(told, status, "{kind}: {path}");
+            let (reported, challenge) = guarded.curl(&format!("{path}?{query}"), &["-r", "0-1"]);
+            assert_eq!(reported, status, "{kind}: {path}");
             let is_basic = challenge.starts_with("Basic ");
             assert_eq!(is_basic, status == 401, "{kind}: {path} {challenge}");
         }
@@ -169,7 +163,7 @@ fn what_is_no_credential_for_it_is_refused_over_each_protocol() {
         let is_published = guarded.publishes(Clip::Flv, &url, "live/new");
         assert!(!is_published, "{kind}: RTMP");
         let whip = guarded.offers(&format!("/live/new/whip?{query}"), &[]);
-        // The one to publish is for another stream, which a token without a pattern does not tell from a guess.
+        // The link for publishing is for another stream, which a token without a pattern cannot distinguish from a guess.
         let expected = if query.contains(&to_publish) {
             401
         } else {
@@ -244,22 +238,16 @@ fn users_of_a_file_listen_by_their_password() {
     let _other = publish_rtmp(&server, &Clip::Flv.seconds(60), "other/show");
     wait_for_stream(&server, "live/show");
     wait_for_stream(&server, "other/show");
-    let status = |user: &str, path: &str| {
-        let printed = Tool::new("curl")
-            .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-r", "0-1"])
-            .args(["-u", user])
-            .arg(server.http_url(path))
-            .finish(DEADLINE);
-        String::from_utf8(printed.stdout).unwrap()
-    };
+    let status =
+        |user: &str, path: &str| curl_status(&server.http_url(path), &["-r", "0-1", "-u", user]);
     let (ann, bob) = (format!("ann:{HASHED}"), format!("bob:{HASHED}"));
     for (user, path, expected) in [
-        (&*ann, "/live/show.flv", "200"),
-        (&*bob, "/live/show.flv", "200"),
-        (&*bob, "/live/show/index.m3u8", "200"),
-        ("ann:guess", "/live/show.flv", "401"),
-        ("cat:open-sesame-41", "/live/show.flv", "401"),
-        (&*ann, "/other/show.flv", "401"),
+        (&*ann, "/live/show.flv", 200),
+        (&*bob, "/live/show.flv", 200),
+        (&*bob, "/live/show/index.m3u8", 200),
+        ("ann:guess", "/live/show.flv", 401),
+        ("cat:open-sesame-41", "/live/show.flv", 401),
+        (&*ann, "/other/show.flv", 401),
     ] {
         assert_eq!(status(user, path), expected, "{user} {path}");
     }
@@ -267,10 +255,7 @@ fn users_of_a_file_listen_by_their_password() {
         let (name, password) = user.split_once(':').unwrap();
         let query = format!("user={name}&pass={password}");
         let url = format!("rtmp://{}/live/show?{query}", server.addr("rtmp"));
-        let shown = Tool::ffprobe()
-            .args(["-show_entries", "stream=codec_name", "-of", "csv=p=0", &url])
-            .finish(DEADLINE);
-        String::from_utf8_lossy(&shown.stdout).contains("h264")
+        codecs(&url, &[]).contains("h264")
     };
     assert!(shows(&ann) && !shows("ann:guess"));
     let url = format!(
@@ -284,7 +269,7 @@ fn users_of_a_file_listen_by_their_password() {
 
     write(format!("ann:{BCRYPT}\n"));
     wait_until("bob is gone", DEADLINE, || {
-        status(&bob, "/live/show.flv") == "401"
+        status(&bob, "/live/show.flv") == 401
     });
-    assert_eq!(status(&ann, "/live/show.flv"), "200");
+    assert_eq!(status(&ann, "/live/show.flv"), 200);
 }

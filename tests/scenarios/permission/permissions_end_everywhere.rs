@@ -1,53 +1,39 @@
-//! At every address that can last, what goes on by a permission is in the books and takes a place, and ends with it within
-//! five seconds: when its time is over, when its key is removed, when an operator removes the listener, when the hook's time
-//! is over, and when the hook does not permit any more what goes on.
+//! Lasting sessions end with their permission: at every address that can last, a permitted session is listed and counted, takes
+//! a place, and ends within five seconds when its time is over, when its key is removed, when an operator removes the listener,
+//! when the hook's time is over, and when the hook no longer permits the session.
 //!
 //! The addresses are those of [`House`](crate::support::house::House): live bodies with and without titles, by WebSocket, from
-//! a time on, files, clips and recordings; live playlists, those of a window of the past, of files and of recordings, and
-//! keys; titles; names over RTMP; WHEP. What cannot be:
+//! a time on, files, clips and recordings; live playlists, those of a window of the past, of files and of recordings, and keys;
+//! titles; names over RTMP; WHEP. Two cases are impossible:
 //!
-//! * A picture does not last: it is one answer. What ends is that another one is given; after a removal by an operator, who
-//!   removes a listener and no credential, and where the hook has ended what goes on, the gate decides about it anew.
-//! * Who is told titles is no listener, and so in no list of them from which an operator could remove it. Titles of a stream
-//!   that is open or public are told without a permission, and there is none to end.
+//! * A still does not last: it is one reply. What ends is the permission to get another one; after a removal by an operator,
+//!   who removes a listener and no credential, and where the hook has ended the session, the gate decides about it anew.
+//! * A client that receives titles is no listener, and so in no list from which an operator could remove it. Titles of a stream
+//!   that is open or public are sent without a permission, so there is none to end.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::Tool;
 
-use crate::support::DEADLINE;
-use crate::support::guarded::{LINK_SECRET, OF_FILE, write_keys};
+use crate::support::delete;
+use crate::support::guarded::{OF_FILE, sign, write_keys};
 use crate::support::house::House;
 use crate::support::permission_hook::{Hook, KNOWN};
 use crate::support::token_issuer::{SECRET, hs256, later};
 
-/// For how long is permitted what ends by itself: everybody has begun before.
+/// Length of the permissions that end by themselves: all clients have begun before.
 const LASTS: Duration = Duration::from_secs(30);
 
-/// How far clocks may be apart, and so how much longer tokens are good for than they say.
+/// Tolerated clock difference, by which tokens are valid for longer than they say.
 const APART: Duration = Duration::from_secs(30);
 
 #[test]
 fn with_the_link() {
     let house = House::closed("");
-    let config = house.folder.path().join("sign.toml");
-    fs::write(
-        &config,
-        format!("[auth.link]\nsecret = \"{LINK_SECRET}\"\n"),
-    )
-    .unwrap();
     let end = Instant::now() + LASTS;
-    let printed = Tool::carillon()
-        .args(["sign", "play", "live/show", "--match", "**"])
-        .args(["--for", &format!("{}s", LASTS.as_secs())])
-        .arg("--config")
-        .arg(&config)
-        .run(DEADLINE);
-    let printed = String::from_utf8(printed).unwrap();
-    let token = printed.lines().find_map(|line| line.strip_prefix("token"));
-    let audience = house.admit(&format!("link={}", token.expect(&printed).trim()));
+    let time = format!("{}s", LASTS.as_secs());
+    let token = sign(&["play", "live/show", "--match", "**", "--for", &time]);
+    let audience = house.admit(&format!("link={token}"));
     house.assert_ended(audience, end, 403);
 }
 
@@ -77,14 +63,7 @@ fn by_the_operator() {
     let audience = house.admit("");
     let end = Instant::now();
     for one in house.listed() {
-        let url = format!(
-            "http://{}/api/v1/listeners/{}",
-            house.server.addr("admin"),
-            one["id"]
-        );
-        Tool::new("curl")
-            .args(["-sf", "-X", "DELETE", &url])
-            .run(DEADLINE);
+        delete(&house.server, &format!("listeners/{}", one["id"]));
     }
     house.assert_ended(audience, end, 200);
 }

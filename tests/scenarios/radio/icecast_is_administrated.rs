@@ -1,11 +1,10 @@
-//! Panels and monitors of Icecast go on: the same sources and listeners on icecast2 and here, and the answers of the
-//! administration side by side. Ours tell what theirs do, in the same form, and the same where it is not about time and
-//! place; what more they tell is listed here.
+//! Panels and monitors of Icecast keep working: icecast2 and this server have the same sources and listeners, and the replies
+//! of their administration are compared. Our replies report what Icecast's do, in the same form, with the same values except
+//! for times and places; this file lists what else they report.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value};
@@ -14,13 +13,13 @@ use testkit::{
     ADMIN_PASSWORD, Clip, Icecast, PUBLISH_KEY, Process, Proxy, Server, Tool, wait_until,
 };
 
-use crate::support::DEADLINE;
-use crate::support::titles::{base64, update};
+use crate::support::titles::{basic, update};
+use crate::support::{DEADLINE, script};
 
 const AGENT: &str = "Ear & Co/1.0";
 const LISTENERS: usize = 3;
 
-/// What tells of time and place, or of the server itself.
+/// Fields about time and place, or about the server itself.
 const VOLATILE: [&str; 14] = [
     "host",
     "listenurl",
@@ -38,7 +37,8 @@ const VOLATILE: [&str; 14] = [
     "ID",
 ];
 
-/// What only ours tells of a source, as `docs/icecast.md` lists it: what its frames say, and one name for every title.
+/// Fields of a source that only our server reports, as listed in `docs/icecast.md`: what its frames say, and one name for every
+/// title.
 const OWN: [&str; 7] = [
     "audio_channels",
     "audio_samplerate",
@@ -69,7 +69,7 @@ impl Station {
         }
     }
 
-    /// A source that says all there is to say.
+    /// Starts a source that sends every header there is.
     fn publish_radio(&mut self) {
         let spoken = ["-ice_name", "Tom & <Jerry>", "-ice_genre", "Jazz"];
         let written = ["-ice_description", "\"Quoted\"", "-ice_public", "1"];
@@ -78,7 +78,7 @@ impl Station {
         self.publish(mp3().args(said), "radio.mp3");
     }
 
-    /// One with tags, and one that says nothing and does not want to be in directories.
+    /// Starts a source with tags, and one that sends no headers and does not want to be in directories.
     fn publish_others(&mut self) {
         let tone = ["-re", "-f", "lavfi", "-i", "sine=f=440:d=600"];
         let vorbis = Tool::ffmpeg()
@@ -100,7 +100,7 @@ impl Station {
         });
     }
 
-    /// Sets a title, and has some listen.
+    /// Sets a title, and starts some listeners.
     fn settle(&mut self) {
         wait_until("a title to be taken", DEADLINE, || {
             update(self.addr, self.source, "song=Me+-+Tune%26More") == 200
@@ -124,30 +124,29 @@ impl Station {
         listener
     }
 
-    /// A client of `STATS`.
+    /// Starts a client of `STATS`.
     fn watch(&self) -> Listener {
-        let credential = base64(format!("admin:{}", self.admin).as_bytes());
-        let request = format!("STATS / HTTP/1.0\r\nAuthorization: Basic {credential}\r\n\r\n");
+        let request = format!("STATS / HTTP/1.0\r\n{}\r\n", basic("admin", self.admin));
         let watcher = Listener::send(self.addr, request.as_bytes());
         assert_eq!(watcher.status(), 200);
         watcher
     }
 
-    /// What the operator is answered.
+    /// Requests a path as the operator.
     fn get(&self, path: &str) -> Response {
         self.get_as("admin", path)
     }
 
     fn get_as(&self, user: &str, path: &str) -> Response {
-        let credential = base64(format!("{user}:{}", self.admin).as_bytes());
+        let credential = basic(user, self.admin);
         let request = format!(
-            "GET {path} HTTP/1.0\r\nHost: {}\r\nAuthorization: Basic {credential}\r\n\r\n",
+            "GET {path} HTTP/1.0\r\nHost: {}\r\n{credential}\r\n",
             self.addr
         );
         http::request(self.addr, request.as_bytes(), DEADLINE)
     }
 
-    /// The elements of an XML document, the last of each path.
+    /// Returns the elements of an XML document, the last of each path.
     fn facts(&self, path: &str) -> BTreeMap<String, String> {
         self.lines(path).into_iter().collect()
     }
@@ -164,7 +163,7 @@ impl Station {
     }
 }
 
-/// A source of MP3.
+/// Returns the arguments of a source of MP3.
 fn mp3() -> Tool {
     Tool::ffmpeg()
         .args(["-re", "-stream_loop", "-1", "-i"])
@@ -174,9 +173,8 @@ fn mp3() -> Tool {
 }
 
 fn lines(document: &[u8]) -> Vec<(String, String)> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/xml_paths.py");
     let mut reader = Command::new("python3")
-        .arg(script)
+        .arg(script("xml_paths.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -202,13 +200,13 @@ fn administrated() -> Server {
         .start()
 }
 
-/// Both servers, without sources.
+/// Starts both servers, without sources.
 fn idle() -> (Station, Station, (Icecast, Server)) {
     let icecast = Icecast::start(100);
     let server = administrated();
     let theirs = Station::new(icecast.addr(), Icecast::PASSWORD, Icecast::PASSWORD);
     let ours = Station::new(server.addr("http"), PUBLISH_KEY, ADMIN_PASSWORD);
-    // It answers before it knows all of itself, and then not in JSON.
+    // Icecast replies before it knows all its facts, and then not in JSON.
     wait_until("Icecast to know itself", DEADLINE, || {
         let answer = http::get(theirs.addr, "/status-json.xsl", DEADLINE);
         serde_json::from_slice::<Value>(&answer.body).is_ok_and(|status| {
@@ -231,21 +229,22 @@ fn both() -> (Station, Station, (Icecast, Server)) {
     (theirs, ours, servers)
 }
 
-/// Demands of ours what theirs has: each path, and its value unless it is about time and place. Nothing else but
+/// Asserts that our facts have each path of theirs, with the same value unless it is about time and place, and no others but
 /// [`OWN`].
 fn assert_tells(what: &str, theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) {
     assert!(!theirs.is_empty(), "{what}");
     for (path, expected) in theirs {
-        let told = ours.get(path);
-        let told = told.unwrap_or_else(|| panic!("{what} lacks {path}, {expected:?}: {ours:#?}"));
+        let reported = ours.get(path);
+        let reported =
+            reported.unwrap_or_else(|| panic!("{what} lacks {path}, {expected:?}: {ours:#?}"));
         let is_number = |text: &str| text.parse::<u64>().is_ok();
         assert_eq!(
-            is_number(told),
+            is_number(reported),
             is_number(expected),
-            "{what}: {path}, {told}"
+            "{what}: {path}, {reported}"
         );
         if !VOLATILE.contains(&last(path)) {
-            assert_eq!(told, expected, "{what}: {path}");
+            assert_eq!(reported, expected, "{what}: {path}");
         }
     }
     for path in ours.keys() {
@@ -258,7 +257,7 @@ fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// The same of the JSON document: whether `source` is absent, an object or an array, and the types of all values.
+/// Asserts that the JSON documents agree: whether `source` is absent, an object or an array, and the types of all values.
 fn assert_same_status(theirs: &Station, ours: &Station) -> usize {
     let (theirs, ours) = (theirs.status(), ours.status());
     let [server, our_server] = [&theirs, &ours].map(|all| all["icestats"].as_object().unwrap());
@@ -274,12 +273,12 @@ fn assert_same_status(theirs: &Station, ours: &Station) -> usize {
     for (name, theirs) in &all {
         let ours = &our_all[name];
         for (key, expected) in theirs {
-            let told = ours.get(key);
-            let told = told.unwrap_or_else(|| panic!("{name} lacks {key}: {ours:#?}"));
+            let reported = ours.get(key);
+            let reported = reported.unwrap_or_else(|| panic!("{name} lacks {key}: {ours:#?}"));
             let kind = std::mem::discriminant;
-            assert_eq!(kind(told), kind(expected), "{name}: {key}");
+            assert_eq!(kind(reported), kind(expected), "{name}: {key}");
             if !VOLATILE.contains(&key.as_str()) {
-                assert_eq!(told, expected, "{name}: {key}");
+                assert_eq!(reported, expected, "{name}: {key}");
             }
         }
         for key in ours.keys() {
@@ -290,7 +289,7 @@ fn assert_same_status(theirs: &Station, ours: &Station) -> usize {
     all.len()
 }
 
-/// The sources of the document by their mounts.
+/// Returns the sources of the document by their mounts.
 fn sources(server: &Map<String, Value>) -> BTreeMap<String, Map<String, Value>> {
     let all = match server.get("source") {
         None => Vec::new(),
@@ -333,14 +332,14 @@ fn monitors_read_the_same_figures() {
     ] {
         let (mut theirs, mut ours) = (theirs.facts(path), ours.facts(path));
         if path.ends_with("xspf") {
-            // Icecast leaves the playlist's own title empty; the place differs.
+            // Icecast leaves the playlist's own title empty; the location differs.
             theirs.retain(|path, _| !path.ends_with("title") && !path.ends_with("location"));
             theirs.remove("creator");
             ours.retain(|path, _| !path.ends_with("title") && !path.ends_with("location"));
         }
         assert_tells(path, &theirs, &ours);
     }
-    // Nothing but the listeners of that mount, each with all there is to know.
+    // The reply has only the listeners of that mount, each with all its facts.
     let path = "/admin/listclients?mount=/radio.mp3";
     let names = |station: &Station| -> Vec<_> {
         let lines = station.lines(path).into_iter();
@@ -355,7 +354,7 @@ fn monitors_read_the_same_figures() {
     let sent = &of_ours["source[/radio.mp3]/total_bytes_sent"];
     assert!(sent.parse::<u64>().unwrap() > 0);
 
-    // On Icecast it is for relays.
+    // On Icecast this list is for relays.
     let names = |station: &Station| station.get_as("relay", "/admin/streamlist.txt").text();
     assert_eq!(names(&ours), "/hidden.mp3\r\n/radio.mp3\r\n/vorbis.ogg\r\n");
     let mut sorted: Vec<_> = names(&theirs).lines().map(str::to_owned).collect();
@@ -371,9 +370,9 @@ fn monitors_read_the_same_figures() {
     }
 }
 
-/// What clients of `STATS` are told first, and then.
+/// Clients of `STATS` receive the same facts at first, and the same changes after that.
 #[test]
-fn watchers_are_told_the_same_lines() {
+fn watchers_are_reported_the_same_lines() {
     let (mut theirs, mut ours, _servers) = both();
     let [theirs, ours] = [&mut theirs, &mut ours].map(|station| {
         assert_eq!(
@@ -381,13 +380,13 @@ fn watchers_are_told_the_same_lines() {
             401
         );
         let mut watcher = station.watch();
-        // The last fact of the last source.
+        // This is the last fact of the last source.
         let first = says(&mut watcher, "EVENT /vorbis.ogg user_agent ");
         let _one_more = station.listen();
         says(&mut watcher, "EVENT /radio.mp3 listeners 4\n");
         assert_eq!(update(station.addr, station.source, "song=Next"), 200);
         says(&mut watcher, "EVENT /radio.mp3 title Next\n");
-        // The last one that was started.
+        // The source that was started last ends.
         station.sources.pop();
         says(&mut watcher, "EVENT /hidden.mp3 null null\n");
         first
@@ -395,27 +394,27 @@ fn watchers_are_told_the_same_lines() {
     assert_tells("the first lines", &theirs, &ours);
 }
 
-/// Reads until a watcher has been told this, and returns all that it was told.
+/// Reads until a watcher has received this line, and returns all that it received.
 fn says(watcher: &mut Listener, expected: &str) -> BTreeMap<String, String> {
-    let is_told = watcher.read_until(DEADLINE, |body| {
+    let is_reported = watcher.read_until(DEADLINE, |body| {
         let text = String::from_utf8_lossy(body);
         text.rsplit_once(expected)
             .is_some_and(|(_, rest)| expected.ends_with('\n') || rest.contains('\n'))
     });
     let text = String::from_utf8_lossy(watcher.body()).into_owned();
-    assert!(is_told, "{expected:?} in {text}");
+    assert!(is_reported, "{expected:?} in {text}");
     let lines = text.lines().filter_map(|line| line.strip_prefix("EVENT "));
     let facts = lines.filter_map(|line| {
         let (of, fact) = line.split_once(' ')?;
         let (name, value) = fact.split_once(' ')?;
-        // Whether it counts itself at once differs.
+        // The servers differ in whether the watcher counts itself at once.
         let is_own = name.starts_with("stats");
         (!is_own).then(|| (format!("{of}//{name}"), value.to_owned()))
     });
     facts.collect()
 }
 
-/// What AzuraCast asks for, and how it puts its own nginx before the server.
+/// The requests are AzuraCast's, and so is the nginx in front of the server.
 #[test]
 fn azuracast_polls_and_proxies() {
     let (theirs, ours, _servers) = both();
@@ -429,10 +428,8 @@ fn azuracast_polls_and_proxies() {
         let mut listener = Listener::send(proxy.addr(), request.as_bytes());
         assert_eq!(listener.status(), 200);
         listener.read_bytes(100_000, DEADLINE);
-        let poll =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/azuracast_poll.py");
         let output = Command::new("python3")
-            .arg(poll)
+            .arg(script("azuracast_poll.py"))
             .args([&format!("http://{}", station.addr), station.admin])
             .arg("/radio.mp3")
             .output()
@@ -462,7 +459,7 @@ fn azuracast_polls_and_proxies() {
     );
 }
 
-/// Moves and fallbacks are answered as by Icecast, word for word.
+/// The replies to moves and fallbacks are Icecast's, word for word.
 #[test]
 fn panels_move_listeners_and_set_fallbacks() {
     let (theirs, ours, servers) = both();
@@ -476,30 +473,30 @@ fn panels_move_listeners_and_set_fallbacks() {
         "fallbacks?mount=/radio.mp3&fallback=",
         "moveclients?mount=/radio.mp3&destination=/hidden.mp3",
     ] {
-        let told = |station: &Station| {
+        let reported = |station: &Station| {
             let answer = station.get(&format!("/admin/{path}"));
             let kind = answer.header("content-type").map(str::to_owned);
             let words: String = answer.text().split_whitespace().collect();
-            // Theirs leave the encoding to the reader.
+            // Icecast's replies leave the encoding to the reader.
             let words = words.replace("encoding=\"UTF-8\"", "");
             (answer.status, kind, words)
         };
-        assert_eq!(told(&ours), told(&theirs), "{path}");
+        assert_eq!(reported(&ours), reported(&theirs), "{path}");
     }
     let path = "/admin/moveclients?mount=/radio.mp3";
-    let (mut told, mut expected) = (ours.facts(path), theirs.facts(path));
-    // There are no listeners of that mount on Icecast any more; here they are its own, and hear another.
-    for facts in [&mut told, &mut expected] {
+    let (mut reported, mut expected) = (ours.facts(path), theirs.facts(path));
+    // On Icecast that mount has no listeners any more; here the listeners stay its own, and receive another stream.
+    for facts in [&mut reported, &mut expected] {
         facts.remove("source[/hidden.mp3]/listeners");
     }
-    assert_tells(path, &expected, &told);
+    assert_tells(path, &expected, &reported);
     wait_until("the listeners to hear it", DEADLINE, || {
         moved_and_playing(&servers.1.api("fallbacks"))
     });
     assert_eq!(ours.listeners.iter().filter(|one| one.ended()).count(), 0);
 }
 
-/// The pages of Icecast 2.5: where the listeners may be moved to, and what has come of it.
+/// The pages of Icecast 2.5 offer the streams to which listeners may be moved, and show the result.
 #[test]
 fn people_move_listeners_by_a_page() {
     let server = administrated();
@@ -536,9 +533,9 @@ fn people_move_listeners_by_a_page() {
         );
     }
     let moved = ours.get("/admin/moveclients.xsl?mount=/radio.mp3&destination=/hidden.mp3&id=");
-    let told = "<p role=\"status\">Clients moved from /radio.mp3 to /hidden.mp3</p>";
+    let reported = "<p role=\"status\">Clients moved from /radio.mp3 to /hidden.mp3</p>";
     assert!(
-        moved.status == 200 && moved.text().contains(told),
+        moved.status == 200 && moved.text().contains(reported),
         "{}",
         moved.text()
     );
@@ -549,7 +546,7 @@ fn people_move_listeners_by_a_page() {
     assert_eq!(http::get(ours.addr, path, DEADLINE).status, 401);
 }
 
-/// Whether the listeners of the radio hear what they were moved to.
+/// Returns whether the listeners of the radio receive the stream to which they were moved.
 fn moved_and_playing(facts: &Value) -> bool {
     let all = facts["fallbacks"].as_array().unwrap();
     all.iter().any(|one| {
@@ -584,11 +581,11 @@ fn panels_remove_listeners_and_sources() {
             let path = format!("/admin/killclient?mount=/{mount}&id={id}");
             station.lines(&path)
         };
-        // An id of another mount's listener is nobody's there.
+        // The id of another mount's listener is unknown on this mount.
         let missed = [kick("vorbis.ogg", id), kick("radio.mp3", "999999")];
         let done = kick("radio.mp3", id);
         let words = done[0].1.replace(id.as_str(), "ID");
-        let told = missed.map(|lines| lines[1].clone());
+        let reported = missed.map(|lines| lines[1].clone());
         wait_until("the others to be left", DEADLINE, || {
             let facts = station.facts("/admin/listclients?mount=/radio.mp3");
             facts["source[/radio.mp3]/Listeners"] == "2"
@@ -597,7 +594,7 @@ fn panels_remove_listeners_and_sources() {
         for listener in &mut station.listeners {
             listener.read_to_end(DEADLINE);
         }
-        (words, done[1].clone(), told, ended)
+        (words, done[1].clone(), reported, ended)
     });
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[1].0, "Client ID removed");

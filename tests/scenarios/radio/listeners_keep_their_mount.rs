@@ -1,18 +1,17 @@
-//! Listeners keep their stream and their connection while what they hear changes: to the fallback when the publisher is
-//! gone, and back when it returns. No decoder stumbles at either.
+//! Listeners keep their stream and their connection while its source changes: to the fallback when the publisher leaves, and
+//! back when it returns. No decoder reports an error at either change.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use testkit::{ADMIN_PASSWORD, PUBLISH_KEY, Process, Server, Tool, http, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
 
-use crate::support::mount::{Mount, SECOND_BYTES, SECONDS, SOUND, assert_decodes, is_of, mp3};
-use crate::support::titles::base64;
-use crate::support::{DEADLINE, file, flv, wait_for_stream};
+use crate::support::mount::{AUDIO, Mount, SECOND_BYTES, SECONDS, assert_decodes, is_of, mp3};
+use crate::support::{DEADLINE, entry, file, flv, wait_for_stream};
 
-/// By the addresses of Icecast: listeners hear another stream while their own publisher stays connected, and are moved
-/// back; and a fallback is set for a stream that has none.
+/// The operator uses the addresses of Icecast: listeners receive another stream while their own publisher stays connected, and
+/// are moved back; and a fallback is set for a stream that has none.
 #[test]
 fn listeners_are_moved_by_the_operator() {
     let folder = tempfile::tempdir().unwrap();
@@ -21,16 +20,13 @@ fn listeners_are_moved_by_the_operator() {
         .toml("[[stream]]\nmatch = \"**\"\nburst = \"30s\"\n")
         .start();
     let order = |query: &str| {
-        let credential = base64(format!("admin:{ADMIN_PASSWORD}").as_bytes());
-        let request =
-            format!("GET /admin/{query} HTTP/1.0\r\nAuthorization: Basic {credential}\r\n\r\n");
-        let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE);
+        let answer = server.operator_get(&format!("/admin/{query}"));
         assert_eq!(answer.status, 200, "{query}: {}", answer.text());
     };
-    let mut files = SOUND
+    let mut files = AUDIO
         .map(|kind| [1, 2].map(|seed| kind.make(&folder, seed, SECONDS)))
         .into_iter();
-    let mut mounts = SOUND.map(|kind| Mount::begin(kind, files.next().unwrap(), &server));
+    let mut mounts = AUDIO.map(|kind| Mount::begin(kind, files.next().unwrap(), &server));
     for mount in &mut mounts {
         let stream = mount.stream.clone();
         let backup = stream.replace("radio", "backup");
@@ -58,7 +54,7 @@ fn listeners_are_moved_by_the_operator() {
     }
 }
 
-/// Pictures of a size of their own, and noise.
+/// Makes video of a size of its own, with noise as audio.
 fn film(folder: &TempDir, size: &str, seed: u32) -> PathBuf {
     let path = folder.path().join(format!("{seed}.flv"));
     let noise = format!("anoisesrc=seed={seed}:amplitude=0.3:duration={SECONDS}:r=44100");
@@ -87,16 +83,16 @@ fn publish_film(server: &Server, path: &Path, stream: &str) -> Process {
     Tool::ffmpeg_publish(path, "flv", &server.rtmp_url(stream, PUBLISH_KEY)).start()
 }
 
-/// The protocol of a stream's publisher.
+/// Returns the protocol of a stream's publisher.
 fn protocol(server: &Server, stream: &str) -> String {
-    let streams = server.api("streams");
-    let mut streams = streams["streams"].as_array().unwrap().iter();
-    let one = streams.find(|one| one["name"] == stream).unwrap();
-    one["protocol"].as_str().unwrap().to_owned()
+    entry(server, stream)["protocol"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
-fn pictures_go_on_over_both_switches() {
+fn pictures_continue_over_both_switches() {
     let folder = tempfile::tempdir().unwrap();
     let rule = "[[stream]]\nmatch = \"live/show\"\nfallback = \"live/backup\"\n";
     let server = Server::builder().toml(rule).start();
@@ -132,7 +128,7 @@ fn pictures_go_on_over_both_switches() {
     let decoded = Tool::ffmpeg()
         .args(["-xerror", "-f", "flv", "-i"])
         .arg(seen.path())
-        // Times as they are. In ticks of a picture each, two pictures may have the same one at a switch.
+        // The times are kept as they are. In ticks of one frame each, two frames may have the same time at a switch.
         .args(["-enc_time_base", "-1", "-f", "null", "-"])
         .finish(DEADLINE);
     assert!(
@@ -140,7 +136,7 @@ fn pictures_go_on_over_both_switches() {
         "{}",
         decoded.stderr
     );
-    // The headers of the pictures, in the order in which they were seen: AVCPacketType 0.
+    // The video headers, in the order in which they arrived: AVCPacketType 0.
     let pictures = flv::media(viewer.body()).filter(|tag| tag.kind == 9);
     let headers = pictures.filter(|tag| tag.data.starts_with(&[0x17, 0]));
     let mut headers: Vec<_> = headers.map(|tag| tag.data).collect();
@@ -171,10 +167,10 @@ fn files_fill_in_for_a_publisher_that_never_came() {
         listener = is_there.then_some(asked);
         is_there
     });
-    let sound = std::fs::read(&path).unwrap();
+    let audio = std::fs::read(&path).unwrap();
     let mut listener = listener.unwrap();
     listener.read_bytes(2 * SECOND_BYTES, DEADLINE);
-    assert!(listener.read_until(DEADLINE, |body| is_of(body, &sound)));
+    assert!(listener.read_until(DEADLINE, |body| is_of(body, &audio)));
     let public = server.get("/status-json.xsl").text();
     assert!(
         !public.contains("fallback/0"),

@@ -1,13 +1,12 @@
-//! AAC and MP3 are heard as Opus at `/{stream}.ogg`, made while it has listeners.
+//! AAC and MP3 play as Opus at `/{stream}.ogg`, transcoded while the address has listeners.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tempfile::TempDir;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, entry, publish_by, publish_icecast, publish_rtmp, wait_for_stream};
 
-/// How much of a stream a listener records.
+/// Seconds of a stream that a listener records.
 const SECONDS: f64 = 6.0;
 
 fn server() -> Server {
@@ -18,26 +17,22 @@ fn server() -> Server {
 
 /// Records an address with ffmpeg, packet by packet, until it has enough.
 fn record(url: &str, file: &Path) -> Process {
-    let seconds = format!("{SECONDS}");
+    record_for(SECONDS, url, file)
+}
+
+fn record_for(seconds: f64, url: &str, file: &Path) -> Process {
     Tool::ffmpeg()
-        .args(["-i", url, "-c", "copy", "-t", &seconds, "-y"])
+        .args(["-i", url, "-c", "copy", "-t", &seconds.to_string(), "-y"])
         .arg(file)
         .start()
 }
 
-struct Recordings(TempDir);
-
-impl Recordings {
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
+fn ends_well(mut listener: Process) {
+    let status = listener.wait(DEADLINE);
+    assert!(status.success(), "{}", listener.stderr());
 }
 
-fn recordings() -> Recordings {
-    Recordings(tempfile::tempdir().unwrap())
-}
-
-/// ffprobe's description of a file's one stream: codec, rate, channels.
+/// Returns ffprobe's description of a file's one stream: codec, rate, channels.
 fn contents(file: &Path) -> String {
     let finished = Tool::new("ffprobe")
         .args(["-v", "error", "-of", "csv=p=0", "-show_entries"])
@@ -48,8 +43,8 @@ fn contents(file: &Path) -> String {
     String::from_utf8_lossy(&finished.stdout).trim().to_owned()
 }
 
-/// Decodes a file completely: its seconds of sound, and their average loudness in dB below full scale. The
-/// decoder must not complain.
+/// Decodes a file completely: its seconds of audio, and their average loudness in dB below full scale. The decoder must not
+/// complain.
 fn decoded(file: &Path) -> (f64, f64) {
     let finished = Tool::ffmpeg()
         .args(["-loglevel", "info", "-i"])
@@ -62,20 +57,18 @@ fn decoded(file: &Path) -> (f64, f64) {
         assert!(!said.contains(odd), "{said}");
     }
     let number = |name: &str| -> f64 {
-        let at = said
-            .find(name)
-            .unwrap_or_else(|| panic!("no {name}: {said}"));
-        let words = said[at + name.len()..].trim_start();
+        let after = said.split_once(name);
+        let (_, words) = after.unwrap_or_else(|| panic!("no {name}: {said}"));
         let word = words.split_whitespace().next().unwrap();
         word.parse().unwrap_or_else(|_| panic!("{word}: {said}"))
     };
-    // Of both channels together, at 48 kHz.
+    // The number counts both channels together, at 48 kHz.
     let seconds = number("n_samples:") / 2.0 / 48_000.0;
     (seconds, -number("mean_volume:"))
 }
 
-/// Demands that a recording is complete, of the right length, and sounds like its source.
-fn assert_sounds_like(file: &Path, source: &Path) {
+/// Asserts that a recording is complete, of the right length, and as loud as its source.
+fn assert_audio_like(file: &Path, source: &Path) {
     assert_eq!(contents(file), "opus,48000,2");
     let (seconds, loudness) = decoded(file);
     assert!((seconds - SECONDS).abs() < 0.15, "{seconds}");
@@ -87,10 +80,13 @@ fn assert_sounds_like(file: &Path, source: &Path) {
 }
 
 fn opus(server: &Server, stream: &str) -> serde_json::Value {
-    let streams = server.api("streams");
-    let all = streams["streams"].as_array().unwrap();
-    let one = all.iter().find(|one| one["name"] == stream);
-    one.unwrap_or_else(|| panic!("no {stream} in {streams}"))["opus"].clone()
+    entry(server, stream)["opus"].clone()
+}
+
+fn wait_for_state(server: &Server, stream: &str, state: &str) {
+    wait_until(&format!("{stream} to be {state}"), DEADLINE, || {
+        opus(server, stream)["state"] == state
+    });
 }
 
 fn transcoded(server: &Server) -> f64 {
@@ -103,24 +99,21 @@ fn an_rtmp_stream_is_heard_as_opus_while_it_has_listeners() {
     let clip = Clip::Flv.seconds(40);
     let _publisher = publish_rtmp(&server, &clip, "live/show");
     wait_for_stream(&server, "live/show");
-    wait_until("sound", DEADLINE, || {
-        opus(&server, "live/show")["state"] == "offered"
-    });
+    wait_for_state(&server, "live/show", "offered");
     assert_eq!(transcoded(&server), 0.0, "no listener yet");
     let page = server.get("/live/show/info.json");
     assert!(String::from_utf8_lossy(&page.body).contains("\"../show.ogg\""));
 
-    let recordings = recordings();
-    let files = ["a.ogg", "b.ogg"].map(|name| recordings.file(name));
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["a.ogg", "b.ogg"].map(|name| folder.path().join(name));
     let url = server.http_url("/live/show.ogg");
-    let mut listeners = files.each_ref().map(|file| record(&url, file));
+    let listeners = files.each_ref().map(|file| record(&url, file));
     wait_until("the transcoder", DEADLINE, || {
         transcoded(&server) == 1.0 && opus(&server, "live/show")["state"] == "made"
     });
-    for (listener, file) in listeners.iter_mut().zip(&files) {
-        let status = listener.wait(DEADLINE);
-        assert!(status.success(), "{}", listener.stderr());
-        assert_sounds_like(file, &clip);
+    for (listener, file) in listeners.into_iter().zip(&files) {
+        ends_well(listener);
+        assert_audio_like(file, &clip);
     }
     wait_until("the transcoder's end", DEADLINE, || {
         transcoded(&server) == 0.0 && opus(&server, "live/show")["state"] == "offered"
@@ -132,34 +125,24 @@ fn an_rtmp_stream_is_heard_as_opus_while_it_has_listeners() {
     assert_eq!(sum("carillon_transcode_dropped_frames_total"), 0.0);
     assert_eq!(sum("carillon_transcode_concealed_frames_total"), 0.0);
 
-    // It starts again for the next one.
-    let file = recordings.file("later.ogg");
-    let mut listener = record(&url, &file);
-    let status = listener.wait(DEADLINE);
-    assert!(status.success(), "{}", listener.stderr());
-    assert_sounds_like(&file, &clip);
+    // The transcoder starts again for the next listener.
+    let file = folder.path().join("later.ogg");
+    ends_well(record(&url, &file));
+    assert_audio_like(&file, &clip);
 }
 
 #[test]
 fn opus_over_enhanced_rtmp_is_heard_as_it_is() {
     let server = server();
     let clip = Clip::FlvOpus.seconds(40);
-    let _publisher = Tool::current_ffmpeg()
-        .args(["-re", "-i"])
-        .arg(&clip)
-        .args(["-c", "copy", "-f", "flv"])
-        .arg(server.rtmp_url("live/show", PUBLISH_KEY))
-        .start();
+    let url = server.rtmp_url("live/show", PUBLISH_KEY);
+    let _publisher = publish_by(Tool::current_ffmpeg(), &clip, &[], &url);
     wait_for_stream(&server, "live/show");
-    wait_until("sound", DEADLINE, || {
-        opus(&server, "live/show")["state"] == "own"
-    });
+    wait_for_state(&server, "live/show", "own");
     assert!(opus(&server, "live/show")["words"].is_null());
-    let recordings = recordings();
-    let file = recordings.file("show.ogg");
-    let mut listener = record(&server.http_url("/live/show.ogg"), &file);
-    let status = listener.wait(DEADLINE);
-    assert!(status.success(), "{}", listener.stderr());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("show.ogg");
+    ends_well(record(&server.http_url("/live/show.ogg"), &file));
     assert_eq!(contents(&file), "opus,48000,2");
     let (seconds, _) = decoded(&file);
     assert!((seconds - SECONDS).abs() < 0.15, "{seconds}");
@@ -176,24 +159,19 @@ fn an_mp3_mount_is_heard_as_opus_at_once() {
     let server = server();
     let _publisher = publish_icecast(&server, Clip::Mp3, 40, "radio");
     wait_for_stream(&server, "radio");
-    wait_until("sound", DEADLINE, || {
-        opus(&server, "radio")["state"] == "offered"
-    });
+    wait_for_state(&server, "radio", "offered");
     // The burst exists for Opus as for MP3.
     wait_until("a burst", DEADLINE, || {
         let streams = server.api("streams");
         streams["streams"][0]["ingest_bytes"].as_u64() > Some(80_000)
     });
-    let recordings = recordings();
-    let file = recordings.file("radio.ogg");
-    let mut listener = record(&server.http_url("/radio.ogg"), &file);
-    let status = listener.wait(DEADLINE);
-    assert!(status.success(), "{}", listener.stderr());
-    assert_sounds_like(&file, &Clip::Mp3.seconds(40));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("radio.ogg");
+    ends_well(record(&server.http_url("/radio.ogg"), &file));
+    assert_audio_like(&file, &Clip::Mp3.seconds(40));
     // The mount itself is unchanged.
-    let source = recordings.file("radio.mp3");
-    let mut listener = record(&server.http_url("/radio"), &source);
-    assert!(listener.wait(DEADLINE).success());
+    let source = folder.path().join("radio.mp3");
+    ends_well(record(&server.http_url("/radio"), &source));
     assert!(contents(&source).starts_with("mp3,"));
 }
 
@@ -203,13 +181,9 @@ fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
     let clip = Clip::Flv.seconds(60);
     let mut publisher = publish_rtmp(&server, &clip, "live/show");
     wait_for_stream(&server, "live/show");
-    let recordings = recordings();
-    let file = recordings.file("whole.ogg");
-    let mut listener = Tool::ffmpeg()
-        .args(["-i", &server.http_url("/live/show.ogg")])
-        .args(["-c", "copy", "-t", "12", "-y"])
-        .arg(&file)
-        .start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("whole.ogg");
+    let listener = record_for(12.0, &server.http_url("/live/show.ogg"), &file);
     let made = || {
         server
             .metrics()
@@ -220,10 +194,9 @@ fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
     let _second = publish_rtmp(&server, &clip, "live/show");
     wait_until("Opus of the second", DEADLINE, || made() > 8.0);
     assert_eq!(opus(&server, "live/show")["state"], "made");
-    let status = listener.wait(DEADLINE);
-    assert!(status.success(), "{}", listener.stderr());
+    ends_well(listener);
     let (seconds, _) = decoded(&file);
-    // One Ogg stream from end to end, in which the absence takes no time.
+    // The recording is one Ogg stream from end to end, in which the absence takes no time.
     assert!((seconds - 12.0).abs() < 0.3, "{seconds}");
 }
 
@@ -231,21 +204,13 @@ fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
 fn what_cannot_be_made_into_opus_is_said_everywhere() {
     let server = server();
     let _publisher = Tool::ffmpeg()
-        .args([
-            "-re",
-            "-f",
-            "lavfi",
-            "-i",
-            "sine=frequency=440:sample_rate=48000",
-        ])
+        .args(["-re", "-f", "lavfi", "-i", "sine=sample_rate=48000"])
         .args(["-t", "60", "-ac", "6", "-c:a", "aac", "-f", "flv"])
         .arg(server.rtmp_url("live/surround", PUBLISH_KEY))
         .start();
     wait_for_stream(&server, "live/surround");
     let words = "sound with 6 channels is not transcoded to Opus; publish mono or stereo";
-    wait_until("the verdict", DEADLINE, || {
-        opus(&server, "live/surround")["state"] == "impossible"
-    });
+    wait_for_state(&server, "live/surround", "impossible");
     assert_eq!(opus(&server, "live/surround")["words"], words);
     let answer = server.get("/live/surround.ogg");
     assert_eq!(answer.status, 406);
@@ -265,9 +230,7 @@ fn where_it_is_turned_off_that_is_said() {
         .start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
     wait_for_stream(&server, "live/show");
-    wait_until("the verdict", DEADLINE, || {
-        opus(&server, "live/show")["state"] == "impossible"
-    });
+    wait_for_state(&server, "live/show", "impossible");
     let answer = server.get("/live/show.ogg");
     assert_eq!(answer.status, 406);
     let text = String::from_utf8_lossy(&answer.body).into_owned();

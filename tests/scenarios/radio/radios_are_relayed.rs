@@ -1,4 +1,4 @@
-//! Radio streams of Icecast are relayed here with their titles, and a real Icecast relays ours.
+//! Radio streams of Icecast are relayed by this server with their titles, and a real Icecast relays ours.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,12 @@ use testkit::http::Listener;
 use testkit::{ADMIN_PASSWORD, Clip, Icecast, PUBLISH_KEY, Server, framemd5, wait_until};
 
 use crate::support::titles::update;
-use crate::support::{DEADLINE, assert_joins, file, publish_radio, wait_for_stream};
+use crate::support::{DEADLINE, assert_joins, entry, file, publish_radio, wait_for_stream};
 
-/// Bytes that a listener takes: some seconds of sound at 64 kb/s and more.
+/// Bytes that a listener receives: some seconds of audio at 64 kb/s and more.
 const HEARD_BYTES: usize = 80_000;
 
-/// The frames of what a listener at this address is sent are those of the clip.
+/// Asserts that the frames that a listener receives at this address are those of the clip.
 fn is_heard(addr: SocketAddr, mount: &str, clip: Clip) {
     let mut listener = Listener::get(addr, &format!("/{mount}"));
     assert_eq!(listener.status(), 200, "{mount}");
@@ -25,11 +25,11 @@ fn is_heard(addr: SocketAddr, mount: &str, clip: Clip) {
     let sent = framemd5::packets(clip.seconds(120));
     let got = framemd5::packets(heard.path());
     let (sent, got) = (framemd5::audio(&sent), framemd5::audio(&got));
-    // The last one is cut where the listener stopped.
+    // The last frame is cut where the listener stopped.
     assert_joins(mount, &sent, &got[..got.len() - 1]);
 }
 
-/// The titles that a listener has been told.
+/// Waits until a listener has received the title.
 fn is_titled(addr: SocketAddr, mount: &str, title: &str) {
     let said = format!("StreamTitle='{title}';");
     let mut listener = Listener::get_icy(addr, &format!("/{mount}"));
@@ -58,7 +58,7 @@ fn a_mount_of_icecast_is_relayed_and_another_master_takes_its_place() {
         )
     });
     let server = Server::builder().toml(&pulls.concat()).start();
-    // The third is fetched when a listener comes.
+    // The third mount is fetched when a listener comes.
     for mount in ["far.mp3", "far.ogg"] {
         wait_for_stream(&server, mount);
     }
@@ -73,17 +73,12 @@ fn a_mount_of_icecast_is_relayed_and_another_master_takes_its_place() {
 
     let mut listener = Listener::get(server.addr("http"), "/far.mp3");
     listener.read_bytes(HEARD_BYTES, DEADLINE);
-    let peer = || {
-        let streams = server.api("streams")["streams"].clone();
-        let mut streams = streams.as_array().unwrap().iter();
-        let far = streams.find(|stream| stream["name"] == "far.mp3");
-        far.unwrap()["peer"].to_string()
-    };
+    let peer = || entry(&server, "far.mp3")["peer"].to_string();
     let [first, second] = masters.each_ref().map(|master| master.addr().to_string());
     assert!(peer().contains(&first), "{}", peer());
     masters[0].kill();
     wait_until("the other master", DEADLINE, || peer().contains(&second));
-    // It has stayed, and hears on.
+    // The listener has stayed, and still receives the stream.
     let heard = listener.body().len();
     listener.read_bytes(heard + HEARD_BYTES, DEADLINE);
     assert!(!listener.ended());

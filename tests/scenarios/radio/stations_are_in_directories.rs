@@ -1,16 +1,15 @@
-//! Streams are listed in a public directory by the same requests as icecast2's, which is there with the same sources.
+//! Streams are listed in a public directory by the same requests as those of an icecast2 that has the same sources.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use testkit::{Clip, Icecast, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
-use crate::support::DEADLINE;
 use crate::support::titles::update;
+use crate::support::{DEADLINE, metric, script};
 
-/// Icecast adds a stream after a minute, and then looks from time to time.
+/// Icecast's longest delay: it adds a stream after a minute, and then polls from time to time.
 const ICECAST_DEADLINE: Duration = Duration::from_secs(240);
 
 /// The directory, killed when dropped.
@@ -21,9 +20,9 @@ struct Directory {
 
 impl Directory {
     fn start() -> Self {
-        let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/station_directory.py");
-        let process = Tool::new("python3").arg(script).start();
+        let process = Tool::new("python3")
+            .arg(script("station_directory.py"))
+            .start();
         let first = || String::from_utf8(process.stdout()).unwrap();
         wait_until("the directory's port", DEADLINE, || first().contains('\n'));
         let port = first().lines().next().unwrap().parse().unwrap();
@@ -34,7 +33,7 @@ impl Directory {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// The requests to a path with that action, so far.
+    /// Returns the requests to a path with that action, so far.
     fn asked(&self, path: &str, action: &str) -> Vec<Value> {
         let text = String::from_utf8(self.process.stdout()).unwrap();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -45,7 +44,7 @@ impl Directory {
     }
 }
 
-/// Two sources: one that wishes to be listed and says all there is to say, and one that does not.
+/// Starts two sources: one that wants to be listed and sends every header there is, and one that does not.
 fn publish(addr: SocketAddr, password: &str) -> [Process; 2] {
     let source = |mount: &str, said: &[&str]| {
         Tool::ffmpeg()
@@ -70,7 +69,7 @@ fn publish(addr: SocketAddr, password: &str) -> [Process; 2] {
     sources
 }
 
-/// The fields that are about place, and what only ours knows of sound that says nothing.
+/// Returns a request's fields without those about the place, and those that only our server knows of audio without headers.
 fn comparable(fields: &Value) -> Value {
     let mut fields = fields.clone();
     for own in ["listenurl", "sid", "b", "max_listeners"] {
@@ -108,34 +107,33 @@ fn streams_are_added_touched_and_removed() {
         stats["streamlisted"].clone()
     };
     for action in ["add", "touch"] {
-        let told = is_asked("/ours", action, DEADLINE);
+        let reported = is_asked("/ours", action, DEADLINE);
         let expected = is_asked("/theirs", action, ICECAST_DEADLINE);
-        assert_eq!(comparable(&told), comparable(&expected), "{action}");
+        assert_eq!(comparable(&reported), comparable(&expected), "{action}");
     }
-    let told = is_asked("/ours", "add", DEADLINE);
-    assert_eq!(told["listenurl"], "http://radio.example:8000/radio.mp3");
+    let reported = is_asked("/ours", "add", DEADLINE);
+    assert_eq!(reported["listenurl"], "http://radio.example:8000/radio.mp3");
     wait_until("the stream to be listed", DEADLINE, || is_listed() == 1);
-    // Those that refuse or fail have been asked, and are no hindrance.
+    // Directories that refuse or fail were requested too, and do not hinder the others.
     for path in ["/refusing", "/failing"] {
         is_asked(path, "add", DEADLINE);
         assert!(directory.asked(path, "touch").is_empty(), "{path}");
     }
     theirs[0].kill();
     ours[0].kill();
-    let told = is_asked("/ours", "remove", DEADLINE);
+    let reported = is_asked("/ours", "remove", DEADLINE);
     let expected = is_asked("/theirs", "remove", ICECAST_DEADLINE);
-    assert_eq!(comparable(&told), comparable(&expected));
+    assert_eq!(comparable(&reported), comparable(&expected));
     for path in ["/ours", "/theirs"] {
         let added = directory.asked(path, "add");
         let names: Vec<_> = added.iter().map(|fields| fields["sn"].clone()).collect();
         assert_eq!(names, ["Tom & co"], "{path}: no other wishes it");
     }
     let count = |outcome: &str| {
-        let label = format!("outcome=\"{outcome}\"");
-        let metrics = server.metrics();
-        metrics.sum("carillon_directory_requests_total", &[&label])
+        let label = format!("outcome={outcome}");
+        metric(&server, "carillon_directory_requests_total", &label)
     };
-    // A request counts once it is answered.
+    // A request is counted once its reply has arrived.
     wait_until("the removal to be answered", DEADLINE, || {
         count("removed") > 0.0
     });

@@ -1,18 +1,19 @@
-//! A station plays files as one stream: no decoder stumbles at a join, titles are told, publishers take over and the
-//! station returns, and what does not fit is refused with a reason.
+//! A station plays files as one stream: no decoder reports an error at a join, titles are sent, publishers take over and the
+//! station returns, and files that do not fit are refused with a reason.
 
 use std::path::Path;
 
-use testkit::{PUBLISH_KEY, Server, Tool, http, wait_until};
+use testkit::{Server, Tool, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
+use crate::support::mount::{AUDIO, mp3, whole_units};
 use crate::support::session::Driven;
 use crate::support::station::{SECOND_BYTES, plays, serve, song, station};
-use crate::support::{DEADLINE, file};
+use crate::support::{DEADLINE, decodes_quietly, file, order_as};
 
-/// Has a page play the station. Without a sound device Firefox reports an error of anything that it plays aloud, so it
-/// is muted; browsers decode what is muted, too.
+/// Plays the station in a page, muted: without a sound device Firefox reports an error of anything that it plays aloud.
+/// Browsers decode muted audio, too.
 fn tune_in(browser: &dyn Driven, server: &Server) {
     browser.go(&server.http_url("/_/style.css"));
     browser.run(
@@ -24,18 +25,18 @@ fn tune_in(browser: &dyn Driven, server: &Server) {
     );
 }
 
-/// Seconds that the page has played. Nothing has failed.
+/// Returns the seconds that the page has played; asserts that nothing has failed.
 fn played(browser: &dyn Driven) -> f64 {
-    let told = browser.run("return {seconds: audio.currentTime, failed};");
-    assert_eq!(told["failed"], serde_json::json!([]), "{told}");
-    told["seconds"].as_f64().expect("a number")
+    let reported = browser.run("return {seconds: audio.currentTime, failed};");
+    assert_eq!(reported["failed"], serde_json::json!([]), "{reported}");
+    reported["seconds"].as_f64().expect("a number")
 }
 
-/// The songs differ in what their encoders do: a constant and a varying rate, a reservoir or none, a tag at the end. One
-/// was cut out of another, so that it begins with frames that lack their data.
+/// The songs differ in their encoding: a constant and a varying rate, a reservoir or none, a tag at the end. One was cut out of
+/// another, so that it begins with frames that lack their data.
 #[test]
 fn browsers_play_on_over_joins_and_takeovers() {
-    /// No song is longer.
+    /// Largest length of a song in seconds.
     const SONG_MAX: f64 = 5.0;
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
@@ -60,27 +61,22 @@ fn browsers_play_on_over_joins_and_takeovers() {
     for browser in browsers {
         wait_until("four joins", DEADLINE, || played(browser) > 4.0 * SONG_MAX);
     }
-    let mut live = Tool::ffmpeg()
-        .args(["-re", "-i"])
-        .arg(elsewhere.path().join("live.mp3"))
-        .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
-        .arg(server.icecast_url("radio.mp3", PUBLISH_KEY))
-        .start();
+    let mut live = mp3().publish(&server, &elsewhere.path().join("live.mp3"), "radio.mp3");
     wait_until("the publisher", DEADLINE, || {
         station(&server)["state"] == "away"
     });
-    // More than what a browser holds of the station is played: it plays the publisher.
+    // The browsers play longer than their buffers of the station, so they play the publisher.
     play_on(&browsers, 10.0);
     live.kill();
     wait_until("the station", DEADLINE, || {
         station(&server)["state"] == "playing"
     });
     play_on(&browsers, 10.0);
-    assert!(firefox.decoded_sound() > 0, "it decodes what it plays");
+    assert!(firefox.decoded_audio() > 0, "it decodes what it plays");
     assert_eq!(server.metrics().sum("carillon_departures_total", &[]), 0.0);
 }
 
-/// Waits until every page has played that much more.
+/// Waits until every page has played this many more seconds.
 fn play_on(browsers: &[&dyn Driven], seconds: f64) {
     let until: Vec<f64> = browsers.iter().map(|it| played(*it) + seconds).collect();
     for (browser, until) in browsers.iter().zip(until) {
@@ -91,7 +87,7 @@ fn play_on(browsers: &[&dyn Driven], seconds: f64) {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_the_station_goes_on() {
+fn what_does_not_fit_is_refused_and_the_station_continues() {
     let folder = tempfile::tempdir().unwrap();
     song(folder.path(), "a", 60.0, &[]);
     song(folder.path(), "b", 60.0, &[]);
@@ -131,12 +127,8 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
         ),
         ("radio.mp3", "application/json", skip, 202),
     ] {
-        let request = format!(
-            "POST /api/v1/stations/{name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-             Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let answer = http::request(server.addr("admin"), request.as_bytes(), DEADLINE);
+        let path = format!("stations/{name}");
+        let answer = order_as(&server, "POST", &path, content_type, body);
         assert_eq!(answer.status, status, "{name} {body}: {}", answer.text());
     }
     wait_until("the next song", DEADLINE, || {
@@ -149,7 +141,7 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     assert_eq!(now["queue"], serde_json::json!([]));
 }
 
-/// A file of AAC. Its extension tells in what.
+/// Makes a file of AAC in the container of its extension.
 fn aac_song(folder: &Path, file: &str, seconds: f32) {
     let noise = format!("anoisesrc=color=pink:amplitude=0.3:duration={seconds}:sample_rate=44100");
     let title = format!("title=Song {file}");
@@ -194,29 +186,7 @@ fn songs_in_mp4_and_in_adts_are_one_stream() {
     for title in titles {
         assert!(title == "b" || title.starts_with("Band - Song "), "{title}");
     }
-    let recorded = file(whole_adts(listener.body()));
-    let decoded = Tool::ffmpeg()
-        .args(["-xerror", "-f", "aac", "-i"])
-        .arg(recorded.path())
-        .args(["-f", "null", "-"])
-        .finish(DEADLINE);
-    assert!(
-        decoded.status.success() && decoded.stderr.is_empty(),
-        "{}",
-        decoded.stderr
-    );
-}
-
-/// The whole frames that a stream of ADTS begins with: all but the one that it was cut in.
-fn whole_adts(bytes: &[u8]) -> &[u8] {
-    let mut at = 0;
-    while let Some(&[0xFF, 0xF1, _, high, middle, low, _]) = bytes.get(at..at + 7) {
-        let length = usize::from(high & 3) << 11 | usize::from(middle) << 3 | usize::from(low >> 5);
-        if at + length > bytes.len() {
-            break;
-        }
-        at += length;
-    }
-    assert!(bytes.len() - at < 8_192, "no frame where one ought to be");
-    &bytes[..at]
+    let [_, aac, _] = AUDIO;
+    let recorded = file(whole_units(&aac, listener.body()));
+    decodes_quietly("the songs", recorded.path(), &["-f", "aac"]);
 }

@@ -1,20 +1,19 @@
-//! A station of films plays them as one stream with pictures and sound: no decoder stumbles at a join, no time goes back,
-//! publishers take over and the station returns, and what does not fit is refused with a reason.
+//! A station of films plays them as one stream with video and audio: no decoder reports an error at a join, no time goes back,
+//! publishers take over and the station returns, and files that do not fit are refused with a reason.
 
-use std::ops::Range;
 use std::path::Path;
 
 use tempfile::TempDir;
-use testkit::http::{self, Listener};
+use testkit::http::Listener;
 use testkit::{Clip, Server, Tool, wait_until};
 
-use crate::support::{DEADLINE, file, play_url, publish_rtmp};
+use crate::support::{DEADLINE, file, flv, order, play_url, publish_rtmp};
 
 const STREAM: &str = "live/cinema";
 
-/// A film that has been made of a clip, in the container that its extension names.
+/// Makes a film of a clip, in the container of its extension.
 fn film(folder: &Path, name: &str, clip: Clip, seconds: u32) {
-    // Only this one writes FLV of any codec.
+    // Only this ffmpeg writes FLV of any codec.
     Tool::current_ffmpeg()
         .arg("-i")
         .arg(clip.seconds(seconds))
@@ -23,7 +22,7 @@ fn film(folder: &Path, name: &str, clip: Clip, seconds: u32) {
         .run(DEADLINE);
 }
 
-/// A server with a station of the films in a folder.
+/// Starts a server with a station of the films in a folder.
 fn serve(folder: &TempDir) -> Server {
     let path = folder.path().display();
     let station =
@@ -39,18 +38,20 @@ fn station_of(server: &Server) -> serde_json::Value {
     server.api("stations")["stations"][0].clone()
 }
 
-/// How many films have ended.
+/// Counts the films that have ended.
 fn ended(server: &Server) -> usize {
     let history = station_of(server)["history"].clone();
     history.as_array().expect("a list").len()
 }
 
-/// Has ffmpeg decode to nowhere. It would else count pictures by their usual distance, and films begin between two.
+/// Arguments that make ffmpeg decode to nowhere. By default ffmpeg would number frames by their usual distance, and films begin
+/// between two.
 const DECODE: &str = "-fps_mode passthrough -enc_time_base:v 1:1000 -f null -";
 
-/// What ffmpeg complains of. Its parser of H.264, other than its decoder, is not told what FLV says of a film whose
-/// parameter sets are others. It has no name, or the decoder's while ffmpeg probes; then its words tell it apart: the
-/// decoder has another one for `reordering`, and goes on with a line of its own about the slice after an `overflow`.
+/// Returns ffmpeg's complaints without those of its H.264 parser. Unlike the decoder, the parser does not get FLV's header of a
+/// film that has other parameter sets. The parser's lines have no name, or the decoder's while ffmpeg probes; then the wording
+/// identifies them: the decoder has another one for `reordering`, and after an `overflow` it writes a line of its own about the
+/// slice.
 fn faults(stderr: &str) -> Vec<&str> {
     let is_fault = |line: &&str| {
         let is_of_parser = line.starts_with("[NULL @")
@@ -62,7 +63,7 @@ fn faults(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(is_fault).collect()
 }
 
-/// Has ffmpeg decode and copy so many seconds of an address. Nothing is missing, and no time goes back.
+/// Decodes and copies this many seconds of an address with ffmpeg; asserts that nothing is missing, and no time goes back.
 fn play(player: Tool, url: &str, seconds: u32) {
     let folder = tempfile::tempdir().unwrap();
     let packets = folder.path().join("packets.txt");
@@ -93,32 +94,15 @@ fn play(player: Tool, url: &str, seconds: u32) {
     );
 }
 
-/// Where each complete tag of an FLV body begins and ends, its previous tag's size included.
-fn tags(body: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let file_header = 9 + 4;
-    let mut next = file_header;
-    std::iter::from_fn(move || {
-        let [_, high, middle, low] = *body.get(next..)?.first_chunk()?;
-        let payload = usize::try_from(u32::from_be_bytes([0, high, middle, low])).ok()?;
-        let tag = next..next + 11 + payload + 4;
-        next = tag.end;
-        (tag.end <= body.len()).then_some(tag)
-    })
-}
-
-/// Reads on until so many coded pictures have come after the n-th sequence header of H.264 in the body.
+/// Reads until this many coded frames have arrived after the n-th sequence header of H.264 in the body.
 fn read_pictures(listener: &mut Listener, header: usize, pictures: usize) {
     let has_come = |body: &[u8]| {
         let (mut headers, mut since) = (0, 0);
-        for tag in tags(body) {
-            // A video tag of codec 7, AVC, and its packet type: 0 for the sequence header, 1 for a picture.
-            match (
-                body[tag.start],
-                body[tag.start + 11] & 0xf,
-                body[tag.start + 12],
-            ) {
-                (9, 7, 0) => (headers, since) = (headers + 1, 0),
-                (9, 7, 1) => since += 1,
+        for tag in flv::media(body).filter(|tag| tag.kind == 9) {
+            // A video tag of codec 7, AVC, and its packet type: 0 for the sequence header, 1 for a frame.
+            match (tag.data[0] & 0xf, tag.data[1]) {
+                (7, 0) => (headers, since) = (headers + 1, 0),
+                (7, 1) => since += 1,
                 _ => {}
             }
         }
@@ -131,7 +115,7 @@ fn read_pictures(listener: &mut Listener, header: usize, pictures: usize) {
 }
 
 #[test]
-fn films_are_one_stream_of_pictures_and_sound() {
+fn films_are_one_stream_of_pictures_and_audio() {
     let folder = tempfile::tempdir().unwrap();
     for (name, clip, seconds) in [
         ("a.mp4", Clip::FlvBframes, 3),
@@ -192,7 +176,7 @@ fn films_of_hevc_are_one_stream_too() {
 fn a_publisher_takes_over_and_the_next_film_follows_it() {
     let folder = tempfile::tempdir().unwrap();
     film(folder.path(), "a.mp4", Clip::Flv, 60);
-    // Of other parameter sets, so that the listener can tell one from the other.
+    // The parameter sets differ, so that the body shows which film is playing.
     film(folder.path(), "b.flv", Clip::FlvBframes, 60);
     let server = serve(&folder);
     let mut listener = server.listen(&format!("/{STREAM}.flv"));
@@ -215,22 +199,14 @@ fn a_publisher_takes_over_and_the_next_film_follows_it() {
     read_pictures(&mut listener, 3, 50);
     assert_eq!(server.metrics().sum("carillon_departures_total", &[]), 0.0);
     // The next film begins at once.
-    let skip = "{\"action\":\"skip\"}";
-    let request = format!(
-        "POST /api/v1/stations/{STREAM} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{skip}",
-        skip.len()
-    );
-    let answer = http::request(server.addr("admin"), request.as_bytes(), DEADLINE);
-    assert_eq!(answer.status, 202, "{}", answer.text());
+    let path = format!("stations/{STREAM}");
+    let skipped = order(&server, "POST", &path, "{\"action\":\"skip\"}");
+    assert_eq!(skipped, 202);
     wait_until("the other film", DEADLINE, || {
         station_of(&server)["current"]["title"] == before["current"]["title"]
     });
     read_pictures(&mut listener, 4, 50);
-    let body = listener.body();
-    // It was cut where the listener stopped, and a piece of a picture is no picture.
-    let whole = tags(body).last().expect("tags").end;
-    let played = file(&body[..whole]);
+    let played = file(&flv::whole_tags(listener.body()));
     let decoded = Tool::ffmpeg()
         .args(["-f", "flv", "-i"])
         .arg(played.path())

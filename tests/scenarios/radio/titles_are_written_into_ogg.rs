@@ -1,28 +1,27 @@
-//! Titles that are set beside an Ogg stream are written into it as icecast2 does: each is another link of the chain, in
-//! which nothing is lost, and players of Ogg show them. Where links are joined instead, browsers play on, and are told the
-//! titles beside the stream.
+//! Titles that are set beside an Ogg stream are written into it as icecast2 does: each is another link of the chain, in which
+//! nothing is lost, and players of Ogg show them. With joined links instead, browsers play on, and receive the titles beside
+//! the stream.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
-use serde_json::Value;
-use testkit::http::{self, Listener};
+use testkit::http::Listener;
 use testkit::{Icecast, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
-use crate::support::mount::{SOUND, whole_units};
+use crate::support::mount::{AUDIO, whole_units};
 use crate::support::session::Driven;
-use crate::support::titles::update_mount;
+use crate::support::titles::{facts, update_mount};
 use crate::support::tones;
 use crate::support::{DEADLINE, wait_for_stream};
 
 const TONE_HZ: f64 = 440.0;
 
-/// What is read of a stream after the last change, in bytes: some seconds of either codec.
+/// Bytes that are read of a stream after the last change: some seconds of either codec.
 const MORE_BYTES: usize = 20_000;
 
-/// A tone, encoded as it is played.
+/// Publishes a tone, which is encoded in real time.
 fn publish(url: &str, codec: &[&str]) -> Process {
     let tone = format!("sine=frequency={TONE_HZ}:sample_rate=48000");
     Tool::ffmpeg()
@@ -43,15 +42,7 @@ fn set_title(addr: SocketAddr, password: &str, mount: &str, query: &str) {
     });
 }
 
-/// What the document for monitors says of a mount that is the only one.
-fn facts(addr: SocketAddr, stream: &str) -> Value {
-    let path = format!("/status-json.xsl?mount=/{stream}");
-    let answer = http::get(addr, &path, DEADLINE);
-    let status: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    status["icestats"]["source"].clone()
-}
-
-/// The artist and the title of each link, as `ogginfo` lists them, where there is a title.
+/// Returns the artist and the title of each link, as `ogginfo` lists them, where there is a title.
 fn songs(path: &Path) -> Vec<(String, String)> {
     let said = Tool::new("ogginfo").arg(path).finish(DEADLINE);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -72,26 +63,27 @@ fn songs(path: &Path) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Demands that players decode a recording without a complaint, as a tone without a gap.
+/// Asserts that players decode a recording without a complaint, as a tone without a gap.
 fn assert_plays(what: &str, path: &Path) {
-    let sound = Tool::ffmpeg()
-        // From the beginning to the end: looking at the end for its length, ffmpeg may complain of the link that it meets there.
+    let audio = Tool::ffmpeg()
+        // ffmpeg reads from the beginning to the end: if it looked at the end for the length, it might complain of the link
+        // there.
         .args(["-xerror", "-seekable", "0", "-i"])
         .arg(path)
-        // What is repeated for decoders that begin has no time of its own, of which the writer of bare samples complains.
+        // Packets repeated for newly joined decoders have no time of their own; the writer of bare samples would complain.
         .args(["-af", "asetpts=N/SR/TB"])
         .args(tones::RAW)
         .arg("-")
         .run(DEADLINE);
-    tones::assert_pitch(what, &tones::samples(&sound), TONE_HZ);
+    tones::assert_pitch(what, &tones::samples(&audio), TONE_HZ);
     let shows = |program: &str, arguments: &[&str]| {
-        let told = Tool::new(program)
+        let reported = Tool::new(program)
             .args(arguments)
             .arg(path)
             .finish(DEADLINE);
-        let said = String::from_utf8_lossy(&told.stdout).into_owned() + &told.stderr;
+        let said = String::from_utf8_lossy(&reported.stdout).into_owned() + &reported.stderr;
         let first = said.find("Title: One");
-        // Of Opus ffmpeg adds the titles of a chain up, also where its encoder has begun the links: `One;Two`.
+        // For Opus, ffmpeg adds up the titles of a chain, even where its encoder has begun the links: `One;Two`.
         let second = said.find(if what == "Vorbis" {
             "Title: Two"
         } else {
@@ -128,7 +120,7 @@ fn each_title_is_a_link_that_players_show() {
         ("radio.opus", ours, PUBLISH_KEY, OPUS),
         ("radio.ogg", icecast.addr(), Icecast::PASSWORD, VORBIS),
     ];
-    let [_, _, kind] = SOUND;
+    let [_, _, kind] = AUDIO;
     let heard = stations.map(|(stream, addr, password, codec)| {
         let _source = publish(
             &format!("icecast://source:{password}@{addr}/{stream}"),
@@ -153,26 +145,26 @@ fn each_title_is_a_link_that_players_show() {
             assert!(has_come, "{addr}/{stream}: {title}");
             listener.read_bytes(listener.body().len() + MORE_BYTES, DEADLINE);
         }
-        let told = facts(addr, stream);
+        let reported = facts(addr, stream);
         let path = folder.path().join(format!("{}.{stream}", addr.port()));
         std::fs::write(&path, whole_units(&kind, listener.body())).unwrap();
-        (path, told)
+        (path, reported)
     });
     let expected = [("", "One"), ("Band", "Two")];
     let expected = expected.map(|(artist, title)| (artist.to_owned(), title.to_owned()));
-    for (path, told) in &heard {
+    for (path, reported) in &heard {
         assert_eq!(songs(path), expected, "{}", path.display());
-        let told = [&told["artist"], &told["title"]];
-        assert_eq!(told, ["Band", "Two"], "{}", path.display());
+        let reported = [&reported["artist"], &reported["title"]];
+        assert_eq!(reported, ["Band", "Two"], "{}", path.display());
     }
     for (what, (path, _)) in ["Vorbis", "Opus"].iter().zip(&heard) {
         assert_plays(what, path);
     }
 }
 
-/// What has been decoded of the elements that play the two streams: more than nothing as long as they are heard.
+/// Browser that counts the media that the elements of the two streams have decoded: above zero as long as they play.
 trait Decodes: Driven {
-    /// A function body that returns or passes on the two figures.
+    /// Returns the figures of the two elements.
     fn decoded(&self) -> [u64; 2];
 }
 
@@ -180,11 +172,11 @@ const ELEMENTS: &str = "document.querySelectorAll('audio.heard')";
 
 impl Decodes for Browser {
     fn decoded(&self) -> [u64; 2] {
-        let told = Driven::run(
+        let reported = Driven::run(
             self,
             &format!("return [...{ELEMENTS}].map(audio => audio.webkitAudioDecodedByteCount);"),
         );
-        [0, 1].map(|index| told[index].as_u64().unwrap_or(0))
+        [0, 1].map(|index| reported[index].as_u64().unwrap_or(0))
     }
 }
 
@@ -194,11 +186,11 @@ impl Decodes for Firefox {
     }
 }
 
-/// The first stream has its links joined, the second has not.
+/// Configuration that joins the links of the first stream, and not those of the second.
 const JOINED: &str = "[[stream]]\nmatch = \"joined.ogg\"\nunchain = true\n";
 const STREAMS: [&str; 2] = ["joined.ogg", "raw.ogg"];
 
-/// Whether an element has come to an end, or to an error. Where there is no sound card, Firefox has one from the start.
+/// Returns whether an element has ended or failed. Where there is no sound card, Firefox has an error from the start.
 fn has_stopped(browser: &impl Driven, index: usize) -> bool {
     let script = format!(
         "const a = {ELEMENTS}[{index}]; \
@@ -207,14 +199,14 @@ fn has_stopped(browser: &impl Driven, index: usize) -> bool {
     browser.run(&script) == true
 }
 
-/// Where a stream is played, in seconds.
+/// Returns the playback position of a stream, in seconds.
 fn position(browser: &impl Driven, index: usize) -> f64 {
     let script = format!("return {ELEMENTS}[{index}].currentTime;");
     browser.run(&script).as_f64().unwrap_or(0.0)
 }
 
-/// Waits until a browser has decoded so many more seconds of both streams, and played them.
-fn goes_on(what: &str, browser: &impl Decodes, second: u64) {
+/// Waits until a browser has decoded and played some more seconds of both streams; `second` is its figure for one second.
+fn continues(what: &str, browser: &impl Decodes, second: u64) {
     const SECONDS: u32 = 5;
     let more = second * u64::from(SECONDS);
     let wanted = browser.decoded().map(|decoded| decoded + more);
@@ -227,7 +219,7 @@ fn goes_on(what: &str, browser: &impl Decodes, second: u64) {
     }
 }
 
-/// Opens the two streams in the page, and waits until both are heard.
+/// Opens the two streams in the page, and waits until both play.
 fn listen(browser: &impl Decodes, server: &Server) {
     browser.go(&server.http_url("/_/style.css"));
     browser.run(&format!(
@@ -242,11 +234,11 @@ fn listen(browser: &impl Decodes, server: &Server) {
     });
 }
 
-/// What a second of sound is in the figure of a browser, at least.
+/// Least growth of a browser's figure per second of audio.
 const CHROMIUM_SECOND: u64 = 2_000;
 const FIREFOX_SECOND: u64 = 10;
 
-fn browsers_go_on(codec: &'static [&'static str]) {
+fn browsers_continue(codec: &'static [&'static str]) {
     let server = Server::builder().toml(JOINED).start();
     let addr = server.addr("http");
     let _sources = STREAMS.map(|stream| {
@@ -270,24 +262,24 @@ fn browsers_go_on(codec: &'static [&'static str]) {
             );
         }
         let event = format!("\"title\":\"{title}\",\"url\":null}}\n\n");
-        let is_told = titles.read_until(DEADLINE, |body| {
+        let is_reported = titles.read_until(DEADLINE, |body| {
             String::from_utf8_lossy(body).contains(&event)
         });
-        assert!(is_told, "{title}");
+        assert!(is_reported, "{title}");
         wait_until("the other's title", DEADLINE, || {
             facts(addr, "raw.ogg")["title"] == title
         });
-        goes_on("Chromium", &chromium, CHROMIUM_SECOND);
-        goes_on("Firefox", &firefox, FIREFOX_SECOND);
+        continues("Chromium", &chromium, CHROMIUM_SECOND);
+        continues("Firefox", &firefox, FIREFOX_SECOND);
     }
-    for (what, told) in [
+    for (what, reported) in [
         ("Chromium", Driven::run(&chromium, "return window.told;")),
         ("Firefox", firefox.run("return window.told;")),
     ] {
-        let told = told.to_string();
-        assert!(told.ends_with("\"One\",\"Two\"]"), "{what}: {told}");
+        let reported = reported.to_string();
+        assert!(reported.ends_with("\"One\",\"Two\"]"), "{what}: {reported}");
     }
-    // The page shows them, too.
+    // The page shows the titles, too.
     Driven::go(&chromium, &server.http_url("/joined.ogg/"));
     wait_until("the title on the page", DEADLINE, || {
         Driven::run(
@@ -296,32 +288,32 @@ fn browsers_go_on(codec: &'static [&'static str]) {
         ) == "Two"
     });
 
-    // One stream, from the first byte on, in which nothing is missing.
+    // The body is one stream, from the first byte on, in which nothing is missing.
     joined.read_bytes(joined.body().len() + MORE_BYTES, DEADLINE);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("joined.ogg");
-    let [_, _, kind] = SOUND;
+    let [_, _, kind] = AUDIO;
     std::fs::write(&path, whole_units(&kind, joined.body())).unwrap();
     let said = Tool::new("ogginfo").arg(&path).finish(DEADLINE);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.matches("New logical stream").count(), 1, "{said}");
-    let sound = Tool::ffmpeg()
+    let audio = Tool::ffmpeg()
         .args(["-xerror", "-i"])
         .arg(&path)
-        // What is repeated for decoders that begin has no time of its own, of which the writer of bare samples complains.
+        // Packets repeated for newly joined decoders have no time of their own; the writer of bare samples would complain.
         .args(["-af", "asetpts=N/SR/TB"])
         .args(tones::RAW)
         .arg("-")
         .run(DEADLINE);
-    tones::assert_pitch("the joined stream", &tones::samples(&sound), TONE_HZ);
+    tones::assert_pitch("the joined stream", &tones::samples(&audio), TONE_HZ);
 }
 
 #[test]
 fn browsers_play_on_over_links_of_opus_that_are_joined() {
-    browsers_go_on(OPUS);
+    browsers_continue(OPUS);
 }
 
 #[test]
 fn browsers_play_on_over_links_of_vorbis_that_are_joined() {
-    browsers_go_on(VORBIS);
+    browsers_continue(VORBIS);
 }

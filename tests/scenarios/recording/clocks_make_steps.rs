@@ -1,5 +1,4 @@
-//! A host whose clock is set right, or wrong: no recording goes for that, nobody who listens notices, and what is listed stays
-//! continuous.
+//! A host whose clock is set right, or wrong, removes no recording, disturbs no listener, and keeps its playlists continuous.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,15 +7,15 @@ use testkit::hls::MediaPlaylist;
 use testkit::{Clip, Server, wait_until};
 
 use crate::support::faults::{Bystander, Clock, OTHER};
-use crate::support::recorded::recordings;
+use crate::support::recorded::{recording_into, recordings};
 use crate::support::storage::left_over;
 use crate::support::{DEADLINE, publish_rtmp};
 
-/// Days that the clock is behind, as one of a board is that has none of its own, and those that it is then set ahead wrongly.
+/// Days by which the clock is behind, as on a board without a clock of its own, and days by which it is then wrongly ahead.
 const BEHIND: i64 = -500;
 const AHEAD: i64 = 400;
 
-/// Of this stream the newest recording is kept: when the one before has gone, the recorder has looked what is to go.
+/// Name of a stream that keeps only its newest recording: once the one before has gone, the recorder has run its removal.
 const TURN: &str = "turn/show";
 
 fn of(server: &Server, stream: &str) -> Vec<PathBuf> {
@@ -39,7 +38,7 @@ fn record(server: &Server, stream: &str) -> PathBuf {
     new.expect("it")
 }
 
-/// When the first segment that is listed of what is on began, since 1970.
+/// Returns the start of the first listed segment of the live stream, since 1970.
 fn listed(server: &Server) -> Duration {
     let mut found = None;
     wait_until("a playlist", DEADLINE, || {
@@ -61,10 +60,7 @@ fn no_step_of_the_clock_removes_a_recording() {
     });
     let mut kept: Vec<PathBuf> = earlier.collect();
     let clock = Clock::ahead(BEHIND);
-    let directory = format!("{:?}", root.path().join("recordings").display().to_string());
-    let server = Server::builder()
-        .set("recording", "directory", &directory)
-        .set("recording", "min_free", "\"0B\"")
+    let server = recording_into(&root.path().join("recordings"))
         .set("recording", "max_age", "\"30d\"")
         .set("ingest", "linger", "\"1s\"")
         .toml("[[record]]\nmatch = \"live/*\"\nmax_age = \"30d\"\n")
@@ -90,7 +86,7 @@ fn no_step_of_the_clock_removes_a_recording() {
         assert_eq!(of(&server, "live/show").len(), steps + 1);
     }
     assert_eq!(of(&server, "radio.mp3").len(), 1);
-    // They are named by the clock; what is on goes on as it began.
+    // Recordings are named by the clock; the live stream continues as it began.
     let day = |path: &Path| path.parent().unwrap().file_name().unwrap().to_owned();
     let mut days: Vec<_> = kept[1..].iter().map(|path| day(path)).collect();
     days.dedup();

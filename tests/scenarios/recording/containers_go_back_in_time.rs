@@ -1,30 +1,28 @@
-//! Live addresses go back in time in recordings of Ogg, WebM and MPEG-TS as well: what tools take for whole, from where it was
-//! asked for, and on into what is being recorded.
+//! Live addresses go back in time in recordings of Ogg, WebM and MPEG-TS as well: tools find the bodies valid, from the
+//! requested time on, and on into the recording in progress.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
 use tempfile::TempDir;
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, Server, Tool, wait_until};
 
-use crate::support::past::{after, marks, newest, place, text};
-use crate::support::{DEADLINE, file, play_url, publish_icecast, publish_rtmp};
+use crate::support::library::hasty;
+use crate::support::past::{after, has_seconds, is_final, listed, newest, on_disk, place, text};
+use crate::support::recorded::recording_into;
+use crate::support::{DEADLINE, file, marks, play_url, publish_icecast, publish_rtmp};
 
 const STREAM: &str = "live/show";
 
-/// Seconds between two keyframes of the clips, and pictures in one second.
+/// Seconds between two keyframes of the clips, and frames per second.
 const GROUP: f64 = 1.0;
 const RATE: f64 = 25.0;
 
-/// A server that records where there may be recordings.
+/// Builds a server that records below a folder.
 fn server(root: &TempDir) -> Server {
-    let directory = format!("{:?}", root.path().display().to_string());
-    Server::builder()
-        .set("recording", "directory", &directory)
-        .set("recording", "min_free", "\"0B\"")
+    recording_into(root.path())
         .set("recording", "container", "\"ts\"")
         .set("ingest", "linger", "\"1s\"")
         .set("rtmp", "play_wait", "\"0s\"")
@@ -32,16 +30,16 @@ fn server(root: &TempDir) -> Server {
         .start()
 }
 
-/// How many seconds of a file precede a frame of it.
+/// Returns the seconds of a file before a frame of it.
 fn seconds_before(frames: &[Frame], number: usize, in_a_second: f64) -> f64 {
     (frames[number].pts - frames[0].pts) as f64 / in_a_second
 }
 
-/// Recordings of a day long ago, as a server left them.
+/// Places recordings of a day long ago, as a server would have left them.
 fn put(root: &TempDir, stream: &str, clips: &[(&str, &Path)]) {
     let directory = root.path().join(stream).join("2026-01-05");
     fs::create_dir_all(&directory).unwrap();
-    // A body goes on for a minute after the last recording has ended.
+    // A body waits for a minute after the last recording has ended.
     let ended = SystemTime::now() - Duration::from_secs(3_600);
     for (name, clip) in clips {
         let path = directory.join(name);
@@ -51,8 +49,8 @@ fn put(root: &TempDir, stream: &str, clips: &[(&str, &Path)]) {
     }
 }
 
-/// The links of a chain: each begins with the page that begins its stream. ffmpeg 5.1 goes on in none that has another
-/// codec.
+/// Splits a chain into its links: each begins with the page that begins its stream. ffmpeg 5.1 does not continue in a link of
+/// another codec.
 fn links(chain: &[u8]) -> Vec<&[u8]> {
     let pages = chain.windows(6).enumerate();
     let begins = pages.filter(|(_, head)| head == b"OggS\0\x02");
@@ -74,21 +72,17 @@ fn ogg_from_a_time_on_is_one_stream_and_other_headers_are_links_of_it() {
     for (stream, clip) in streams.iter().zip(&clips) {
         let clip = clip.seconds(5);
         let one = ("10-00-00Z-0.ogg", clip.as_path());
-        // The second has the header of the first, and so goes on in it.
+        // The second recording has the header of the first, and so continues in the same link.
         let two = ("10-00-05Z-0.ogg", clip.as_path());
         let three = ("10-00-10Z-0.ogg", opus.as_path());
         put(&root, stream, &[one, two, three]);
     }
     let server = server(&root);
     for (stream, clip) in streams.iter().zip(clips) {
-        // What is on the disk is found while the server serves already.
+        // The server finds the recordings on disk while it already serves.
         wait_until("three recordings", DEADLINE, || {
-            let answer = server.get(&format!("/{stream}/recordings.json"));
-            let answer: Value = serde_json::from_slice(&answer.body).unwrap();
-            let all = answer["recordings"].as_array();
-            all.is_some_and(|all| {
-                all.len() == 3 && all.iter().all(|one| one["state"] == "finalised")
-            })
+            let all = listed(&server, stream);
+            all.len() == 3 && all.iter().all(is_final)
         });
         let answer = server.get(&format!("/{stream}?at=2026-01-05T10:00:02Z"));
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -106,11 +100,8 @@ fn ogg_from_a_time_on_is_one_stream_and_other_headers_are_links_of_it() {
         let begins = place(stream, &first, &all);
         let rest = [&all[begins..], &all[..]].concat();
         let others = framemd5::packets(&opus);
-        assert_eq!(
-            marks(&got),
-            marks(&[&rest[..], &others].concat()),
-            "{stream}"
-        );
+        let expected = [&rest[..], &others].concat();
+        assert_eq!(marks(&got), marks(&expected), "{stream}");
     }
 }
 
@@ -123,23 +114,20 @@ fn recordings_of_every_container_are_had_from_a_time_on() {
         publish_icecast(&server, Clip::OggOpus, 26, "radio.ogg"),
         publish_icecast(&server, Clip::WebM, 26, "radio.webm"),
     ];
-    // What is asked for is a time of each, and more than there is yet.
+    // The requested time is within each recording, and the requested length exceeds what has been recorded.
     let mut got = Vec::new();
     for (stream, addresses, kind) in [
         (STREAM, &[".ts", ".flv", ".mp4", ""][..], "v"),
         ("radio.ogg", &[""], "a"),
         ("radio.webm", &[""], "v"),
     ] {
-        let one = newest(&server, stream, "the recording", |one| {
-            one["seconds"].as_f64() >= Some(9.0)
-        });
+        let one = newest(&server, stream, "the recording", has_seconds(9.0));
         let (at, offset) = (after(&one, 4), 4.0);
         for extension in addresses {
             let url = server.http_url(&format!("/{stream}{extension}?at={at}"));
             let limit = if kind == "v" { "300" } else { "600" };
             let only = if kind == "v" { "-an" } else { "-vn" };
-            let more = [only, &format!("-frames:{kind}"), limit].map(str::to_owned);
-            let more: Vec<_> = more.iter().map(String::as_str).collect();
+            let more = [only, &format!("-frames:{kind}"), limit];
             let frames = match kind {
                 "v" => framemd5::decoded_by(Tool::ffmpeg(), url, &more),
                 _ => framemd5::packets_by(Tool::ffmpeg(), url, &more),
@@ -152,7 +140,7 @@ fn recordings_of_every_container_are_had_from_a_time_on() {
     let at = after(&newest(&server, STREAM, "the recording", |_| true), 4);
     let url = server.http_url(&format!("/{STREAM}.aac?at={at}"));
     let bare = ["-frames:a", "200", "-bsf:a", "aac_adtstoasc"];
-    let sound = framemd5::packets_by(Tool::ffmpeg(), url, &bare);
+    let audio = framemd5::packets_by(Tool::ffmpeg(), url, &bare);
     for path in [
         format!("/{STREAM}.ogg?at=start"),
         format!("/{STREAM}.webm?at=start"),
@@ -161,25 +149,20 @@ fn recordings_of_every_container_are_had_from_a_time_on() {
     ] {
         let answer = server.get(&path);
         assert_eq!(answer.status, 406, "{path}: {}", answer.text());
-        assert!(
-            answer.text().contains("cannot be sent"),
-            "{}",
-            answer.text()
-        );
+        let text = answer.text();
+        assert!(text.contains("cannot be sent"), "{text}");
     }
     for publisher in &mut publishers {
         publisher.wait(DEADLINE);
     }
-    let on_disk = |stream: &str| {
-        let one = newest(&server, stream, "the recording", |one| {
-            one["state"] == "finalised"
-        });
+    let finalised = |stream: &str| {
+        let one = newest(&server, stream, "the recording", is_final);
         let id = text(&one, "id").to_owned();
-        let path = text(&server.api(&format!("recordings/{id}")), "path").to_owned();
+        let path = on_disk(&server, &id);
         (id, path)
     };
     for (stream, extension, offset, frames) in &got {
-        let (_, path) = on_disk(stream);
+        let (_, path) = finalised(stream);
         let (all, in_a_second) = match *stream {
             "radio.ogg" => (framemd5::packets(&path), 48_000.0),
             _ => (framemd5::video(&framemd5::decoded(&path)), 0.0),
@@ -194,11 +177,11 @@ fn recordings_of_every_container_are_had_from_a_time_on() {
             "{stream}{extension}: {first} for {offset}"
         );
     }
-    let (id, path) = on_disk(STREAM);
+    let (id, path) = finalised(STREAM);
     let all = framemd5::packets_by(Tool::ffmpeg(), &path, &["-vn", "-bsf:a", "aac_adtstoasc"]);
-    assert!(sound.len() == 200 && place("sound", &sound, &all) > 0);
-    // Over RTMP as well, by its identifier.
-    let hasty = Tool::ffmpeg().args(["-rtmp_buffer", "60000"]);
+    assert!(audio.len() == 200 && place("sound", &audio, &all) > 0);
+    // The recording also plays over RTMP, by its identifier.
+    let hasty = hasty(Tool::ffmpeg());
     let url = play_url(&server, &format!("{STREAM}/recordings/{id}"));
     let pictures = framemd5::video(&framemd5::decoded_by(hasty, url, &["-an"]));
     let file = framemd5::video(&framemd5::decoded(&path));

@@ -1,5 +1,4 @@
-//! The past of a stream is kept on disk and played from there, on to the present; a disk that fails disturbs no
-//! listener.
+//! The past of a stream is kept on disk and played from there, on to the present; a disk that fails disturbs no listener.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,64 +6,45 @@ use std::time::Duration;
 use testkit::hls::MediaPlaylist;
 use testkit::{PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
 
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, media_playlist, quoted, wait_for_stream};
 
 const STREAM: &str = "live/show";
 const PLAYLIST: &str = "/live/show/hls/dvr.m3u8";
 
-/// Seconds of the window.
+/// Length of the window in seconds.
 const WINDOW: u64 = 20;
 
 /// Seconds of the window, and of the present behind it, that a player decodes.
 const PLAYED: &str = "24";
 
-/// Segments of a second and a window in `root`. Memory holds some eight seconds of what [`publish`] sends.
+/// Builds a server with segments of a second and a window in `root`. Memory holds some eight seconds of what [`publish`] sends.
 fn server(root: &Path) -> ServerBuilder {
     Server::builder()
         .set("ingest", "linger", "\"60s\"")
         .set("fanout", "log_mib", "2")
         .set("hls", "segment", "\"1s\"")
         .set("hls", "dvr", &format!("\"{WINDOW}s\""))
-        .set(
-            "hls",
-            "dvr_directory",
-            &format!("{:?}", root.display().to_string()),
-        )
+        .set("hls", "dvr_directory", &quoted(root))
 }
 
-/// Pictures of 2 Mb/s, with a keyframe in each second, and sound.
+/// Publishes video of 2 Mb/s, with a keyframe in each second, and audio.
 fn publish(server: &Server) -> Process {
     Tool::ffmpeg()
         .args(["-re", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25"])
         .args(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100"])
-        .args([
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-            "-threads",
-            "1",
-            "-bf",
-            "0",
-        ])
-        .args(["-g", "25", "-sc_threshold", "0", "-pix_fmt", "yuv420p"])
-        .args([
-            "-b:v", "2M", "-minrate", "2M", "-maxrate", "2M", "-bufsize", "2M",
-        ])
-        .args(["-x264-params", "nal-hrd=cbr"])
-        .args(["-c:a", "aac", "-b:a", "96k", "-f", "flv"])
+        .args("-c:v libx264 -preset ultrafast -threads 1 -bf 0 -g 25 -sc_threshold 0".split(' '))
+        .args("-b:v 2M -minrate 2M -maxrate 2M -bufsize 2M -x264-params nal-hrd=cbr".split(' '))
+        .args("-pix_fmt yuv420p -c:a aac -b:a 96k -f flv".split(' '))
         .arg(server.rtmp_url(STREAM, PUBLISH_KEY))
         .start()
 }
 
 fn listing(server: &Server) -> Option<MediaPlaylist> {
-    let response = server.get(PLAYLIST);
-    let text = response.text();
-    (response.status == 200)
-        .then(|| MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}")))
+    let is_there = server.get(PLAYLIST).status == 200;
+    is_there.then(|| media_playlist(server, PLAYLIST))
 }
 
-/// Waits until the playlist of the window is as demanded.
+/// Waits until the playlist of the window meets the condition.
 fn wait_for(what: &str, server: &Server, is: impl Fn(&MediaPlaylist) -> bool) -> MediaPlaylist {
     let mut found = None;
     wait_until(what, DEADLINE, || {
@@ -74,7 +54,7 @@ fn wait_for(what: &str, server: &Server, is: impl Fn(&MediaPlaylist) -> bool) ->
     found.unwrap()
 }
 
-/// The numbers of the segments on disk.
+/// Returns the numbers of the segments on disk.
 fn numbers(root: &Path) -> Vec<u64> {
     let files = std::fs::read_dir(root.join("live+show"));
     let names = files.into_iter().flatten().flatten();
@@ -86,7 +66,7 @@ fn numbers(root: &Path) -> Vec<u64> {
     numbers
 }
 
-/// How long what follows the only discontinuity is.
+/// Returns the duration of the segments after the only discontinuity.
 fn since_return(listing: &MediaPlaylist) -> Duration {
     let mut segments = listing.segments.iter();
     let found = segments.any(|segment| segment.is_discontinuous);
@@ -164,7 +144,7 @@ fn a_player_goes_from_the_window_s_beginning_to_the_present() {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_told_once_and_listeners_go_on() {
+fn a_directory_that_is_gone_is_reported_once_and_listeners_continue() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("dvr");
     let server = server(&root).start();
@@ -180,15 +160,11 @@ fn a_directory_that_is_gone_is_told_once_and_listeners_go_on() {
     std::fs::rename(&root, folder.path().join("away")).unwrap();
     std::fs::write(&root, "no directory").unwrap();
     wait_until("failures", DEADLINE, || is_above("failures", 2.0));
-    let told = server.log().matches("the disk takes no segments").count();
-    assert_eq!(told, 1, "{}", server.log());
-    let live = server.get("/live/show/hls/live.m3u8");
-    let live = MediaPlaylist::parse(&live.text()).unwrap();
-    let newest = live
-        .segments
-        .iter()
-        .rev()
-        .find_map(|segment| segment.file.as_ref());
+    let reported = server.log().matches("the disk takes no segments").count();
+    assert_eq!(reported, 1, "{}", server.log());
+    let live = media_playlist(&server, "/live/show/hls/live.m3u8");
+    let mut segments = live.segments.iter().rev();
+    let newest = segments.find_map(|segment| segment.file.as_ref());
     let newest = format!("/live/show/hls/{}", newest.unwrap().uri);
     assert_eq!(server.get(&newest).status, 200);
 

@@ -1,11 +1,10 @@
-//! Files of a folder are played on demand: whole, by ranges, and over HLS; nothing else of the disk is.
+//! Files of a folder are served on demand: whole, by ranges, and over HLS; nothing else on the disk is served.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::hls::MediaPlaylist;
 use testkit::http::{Response, deinterleave};
 use testkit::{Clip, Tool, framemd5, wait_until};
 
@@ -13,10 +12,11 @@ use crate::support::browser::Browser;
 use crate::support::films::of_one_keyframe;
 use crate::support::hls_page::ChromiumPlayer;
 use crate::support::library::{BYTES, FILM, FRAGMENTED, Library, SECONDS};
+use crate::support::past::counted;
 use crate::support::shows::{AAC, H264, Show, check_vlc, start_vlc};
-use crate::support::{DEADLINE, connect, curl, file, publish_icecast};
+use crate::support::{DEADLINE, connect, curl, file, media_playlist, publish_icecast, remux};
 
-/// Bytes of a file that no socket's buffers hold.
+/// Size of a file in bytes that no socket's buffers hold.
 const LARGE: usize = 64 << 20;
 
 #[test]
@@ -37,25 +37,20 @@ fn a_live_stream_wins_over_a_file_of_its_name() {
 }
 
 #[test]
-fn players_that_ask_for_titles_get_them_between_the_sound() {
+fn players_that_ask_for_titles_get_them_between_the_audio() {
     let library = Library::make();
     let song = library.folder().join("song.mp3");
-    let tags = ["artist=Björk", "title=Jóga", "comment=Homogenic"];
-    let _ = Tool::ffmpeg()
-        .args(["-y", "-i"])
-        .arg(Clip::Mp3.seconds(SECONDS))
-        .args(tags.iter().flat_map(|tag| ["-metadata", *tag]))
-        .args(["-c", "copy"])
-        .arg(&song)
-        .run(DEADLINE);
-    let _ = Tool::ffmpeg()
-        .args(["-y", "-i"])
-        .arg(Clip::Mp3.seconds(4))
-        .args(["-c:a", "aac", "-b:a", "128k", "-f", "adts"])
-        .arg(library.folder().join("no tags.aac"))
-        .run(DEADLINE);
+    let tags = "-metadata artist=Björk -metadata title=Jóga -metadata comment=Homogenic";
+    remux(Tool::ffmpeg(), &Clip::Mp3.seconds(SECONDS), tags, &song);
+    let untagged = library.folder().join("no tags.aac");
+    remux(
+        Tool::ffmpeg(),
+        &Clip::Mp3.seconds(4),
+        "-c:a aac -b:a 128k",
+        &untagged,
+    );
     let server = library.serve();
-    for (path, told) in [
+    for (path, reported) in [
         ("/vod/song.mp3", "Björk - Jóga"),
         ("/vod/no%20tags.aac", "no tags"),
     ] {
@@ -65,7 +60,7 @@ fn players_that_ask_for_titles_get_them_between_the_sound() {
             .arg(server.http_url(path))
             .run(DEADLINE);
         let seen: Value = serde_json::from_slice(&seen).unwrap();
-        assert_eq!(seen["format"]["tags"]["StreamTitle"], told, "{seen}");
+        assert_eq!(seen["format"]["tags"]["StreamTitle"], reported, "{seen}");
     }
     let file = fs::read(&song).unwrap();
     let asked = ["-H", "Icy-MetaData: 1"];
@@ -76,13 +71,13 @@ fn players_that_ask_for_titles_get_them_between_the_sound() {
     let length = titled.body.len().to_string();
     assert_eq!(titled.header("content-length"), Some(length.as_str()));
     let interval = titled.header("icy-metaint").unwrap().parse().unwrap();
-    let (sound, titles) = deinterleave(&titled.body, interval);
+    let (audio, titles) = deinterleave(&titled.body, interval);
     let expected = (interval, "StreamTitle='Björk - Jóga';".to_owned());
     assert_eq!(titles, [expected]);
-    let tag = file.len() - sound.len();
-    // What follows the last block is not in `sound`.
+    let tag = file.len() - audio.len();
+    // `audio` lacks the bytes after the last block.
     assert!(tag < 2 * interval && file.starts_with(b"ID3"), "{tag}");
-    assert!(file.windows(sound.len()).any(|run| run == sound));
+    assert!(file.windows(audio.len()).any(|run| run == audio));
     for asked in [
         &["-H", "Icy-MetaData: 0"][..],
         &["-H", "Icy-MetaData: 1", "-r", "0-"],
@@ -95,7 +90,7 @@ fn players_that_ask_for_titles_get_them_between_the_sound() {
     }
     let download = curl(&server, "/vod/song.mp3?download=1", &asked);
     assert!(download.body == file, "the file as it is");
-    // Over ranges or not, ffmpeg hears the same.
+    // ffmpeg receives the same packets with ranges and without.
     let packets = |arguments: &[&str]| {
         let ffmpeg = Tool::ffmpeg().args(arguments);
         framemd5::packets_by(ffmpeg, server.http_url("/vod/song.mp3"), &[])
@@ -132,40 +127,20 @@ fn chromium_plays_and_seeks_a_film() {
     });
 }
 
-/// Packets of each track, as ffprobe counts them.
-fn packets(input: impl AsRef<Path>) -> Value {
-    let counted = Tool::ffprobe()
-        .args([
-            "-v",
-            "error",
-            "-count_packets",
-            "-of",
-            "json",
-            "-show_entries",
-        ])
-        .arg("stream=codec_type,nb_read_packets")
-        .arg(input.as_ref())
-        .run(DEADLINE);
-    let counted: Value = serde_json::from_slice(&counted).unwrap();
-    counted["streams"].clone()
-}
-
 #[test]
 fn hls_has_every_packet_of_a_file() {
     let library = Library::make();
     let server = library.serve();
     for (stream, is_ranged) in [(FILM, false), (FRAGMENTED, true)] {
         let path = format!("/{}/index.m3u8", stream.replace(' ', "%20"));
-        let text = server.get(&path).text();
-        let playlist =
-            MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let (text, playlist) = (server.get(&path).text(), media_playlist(&server, &path));
         assert!(
             text.ends_with("#EXT-X-ENDLIST\n") && playlist.segments.len() > 2,
             "{text}"
         );
         assert_eq!(text.contains("#EXT-X-BYTERANGE"), is_ranged, "{text}");
-        let listed = packets(server.http_url(&path));
-        assert_eq!(listed, packets(library.file(stream)), "{stream}");
+        let listed = counted(server.http_url(&path));
+        assert_eq!(listed, counted(library.file(stream)), "{stream}");
         assert_eq!(listed.as_array().map(Vec::len), Some(2));
     }
 }
@@ -177,15 +152,14 @@ fn a_film_of_one_keyframe_plays_over_hls() {
     of_one_keyframe(&film, 400);
     let server = library.serve();
     let path = "/vod/one.mp4/index.m3u8";
-    let text = server.get(path).text();
-    let playlist = MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (text, playlist) = (server.get(path).text(), media_playlist(&server, path));
     assert!(playlist.segments.len() > 20, "{text}");
     assert!(!text.contains("INDEPENDENT"), "{text}");
-    assert_eq!(packets(server.http_url(path)), packets(film));
+    assert_eq!(counted(server.http_url(path)), counted(film));
 }
 
 #[test]
-fn a_film_whose_sound_begins_first_is_cut_as_its_playlist_says() {
+fn a_film_whose_audio_begins_first_is_cut_as_its_playlist_says() {
     let library = Library::make();
     let film = library.folder().join("late.mp4");
     let clip = Clip::FlvBframes.seconds(SECONDS);
@@ -199,28 +173,27 @@ fn a_film_whose_sound_begins_first_is_cut_as_its_playlist_says() {
         .run(DEADLINE);
     let server = library.serve();
     let path = "/vod/late.mp4/index.m3u8";
-    let text = server.get(path).text();
-    let playlist = MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let sounds = |media: &Path| framemd5::audio(&framemd5::packets(media)).len() as f64;
-    let per_second = sounds(&film) / f64::from(SECONDS);
+    let (text, playlist) = (server.get(path).text(), media_playlist(&server, path));
+    let audio_frames = |media: &Path| framemd5::audio(&framemd5::packets(media)).len() as f64;
+    let per_second = audio_frames(&film) / f64::from(SECONDS);
     let body = |uri: &str| server.get(&format!("/vod/late.mp4/{uri}")).body;
     let last = playlist.segments.len() - 1;
     assert!(last >= 1, "{text}");
-    // In the last one the pictures go on behind the sound.
+    // In the last segment the video continues after the audio.
     for segment in &playlist.segments[..last] {
-        let (map, told) = (
+        let (map, reported) = (
             segment.map.as_ref().unwrap(),
             segment.file.as_ref().unwrap(),
         );
-        let whole = file(&[body(&map.uri), body(&told.uri)].concat());
-        let (lasts, told) = (
-            sounds(whole.path()) / per_second,
-            told.duration.as_secs_f64(),
+        let whole = file(&[body(&map.uri), body(&reported.uri)].concat());
+        let (lasts, reported) = (
+            audio_frames(whole.path()) / per_second,
+            reported.duration.as_secs_f64(),
         );
-        assert!((lasts - told).abs() < 0.2, "{lasts} {text}");
-        assert!(told.round() <= playlist.target.as_secs_f64(), "{text}");
+        assert!((lasts - reported).abs() < 0.2, "{lasts} {text}");
+        assert!(reported.round() <= playlist.target.as_secs_f64(), "{text}");
     }
-    assert_eq!(packets(server.http_url(path)), packets(film));
+    assert_eq!(counted(server.http_url(path)), counted(film));
 }
 
 #[test]
@@ -229,7 +202,7 @@ fn players_of_hls_play_files() {
         stream,
         clip: Clip::FlvBframes,
         picture: Some(&H264),
-        sound: &AAC,
+        audio: &AAC,
         bodies: &[],
     });
     let library = Library::make();
@@ -252,7 +225,7 @@ fn a_slow_client_delays_no_other() {
     let mut slow = connect(server.addr("http"));
     let request = b"GET /vod/large.ts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     slow.write_all(request).unwrap();
-    // It is being sent, and takes nothing.
+    // The slow client's file is being sent, and the client reads nothing.
     wait_until("a read for the slow client", DEADLINE, || {
         server.metrics().get(BYTES) > Some(0.0)
     });

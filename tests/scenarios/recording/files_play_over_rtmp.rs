@@ -1,4 +1,4 @@
-//! Files of a folder are played over RTMP: whole, from any keyframe, up to any time; and FLV over HTTP from any tag.
+//! Files of a folder play over RTMP: whole, from any keyframe, up to any time; and FLV over HTTP from any tag.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,15 @@ use tempfile::TempDir;
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, Player, Server, Tool, wait_until};
 
+use crate::support::library::{hasty, rtmpdump};
 use crate::support::wire::Wire;
-use crate::support::{DEADLINE, play_url, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, marks, play_url, publish_rtmp, remux, wait_for_stream};
 
-/// Seconds of the film, which has a keyframe in each, 25 pictures a second, and B-frames.
+/// Length of the film in seconds, with a keyframe in each, 25 frames a second, and B-frames.
 const SECONDS: u32 = 20;
 const RATE: usize = 25;
 
-/// The folder's name: an app and a part of the stream's name, as `Wire` needs it.
+/// Name of the folder: an app and a part of the stream's name, as `Wire` needs it.
 const FOLDER: &str = "live/films";
 
 /// A folder with the film in each container.
@@ -34,13 +35,7 @@ impl Library {
             ),
             ("a film.mp4", "-movflags -faststart"),
         ] {
-            let _ = Tool::ffmpeg()
-                .args(["-y", "-i"])
-                .arg(&clip)
-                .args(["-c", "copy"])
-                .args(options.split_whitespace())
-                .arg(library.file(name))
-                .run(DEADLINE);
+            remux(Tool::ffmpeg(), &clip, options, &library.file(name));
         }
         library
     }
@@ -60,21 +55,12 @@ impl Library {
     }
 }
 
-/// An address of a film.
+/// Returns the address of a film.
 fn url(server: &Server, name: &str) -> String {
     play_url(server, &format!("{FOLDER}/{name}"))
 }
 
-/// A ffmpeg that has a minute in hand, so that it is sent a film at once.
-fn hasty(ffmpeg: Tool) -> Tool {
-    ffmpeg.args(["-rtmp_buffer", "60000"])
-}
-
-fn marks(frames: &[Frame]) -> Vec<&str> {
-    frames.iter().map(|frame| frame.md5.as_str()).collect()
-}
-
-/// Demands all packets of a file.
+/// Asserts that all packets of a file arrived.
 fn assert_whole(name: &str, got: &[Frame], file: &Path) {
     let expected = framemd5::packets(file);
     for of in [framemd5::video, framemd5::audio] {
@@ -89,7 +75,7 @@ fn ffmpeg_gets_every_packet() {
     let library = Library::make();
     let server = library.serve();
     for (name, file) in [
-        // ffmpeg asks for `film`, which is `film.flv` if there is one.
+        // ffmpeg requests `film`, which is `film.flv` if there is one.
         ("film.flv", "film.flv"),
         ("film", "film.flv"),
         ("plain.mp4", "plain.mp4"),
@@ -112,24 +98,14 @@ fn ffmpeg_gets_every_packet() {
 fn hevc_plays_in_a_current_ffmpeg() {
     let library = Library::make();
     let file = library.file("hevc.mp4");
-    let _ = Tool::current_ffmpeg()
-        .args(["-y", "-i"])
-        .arg(Clip::FlvHevc.seconds(4))
-        .args(["-c", "copy"])
-        .arg(&file)
-        .run(DEADLINE);
+    remux(Tool::current_ffmpeg(), &Clip::FlvHevc.seconds(4), "", &file);
     let server = library.serve();
     let ffmpeg = || hasty(Tool::current_ffmpeg());
     let got = framemd5::packets_by(ffmpeg(), url(&server, "hevc.mp4"), &[]);
     let expected = framemd5::packets_by(Tool::current_ffmpeg(), &file, &[]);
-    assert_eq!(
-        marks(&framemd5::video(&got)),
-        marks(&framemd5::video(&expected))
-    );
-    assert_eq!(
-        marks(&framemd5::audio(&got)),
-        marks(&framemd5::audio(&expected))
-    );
+    for of in [framemd5::video, framemd5::audio] {
+        assert_eq!(marks(&of(&got)), marks(&of(&expected)));
+    }
 }
 
 #[test]
@@ -137,7 +113,7 @@ fn ffmpeg_seeks() {
     let library = Library::make();
     let server = library.serve();
     for name in ["film.flv", "unlisted.flv", "plain.mp4", "cut.mp4"] {
-        // Not in haste: it would take the end that was told before its seek for the end behind it.
+        // Without the large buffer: with it, ffmpeg would take the end reported before its seek for the end after it.
         let ffmpeg = Tool::ffmpeg().args(["-ss", "12.5"]);
         let got = framemd5::packets_by(ffmpeg, url(&server, name), &[]);
         let all = framemd5::packets(library.file(name));
@@ -146,24 +122,8 @@ fn ffmpeg_seeks() {
     }
 }
 
-/// What rtmpdump writes that wants a film with these options; it must come to an end.
-fn rtmpdump(server: &Server, library: &Library, name: &str, options: &[&str]) -> Vec<Frame> {
-    let file = library.file("received.flv");
-    let finished = Tool::new("rtmpdump")
-        .args(["--rtmp", &play_url(server, "live")])
-        .args(["--playpath", name, "--flv"])
-        .arg(&file)
-        .args(options)
-        .finish(DEADLINE);
-    // It calls a film that ends a frame early incomplete; one that breaks off is neither.
-    let has_ended = ["Download complete", "Download may be incomplete"];
-    let has_ended = has_ended.map(|text| finished.stderr.contains(text));
-    assert!(has_ended.contains(&true), "{}", finished.stderr);
-    framemd5::packets(&file)
-}
-
 #[test]
-fn rtmpdump_begins_and_ends_where_it_is_told() {
+fn rtmpdump_begins_and_ends_where_it_is_reported() {
     let library = Library::make();
     let server = library.serve();
     for (playpath, file) in [
@@ -173,14 +133,9 @@ fn rtmpdump_begins_and_ends_where_it_is_told() {
         ("mp4:films/plain", "plain.mp4"),
         ("mp4:films/cut", "cut.mp4"),
     ] {
-        let got = rtmpdump(&server, &library, playpath, &[]);
+        let got = rtmpdump(&server, playpath, &[]);
         assert_whole(playpath, &got, &library.file(file));
-        let got = rtmpdump(
-            &server,
-            &library,
-            playpath,
-            &["--start", "5", "--stop", "9"],
-        );
+        let got = rtmpdump(&server, playpath, &["--start", "5", "--stop", "9"]);
         let all = framemd5::packets(library.file(file));
         let (got, all) = (framemd5::video(&got), framemd5::video(&all));
         assert_eq!(marks(&got), marks(&all[5 * RATE..9 * RATE]), "{playpath}");
@@ -190,14 +145,10 @@ fn rtmpdump_begins_and_ends_where_it_is_told() {
 #[test]
 fn every_player_plays_a_film() {
     let library = Library::make();
-    let _ = Tool::ffmpeg()
-        .args(["-y", "-i"])
-        .arg(Clip::FlvBframes.seconds(6))
-        .args(["-c", "copy"])
-        .arg(library.file("short.mp4"))
-        .run(DEADLINE);
+    let short = library.file("short.mp4");
+    remux(Tool::ffmpeg(), &Clip::FlvBframes.seconds(6), "", &short);
     let server = library.serve();
-    let expected = framemd5::video(&framemd5::decoded(library.file("short.mp4")));
+    let expected = framemd5::video(&framemd5::decoded(&short));
     let players = [Player::GstreamerRtmp2, Player::CurrentFfmpeg, Player::Vlc];
     for mut playing in players.map(|player| player.start(&url(&server, "short.mp4"))) {
         playing.wait(DEADLINE);
@@ -206,7 +157,7 @@ fn every_player_plays_a_film() {
         let join = framemd5::join(&expected, &got, 0);
         let join = join.unwrap_or_else(|mismatch| panic!("{player:?}: {mismatch}"));
         let lost = match player {
-            // It discards its queues when it is told of the end.
+            // VLC discards its queues when the end is reported.
             Player::Vlc => RATE,
             _ => 0,
         };
@@ -215,17 +166,10 @@ fn every_player_plays_a_film() {
 }
 
 #[test]
-fn a_paused_player_seeks_and_goes_on_to_the_end() {
+fn a_paused_player_seeks_and_continues_to_the_end() {
     let library = Library::make();
     let server = library.serve();
-    let mut wire = Wire::connect(server.addr("rtmp"), &[]);
-    wire.play("films/plain.mp4");
-    wire.hear("NetStream.Play.Start", DEADLINE);
-    wire.hear("onMetaData", DEADLINE);
-    wire.pause(true);
-    wire.hear("NetStream.Pause.Notify", DEADLINE);
-    wire.seek(18_500.0);
-    wire.hear("NetStream.Seek.Notify", DEADLINE);
+    let mut wire = Wire::paused_at(&server, "films/plain.mp4", 18_500.0);
     wire.seek(3_600_000.0);
     wire.hear("NetStream.Seek.InvalidTime", DEADLINE);
     assert!(!wire.has_heard("NetStream.Play.Complete"));
@@ -265,8 +209,8 @@ fn a_live_stream_wins_over_a_film_of_its_name() {
     let clip = Clip::Flv.seconds(SECONDS);
     let mut publisher = publish_rtmp(&server, &clip, &stream);
     wait_for_stream(&server, &stream);
-    // Whoever asks for what is recorded gets the file.
-    let recorded = rtmpdump(&server, &library, "films/film", &[]);
+    // A player that requests recorded media gets the file.
+    let recorded = rtmpdump(&server, "films/film", &[]);
     assert_whole("film", &recorded, &library.file("film.flv"));
     let mut player = Player::Ffmpeg.start(&url(&server, "film"));
     wait_until("a listener of the stream", DEADLINE, || {
@@ -289,15 +233,7 @@ fn flv_begins_at_any_tag_over_http() {
     let file = fs::read(library.file("film.flv")).unwrap();
     let path = format!("/{FOLDER}/film.flv");
     let listed = Tool::ffprobe()
-        .args([
-            "-v",
-            "error",
-            "-select_streams",
-            "v",
-            "-show_entries",
-            "packet=pos,flags",
-        ])
-        .args(["-of", "csv=p=0"])
+        .args("-v error -select_streams v -show_entries packet=pos,flags -of csv=p=0".split(' '))
         .arg(library.file("film.flv"))
         .run(DEADLINE);
     let listed = String::from_utf8(listed).unwrap();

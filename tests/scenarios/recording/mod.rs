@@ -1,4 +1,4 @@
-//! Recordings, their uploads, the way back in time, and files on demand.
+//! Recordings, their uploads, playback of the past, and files on demand.
 
 mod clocks_make_steps;
 mod containers_go_back_in_time;

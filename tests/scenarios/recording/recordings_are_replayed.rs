@@ -1,26 +1,23 @@
-//! Recordings are played otherwise than as they were recorded: live addresses go back in time, and players over RTMP have
-//! recordings by their identifiers.
+//! Recordings play in other forms than they were recorded: live addresses go back in time, and players over RTMP get recordings
+//! by their identifiers.
 
 use tempfile::TempDir;
 use testkit::{Clip, Process, Server, Tool, framemd5};
 
-use crate::support::past::{
-    STREAM, after, has_seconds, is_final, marks, newest, on_disk, place, text,
-};
+use crate::support::library::{hasty, rtmpdump};
+use crate::support::past::{STREAM, after, has_seconds, is_final, newest, on_disk, place, text};
+use crate::support::recorded::recording_into;
 use crate::support::wire::Wire;
-use crate::support::{DEADLINE, play_url, publish_icecast, publish_rtmp};
+use crate::support::{DEADLINE, marks, play_url, publish_icecast, publish_rtmp};
 
-/// Seconds between two keyframes of the clips, and pictures in one second.
+/// Seconds between two keyframes of the clips, and frames per second.
 const GROUP: f64 = 1.0;
 const RATE: usize = 25;
 
-/// A server that records, and the place where.
+/// Starts a server that records; returns the folder of its recordings too.
 fn server(container: &str) -> (TempDir, Server) {
     let root = tempfile::tempdir().unwrap();
-    let directory = format!("{:?}", root.path().display().to_string());
-    let server = Server::builder()
-        .set("recording", "directory", &directory)
-        .set("recording", "min_free", "\"0B\"")
+    let server = recording_into(root.path())
         .set("recording", "container", &format!("{container:?}"))
         .set("ingest", "linger", "\"1s\"")
         .set("rtmp", "play_wait", "\"0s\"")
@@ -29,7 +26,7 @@ fn server(container: &str) -> (TempDir, Server) {
     (root, server)
 }
 
-/// Waits for a publisher, and for its recording; where that is.
+/// Waits for a publisher, and for its recording; returns the recording's id and path.
 fn finalised(server: &Server, stream: &str, mut publisher: Process) -> (String, String) {
     publisher.wait(DEADLINE);
     let one = newest(server, stream, "a finalised recording", is_final);
@@ -44,7 +41,7 @@ fn live_addresses_go_back_in_time_and_on_into_the_present() {
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(40), STREAM);
     let one = newest(&server, STREAM, "some seconds", has_seconds(12.0));
     let (at, offset) = (after(&one, 5), 5.0);
-    // More than there is yet.
+    // The requested length exceeds what has been recorded.
     let count = 14 * RATE;
     let limit = count.to_string();
     let mut got = Vec::new();
@@ -58,7 +55,7 @@ fn live_addresses_go_back_in_time_and_on_into_the_present() {
     }
     let url = server.http_url(&format!("/{STREAM}.aac?at={at}"));
     let bare = ["-frames:a", "200", "-bsf:a", "aac_adtstoasc"];
-    let sound = framemd5::packets_by(Tool::ffmpeg(), url, &bare);
+    let audio = framemd5::packets_by(Tool::ffmpeg(), url, &bare);
     let start = server.http_url(&format!("/{STREAM}.flv?at=start"));
     let start = framemd5::decoded_by(Tool::ffmpeg(), start, &["-an", "-frames:v", "50"]);
     for (path, status) in [
@@ -83,11 +80,11 @@ fn live_addresses_go_back_in_time_and_on_into_the_present() {
     }
     assert_eq!(place("start", &start, &pictures), 0);
     let frames = framemd5::audio(&framemd5::packets(&path));
-    assert!(sound.len() == 200 && place("sound", &sound, &frames) > 0);
+    assert!(audio.len() == 200 && place("sound", &audio, &frames) > 0);
 }
 
 #[test]
-fn a_body_goes_on_through_recordings_and_ends_with_the_last() {
+fn a_body_continues_through_recordings_and_ends_with_the_last() {
     let (_root, server) = server("flv");
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(8), STREAM);
     let (_, first) = finalised(&server, STREAM, publisher);
@@ -96,7 +93,7 @@ fn a_body_goes_on_through_recordings_and_ends_with_the_last() {
         one["state"] == "open"
     });
     let url = server.http_url(&format!("/{STREAM}.flv?at=2001-01-01T00:00:00Z"));
-    // It waits for another publisher, and ends when none has come.
+    // The body waits for another publisher, and ends when none has come.
     let got = Tool::ffmpeg()
         .args(["-v", "error", "-i"])
         .arg(url)
@@ -107,7 +104,7 @@ fn a_body_goes_on_through_recordings_and_ends_with_the_last() {
     let got = framemd5::video(&framemd5::parse(&String::from_utf8(got).unwrap()));
     let files = [first, second].map(|path| framemd5::video(&framemd5::packets(path)));
     assert_eq!(marks(&got), marks(&files.concat()));
-    // ffmpeg gives frames that fall back in time that of the frame before.
+    // ffmpeg gives a frame whose time falls back the time of the frame before.
     assert!(
         got.is_sorted_by(|a, b| a.pts < b.pts),
         "times go on: {got:?}"
@@ -130,28 +127,23 @@ fn radio_is_heard_again_from_a_time_on() {
     assert!((first - offset).abs() < 0.5, "{first} for {offset}");
 }
 
-/// A ffmpeg that has a minute in hand, so that it is sent a recording at once.
-fn hasty() -> Tool {
-    Tool::ffmpeg().args(["-rtmp_buffer", "60000"])
-}
-
 #[test]
 fn players_over_rtmp_have_recordings_by_their_identifiers() {
     let (_root, server) = server("mp4");
     let publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(20), STREAM);
     let open = newest(&server, STREAM, "some seconds", has_seconds(3.0));
     let name = format!("{STREAM}/recordings/{}", text(&open, "id"));
-    // One that is still written plays as far as it is.
-    let early = framemd5::packets_by(hasty(), play_url(&server, &name), &[]);
+    // A recording that is still being written plays as far as it is.
+    let early = framemd5::packets_by(hasty(Tool::ffmpeg()), play_url(&server, &name), &[]);
     let (_, path) = finalised(&server, STREAM, publisher);
     let all = framemd5::packets(&path);
-    let (pictures, sound) = (framemd5::video(&all), framemd5::audio(&all));
+    let (pictures, audio) = (framemd5::video(&all), framemd5::audio(&all));
     let early = framemd5::video(&early);
     assert!(early.len() >= 3 * RATE && place("early", &early, &pictures) == 0);
     for name in [name.clone(), format!("{name}.mp4")] {
-        let got = framemd5::packets_by(hasty(), play_url(&server, &name), &[]);
+        let got = framemd5::packets_by(hasty(Tool::ffmpeg()), play_url(&server, &name), &[]);
         assert_eq!(marks(&framemd5::video(&got)), marks(&pictures), "{name}");
-        assert_eq!(marks(&framemd5::audio(&got)), marks(&sound), "{name}");
+        assert_eq!(marks(&framemd5::audio(&got)), marks(&audio), "{name}");
     }
     let seeking = Tool::ffmpeg().args(["-ss", "12.5"]);
     let got = framemd5::packets_by(seeking, play_url(&server, &name), &[]);
@@ -160,26 +152,10 @@ fn players_over_rtmp_have_recordings_by_their_identifiers() {
     assert_eq!(first + got.len(), pictures.len(), "to the end");
     assert!((11 * RATE..=13 * RATE).contains(&first), "{first}");
     let playpath = name.strip_prefix("live/").expect("an app");
-    let received = tempfile::NamedTempFile::with_suffix(".flv").unwrap();
-    let finished = Tool::new("rtmpdump")
-        .args(["--rtmp", &play_url(&server, "live")])
-        .args(["--playpath", &format!("mp4:{playpath}"), "--flv"])
-        .arg(received.path())
-        .finish(DEADLINE);
-    let has_ended = ["Download complete", "Download may be incomplete"];
-    let has_ended = has_ended.map(|text| finished.stderr.contains(text));
-    assert!(has_ended.contains(&true), "{}", finished.stderr);
-    let got = framemd5::packets(received.path());
+    let got = rtmpdump(&server, &format!("mp4:{playpath}"), &[]);
     assert_eq!(marks(&framemd5::video(&got)), marks(&pictures));
-    assert_eq!(marks(&framemd5::audio(&got)), marks(&sound));
-    let mut wire = Wire::connect(server.addr("rtmp"), &[]);
-    wire.play(playpath);
-    wire.hear("NetStream.Play.Start", DEADLINE);
-    wire.hear("onMetaData", DEADLINE);
-    wire.pause(true);
-    wire.hear("NetStream.Pause.Notify", DEADLINE);
-    wire.seek(18_500.0);
-    wire.hear("NetStream.Seek.Notify", DEADLINE);
+    assert_eq!(marks(&framemd5::audio(&got)), marks(&audio));
+    let mut wire = Wire::paused_at(&server, playpath, 18_500.0);
     wire.pause(false);
     wire.hear("NetStream.Unpause.Notify", DEADLINE);
     wire.hear("NetStream.Play.Complete", DEADLINE);
@@ -201,6 +177,6 @@ fn recordings_of_mp3_are_played_over_rtmp() {
     let publisher = publish_icecast(&server, Clip::Mp3, 6, "radio/one");
     let (id, path) = finalised(&server, "radio/one", publisher);
     let url = play_url(&server, &format!("radio/one/recordings/{id}"));
-    let got = framemd5::packets_by(hasty(), url, &[]);
+    let got = framemd5::packets_by(hasty(Tool::ffmpeg()), url, &[]);
     assert_eq!(marks(&got), marks(&framemd5::packets(path)));
 }

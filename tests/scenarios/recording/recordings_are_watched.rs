@@ -1,40 +1,20 @@
-//! Viewers have the recordings of a stream at its address: whole, by ranges, over HLS while they grow, from a time on, and
-//! in clips.
-
-use std::path::Path;
+//! Viewers play the recordings of a stream at its address: whole, by ranges, over HLS while they grow, from a time on, and in
+//! clips.
 
 use serde_json::Value;
-use testkit::hls::MediaPlaylist;
 use testkit::{Clip, Server, Tool, framemd5, wait_until};
 
 use crate::support::browser::Browser;
-use crate::support::past::{STREAM, has_seconds, is_final, marks, newest, on_disk, server, text};
-use crate::support::{DEADLINE, curl, publish_icecast, publish_rtmp};
+use crate::support::past::{STREAM, counted, has_seconds, is_final, newest, on_disk, server, text};
+use crate::support::recorded::recording_into;
+use crate::support::{DEADLINE, curl, marks, media_playlist, order, publish_icecast, publish_rtmp};
 
-/// The viewers' list, newest first.
+/// Returns the viewers' list, newest first.
 fn list(server: &Server, stream: &str) -> Vec<Value> {
     let answer = server.get(&format!("/{stream}/recordings.json"));
     assert_eq!(answer.status, 200, "{}", answer.text());
     let answer: Value = serde_json::from_slice(&answer.body).unwrap();
     answer["recordings"].as_array().expect("a list").clone()
-}
-
-/// Packets of each track, as ffprobe counts them. Playlists are read from their beginning to their end, whenever that is.
-fn packets(input: impl AsRef<Path>) -> Value {
-    let input = input.as_ref();
-    let is_playlist = input.to_string_lossy().contains(".m3u8");
-    let flags: &[&str] = match is_playlist {
-        true => &["-live_start_index", "0"],
-        false => &[],
-    };
-    let counted = Tool::ffprobe()
-        .args(["-v", "error", "-count_packets", "-of", "json"])
-        .args(flags)
-        .args(["-show_entries", "stream=codec_type,nb_read_packets"])
-        .arg(input)
-        .run(3 * DEADLINE);
-    let counted: Value = serde_json::from_slice(&counted).unwrap();
-    counted["streams"].clone()
 }
 
 #[test]
@@ -66,10 +46,10 @@ fn a_recording_is_downloaded_and_played_at_the_streams_address() {
         ("-500", length - 500..length),
     ] {
         let part = curl(&server, &path, &["-r", asked]);
-        let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+        let reported = format!("bytes {}-{}/{length}", range.start, range.end - 1);
         assert_eq!(
             (part.status, part.header("content-range")),
-            (206, Some(told.as_str()))
+            (206, Some(reported.as_str()))
         );
         assert!(part.body == file[range], "{asked}");
     }
@@ -79,32 +59,14 @@ fn a_recording_is_downloaded_and_played_at_the_streams_address() {
     );
     let condition = format!("If-None-Match: {tag}");
     assert_eq!(curl(&server, &path, &["-H", &condition]).status, 304);
-    // Parts of two versions are not mixed, and what is no range is none.
-    for (header, status) in [
-        (format!("If-Match: {tag}"), 206),
-        ("If-Match: \"another\"".to_owned(), 412),
-        (
-            "If-Unmodified-Since: Thu, 01 Jan 2026 00:00:00 GMT".to_owned(),
-            412,
-        ),
-    ] {
-        let asked = curl(&server, &path, &["-r", "0-9", "-H", &header]);
-        assert_eq!(asked.status, status, "{header}");
-    }
-    let spaced = curl(&server, &path, &["-H", "Range: bytes = 0-9"]);
-    assert!(spaced.status == 200 && spaced.body == file);
-    // Over HLS it has every packet, and an end.
+    // Over HLS the recording has every packet, and an end.
     let playlist = format!("/{STREAM}/{}", text(&one, "hls"));
-    let told = server.get(&playlist).text();
-    let parsed = MediaPlaylist::parse(&told).unwrap_or_else(|error| panic!("{error}\n{told}"));
-    assert!(
-        parsed.segments.len() >= 2 && told.ends_with("#EXT-X-ENDLIST\n"),
-        "{told}"
-    );
-    let counted = packets(server.http_url(&playlist));
-    assert_eq!(counted, packets(on_disk(&server, id)));
-    assert_eq!(counted.as_array().map(Vec::len), Some(2));
-    // Other streams do not have it, and there is nothing else.
+    let parsed = media_playlist(&server, &playlist);
+    assert!(parsed.segments.len() >= 2 && parsed.is_ended, "{parsed:?}");
+    let listed = counted(server.http_url(&playlist));
+    assert_eq!(listed, counted(on_disk(&server, id)));
+    assert_eq!(listed.as_array().map(Vec::len), Some(2));
+    // Other streams do not have the recording, and there is nothing else at its addresses.
     for wrong in [
         format!("/live/other/recordings/{id}.mp4"),
         format!("/live/other/recordings/{id}/index.m3u8"),
@@ -139,24 +101,24 @@ fn a_recording_is_watched_while_it_grows() {
     assert_eq!(text(&one, "state"), "open");
     let part = curl(&server, &path, &["-r", "0-"]);
     let length = part.body.len();
-    let told = format!("bytes 0-{}/{length}", length - 1);
+    let reported = format!("bytes 0-{}/{length}", length - 1);
     assert_eq!(
         (part.status, part.header("content-range")),
-        (206, Some(told.as_str()))
+        (206, Some(reported.as_str()))
     );
     assert!(part.body.len() as u64 >= one["bytes"].as_u64().unwrap());
-    // One that follows it from the beginning gets everything, up to the end, and what was listed stays.
+    // A client that follows the playlist from the beginning gets everything, up to the end, and listed segments stay.
     let playlist = format!("/{STREAM}/recordings/{id}/index.m3u8");
     let early = server.get(&playlist).text();
     assert!(
         early.contains("#EXT-X-PLAYLIST-TYPE:EVENT") && !early.contains("ENDLIST"),
         "{early}"
     );
-    let listed = packets(server.http_url(&playlist));
+    let listed = counted(server.http_url(&playlist));
     publisher.wait(DEADLINE);
     let one = newest(&server, STREAM, "a finalised recording", is_final);
     assert_eq!(text(&one, "id"), id);
-    assert_eq!(listed, packets(on_disk(&server, &id)));
+    assert_eq!(listed, counted(on_disk(&server, &id)));
     let late = server.get(&playlist).text();
     let segments = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| line.ends_with(".m4s"));
@@ -167,7 +129,7 @@ fn a_recording_is_watched_while_it_grows() {
         !early.is_empty() && late.starts_with(&early),
         "{early:?} {late:?}"
     );
-    // What began with the open file is one version, what comes now another.
+    // The response that began with the open file is one version, the later one another.
     let tag = part.header("etag").unwrap();
     let asked = curl(
         &server,
@@ -189,7 +151,7 @@ fn ffmpeg_plays_a_recording_while_it_is_written() {
         ("current", Tool::current_ffmpeg()),
     ];
     let played = makes.map(|(make, ffmpeg)| (make, framemd5::packets_by(ffmpeg, &url, &[])));
-    // Within fragmented MP4 over HLS Debian's does not seek at all.
+    // Debian's ffmpeg does not seek at all within fragmented MP4 over HLS.
     let playlist = server.http_url(&format!("/{STREAM}/{}", text(&one, "hls")));
     let from_its_beginning = Tool::current_ffmpeg().args(["-live_start_index", "0"]);
     for (ffmpeg, url) in [
@@ -219,15 +181,9 @@ fn clips_are_cut_from_several_recordings() {
     let clip = Clip::Flv.seconds(30);
     let mut publisher = publish_rtmp(&server, &clip, STREAM);
     let _ = newest(&server, STREAM, "some seconds", has_seconds(8.0));
-    let url = format!(
-        "http://{}/api/v1/streams/{STREAM}/recording",
-        server.addr("admin")
-    );
-    let _ = Tool::new("curl")
-        .args(["-s", "-f", "-H", "Content-Type: application/json"])
-        .args(["-d", "{\"action\": \"split\"}"])
-        .arg(url)
-        .run(DEADLINE);
+    let path = format!("streams/{STREAM}/recording");
+    let split = order(&server, "POST", &path, "{\"action\": \"split\"}");
+    assert_eq!(split, 204);
     wait_until("a second recording", DEADLINE, || {
         let all = list(&server, STREAM);
         all.len() == 2 && has_seconds(6.0)(&all[0])
@@ -238,7 +194,7 @@ fn clips_are_cut_from_several_recordings() {
     });
     let all = list(&server, STREAM);
     let (from, to) = (text(&all[1], "started"), text(&all[0], "ended"));
-    // All of both, but for what begins in the second of the end.
+    // The clip has both recordings, except for frames that begin in the second of the end.
     let clip = format!("/{STREAM}/clip.mp4?from={from}&to={to}&download=1");
     let answer = curl(&server, &clip, &[]);
     assert_eq!(
@@ -299,8 +255,8 @@ fn a_recorded_radio_stream_is_heard_again() {
     assert!(path.ends_with(".mp3") && open["hls"].is_null(), "{open}");
     let part = curl(&server, &path, &["-r", "0-"]);
     assert_eq!(part.status, 206);
-    let told = format!("/{}", part.body.len());
-    assert!(part.header("content-range").unwrap().ends_with(&told));
+    let reported = format!("/{}", part.body.len());
+    assert!(part.header("content-range").unwrap().ends_with(&reported));
     publisher.wait(DEADLINE);
     let one = newest(&server, "radio.mp3", "a finalised recording", is_final);
     let file = std::fs::read(on_disk(&server, text(&one, "id"))).unwrap();
@@ -311,7 +267,7 @@ fn a_recorded_radio_stream_is_heard_again() {
     assert_eq!(shifted.status, 404);
 }
 
-/// What the player of recordings does: its time, where it can be moved to, and what failed.
+/// Script that returns the state of the recordings' player: its time, the end of its seekable range, and its error.
 const PAST: &str = "const past = document.getElementById('past'); \
      const {seekable} = past; \
      return [past.currentTime, seekable.length ? seekable.end(seekable.length - 1) : 0, past.error?.message];";
@@ -338,7 +294,7 @@ fn the_streams_page_lists_and_plays_its_recordings() {
         );
         wait_until(words, DEADLINE, || browser.run(&script) == true);
     };
-    // From the beginning of what is on, and to another place in it.
+    // The player starts at the beginning of the live recording, and moves to another place in it.
     press("From the start");
     plays_past("the beginning", 1.0);
     let seen = browser.run(PAST);
@@ -369,18 +325,14 @@ fn the_streams_page_shows_older_recordings_on_demand() {
         let name = format!("{:02}-{:02}-00Z-0.mp3", minute / 60, minute % 60);
         std::fs::copy(&clip, folder.join(name)).unwrap();
     }
-    let directory = format!("{:?}", root.path().display().to_string());
-    let server = Server::builder()
-        .set("recording", "directory", &directory)
-        .set("recording", "min_free", "\"0B\"")
-        .start();
+    let server = recording_into(root.path()).start();
     let browser = Browser::open();
     browser.go(&server.http_url("/radio.mp3/"));
     let rows = "return document.querySelectorAll('#recorded li').length;";
     for count in [50, 100, 110] {
         wait_until("rows", DEADLINE, || browser.run(rows) == count);
         if count > 50 {
-            // The first that is new has the focus, so that a keyboard goes on from there.
+            // The first new row has the focus, so that a keyboard continues from there.
             let focused = "const all = [...document.querySelectorAll('#recorded li')]; \
                  return all.findIndex(one => one.contains(document.activeElement));";
             let expected = if count == 100 { 50 } else { 100 };

@@ -1,35 +1,34 @@
-//! What publishers send in any codec is recorded so that it plays.
+//! Streams of publishers in any codec are recorded so that they play.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool};
 
-use crate::support::browser::Browser;
-use crate::support::browser::CAMERA;
+use crate::support::browser::{Browser, CAMERA};
 use crate::support::film::Film;
 use crate::support::firefox::Firefox;
-use crate::support::recorded::{STREAM, finalised, hashes, probe, recordings, server};
+use crate::support::recorded::{STREAM, finalised, probe, server, wait_for_seconds};
 use crate::support::session::{Driven, publish_camera};
-use crate::support::{DEADLINE, assert_joins, publish_rtmp};
+use crate::support::{DEADLINE, assert_joins, marks, publish_by, publish_rtmp};
 
-/// Seconds of each clip.
+/// Length of each clip in seconds.
 const SECONDS: u32 = 6;
 
-/// What browsers are asked about. They answer for a profile and a level, which are no lower than those of the clips.
+/// Media types for the browsers' checks. Browsers answer for a profile and a level, which are no lower than those of the clips.
 const HEVC: &str = "video/mp4; codecs=\"hvc1.1.6.L93.90, mp4a.40.2\"";
 const AV1: &str = "video/mp4; codecs=\"av01.0.04M.08, opus\"";
 const VP9: &str = "video/mp4; codecs=\"vp09.00.31.08, mp4a.40.2\"";
 
-/// What ffprobe says of the tracks: their codecs, and the names of these in the file.
+/// Returns the tracks by ffprobe: their codecs, and the names of these in the file.
 fn tracks(file: &Path) -> Vec<(String, String)> {
-    let told = Tool::ffprobe()
+    let reported = Tool::ffprobe()
         .args(["-of", "json", "-show_streams"])
         .arg(file)
         .run(DEADLINE);
-    let told: Value = serde_json::from_slice(&told).unwrap();
-    let tracks = told["streams"].as_array().expect("a list").iter();
+    let reported: Value = serde_json::from_slice(&reported).unwrap();
+    let tracks = reported["streams"].as_array().expect("a list").iter();
     let text = |track: &Value, key: &str| track[key].as_str().unwrap_or_default().to_owned();
     tracks
         .map(|track| (text(track, "codec_name"), text(track, "codec_tag_string")))
@@ -40,7 +39,7 @@ fn pictures(file: &Path) -> Vec<Frame> {
     framemd5::video(&framemd5::decoded_by(Tool::current_ffmpeg(), file, &[]))
 }
 
-/// Chromium and Firefox play a recording where they say that they can.
+/// Plays a recording in Chromium and Firefox, where they report that they can.
 fn watch(server: &Server, root: &Path, file: &Path, kind: &str) {
     let film = Film::recording(server, root, file);
     let (chromium, firefox) = (Browser::open(), Firefox::open());
@@ -50,7 +49,7 @@ fn watch(server: &Server, root: &Path, file: &Path, kind: &str) {
     }
 }
 
-/// Publishes a clip by a current ffmpeg; its recording has all of it, under these names.
+/// Publishes a clip by a current ffmpeg; asserts that its recording has all of it, under these names.
 fn recorded(
     clip: Clip,
     seconds: u32,
@@ -61,12 +60,8 @@ fn recorded(
         .set("ingest", "linger", "\"1s\"")
         .start();
     let sent = clip.seconds(seconds);
-    let mut publisher = Tool::current_ffmpeg()
-        .args(["-re", "-i"])
-        .arg(&sent)
-        .args(["-c", "copy", "-f", "flv"])
-        .arg(server.rtmp_url(STREAM, PUBLISH_KEY))
-        .start();
+    let url = server.rtmp_url(STREAM, PUBLISH_KEY);
+    let mut publisher = publish_by(Tool::current_ffmpeg(), &sent, &[], &url);
     assert!(publisher.wait(DEADLINE).success(), "{}", publisher.stderr());
     let file = finalised(&server, 1).remove(0);
     let names = names.map(|(codec, tag)| (codec.to_owned(), tag.to_owned()));
@@ -85,7 +80,7 @@ fn recorded(
     (root, server, file)
 }
 
-/// What every player plays. VLC leaves at the end, so there is more of it.
+/// Every player plays these codecs. VLC leaves at the end, so the clip is longer.
 #[test]
 fn h264_and_aac() {
     let (root, server, file) = recorded(
@@ -99,7 +94,7 @@ fn h264_and_aac() {
     film.plays_in_vlc();
 }
 
-/// It is named as Apple wants it.
+/// The track has the name that Apple requires.
 #[test]
 fn hevc() {
     let (root, server, file) =
@@ -123,7 +118,7 @@ fn vp9() {
     watch(&server, root.path(), &file, VP9);
 }
 
-/// A camera of Chromium's, recorded in one codec.
+/// Records a camera of Chromium's in one codec.
 fn camera(codec: &str, names: [(&str, &str); 2]) -> (tempfile::TempDir, Server, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let server = server(root.path())
@@ -132,11 +127,7 @@ fn camera(codec: &str, names: [(&str, &str); 2]) -> (tempfile::TempDir, Server, 
     {
         let camera = Browser::open_with(CAMERA);
         publish_camera(&camera, &server, STREAM, codec);
-        wait_until("some seconds to be recorded", DEADLINE, || {
-            let all = recordings(&server);
-            all.first()
-                .is_some_and(|one| one["seconds"].as_f64() >= Some(5.0))
-        });
+        wait_for_seconds(&server, 5.0);
         camera.run("publisher.close(); return null;");
     }
     let file = finalised(&server, 1).remove(0);
@@ -150,7 +141,7 @@ fn camera(codec: &str, names: [(&str, &str); 2]) -> (tempfile::TempDir, Server, 
     (root, server, file)
 }
 
-/// Both browsers deny that they play VP8 in MP4. Chromium plays it all the same, and of Firefox only its sound is heard.
+/// Both browsers deny that they play VP8 in MP4. Chromium plays it all the same, and Firefox plays only its audio.
 #[test]
 fn vp8_and_opus_from_a_browser() {
     let (root, server, file) = camera("vp8", [("vp8", "vp08"), ("opus", "Opus")]);
@@ -184,8 +175,8 @@ fn pictures_of_another_size_are_in_another_file() {
     let whole = framemd5::video(&framemd5::decoded(&clips[1]));
     let second = framemd5::video(&framemd5::decoded(&files[1]));
     assert_eq!(
-        hashes(&second),
-        hashes(&whole),
+        marks(&second),
+        marks(&whole),
         "it begins with the first keyframe"
     );
     assert_eq!(server.metrics().sum("carillon_record_gaps_total", &[]), 0.0);

@@ -1,5 +1,5 @@
-//! A recording of an hour opens and seeks in what people watch and cut it with, its sound and its pictures together from
-//! beginning to end.
+//! A recording of an hour opens and seeks in the programs that people use to watch and cut it, with its audio and its video in
+//! step from beginning to end.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -16,26 +16,26 @@ use crate::support::film::Film;
 use crate::support::firefox::Firefox;
 use crate::support::recorded::{STREAM, finalised, probe, server};
 
-/// A bit more than an hour, of small pictures, and how much faster than life it is published.
+/// Length in seconds, a bit more than an hour, of small frames, and the factor by which publishing is faster than real time.
 const SECONDS: u32 = 3_660;
 const SPEED: &str = "60";
 
-/// For making it, and publishing it.
+/// Deadline for making the clip, and for publishing it.
 const LONG_DEADLINE: Duration = Duration::from_secs(300);
 
-/// How far sound and pictures may be apart: less than half a picture.
+/// Largest distance between audio and video in seconds: less than half a frame.
 const APART_MAX: f64 = 0.010;
 
-/// A millisecond, to which FLV rounds, and what a file rounds to.
+/// Largest rounding in seconds: a millisecond of FLV, and that of a file.
 const ROUNDING: f64 = 0.001_1;
 
-/// An hour in FLV: 30 pictures a second with B-frames, whose times are rounded.
+/// Makes an hour of FLV: 30 frames a second with B-frames, whose times are rounded.
 fn hour(folder: &Path) -> PathBuf {
     let path = folder.join("hour.flv");
     let picture = format!("testsrc2=size=64x36:rate=30:duration={SECONDS}");
-    let sound = format!("sine=frequency=440:sample_rate=16000:duration={SECONDS}");
+    let audio = format!("sine=frequency=440:sample_rate=16000:duration={SECONDS}");
     Tool::ffmpeg()
-        .args(["-f", "lavfi", "-i", &picture, "-f", "lavfi", "-i", &sound])
+        .args(["-f", "lavfi", "-i", &picture, "-f", "lavfi", "-i", &audio])
         .args("-c:v libx264 -preset ultrafast -bf 2 -g 60 -threads 1".split_whitespace())
         .args("-c:a aac -ac 1 -b:a 24k".split_whitespace())
         .arg(&path)
@@ -43,21 +43,21 @@ fn hour(folder: &Path) -> PathBuf {
     path
 }
 
-/// When a packet is presented, in seconds, and what it is.
+/// Presentation time of a packet in seconds, and its hash.
 struct Packet {
     at: f64,
     hash: String,
 }
 
-/// The packets of a kind (`v`, `a`), in the order of decoding.
+/// Returns the packets of a kind (`v`, `a`), in the order of decoding.
 fn packets(file: &Path, kind: &str) -> Vec<Packet> {
-    let told = Tool::ffprobe()
+    let reported = Tool::ffprobe()
         .args(["-select_streams", kind, "-of", "csv=p=0"])
         .args(["-show_data_hash", "CRC32"])
         .args(["-show_entries", "packet=pts_time,data_hash"])
         .arg(file)
         .run(LONG_DEADLINE);
-    let told = String::from_utf8(told).unwrap();
+    let reported = String::from_utf8(reported).unwrap();
     let packet = |line: &str| {
         let (at, hash) = line.split_once(',').expect("a time and a hash");
         Packet {
@@ -65,12 +65,12 @@ fn packets(file: &Path, kind: &str) -> Vec<Packet> {
             hash: hash.trim_end_matches(',').to_owned(),
         }
     };
-    told.lines().map(packet).collect()
+    reported.lines().map(packet).collect()
 }
 
-/// How much later than in the source each packet of a kind is. A recording may begin later than its source, and lack what a
-/// publisher has not sent any more that hangs up on a busy server. Of the places where its beginning might be (a tone repeats
-/// itself) the one is meant that is next to `near`.
+/// Returns each packet's delay against the source. A recording may begin later than its source, and lack the last media of a
+/// publisher that hangs up on a busy server. A tone repeats itself, so the recording's beginning may match at several places;
+/// the one nearest to `near` counts.
 fn shifts(source: &Path, file: &Path, kind: &str, near: Option<f64>) -> Vec<f64> {
     const ALIKE: usize = 32;
     let [sent, got] = [source, file].map(|path| packets(path, kind));
@@ -125,7 +125,7 @@ fn editors_read(file: &Path, duration: f64, pictures: usize) {
         (number(&picture["FrameRate"]) - 30.0).abs() < 0.001,
         "{said}"
     );
-    // It counts the time before the first picture, if sound begins earlier: two or three.
+    // mediainfo counts the time before the first frame, if audio begins earlier: two or three.
     assert!(
         (number(&picture["FrameCount"]) - pictures as f64).abs() < 4.0,
         "{said}"
@@ -144,7 +144,7 @@ fn editors_read(file: &Path, duration: f64, pictures: usize) {
     a_strict_decoder_reads(file, duration, pictures);
 }
 
-/// The index, by a decoder that refuses boxes of which it does not know every byte, and has nothing in common with the
+/// Asserts that the index is valid, by a decoder that knows every byte of every box or refuses it, and shares nothing with the
 /// server's own.
 fn a_strict_decoder_reads(file: &Path, duration: f64, pictures: usize) {
     let mut file = File::open(file).unwrap();
@@ -157,10 +157,10 @@ fn a_strict_decoder_reads(file: &Path, duration: f64, pictures: usize) {
         file.seek(SeekFrom::Current(bytes)).unwrap();
     };
     assert!(index.mvex.is_none(), "it tells of fragments");
-    let [picture, sound] = &index.trak[..] else {
+    let [picture, audio] = &index.trak[..] else {
         panic!("{} tracks", index.trak.len());
     };
-    for track in [picture, sound] {
+    for track in [picture, audio] {
         let times = &track.mdia.minf.stbl.stts.entries;
         let ticks = times
             .iter()
@@ -186,7 +186,7 @@ fn ffmpeg_seeks(file: &Path, to: f64) {
     let shown = String::from_utf8(shown).unwrap();
     let first = shown.split([',', '\n']).next().unwrap_or_default();
     let first: f64 = first.parse().expect("a time");
-    // At the keyframe before: one comes every two seconds.
+    // The seek leads to the keyframe before: one comes every two seconds.
     assert!(first <= to && to - first <= 2.1, "{first} {to}");
 }
 
@@ -197,7 +197,7 @@ fn an_hour_opens_and_seeks_everywhere() {
     let source = hour(folder.path());
     let server = server(root.path())
         .set("ingest", "linger", "\"1s\"")
-        // A publisher that waits for a busy machine stays.
+        // A publisher that waits for a busy machine stays connected.
         .set("ingest", "source_timeout", "\"60s\"")
         .set("recording", "split", "\"2h\"")
         .start();
@@ -215,8 +215,8 @@ fn an_hour_opens_and_seeks_everywhere() {
     let file = finalised(&server, 1).remove(0);
 
     let pictures = shifts(&source, &file, "v", None);
-    let sounds = shifts(&source, &file, "a", Some(pictures[0]));
-    for shifts in [&pictures, &sounds] {
+    let audio_frames = shifts(&source, &file, "a", Some(pictures[0]));
+    for shifts in [&pictures, &audio_frames] {
         let is_apart = |shift: &f64| (shift - shifts[0]).abs() > 2.0 * ROUNDING;
         let first = shifts.iter().position(is_apart);
         assert_eq!(
@@ -226,12 +226,15 @@ fn an_hour_opens_and_seeks_everywhere() {
         );
     }
     let ends = [
-        (pictures[0], sounds[0]),
-        (pictures[pictures.len() - 1], sounds[sounds.len() - 1]),
+        (pictures[0], audio_frames[0]),
+        (
+            pictures[pictures.len() - 1],
+            audio_frames[audio_frames.len() - 1],
+        ),
     ];
-    for (picture, sound) in ends {
-        println!("sound is {:.4} s off", sound - picture);
-        assert!((picture - sound).abs() <= APART_MAX, "{picture} {sound}");
+    for (picture, audio) in ends {
+        println!("sound is {:.4} s off", audio - picture);
+        assert!((picture - audio).abs() <= APART_MAX, "{picture} {audio}");
     }
 
     let (start, duration) = probe(&file);

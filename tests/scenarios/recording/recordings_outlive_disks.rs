@@ -1,55 +1,48 @@
-//! Disks that lose power, hang or fill up: what was written plays, nobody else notices, and recording goes on.
+//! Disks that lose power, hang or fill up: written media plays, no other stream notices, and recording continues.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Server, Signal, Tool, Volume, wait_until};
+use testkit::{Clip, Server, Signal, Volume, wait_until};
 
 use crate::support::faults::{Bystander, Injection};
-use crate::support::flv;
-use crate::support::recorded::{STREAM, finalised, hashes, probe, recordings, server};
+use crate::support::recorded::{
+    STREAM, finalised, probe, recordings, seconds, server, wait_for_seconds,
+};
 use crate::support::webhook_receiver::{Receiver, webhook};
-use crate::support::{DEADLINE, assert_joins, file, publish_rtmp};
+use crate::support::{DEADLINE, assert_joins, file, order, publish_rtmp};
+use crate::support::{flv, marks, metric};
 
-/// How often the power fails, and how much media is recorded from one time to the next.
+/// Number of power failures, and seconds of media recorded between two.
 const CUTS: usize = 20;
 const BETWEEN: f64 = 1.5;
 
-/// What a loss of power may cost: ten seconds until all is written down, and five for that.
+/// Seconds that a loss of power may cost: ten between two syncs of the disk, and five for a sync.
 const LOSS_MAX: f64 = 15.0;
 
-/// Images that are mounted at once: some systems have eight loop devices.
+/// Number of images mounted at once: some systems have eight loop devices.
 const MOUNTED: usize = 5;
 
-/// Seconds that a disk hangs.
+/// Seconds for which a disk hangs.
 const FROZEN: u32 = 20;
 
-/// A disk that fills soon.
+/// Size in KiB of a disk that fills soon.
 const SMALL_KIB: u64 = 4_096;
 
-fn seconds(server: &Server) -> f64 {
-    let all = recordings(server).into_iter();
-    all.map(|one| one["seconds"].as_f64().expect("a number"))
-        .sum()
-}
-
-fn wait_for_seconds(server: &Server, least: f64) {
-    wait_until(&format!("{least} seconds to be recorded"), DEADLINE, || {
-        seconds(server) >= least
-    });
-}
-
 fn gaps(server: &Server, reason: &str) -> f64 {
-    let labels = [&*format!("reason=\"{reason}\"")];
-    server.metrics().sum("carillon_record_gaps_total", &labels)
+    metric(
+        server,
+        "carillon_record_gaps_total",
+        &format!("reason={reason}"),
+    )
 }
 
 fn lag(server: &Server) -> f64 {
     server.metrics().sum("carillon_record_lag_seconds", &[])
 }
 
-/// The pictures of recordings, one after another.
+/// Returns the frames of recordings, one after another.
 fn pictures(files: &[PathBuf]) -> Vec<Frame> {
     let all = files.iter().map(framemd5::decoded);
     all.flat_map(|frames| framemd5::video(&frames)).collect()
@@ -62,23 +55,23 @@ fn twenty_losses_of_power_cost_fifteen_seconds_at_most() {
     let mut images = Vec::new();
     {
         let volume = Volume::ext4(32);
-        // Some files are closed meanwhile, some are open.
+        // Some files are closed by then, some are open.
         let server = server(volume.path())
             .set("recording", "split", "\"10s\"")
             .start();
         let _publisher = publish_rtmp(&server, &clip, STREAM);
         for cut in 0..CUTS {
             wait_for_seconds(&server, 1.0 + BETWEEN * cut as f64);
-            let told = seconds(&server);
+            let reported = seconds(&server);
             let image = folder.path().join(format!("image-{cut}"));
             std::fs::write(&image, volume.image()).unwrap();
-            images.push((told, image));
+            images.push((reported, image));
         }
     }
     let sent = framemd5::video(&framemd5::decoded(&clip));
     let mut lost = Vec::new();
     for (group, images) in images.chunks(MOUNTED).enumerate() {
-        // Each is recovered as recordings of a stream of its own.
+        // Each image is recovered as recordings of a stream of its own.
         let root = folder.path().join(format!("mounted-{group}"));
         let place = |number: usize| root.join(number.to_string());
         let mount = |(number, (_, image)): (usize, &(f64, PathBuf))| {
@@ -93,11 +86,11 @@ fn twenty_losses_of_power_cost_fifteen_seconds_at_most() {
                     .all(|it| it["state"] == "finalised")
         });
         let all = recordings(&server);
-        for (number, (told, _)) in images.iter().enumerate() {
+        for (number, (reported, _)) in images.iter().enumerate() {
             let own = |it: &&serde_json::Value| it["stream"] == format!("{number}/{STREAM}");
             let own: Vec<_> = all.iter().filter(own).collect();
             let whole: f64 = own.iter().filter_map(|it| it["seconds"].as_f64()).sum();
-            lost.push(told - whole);
+            lost.push(reported - whole);
             let paths = own.iter().filter_map(|it| it["path"].as_str());
             let paths: Vec<PathBuf> = paths.map(PathBuf::from).collect();
             if paths.is_empty() {
@@ -111,14 +104,14 @@ fn twenty_losses_of_power_cost_fifteen_seconds_at_most() {
     println!("seconds lost of those told: {lost:.1?}");
     assert_eq!(lost.len(), CUTS);
     assert!(lost.iter().all(|lost| *lost <= LOSS_MAX), "{lost:?}");
-    // The later ones are about more than nothing.
+    // The later images contain enough media for the check to mean something.
     assert!(
         images[CUTS - 1].0 - lost[CUTS - 1] > LOSS_MAX / 2.0,
         "{lost:?}"
     );
 }
 
-/// Files below a folder that are named as open ones.
+/// Counts the files below a folder that are named as open ones.
 fn open_files(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let counts = entries.map(|entry| match entry.path() {
@@ -142,7 +135,7 @@ fn a_disk_that_hangs_for_a_while_costs_nobody_anything() {
     let frozen = volume.freeze();
     let begun = *flv::times(listener.body(), 9).last().expect("a picture");
     let until = begun + 1_000 * FROZEN;
-    // Live goes on for all that time.
+    // The live stream continues for all that time.
     let heard = listener.read_until(DEADLINE, |body| flv::times(body, 9).last() >= Some(&until));
     assert!(heard, "the stream ended early");
     let late = lag(&server);
@@ -154,9 +147,9 @@ fn a_disk_that_hangs_for_a_while_costs_nobody_anything() {
     let sent = framemd5::packets(&clip);
     for (what, got) in [("heard", body.path()), ("recorded", &files[0])] {
         let got = framemd5::packets(got);
-        let sounds = [framemd5::audio(&sent), framemd5::audio(&got)];
+        let audio_frames = [framemd5::audio(&sent), framemd5::audio(&got)];
         let pictures = [framemd5::video(&sent), framemd5::video(&got)];
-        for [sent, got] in [sounds, pictures] {
+        for [sent, got] in [audio_frames, pictures] {
             assert_eq!(assert_joins(what, &sent, &got).missing, 0, "{what}");
         }
     }
@@ -164,7 +157,7 @@ fn a_disk_that_hangs_for_a_while_costs_nobody_anything() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
+fn a_full_disk_is_reported_and_recorded_to_again_once_it_has_room() {
     let volume = Volume::memory(SMALL_KIB);
     let receiver = Receiver::start();
     let wanted = "events = [\"recording.started\", \"recording.deleted\"]";
@@ -182,7 +175,7 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
         let full = std::fs::write(&ballast, vec![0; 2 * SMALL_KIB as usize * 1_024]);
         assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
         first.wait_for_log("the disk takes no recording", DEADLINE);
-        // Of this one nothing is ever written, though it is tried more than once.
+        // Nothing of this stream is ever written, though the recorder tries more than once.
         publish_rtmp(&first, &Clip::Flv.seconds(12), "live/late").wait(DEADLINE);
         wait_until("its end", DEADLINE, || {
             !first.api("streams").to_string().contains("live/late")
@@ -191,7 +184,7 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     wait_until("the gap to be counted", DEADLINE, || {
         gaps(&first, "disk") >= 1.0
     });
-    // Its index has room, or not.
+    // The disk may or may not have room for its index.
     wait_until("what was recorded to be closed", DEADLINE, || {
         let all = recordings(&first);
         all.first().is_some_and(|it| it["state"] != "open")
@@ -203,7 +196,7 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     let before = framemd5::video(&framemd5::decoded(&one));
     assert_eq!(assert_joins("before", &sent, &before).at % 25, 0);
     volume.resize(8 * SMALL_KIB);
-    // Media that came meanwhile was held by the log, or is a gap.
+    // Media that arrived meanwhile was held by the log, or is a gap.
     wait_until("another recording", DEADLINE, || {
         recordings(&first).len() == 2
     });
@@ -221,12 +214,12 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     assert_eq!(started.len(), 2);
     assert!(receiver.of("/ok", "recording.deleted").is_empty());
     first.terminate(DEADLINE);
-    // An index for which there was no room is made at the next start.
+    // The next start writes an index for which there was no room.
     let second = server(volume.path()).start();
     let files = finalised(&second, 2);
     assert_eq!(
-        hashes(&framemd5::video(&framemd5::decoded(&one))),
-        hashes(&before)
+        marks(&framemd5::video(&framemd5::decoded(&one))),
+        marks(&before)
     );
     let after = framemd5::video(&framemd5::decoded(&files[1]));
     let [begin, end] = [&before, &after].map(|frames| assert_joins("a file", &sent, frames));
@@ -234,7 +227,7 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     assert!(end.at >= begin.at + begin.matched);
 }
 
-/// Whether a process has ended as far as it can: its main thread has, and none but the kernel holds up the others.
+/// Returns whether a process has ended as far as it can: its main thread has ended, and only the kernel holds up the others.
 fn has_ended(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
@@ -251,12 +244,12 @@ fn the_end_of_the_server_does_not_wait_for_a_disk_that_hangs() {
     let ports: [SocketAddr; 3] = ["rtmp", "http", "admin"].map(|name| first.addr(name));
     let frozen = volume.freeze();
     wait_until("the recorder to hang", DEADLINE, || lag(&first) >= 3.0);
-    let told = seconds(&first);
+    let reported = seconds(&first);
     first.process().signal(Signal::TERM);
     let pid = first.pid();
     wait_until("its end", DEADLINE, || has_ended(pid));
     assert!(first.log().contains("a disk hangs"), "{}", first.log());
-    // Another can take its place.
+    // Another server can take its place.
     for port in ports {
         assert!(TcpStream::connect(port).is_err(), "{port} is still open");
         TcpListener::bind(port).unwrap_or_else(|error| panic!("{port}: {error}"));
@@ -267,14 +260,14 @@ fn the_end_of_the_server_does_not_wait_for_a_disk_that_hangs() {
     let files = finalised(&second, 1);
     let (start, duration) = probe(&files[0]);
     assert!(
-        start.abs() < 0.001 && duration >= told - 0.001,
+        start.abs() < 0.001 && duration >= reported - 0.001,
         "{duration}"
     );
     assert!(!framemd5::decoded(&files[0]).is_empty());
 }
 
 #[test]
-fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_told() {
+fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_reported() {
     let root = tempfile::tempdir().unwrap();
     let receiver = Receiver::start();
     let server = server(root.path())
@@ -291,12 +284,12 @@ fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_told() {
             let inject = format!("{call}:error=EIO");
             let fault = Injection::into_threads(&server, "record-jobs", &inject);
             fault.wait();
-            // It is known, and cannot be removed.
+            // The recording is listed, and cannot be removed.
             let one = recordings(&server).remove(number);
             assert_eq!(one["state"], "open", "{one}");
             let path = format!("recordings/{}", one["id"].as_str().unwrap());
-            assert_eq!(delete(&server, &path), "409");
-            // The time to the next attempt passes.
+            assert_eq!(order(&server, "DELETE", &path, ""), 409);
+            // The time until the next attempt passes meanwhile.
             wait_until("it to be told", DEADLINE, || {
                 server.log().matches("a recording stays open").count() == number + 1
             });
@@ -305,7 +298,7 @@ fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_told() {
         let (start, duration) = probe(path);
         assert!(start.abs() < 0.001 && duration > 4.5, "{duration}");
     }
-    // Somebody moves the next one away while it is written.
+    // Somebody moves the next recording away while it is written.
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(5), STREAM);
     wait_until("the third", DEADLINE, || recordings(&server).len() == 3);
     let third = recordings(&server).remove(2);
@@ -323,21 +316,4 @@ fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_told() {
     assert_eq!(counts, [3, 2, 2]);
     receiver.is_in_order();
     other.noticed_nothing();
-}
-
-/// The status that a removal by the operator is answered with.
-fn delete(server: &Server, path: &str) -> String {
-    let answer = Tool::new("curl")
-        .args([
-            "-s",
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code}",
-            "-X",
-            "DELETE",
-        ])
-        .arg(format!("http://{}/api/v1/{path}", server.addr("admin")))
-        .run(DEADLINE);
-    String::from_utf8(answer).unwrap()
 }

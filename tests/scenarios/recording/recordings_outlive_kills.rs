@@ -1,4 +1,4 @@
-//! A server that is killed, at whatever moment, leaves recordings that open: what it had written is in them, and no
+//! A server that is killed, at whatever moment, leaves recordings that open: they contain what the server had written, and no
 //! file of an earlier run is touched.
 
 use std::collections::BTreeMap;
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Signal, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::flv;
 use crate::support::recorded::{STREAM, finalised, probe, recordings, server};
 use crate::support::{DEADLINE, assert_joins, file, publish_rtmp};
 
-/// A hundred files are cut.
+/// Numbers of kills and of streams, whose product is a hundred files that are cut.
 const KILLS: usize = 10;
 const STREAMS: usize = 10;
 
-/// Kills amid finalising, and files that are there to be finalised at most.
+/// Number of kills amid finalising, and largest number of files that are added to be finalised.
 const INTERRUPTIONS: usize = 50;
 const UNFINISHED: usize = 100;
 
-/// Numbers without a pattern: the same in every run, beside processes that are not.
+/// Pseudo-random numbers: the same in every run, beside processes that are not.
 struct Random(u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
         self.0 % end
     }
 
-    /// Lets a part of so many milliseconds pass. No moment is the right one.
+    /// Sleeps for a random part of this many milliseconds, since any moment is as good as another.
     fn pass(&mut self, millis: u64) {
         std::thread::sleep(Duration::from_micros(self.below(1_000 * millis)));
     }
@@ -41,7 +41,7 @@ fn name(stream: usize) -> String {
     format!("live/{stream}")
 }
 
-/// One program publishes them all.
+/// Publishes all streams by one program.
 fn publish(server: &Server, clip: &Path) -> Process {
     let urls = (0..STREAMS).map(|stream| server.rtmp_url(&name(stream), PUBLISH_KEY));
     let outputs: Vec<String> = urls.map(|url| format!("[f=flv]{url}")).collect();
@@ -56,14 +56,14 @@ fn seconds(recording: &serde_json::Value) -> f64 {
     recording["seconds"].as_f64().expect("a number")
 }
 
-/// A recording's path while it is open, and once it is closed.
+/// Returns a recording's path while it is open, and its path once it is closed.
 fn paths(recording: &serde_json::Value) -> (PathBuf, PathBuf) {
     let part = recording["path"].as_str().expect("a path");
     let closed = part.strip_suffix(".part").expect("it is open");
     (part.into(), closed.into())
 }
 
-/// What a killed server had told of the recordings that it was writing, and what a listener of the first stream had of it.
+/// List of the recordings that a killed server was writing, and the frames that a listener of the first stream received.
 struct Killed {
     open: Vec<serde_json::Value>,
     heard: Vec<Frame>,
@@ -85,8 +85,7 @@ fn kill_one(root: &Path, clip: &Path, random: &mut Random) -> Killed {
     random.pass(1_000);
     let mut open = recordings(&server);
     open.retain(is_open);
-    server.process().signal(Signal::KILL);
-    server.process().wait(DEADLINE);
+    server.process().kill();
     let heard = file(&flv::whole_tags(listener.read_to_end(DEADLINE)));
     let heard = framemd5::video(&framemd5::packets(heard.path()));
     Killed { open, heard }
@@ -104,7 +103,7 @@ fn a_hundred_files_that_were_cut_have_all_that_was_written() {
     let mut cut = 0;
     for _ in 0..KILLS {
         let killed = kill_one(root.path(), &clip, &mut random);
-        // The next one recovers what this one has left.
+        // The next server recovers the recordings of the killed one.
         let server = server(root.path()).start();
         let files: Vec<PathBuf> = killed.open.iter().map(|one| paths(one).1).collect();
         let is_done = |all: &[serde_json::Value]| {
@@ -118,15 +117,18 @@ fn a_hundred_files_that_were_cut_have_all_that_was_written() {
         wait_until("all to be recovered", DEADLINE, || {
             is_done(&recordings(&server))
         });
-        for (told, file) in killed.open.iter().zip(&files) {
+        for (reported, file) in killed.open.iter().zip(&files) {
             cut += 1;
             if !file.exists() {
-                assert_eq!(seconds(told), 0.0, "{told}");
+                assert_eq!(seconds(reported), 0.0, "{reported}");
                 continue;
             }
             let (start, duration) = probe(file);
             assert!(start.abs() < 0.001, "{file:?} {start}");
-            assert!(duration >= seconds(told) - 0.001, "{duration} {told}");
+            assert!(
+                duration >= seconds(reported) - 0.001,
+                "{duration} {reported}"
+            );
             let got = framemd5::video(&framemd5::decoded(file));
             assert_eq!(assert_joins("pictures", &pictures, &got).at % 25, 0);
             let bytes = std::fs::read(file).unwrap();
@@ -151,15 +153,15 @@ fn a_hundred_files_that_were_cut_have_all_that_was_written() {
         "{} files; seconds lost of those heard: {lost:?}",
         kept.len()
     );
-    // A single one may have been killed before its writer had its turn on a busy machine.
+    // On a busy machine, a single server may be killed before its writer had its turn.
     let usual = lost[lost.len() / 2];
     assert!(usual <= 2.0, "{lost:?}");
 }
 
-/// A recording that was not closed, and what becomes of it.
+/// Recording that was not closed, and the finalised file.
 struct Example {
     part: Vec<u8>,
-    /// Bytes of it that are whole.
+    /// Length in bytes of its whole media.
     whole: usize,
     finalised: Vec<u8>,
 }
@@ -175,12 +177,11 @@ impl Example {
                 .is_some_and(|one| seconds(one) >= 4.0)
         });
         let (path, _) = paths(&recordings(&killed)[0]);
-        killed.process().signal(Signal::KILL);
-        killed.process().wait(DEADLINE);
+        killed.process().kill();
         let part = std::fs::read(path).unwrap();
         let server = server(root.path()).start();
         let finalised = std::fs::read(&finalised(&server, 1)[0]).unwrap();
-        // The header of all media, of 16 bytes, tells where the index begins.
+        // The 16-byte header of all media has the offset of the index.
         let mut kinds = finalised.windows(4);
         let header = kinds.position(|kind| kind == b"mdat").expect("a header") - 4;
         let bytes = finalised[header + 8..].first_chunk().expect("a size");
@@ -192,14 +193,14 @@ impl Example {
         }
     }
 
-    /// What a kill may leave beside these two is all that is whole, and then a part of the index.
+    /// Returns whether a file is a state between the two that a kill may leave: all whole media, and then a part of the index.
     fn is_between(&self, bytes: &[u8]) -> bool {
         let (media, index) = bytes.split_at(self.whole.min(bytes.len()));
         media == &self.part[..self.whole] && self.finalised[self.whole..].starts_with(index)
     }
 }
 
-/// Puts files there that are to be finalised, of one minute after another.
+/// Adds files that are to be finalised, all of one minute.
 fn fill(root: &Path, minute: usize, example: &Example) {
     let folder = root.join(STREAM).join("2026-01-01");
     std::fs::create_dir_all(&folder).unwrap();
@@ -240,8 +241,7 @@ fn fifty_kills_amid_finalising_leave_files_as_they_were_or_as_they_become() {
         let mut server = server(root.path()).start();
         wait_until("some to be named", DEADLINE, || named() >= wanted);
         random.pass(10);
-        server.process().signal(Signal::KILL);
-        server.process().wait(DEADLINE);
+        server.process().kill();
         for path in files(root.path()) {
             let bytes = std::fs::read(&path).unwrap();
             if bytes == example.finalised || bytes == example.part {

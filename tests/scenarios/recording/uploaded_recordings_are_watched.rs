@@ -1,22 +1,22 @@
-//! Viewers have recordings whose copy in object storage alone is left, at the addresses that they had before.
+//! Viewers get recordings that only exist in object storage, at the addresses that they had before.
 
 use serde_json::Value;
 use testkit::http::Response;
 use testkit::{Clip, Server, Tool, free_address, wait_until};
 
 use crate::support::browser::Browser;
-use crate::support::storage::{self, Storage, recordings, uploaded};
+use crate::support::storage::{self, Storage, recordings, unchecked, uploaded};
 use crate::support::{DEADLINE, publish_rtmp};
 
 const STREAM: &str = "live/show";
 
-/// The last answer, its headers included, as curl gets it.
+/// Returns the last reply, its headers included, as curl gets it.
 fn curl(server: &Server, path: &str, arguments: &[&str]) -> Response {
     let answer = Tool::new("curl").args(["-s", "-i"]).args(arguments);
     Response::parse(&answer.arg(server.http_url(path)).run(DEADLINE))
 }
 
-/// Follows redirections, and returns what is there.
+/// Follows redirections, and returns the body.
 fn fetched(server: &Server, path: &str, arguments: &[&str]) -> Vec<u8> {
     let answer = Tool::new("curl").args(["-s", "-f", "-L"]).args(arguments);
     answer.arg(server.http_url(path)).run(DEADLINE)
@@ -26,7 +26,7 @@ fn fetched(server: &Server, path: &str, arguments: &[&str]) -> Vec<u8> {
 fn a_recording_in_object_storage_alone_is_played_at_its_address() {
     let root = tempfile::tempdir().unwrap();
     let storage = Storage::start(free_address(), None);
-    let credentials = storage::credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let credentials = unchecked(root.path());
     let server = |keep_local| {
         storage::server(root.path(), storage.address, &credentials, keep_local)
             .set("ingest", "linger", "\"1s\"")
@@ -37,7 +37,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
     publish_rtmp(&first, &Clip::Flv.seconds(6), STREAM).wait(DEADLINE);
     let recording = uploaded(&first, 1).remove(0);
     let file = std::fs::read(recording["path"].as_str().unwrap()).unwrap();
-    // While it is here it is sent from here.
+    // While the server has the file, the server sends it.
     let id = recording["id"].as_str().unwrap();
     let path = format!("/{STREAM}/recordings/{id}.mp4");
     assert_eq!(curl(&first, &path, &[]).status, 200);
@@ -75,7 +75,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
         head.contains(&format!("content-length: {}", file.len())),
         "{head}"
     );
-    // To be kept, under a name that tells what it is.
+    // The download has a descriptive name.
     let kept = fetched(
         &server,
         &format!("{path}?download=1"),
@@ -86,7 +86,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
         kept.contains("content-disposition: attachment; filename=\"show-20"),
         "{kept}"
     );
-    // What is made of fragments is no more, and that is said.
+    // Addresses that need the file's fragments report that it is gone.
     let playlist = format!("/{STREAM}/recordings/{id}/index.m3u8");
     for (path, status) in [
         (playlist, 410),
@@ -107,7 +107,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
     let metrics = server.metrics();
     let led = metrics.sum("carillon_file_requests_total", &["result=\"elsewhere\""]);
     assert_eq!(led, 5.0);
-    // The page of a stream that is on has it as well, and plays it.
+    // The page of a live stream lists the recording as well, and plays it.
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), STREAM);
     wait_until("the stream", DEADLINE, || {
         server.get(&format!("/{STREAM}/")).status == 200
@@ -121,7 +121,7 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
             > Some(0.5)
     });
     wait_until("the recording in the list", DEADLINE, || {
-        // What the stream's own player had still to say does not stop the recording.
+        // Late events of the stream's own player do not stop the recording.
         let script = format!(
             "const rows = [...document.querySelectorAll('#recorded li')]; \
              const row = rows.find(row => row.querySelector('a').href.includes('{id}')); \

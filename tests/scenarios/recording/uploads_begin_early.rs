@@ -1,13 +1,13 @@
-//! With `when = "while-recording"` a copy grows with its recording, and is the recording in the end.
+//! With `when = "while-recording"` a copy grows with its recording, and equals the recording in the end.
 
 use std::path::{Path, PathBuf};
 
-use testkit::{PUBLISH_KEY, Process, Server, Signal, Tool, free_address, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address, wait_until};
 
 use crate::support::DEADLINE;
-use crate::support::storage::{self, Storage, key, recordings};
+use crate::support::storage::{self, Storage, key, recordings, unchecked};
 
-/// Four seconds of 24 Mb/s, so that a part is full every three.
+/// Makes four seconds of 24 Mb/s, so that a part is full every three.
 fn heavy_clip(folder: &Path) -> PathBuf {
     let path = folder.join("heavy.flv");
     let source = "testsrc2=s=640x360:r=25,noise=alls=80:allf=t";
@@ -21,7 +21,7 @@ fn heavy_clip(folder: &Path) -> PathBuf {
     path
 }
 
-/// Publishes a clip again and again.
+/// Publishes a clip over and over.
 fn publish(server: &Server, clip: &Path, stream: &str) -> Process {
     Tool::ffmpeg()
         .args(["-re", "-stream_loop", "-1", "-i"])
@@ -31,7 +31,7 @@ fn publish(server: &Server, clip: &Path, stream: &str) -> Process {
         .start()
 }
 
-/// How often each part of a stream's recording was taken, by its number.
+/// Counts how often the storage accepted each part of a stream's recording, by the part's number.
 fn parts(storage: &Storage, stream: &str) -> Vec<(u32, u32)> {
     let mut parts = Vec::new();
     for (target, count) in storage.taken() {
@@ -47,7 +47,7 @@ fn parts(storage: &Storage, stream: &str) -> Vec<(u32, u32)> {
     parts
 }
 
-/// Waits until a stream's recording is in the storage, and compares.
+/// Waits until a stream's recording is in the storage, and compares the two.
 fn assert_copied(server: &Server, storage: &Storage, stream: &str) {
     let of_stream = || {
         let mut all = recordings(server);
@@ -69,7 +69,7 @@ fn assert_copied(server: &Server, storage: &Storage, stream: &str) {
 fn parts_arrive_before_their_recording_ends() {
     let root = tempfile::tempdir().unwrap();
     let storage = Storage::start(free_address(), None);
-    let credentials = storage::credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let credentials = unchecked(root.path());
     let clip = heavy_clip(root.path());
     let server = || {
         storage::server(root.path(), storage.address, &credentials, "1h")
@@ -87,7 +87,7 @@ fn parts_arrive_before_their_recording_ends() {
     let mut publisher = publish(&killed, &clip, "live/mp4");
     let before = early("live/mp4");
     assert_eq!(recordings(&killed)[0]["state"], "open");
-    // Where the header is, nothing is certain yet.
+    // The part with the header may still change, so it is not sent early.
     assert!(before.iter().all(|(number, _)| *number > 1), "{before:?}");
     publisher.kill();
     assert_copied(&killed, &storage, "live/mp4");
@@ -96,11 +96,10 @@ fn parts_arrive_before_their_recording_ends() {
     let count = u32::try_from(all.len()).unwrap();
     assert_eq!(numbers, (1..=count).collect::<Vec<_>>());
     assert!(all.iter().all(|(_, count)| *count == 1), "{all:?}");
-    // After a crash it goes on where it was, with what the file has become.
+    // After a crash the upload continues where it was, with the recovered file.
     let _publisher = publish(&killed, &clip, "live/flv");
     let before = early("live/flv");
-    killed.process().signal(Signal::KILL);
-    killed.process().wait(DEADLINE);
+    killed.process().kill();
     let server = server();
     assert_copied(&server, &storage, "live/flv");
     let all = parts(&storage, "live/flv");

@@ -1,36 +1,30 @@
-//! What is written down of uploads: it keeps what the operator has removed from coming back, and its loss, damage or full
-//! disk costs neither a start nor an upload.
+//! Journal of uploads: it keeps recordings that the operator has removed from coming back, and its loss, damage or full disk
+//! prevents neither a start nor an upload.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use testkit::{Clip, Server, Signal, Tool, Volume, free_address, wait_until};
+use serde_json::Value;
+use testkit::{Clip, Server, Volume, free_address, wait_until};
 
 use crate::support::faults::{Bystander, Injection, is_journal_failing};
 use crate::support::storage::{
-    self, PART_BYTES, Storage, Way, credentials, key, left_over, recordings, uploaded,
+    self, PART_BYTES, Storage, Way, assert_stored, key, left_over, recordings, unchecked, uploaded,
+    uploads, wait_for_no_file, wait_for_no_object,
 };
-use crate::support::{DEADLINE, publish_rtmp};
+use crate::support::{DEADLINE, delete, publish_rtmp, quoted};
 
-/// Names that other objects have already.
+/// Number of names that other objects already have.
 const TAKEN: usize = 40;
 
-fn delete(server: &Server, id: &str) {
-    let url = format!("http://{}/api/v1/recordings/{id}", server.addr("admin"));
-    let _ = Tool::new("curl")
-        .args(["-s", "-f", "-X", "DELETE", &url])
-        .run(DEADLINE);
-}
-
-fn journal(root: &Path) -> std::path::PathBuf {
-    root.join("recordings/uploads.redb")
+fn path(recording: &Value) -> String {
+    format!("recordings/{}", recording["id"].as_str().unwrap())
 }
 
 #[test]
-fn uploads_go_on_once_the_disk_takes_the_journal_again() {
+fn uploads_continue_once_the_disk_takes_the_journal_again() {
     let root = tempfile::tempdir().unwrap();
     let store = Storage::start(free_address(), None);
-    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let credentials = unchecked(root.path());
     let server = storage::server(root.path(), store.address, &credentials, "1h")
         .set("ingest", "linger", "\"1s\"")
         .toml("[[record]]\nmatch = \"live/*\"\n")
@@ -63,22 +57,19 @@ fn what_is_deleted_does_not_come_back_with_the_next_start() {
     let root = tempfile::tempdir().unwrap();
     let mut files = left_over(root.path(), &[4_000; 3]);
     let store = Storage::start(free_address(), None);
-    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
-    // The files are there, and then are not.
+    let credentials = unchecked(root.path());
+    // The files exist in the first round, and do not in the second.
     for (left, keep_local) in [(3, "1h"), (2, "0s")] {
         let server =
             || storage::server(root.path(), store.address, &credentials, keep_local).start();
         let mut killed = server();
         let all = uploaded(&killed, left);
         if keep_local == "0s" {
-            wait_until("the files to go", DEADLINE, || {
-                recordings(&killed).iter().all(|it| it["path"].is_null())
-            });
+            wait_for_no_file(&killed);
         }
         let removed = &all[0];
-        delete(&killed, removed["id"].as_str().unwrap());
-        killed.process().signal(Signal::KILL);
-        killed.process().wait(DEADLINE);
+        delete(&killed, &path(removed));
+        killed.process().kill();
         let next = server();
         let listed = |next: &Server| {
             let all = recordings(next);
@@ -86,9 +77,7 @@ fn what_is_deleted_does_not_come_back_with_the_next_start() {
         };
         assert!(!listed(&next));
         files.remove(&key(removed));
-        wait_until("the object to go", DEADLINE, || {
-            store.object(&key(removed)).is_none()
-        });
+        wait_for_no_object(&store, removed);
         assert_eq!(uploaded(&next, left - 1).len(), files.len());
         assert!(!listed(&next));
     }
@@ -103,19 +92,14 @@ fn what_is_deleted_while_the_storage_is_away_goes_when_it_is_back() {
     left_over(root.path(), &[4_000; 2]);
     let store = Storage::start(free_address(), None);
     let way = Way::to(store.address);
-    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
-    let server = || {
-        let server = storage::server(root.path(), way.address, &credentials, "0s");
-        server.start()
-    };
+    let credentials = unchecked(root.path());
+    let server = || storage::server(root.path(), way.address, &credentials, "0s").start();
     let mut first = server();
     way.mend();
     let removed = uploaded(&first, 2).remove(0);
-    wait_until("the files to go", DEADLINE, || {
-        recordings(&first).iter().all(|it| it["path"].is_null())
-    });
+    wait_for_no_file(&first);
     way.cut();
-    delete(&first, removed["id"].as_str().unwrap());
+    delete(&first, &path(&removed));
     first.terminate(DEADLINE);
     let second = server();
     let id = removed["id"].as_str().unwrap();
@@ -131,9 +115,7 @@ fn what_is_deleted_while_the_storage_is_away_goes_when_it_is_back() {
     is_gone();
     assert!(store.object(&key(&removed)).is_some());
     way.mend();
-    wait_until("the object to go", 2 * DEADLINE, || {
-        store.object(&key(&removed)).is_none()
-    });
+    wait_for_no_object(&store, &removed);
     is_gone();
 }
 
@@ -144,28 +126,26 @@ fn a_damaged_journal_costs_no_start_and_no_second_upload() {
     sizes.extend([4_000; TAKEN]);
     left_over(root.path(), &sizes);
     let store = Storage::start(free_address(), None);
-    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let credentials = unchecked(root.path());
     let server = || storage::server(root.path(), store.address, &credentials, "1h");
     let mut first = server().start();
     uploaded(&first, sizes.len());
     first.terminate(DEADLINE);
-    let mode = std::fs::metadata(journal(root.path()))
-        .unwrap()
-        .permissions()
-        .mode();
+    let journal = root.path().join("recordings/uploads.redb");
+    let mode = std::fs::metadata(&journal).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let taken = store.taken();
-    std::fs::write(journal(root.path()), vec![b'?'; 20_000]).unwrap();
+    std::fs::write(&journal, vec![b'?'; 20_000]).unwrap();
     let state = root.path().join("state");
     std::fs::create_dir_all(&state).unwrap();
     std::fs::write(state.join("webhooks.redb"), "no queue").unwrap();
-    // The last ones are others by now.
+    // The last files have other contents by now.
     let folder = root.path().join("recordings/radio.mp3/2026-11-22");
     for minute in 2..sizes.len() {
         let name = format!("10-{minute:02}-00Z-0.mp3");
         std::fs::write(folder.join(name), vec![7; 4_000]).unwrap();
     }
-    let state = format!("{:?}", state.display().to_string());
+    let state = quoted(&state);
     let second = server()
         .set("webhooks", "directory", &state)
         .set("ingest", "linger", "\"1s\"")
@@ -183,7 +163,7 @@ fn a_damaged_journal_costs_no_start_and_no_second_upload() {
         stored == ["stored"; 2] && taken == ["taken"; TAKEN]
     });
     assert_eq!(store.taken(), taken, "nothing is sent again");
-    // What waits keeps nothing new waiting.
+    // Uploads that wait do not delay new ones.
     publish_rtmp(&second, &Clip::Flv.seconds(2), "live/show").wait(DEADLINE);
     wait_until("a new one to be stored", DEADLINE, || {
         let all = states();
@@ -191,19 +171,15 @@ fn a_damaged_journal_costs_no_start_and_no_second_upload() {
     });
     for label in ["uploads", "webhooks"] {
         let label = format!("journal=\"{label}\"");
-        let metrics = second.metrics();
-        assert_eq!(
-            metrics.sum("carillon_journals_damaged_total", &[&label]),
-            1.0
-        );
-        assert_eq!(metrics.sum("carillon_journal_failing", &[&label]), 0.0);
+        let names = [
+            "carillon_journals_damaged_total",
+            "carillon_journal_failing",
+        ];
+        let counted = names.map(|name| second.metrics().sum(name, &[&label]));
+        assert_eq!(counted, [1.0, 0.0], "{label}");
     }
     assert!(second.log().contains("is set aside"));
-    assert!(
-        journal(root.path())
-            .with_extension("redb.damaged-1")
-            .exists()
-    );
+    assert!(journal.with_extension("redb.damaged-1").exists());
 }
 
 #[test]
@@ -212,21 +188,14 @@ fn a_disk_that_is_full_of_recordings_is_emptied_by_uploads() {
     let volume = Volume::memory(8_192);
     let files = left_over(volume.path(), &[40_000; 20]);
     let address = free_address();
-    let credentials = credentials(folder.path(), "AKIAEXAMPLE", "not-checked-here");
+    let credentials = unchecked(folder.path());
     let server = storage::server(volume.path(), address, &credentials, "0s").start();
-    let failed = || {
-        let metrics = server.metrics();
-        metrics.sum("carillon_uploads_total", &["result=\"failed\""])
-    };
-    wait_until("the storage to be missed", DEADLINE, || failed() >= 1.0);
+    wait_until("the storage to be missed", DEADLINE, || {
+        uploads(&server, "failed") >= 1.0
+    });
     let full = std::fs::write(volume.path().join("ballast"), vec![0; 16 << 20]);
     assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     let store = Storage::start(address, None);
-    for recording in uploaded(&server, files.len()) {
-        let key = key(&recording);
-        assert!(store.object(&key).expect("it is there") == files[&key]);
-    }
-    wait_until("the files to go", DEADLINE, || {
-        recordings(&server).iter().all(|it| it["path"].is_null())
-    });
+    assert_stored(&store, &uploaded(&server, files.len()), &files);
+    wait_for_no_file(&server);
 }

@@ -1,17 +1,18 @@
-//! A WebRTC viewer of another make: aiortc, in Python.
+//! WebRTC viewer of another make: aiortc, in Python.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use testkit::{Server, aiortc, http};
+use testkit::http::Response;
+use testkit::{Server, aiortc};
 
-use crate::support::DEADLINE;
+use crate::support::{post_offer, script};
 
-/// More packets than are left before the sequence numbers of either track wrap.
+/// Number of packets to watch: more than remain before the sequence numbers of either track wrap.
 pub(crate) const FRAMES: u64 = 320;
 
-/// The viewer in Python, killed when dropped.
+/// Viewer in Python, killed when dropped.
 pub(crate) struct Viewer {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
@@ -22,22 +23,19 @@ impl Viewer {
         Self::of(FRAMES)
     }
 
-    /// One that leaves when it has decoded so many frames of either track.
+    /// Starts a viewer that leaves when it has decoded this many frames of either track.
     pub(crate) fn of(frames: u64) -> Self {
         Self::of_kinds(frames, &[])
     }
 
-    /// One that offers both, and leaves when it has decoded so many frames of sound.
-    pub(crate) fn of_sound(frames: u64) -> Self {
+    /// Starts a viewer that offers both kinds, and leaves when it has decoded this many audio frames.
+    pub(crate) fn of_audio(frames: u64) -> Self {
         Self::of_kinds(frames, &["audio"])
     }
 
     fn of_kinds(frames: u64, kinds: &[&str]) -> Self {
         let mut child = Command::new(aiortc())
-            .arg(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/scenarios/support/aiortc_viewer.py"
-            ))
+            .arg(script("aiortc_viewer.py"))
             .arg(frames.to_string())
             .args(kinds)
             .stdin(Stdio::piped())
@@ -54,27 +52,24 @@ impl Viewer {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    pub(crate) fn write(&mut self, value: &Value) {
+    fn write(&mut self, value: &Value) {
         let stdin = self.child.stdin.as_mut().unwrap();
         writeln!(stdin, "{value}").unwrap();
     }
 
-    /// Watches at an address of WHEP. Returns that of the session.
-    pub(crate) fn watch(&mut self, server: &Server, path: &str) -> String {
+    /// Watches at an address of WHEP; returns the reply.
+    pub(crate) fn agree(&mut self, server: &Server, path: &str) -> Response {
         let offer = self.read();
-        let offer = offer.as_str().unwrap();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: carillon\r\nConnection: close\r\n\
-             Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
-            offer.len()
-        );
-        let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE);
-        let location = answer.headers.iter().find(|(name, _)| name == "location");
-        let location = location.map(|(_, value)| value.clone());
-        let sdp = String::from_utf8(answer.body).unwrap();
-        assert_eq!(answer.status, 201, "{sdp}");
-        self.write(&sdp.into());
-        location.unwrap()
+        let answer = post_offer(server, path, "", offer.as_str().unwrap());
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        self.write(&answer.text().into());
+        answer
+    }
+
+    /// Watches at an address of WHEP; returns the session's address.
+    pub(crate) fn watch(&mut self, server: &Server, path: &str) -> String {
+        let answer = self.agree(server, path);
+        answer.header("location").unwrap().to_owned()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Chromium, driven by its WebDriver.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testkit::{Process, Tool, http, wait_until};
+use testkit::{Process, Tool, free_address, http, wait_until};
 
 use crate::support::DEADLINE;
 
@@ -21,16 +21,11 @@ impl Browser {
         Self::open_with(&[])
     }
 
-    /// With additional arguments for Chromium.
+    /// Opens a browser with additional arguments for Chromium.
     pub(crate) fn open_with(arguments: &[&str]) -> Self {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let driver = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let driver = free_address();
         let process = Tool::new("chromedriver")
-            .arg(format!("--port={port}"))
+            .arg(format!("--port={}", driver.port()))
             .start();
         wait_until("chromedriver", DEADLINE, || {
             std::net::TcpStream::connect(driver).is_ok()
@@ -75,7 +70,7 @@ impl Browser {
         self.call("execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Has every page opened from now on run a script before its own.
+    /// Makes every page opened from now on run a script before its own.
     pub(crate) fn before_each_page(&self, script: &str) {
         self.devtools(
             "Page.addScriptToEvaluateOnNewDocument",
@@ -91,7 +86,7 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Tells pages what their visitor has set for a media feature, such as `prefers-color-scheme`.
+    /// Sets the visitor's preferences for media features, such as `prefers-color-scheme`.
     pub(crate) fn prefer(&self, preferences: &[(&str, &str)]) {
         let feature = |(name, value): &(&str, &str)| json!({ "name": name, "value": value });
         let features: Vec<_> = preferences.iter().map(feature).collect();
@@ -109,8 +104,8 @@ impl Browser {
         self.call(&format!("element/{element}/click"), &json!({}));
     }
 
-    /// Opens another window and turns to it. All windows are in sight, so that no page is slowed down as in a hidden
-    /// tab. Returns its name for [`turn_to`](Self::turn_to).
+    /// Opens another window and turns to it. All windows are visible, so that no page is slowed down as in a hidden tab.
+    /// Returns the window's name for [`turn_to`](Self::turn_to).
     pub(crate) fn open_window(&self) -> String {
         let opened = self.call("window/new", &json!({ "type": "window" }));
         let window = opened["handle"].as_str();
@@ -119,12 +114,12 @@ impl Browser {
         window
     }
 
-    /// What follows is about this window.
+    /// Makes the following calls apply to this window.
     pub(crate) fn turn_to(&self, window: &str) {
         self.call("window", &json!({ "handle": window }));
     }
 
-    /// Takes the window out of sight and freezes its page, as a browser does after a while, or brings both back.
+    /// Hides the window and freezes its page, as a browser does after a while, or shows and resumes both.
     pub(crate) fn set_frozen(&self, is_frozen: bool) {
         if is_frozen {
             self.set_window("minimized");
@@ -142,7 +137,7 @@ impl Browser {
         self.devtools("Browser.setWindowBounds", &bounds);
     }
 
-    /// A command of the DevTools protocol.
+    /// Runs a command of the DevTools protocol.
     pub(crate) fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.call(
             "goog/cdp/execute",
@@ -159,7 +154,7 @@ impl Browser {
         )
     }
 
-    /// Keeps a picture of the page for later inspection.
+    /// Stores a screenshot of the page for later inspection.
     pub(crate) fn screenshot(&self, name: &str) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
@@ -167,7 +162,7 @@ impl Browser {
         std::fs::write(path, self.picture()).unwrap();
     }
 
-    /// The page as it is shown now: a PNG.
+    /// Takes a screenshot of the page: a PNG.
     pub(crate) fn picture(&self) -> Vec<u8> {
         let path = format!("/session/{}/screenshot", self.session);
         let picture = call(self.driver, "GET", &path, &Value::Null);
@@ -192,7 +187,7 @@ fn call(driver: SocketAddr, method: &str, path: &str, body: &Value) -> Value {
     document["value"].clone()
 }
 
-/// Decodes base64 without line breaks; what is no digit of it is padding.
+/// Decodes base64 without line breaks; any other character is padding.
 fn from_base64(text: &str) -> Vec<u8> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let values = text
@@ -210,7 +205,7 @@ fn from_base64(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A fake camera and microphone, without a permission prompt.
+/// Arguments for a fake camera and microphone, without a permission prompt.
 pub(crate) const CAMERA: &[&str] = &[
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",

@@ -1,7 +1,7 @@
-//! A clock in the picture, and how it is read back where the picture is shown.
+//! Clock in the video, and the script that reads it back where the video is shown.
 //!
-//! The clock is a number of milliseconds in black and white squares, with its complement below it: a picture
-//! in which the two do not agree is not counted.
+//! The clock is a number of milliseconds in black and white squares, with its complement below it: a frame in which the two do
+//! not agree is not counted.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,13 +13,13 @@ use testkit::{Process, Tool};
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 const FRAMES_PER_SECOND: u32 = 30;
-/// A square's side, and squares in a row; a number has two rows.
+/// Side of a square in pixels, and number of squares in a row; a number has two rows.
 const SIDE: usize = 40;
 const ROW: usize = 16;
 
-/// Draws the clock, and reads it from a video: `delays` are the ages of what is shown, in milliseconds. `arrivals` are the
-/// same without the time for which the browser itself has held them since they came whole, as far as it tells, which it
-/// does for WebRTC.
+/// Script that draws the clock, and reads it from a video: `delays` are the ages of the shown frames, in milliseconds.
+/// `arrivals` are these without the time for which the browser itself has held the frames since they were complete, as far as
+/// the browser reports it, which it does for WebRTC.
 pub(crate) const CLOCK: &str = r"
     const SIDE = 40, ROW = 16;
     window.draw_clock = context => {
@@ -67,7 +67,7 @@ pub(crate) const CLOCK: &str = r"
     };
 ";
 
-/// A page that shows its clock over a direct connection between two of its own.
+/// Script of a page that shows its clock over a direct connection between two of its own.
 pub(crate) const STRAIGHT: &str = r"
     const canvas = document.createElement('canvas');
     canvas.width = 640;
@@ -91,16 +91,16 @@ pub(crate) const STRAIGHT: &str = r"
     window.clock_media = media;
 ";
 
-/// What is published beside the picture.
+/// Audio that is published beside the video.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sound {
+pub(crate) enum Audio {
     None,
-    /// AAC.
+    /// A tone in AAC.
     Tone,
 }
 
-impl Sound {
-    /// For ffmpeg, after its first input. It makes as much as it needs beside the pictures.
+impl Audio {
+    /// Returns ffmpeg's arguments after its first input. ffmpeg makes as much audio as it needs beside the video.
     fn input(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
@@ -109,8 +109,8 @@ impl Sound {
     }
 }
 
-/// ffmpeg, publishing pictures that it gets from this process, as OBS does with a low delay.
-pub(crate) fn encode_clock(url: &str, sound: Sound) -> Process {
+/// Starts an ffmpeg that publishes frames from this process, as OBS does with a low delay.
+pub(crate) fn encode_clock(url: &str, audio: Audio) -> Process {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let from: SocketAddr = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -132,7 +132,7 @@ pub(crate) fn encode_clock(url: &str, sound: Sound) -> Process {
         .arg(format!("{WIDTH}x{HEIGHT}"))
         .args(["-framerate", &FRAMES_PER_SECOND.to_string()])
         .args(["-i", &format!("tcp://{from}")])
-        .args(sound.input())
+        .args(audio.input())
         .args([
             "-c:v",
             "libx264",
@@ -155,7 +155,7 @@ pub(crate) fn encode_clock(url: &str, sound: Sound) -> Process {
         .start()
 }
 
-/// A picture with the time in it, in Y, U and V.
+/// Draws a frame with the time in it, in Y, U and V.
 fn picture() -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now = now.as_millis() as u32;

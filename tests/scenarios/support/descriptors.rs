@@ -1,19 +1,19 @@
-//! A server that runs out of file descriptors.
+//! Scenario of a server that runs out of file descriptors.
 
 use testkit::http::Listener;
 use testkit::{Clip, Server, wait_until};
 
-use crate::support::{DEADLINE, connect, repeat_icecast, wait_for_stream};
+use crate::support::{DEADLINE, connect, find, repeat_icecast, wait_for_stream};
 
-/// File descriptors of a server that is to run out soon.
+/// Limit of file descriptors of a server that is to run out soon.
 const DESCRIPTORS: u32 = 256;
 
-/// The number of these that it keeps in reserve.
+/// Number of these descriptors that the server keeps in reserve.
 const SPARED: usize = 32;
 
 const PRESENT: usize = 20;
 
-/// New listeners are turned away by a worker of this kind, in good time, and present listeners notice nothing.
+/// Asserts that a worker of this kind refuses new listeners in good time, and present listeners notice nothing.
 pub(crate) fn before_descriptors_run_out(backend: &str) {
     let server = Server::builder()
         .set("fanout", "backend", &format!("\"{backend}\""))
@@ -26,7 +26,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
     let count = |name: &str, label: &str| server.metrics().sum(name, &[label]);
     let refused = || count("carillon_rejected_total", "reason=\"pressure_descriptors\"");
 
-    // Connections that send nothing, until no listener can be accepted.
+    // The silent connections send nothing; more of them come until no listener can be accepted.
     let mut silent = Vec::new();
     let mut gone = 0;
     let turned_away = loop {
@@ -37,7 +37,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
             silent.len() < DESCRIPTORS as usize,
             "no listener was turned away"
         );
-        // Connections are accepted in order: once this one has an answer, earlier ones are in.
+        // Connections are accepted in order: once this one has a reply, earlier ones are in.
         let joiner = server.listen("/radio.mp3");
         if joiner.status() != 200 {
             break joiner;
@@ -62,8 +62,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
         "{held}"
     );
 
-    // More of them than there are descriptors: they are closed, and nothing fails. As many as have left can be
-    // accepted.
+    // There are more of them than descriptors: they are closed, and nothing fails. As many as have left can be accepted.
     silent.extend((0..DESCRIPTORS).map(|_| connect(server.addr("http"))));
     wait_until("connections to be closed unread", DEADLINE, || {
         refused() > f64::from(DESCRIPTORS) - (SPARED + left) as f64
@@ -71,7 +70,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
     let failures = server.metrics().sum("carillon_accept_failures_total", &[]);
     assert_eq!(failures, 0.0);
 
-    // Present listeners hear every byte.
+    // Present listeners receive every byte.
     for listener in &mut present {
         let length = listener.body().len();
         listener.read_bytes(length + 40_000, DEADLINE);
@@ -79,31 +78,24 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
     let (first, others) = present.split_at_mut(1);
     let first = &mut first[0];
     for listener in others {
-        let at = position(first.body(), &listener.body()[..2_000]);
+        let at = find(first.body(), &listener.body()[..2_000]).expect("all hear the same");
         let length = listener.body().len();
         let heard = first.read_bytes(at + length, DEADLINE);
         assert!(heard[at..at + length] == *listener.body());
     }
 
-    // When the silent connections have closed, a listener can be accepted again.
+    // Once the silent connections have closed, a listener can be accepted again.
     drop(silent);
     wait_until("room for a new listener", DEADLINE, || {
         server.listen("/radio.mp3").status() == 200
     });
 }
 
-/// The answer gives the reason, and when to try again.
+/// Asserts that the reply gives the reason, and the time to try again.
 fn assert_turned_away(mut joiner: Listener) {
     assert_eq!(joiner.status(), 503);
     let seconds = joiner.header("Retry-After").map(str::parse::<u32>);
     assert!(matches!(seconds, Some(Ok(5..=15))), "{seconds:?}");
     let words = String::from_utf8_lossy(joiner.read_to_end(DEADLINE)).into_owned();
     assert!(words.contains("files and connections open"), "{words}");
-}
-
-fn position(haystack: &[u8], needle: &[u8]) -> usize {
-    haystack
-        .windows(needle.len())
-        .position(|window| window == needle)
-        .expect("all hear the same")
 }

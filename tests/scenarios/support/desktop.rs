@@ -1,4 +1,4 @@
-//! What programs with windows and sound cards need of a machine that has neither.
+//! Substitutes for the display and the sound card that programs with windows and audio need.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) struct Jack {
 
 impl Jack {
     pub(crate) fn start() -> Self {
-        // Several tests' servers may run, and what one that was killed has left behind is in the way of its name.
+        // The name is unique, because several tests' servers may run, and the files of a killed one block its name.
         let name = format!("carillon-{}", free_address().port());
         let process = Tool::new("jackd")
             .args(["--no-mlock", "--no-realtime", "-d", "dummy"])
@@ -22,14 +22,14 @@ impl Jack {
             .env("JACK_DEFAULT_SERVER", &name)
             .env("JACK_NO_AUDIO_RESERVATION", "1")
             .start();
-        // The socket that clients ask for admission.
+        // Clients connect to this socket first.
         let socket = Path::new("/dev/shm").join(format!("jack_{name}_0_0"));
         wait_until("JACK to listen", DEADLINE, || socket.exists());
         Self { name, process }
     }
 }
 
-/// It removes its files itself.
+/// JACK removes its files itself.
 impl Drop for Jack {
     fn drop(&mut self) {
         if self.process.is_running() {
@@ -39,7 +39,7 @@ impl Drop for Jack {
     }
 }
 
-/// An X server without a screen.
+/// X server without a screen.
 pub(crate) struct Display {
     _process: Process,
     pub(crate) name: String,
@@ -49,8 +49,8 @@ impl Display {
     pub(crate) fn start() -> Self {
         let process = Tool::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "1024x768x24"])
-            // It would begin anew when its last client leaves, and turn away who comes meanwhile: a program whose window
-            // another one is looking for finds no display, once in twelve times.
+            // The server would reset when its last client leaves, and refuse clients that come meanwhile: a program whose
+            // window another one is looking for finds no display, once in twelve times.
             .arg("-noreset")
             .args(["-nolisten", "tcp"])
             .start();

@@ -1,18 +1,18 @@
-//! A stream that is encrypted over HLS, with a key for every other segment.
+//! Stream that is encrypted over HLS, with a key for every other segment.
 
 use std::time::Duration;
 
 use testkit::hls::MediaPlaylist;
 use testkit::{Process, Server, wait_until};
 
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, media_playlist, wait_for_stream};
 
 pub(crate) const STREAM: &str = "live/show";
 
-/// Its media playlist.
+/// Path of its media playlist.
 pub(crate) const MEDIA: &str = "/live/show/aes/live.m3u8";
 
-/// A server that changes keys with every second segment, and a stream whose playlist is as long as it gets.
+/// Starts a server that changes keys with every second segment, and a stream whose playlist has its full length.
 pub(crate) fn published(publish: impl FnOnce(&Server) -> Process) -> (Server, Process) {
     let server = Server::builder()
         .set("hls", "segment", "\"1s\"")
@@ -28,8 +28,6 @@ pub(crate) fn published(publish: impl FnOnce(&Server) -> Process) -> (Server, Pr
 }
 
 pub(crate) fn listing(server: &Server) -> Option<MediaPlaylist> {
-    let response = server.get(MEDIA);
-    let text = response.text();
-    (response.status == 200)
-        .then(|| MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}")))
+    let is_there = server.get(MEDIA).status == 200;
+    is_there.then(|| media_playlist(server, MEDIA))
 }

@@ -1,4 +1,4 @@
-//! Codecs of Enhanced RTMP, in and out.
+//! Codecs of Enhanced RTMP, published and played.
 
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, PUBLISH_KEY, Player, Tool};
@@ -7,8 +7,8 @@ use crate::support::{
     DEADLINE, assert_joins, file, flv, play_url, server_with_short_linger, wait_for_stream,
 };
 
-/// Publishes `clip` by a current ffmpeg and demands that a player and a listener get all of it. `more` are
-/// additional options of the publisher.
+/// Publishes `clip` by a current ffmpeg and asserts that a player and a listener get all of it. `more` are additional options
+/// of the publisher.
 pub(crate) fn relayed(clip: Clip, more: &[&str]) {
     let server = server_with_short_linger();
     let sent = clip.seconds(8);
@@ -33,7 +33,7 @@ pub(crate) fn relayed(clip: Clip, more: &[&str]) {
 
     let body = file(&body);
     for (what, got) in [("RTMP", player.file()), ("FLV", body.path())] {
-        // The pictures as decoded: a decoder only begins at a keyframe.
+        // The video is compared decoded: a decoder only begins at a keyframe.
         let of = |path| {
             framemd5::video(&framemd5::decoded_by(
                 Tool::current_ffmpeg(),

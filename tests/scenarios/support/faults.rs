@@ -1,4 +1,4 @@
-//! Faults from outside: calls that fail, steps of the clock, and a listener of another stream, who is not to notice.
+//! Faults from outside: calls that fail, steps of the clock, and a listener of another stream that must not notice.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, paced, wait_until};
 
-use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, repeat_rtmp, wait_for_stream};
 
-/// System calls of a server that fail until this is dropped: strace answers them in the kernel's place.
+/// System calls of a server that fail until this is dropped: strace replies to them in the kernel's place.
 pub(crate) struct Injection {
     strace: Process,
 }
 
 impl Injection {
-    /// Has calls of the threads of a name fail, as strace's `inject` has it: `pwrite64:error=EIO`. Other threads are
+    /// Makes calls of the threads of a name fail, in the syntax of strace's `inject`: `pwrite64:error=EIO`. Other threads are
     /// not even slowed down.
     pub(crate) fn into_threads(server: &Server, name: &str, inject: &str) -> Self {
         let threads = threads(server.pid(), name);
@@ -28,7 +28,7 @@ impl Injection {
         Self::start(Tool::new("strace").args(named), inject, threads.len())
     }
 
-    /// Has calls about one file fail, whichever thread makes them.
+    /// Makes calls about one file fail, whichever thread makes them.
     pub(crate) fn into_file(server: &Server, path: &Path, inject: &str) -> Self {
         let path = path.canonicalize().unwrap();
         let strace = Tool::new("strace").args(["-f", "-p", &server.pid().to_string(), "-P"]);
@@ -47,12 +47,12 @@ impl Injection {
         Self { strace }
     }
 
-    /// How many calls it has had fail.
+    /// Counts the calls that have failed.
     pub(crate) fn count(&self) -> usize {
         self.strace.stderr().matches("(INJECTED)").count()
     }
 
-    /// Waits for the first one.
+    /// Waits for the first failed call.
     pub(crate) fn wait(&self) {
         wait_until("a call to fail", DEADLINE, || self.count() > 0);
     }
@@ -60,13 +60,13 @@ impl Injection {
 
 impl Drop for Injection {
     fn drop(&mut self) {
-        // It lets go of the server in its own time: killed in the middle of a call it would leave that undone.
+        // strace detaches from the server in its own time: killed in the middle of a call, it would leave the call undone.
         self.strace.signal(Signal::TERM);
         self.strace.wait(DEADLINE);
     }
 }
 
-/// The identifiers of a process's threads of a name.
+/// Returns the identifiers of a process's threads of a name.
 fn threads(pid: u32, name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let tasks = tasks.map(|task| task.unwrap().path());
@@ -79,13 +79,13 @@ fn threads(pid: u32, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// A clock that makes steps: libfaketime adds to the time of day what a file says. The monotonic clock is the system's.
+/// Clock that makes steps: libfaketime adds an offset from a file to the time of day. The monotonic clock is the system's.
 pub(crate) struct Clock {
     folder: TempDir,
 }
 
 impl Clock {
-    /// One that is so many days ahead, or behind.
+    /// Makes a clock that is this many days ahead, or behind.
     pub(crate) fn ahead(days: i64) -> Self {
         let clock = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -98,14 +98,14 @@ impl Clock {
         self.folder.path().join("offset")
     }
 
-    /// Makes a step. The server sees it within a second.
+    /// Makes a step, which the server sees within a second.
     pub(crate) fn set(&self, days: i64) {
         let next = self.folder.path().join("next");
         std::fs::write(&next, format!("{days:+}d\n")).unwrap();
         std::fs::rename(next, self.path()).unwrap();
     }
 
-    /// A server that goes by it.
+    /// Makes a server use this clock.
     pub(crate) fn of(&self, server: ServerBuilder) -> ServerBuilder {
         let library = Tool::new("faketime")
             .args(["-f", "+0d", "printenv", "LD_PRELOAD"])
@@ -119,11 +119,11 @@ impl Clock {
     }
 }
 
-/// How often a control's connection brings something: as often as a picture comes.
+/// Interval at which the control's connection brings something: the interval of frames.
 const PACE: Duration = Duration::from_millis(40);
 
-/// A listener of a stream that is not recorded and told to nobody, which looks how long it hears nothing. A connection without
-/// a server, on which something comes as often, shows what the machine adds.
+/// Listener of a stream that is not recorded and causes no notifications, which measures pauses in its media. A connection
+/// without a server, on which something arrives as often, shows the share of the machine.
 pub(crate) struct Bystander {
     _publisher: Process,
     is_over: Arc<AtomicBool>,
@@ -133,18 +133,18 @@ pub(crate) struct Bystander {
     faults: Vec<[Instant; 2]>,
 }
 
-/// What it listens to.
+/// Name of the listener's stream.
 pub(crate) const OTHER: &str = "elsewhere/other";
 
 impl Bystander {
-    /// One that listens from now on.
+    /// Starts a listener.
     pub(crate) fn of(server: &Server) -> Self {
         let publisher = repeat_rtmp(server, Clip::Flv, OTHER);
         let path = format!("/{OTHER}.flv");
         wait_for_stream(server, OTHER);
         let mut listener = server.listen(&path);
         assert_eq!(listener.status(), 200);
-        // Its first seconds come at once.
+        // The stream's first seconds arrive at once.
         listener.read_until(DEADLINE, |body| !body.is_empty());
         listener.read_for(Duration::from_secs(1));
         let is_over = Arc::<AtomicBool>::default();
@@ -166,7 +166,7 @@ impl Bystander {
         }
     }
 
-    /// Something is wrong while `work` goes on.
+    /// Runs `work`, and marks its time as that of a fault.
     pub(crate) fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let done = work();
@@ -174,8 +174,8 @@ impl Bystander {
         done
     }
 
-    /// Demands that the longest pause while something was wrong was no longer than that of the rest, or of the control: but for
-    /// what the scheduler may do to one of them alone.
+    /// Asserts that the longest pause during a fault was no longer than twice that of the rest or of the control, plus the
+    /// delay that the scheduler may cause for one of them alone.
     pub(crate) fn noticed_nothing(self) {
         let end = Instant::now();
         self.is_over.store(true, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Bystander {
     }
 }
 
-/// The longest time without an arrival within each of some spans.
+/// Returns the longest time without an arrival within each of some spans.
 fn longest(arrivals: &[Instant], spans: &[[Instant; 2]]) -> Duration {
     let pauses = spans.iter().flat_map(|[begin, end]| {
         let within = arrivals.iter().filter(move |at| (begin..end).contains(at));
@@ -223,8 +223,8 @@ fn arrivals(mut socket: TcpStream, is_over: &AtomicBool) -> Vec<Instant> {
     all
 }
 
-/// Whether something is to be written down that the disk does not take.
+/// Returns whether there are journal entries that the disk does not accept.
 pub(crate) fn is_journal_failing(server: &Server, journal: &str) -> bool {
-    let label = format!("journal=\"{journal}\"");
-    server.metrics().sum("carillon_journal_failing", &[&label]) > 0.0
+    let label = format!("journal={journal}");
+    metric(server, "carillon_journal_failing", &label) > 0.0
 }

@@ -1,4 +1,5 @@
-//! A film on the server, in what people watch films with: it opens, has its length, and plays on from its middle.
+//! Film on the server, opened in the programs that people use for films: it opens, has its length, and plays on from its
+//! middle.
 
 use std::path::Path;
 
@@ -10,22 +11,22 @@ use crate::support::recorded::probe;
 use crate::support::session::Driven;
 use crate::support::vlc::Vlc;
 
-/// How much of a film is played before it is sought in, and after that, in seconds.
+/// Seconds of a film that are played before a seek, and after it.
 const PLAYED: f64 = 0.5;
 
-/// How far a browser's length may be off.
+/// Seconds by which a browser's length may be off.
 const APART_MAX: f64 = 0.1;
 
 /// A film, as players find it.
 pub(crate) struct Film {
     url: String,
-    /// An idle page of the same server.
+    /// Address of an idle page of the same server.
     page: String,
     seconds: f64,
 }
 
 impl Film {
-    /// A recording below the folder `root`, which is served as `recordings`.
+    /// Returns a recording below the folder `root`, which is served as `recordings`.
     pub(crate) fn recording(server: &Server, root: &Path, file: &Path) -> Self {
         let name = file.strip_prefix(root).expect("a file of it");
         Self {
@@ -35,7 +36,7 @@ impl Film {
         }
     }
 
-    /// A browser plays it if it says that it plays this kind of media, and if it does not, shows none of its pictures.
+    /// Asserts that a browser plays the film if it reports support for this kind of media, and otherwise shows no frame of it.
     pub(crate) fn plays_where_it_can(&self, browser: &dyn Driven, kind: &str) {
         browser.go(&self.page);
         let said = browser.run(&format!(
@@ -48,7 +49,7 @@ impl Film {
         }
     }
 
-    /// A browser plays its beginning, its middle, and its end.
+    /// Plays the film's beginning, its middle, and its end in a browser.
     pub(crate) fn plays_in(&self, browser: &dyn Driven) {
         self.open_in(browser);
         let look = || {
@@ -78,7 +79,7 @@ impl Film {
         assert!(frames() > before + 20.0, "{before} {}", frames());
     }
 
-    /// A browser has no decoder for its pictures: it says so, or plays the sound alone.
+    /// Asserts that a browser without a decoder for the film's video reports an error, or plays the audio alone.
     pub(crate) fn shows_nothing_in(&self, browser: &dyn Driven) {
         self.open_in(browser);
         wait_until("it to be refused, or heard", DEADLINE, || {
@@ -99,12 +100,12 @@ impl Film {
         ));
     }
 
-    /// VLC plays its beginning and its middle, pictures and sound.
+    /// Plays the film's beginning and its middle in VLC, video and audio.
     pub(crate) fn plays_in_vlc(&self) {
         let vlc = Vlc::open(&self.url);
         wait_until("VLC to play it", DEADLINE, || vlc.time() >= 1);
         let seconds = f64::from(vlc.length());
-        // It tells whole seconds.
+        // VLC reports whole seconds.
         assert!(
             (seconds - self.seconds).abs() <= 1.0,
             "{seconds} {}",
@@ -114,8 +115,8 @@ impl Film {
         let middle = vlc.length() / 2;
         vlc.seek(middle);
         wait_until("VLC to play on from its middle", DEADLINE, || {
-            let [pictures, sounds] = vlc.decoded();
-            vlc.time() > middle && pictures > before[0] && sounds > before[1]
+            let [pictures, audio_frames] = vlc.decoded();
+            vlc.time() > middle && pictures > before[0] && audio_frames > before[1]
         });
         let said = vlc.log();
         for trouble in ["cannot start codec", "cannot seek", "cannot demux"] {

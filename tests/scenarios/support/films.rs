@@ -7,40 +7,19 @@ use testkit::Tool;
 
 use crate::support::DEADLINE;
 
-/// Seconds of what is repeated in a film of one keyframe.
+/// Seconds of the part that is repeated in a film of one keyframe.
 const PART: u32 = 10;
 
-/// Makes a film of so many seconds, small pictures with sound, that has one keyframe as far as its index says.
+/// Makes a film of this many seconds, small frames with audio, that has one keyframe according to its index.
 pub(crate) fn of_one_keyframe(path: &Path, seconds: u32) {
     let folder = tempfile::tempdir().unwrap();
     let part = folder.path().join("part.mp4");
-    let source = |kind: &str| format!("{kind}:duration={PART}");
+    let source = |kind: &str| format!("-f lavfi -i {kind}:duration={PART}");
     let _ = Tool::ffmpeg()
-        .args([
-            "-y",
-            "-f",
-            "lavfi",
-            "-i",
-            &source("testsrc2=size=64x36:rate=25"),
-        ])
-        .args([
-            "-f",
-            "lavfi",
-            "-i",
-            &source("sine=frequency=440:sample_rate=48000"),
-        ])
-        .args([
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-            "-g",
-            "250",
-            "-c:a",
-            "aac",
-            "-b:a",
-            "32k",
-        ])
+        .arg("-y")
+        .args(source("testsrc2=size=64x36:rate=25").split(' '))
+        .args(source("sine=frequency=440:sample_rate=48000").split(' '))
+        .args("-c:v libx264 -preset ultrafast -g 250 -c:a aac -b:a 32k".split(' '))
         .arg(&part)
         .run(DEADLINE);
     let repeats = (seconds / PART - 1).to_string();
@@ -56,25 +35,25 @@ pub(crate) fn of_one_keyframe(path: &Path, seconds: u32) {
         .position(|kind| kind == b"stss")
         .expect("a table of keyframes");
     let end = table - 4 + u32::from_be_bytes(film[table - 4..table].try_into().unwrap()) as usize;
-    // Its size and kind, version and flags, one row; what follows is of no sample.
+    // Behind the box's size and kind, version and flags: one row; the rest refers to no sample.
     film[table + 8..table + 12].copy_from_slice(&1_u32.to_be_bytes());
     film[table + 16..end].fill(0xff);
     fs::write(path, film).unwrap();
 }
 
-/// Writes a film of two million samples of a byte each, none of which follows another in the file: nearly twenty
-/// thousand in a segment, which are as many pieces as there may be.
+/// Writes a film of two million samples of a byte each, none of which follows another in the file: nearly twenty thousand in a
+/// segment, each a separate piece, which is the most that is possible.
 pub(crate) fn of_scattered_samples(path: &Path) {
     const SAMPLES: u32 = 2_000_000;
     const TIMESCALE: u32 = 90_000;
-    // Six seconds have 19,286.
+    // Six seconds contain 19,286 samples.
     const DURATION: u32 = 28;
     let numbers = |all: &[u32]| -> Vec<u8> { all.iter().flat_map(|it| it.to_be_bytes()).collect() };
     let boxed = |kind: &[u8; 4], content: &[&[u8]]| -> Vec<u8> {
         let content = content.concat();
         [&numbers(&[content.len() as u32 + 8]), &kind[..], &content].concat()
     };
-    // Every other byte behind the index, whose length does not depend on them.
+    // The samples are every other byte behind the index, whose length does not depend on them.
     let write = |begin: u32| {
         let places: Vec<u32> = (0..SAMPLES).map(|number| begin + 2 * number).collect();
         let table = boxed(

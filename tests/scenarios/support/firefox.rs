@@ -1,5 +1,5 @@
-//! Firefox, driven by Marionette, the protocol between it and its WebDriver: a JSON array per message,
-//! preceded by its length and a colon.
+//! Firefox, driven by Marionette, the protocol between it and its WebDriver: a JSON array per message, preceded by its length
+//! and a colon.
 
 use std::cell::RefCell;
 use std::io::{BufReader, Read, Write};
@@ -11,7 +11,7 @@ use testkit::{Process, Tool, wait_until};
 use crate::support::session::Driven;
 use crate::support::{DEADLINE, connect};
 
-/// For tests on one machine: any port for Marionette, and pictures without a click.
+/// Preferences for tests on one machine: any port for Marionette, and playback without a click.
 const PREFERENCES: &str = r#"
 user_pref("marionette.port", 0);
 user_pref("media.autoplay.default", 0);
@@ -21,7 +21,7 @@ user_pref("browser.shell.checkDefaultBrowser", false);
 user_pref("app.update.enabled", false);
 "#;
 
-/// One window.
+/// One browser window.
 pub(crate) struct Firefox {
     wire: RefCell<Wire>,
     _process: Process,
@@ -56,7 +56,7 @@ impl Firefox {
         };
         let hello = wire.read();
         assert_eq!(hello["marionetteProtocol"], 3, "{hello}");
-        // Tests' certificates are signed by nobody it knows.
+        // The tests' certificates are signed by no authority that Firefox knows.
         wire.call(
             "WebDriver:NewSession",
             &json!({"acceptInsecureCerts": true}),
@@ -68,15 +68,15 @@ impl Firefox {
         }
     }
 
-    /// Frames of sound that the page's visible element has decoded. The browser counts them for its developers; its
-    /// pages do not learn it. An element that plays a WebRTC session decodes none itself.
-    pub(crate) fn decoded_sound(&self) -> u64 {
+    /// Returns the audio frames that the page's visible element has decoded. The browser counts them for its developers; pages
+    /// cannot read the count. An element that plays a WebRTC session decodes none itself.
+    pub(crate) fn decoded_audio(&self) -> u64 {
         self.decoded_by(
             "[...document.querySelectorAll('video, audio')].find(media => !media.hidden)",
         )
     }
 
-    /// The same of the element that an expression means.
+    /// Returns the audio frames that the element of an expression has decoded.
     pub(crate) fn decoded_by(&self, element: &str) -> u64 {
         let script = format!(
             "const media = {element}; const [done] = arguments; if (!media) done(0); \
@@ -84,8 +84,8 @@ impl Firefox {
         );
         let request = json!({"script": script, "args": [], "sandbox": "system"});
         let mut wire = self.wire.borrow_mut();
-        let told = wire.call("WebDriver:ExecuteAsyncScript", &request)["value"].take();
-        told.as_u64().unwrap_or_else(|| panic!("{told}"))
+        let reported = wire.call("WebDriver:ExecuteAsyncScript", &request)["value"].take();
+        reported.as_u64().unwrap_or_else(|| panic!("{reported}"))
     }
 }
 
@@ -96,7 +96,7 @@ impl Driven for Firefox {
     }
 
     fn run(&self, script: &str) -> Value {
-        // In the page's own world, where a script's variables stay for the next script.
+        // The script runs in the page's own world, where its variables stay for the next script.
         let request = json!({"script": script, "args": [], "sandbox": null});
         let mut wire = self.wire.borrow_mut();
         wire.call("WebDriver:ExecuteScript", &request)["value"].take()

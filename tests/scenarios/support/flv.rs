@@ -1,6 +1,6 @@
-//! Just enough of FLV to look at the times of a body.
+//! Minimal parser of FLV, for the times of a body.
 
-/// The body up to the end of its last whole tag.
+/// Returns the body up to the end of its last whole tag.
 pub(crate) fn whole_tags(body: &[u8]) -> Vec<u8> {
     let end = tags(body)
         .last()
@@ -8,7 +8,7 @@ pub(crate) fn whole_tags(body: &[u8]) -> Vec<u8> {
     body[..end].to_vec()
 }
 
-/// Milliseconds of the tags of one kind (8 audio, 9 video), sequence headers included.
+/// Returns the times in milliseconds of the tags of one kind (8 audio, 9 video), sequence headers included.
 pub(crate) fn times(body: &[u8], kind: u8) -> Vec<u32> {
     media(body)
         .filter(|tag| tag.kind == kind)
@@ -16,17 +16,17 @@ pub(crate) fn times(body: &[u8], kind: u8) -> Vec<u32> {
         .collect()
 }
 
-/// One tag of sound or pictures.
+/// One tag of audio or video.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tag<'a> {
-    /// 8 audio, 9 video.
+    /// Type of the tag: 8 audio, 9 video.
     pub(crate) kind: u8,
-    /// Milliseconds.
+    /// Time in milliseconds.
     pub(crate) time: u32,
     pub(crate) data: &'a [u8],
 }
 
-/// The whole tags of sound and pictures, sequence headers included.
+/// Returns the whole tags of audio and video, sequence headers included.
 pub(crate) fn media(body: &[u8]) -> impl Iterator<Item = Tag<'_>> {
     tags(body)
         .filter(|(tag, _)| matches!(body[*tag], 8 | 9))
@@ -37,7 +37,7 @@ pub(crate) fn media(body: &[u8]) -> impl Iterator<Item = Tag<'_>> {
         })
 }
 
-/// Whole tags: where each begins, and the length of its data.
+/// Returns the whole tags: the offset of each, and the length of its data.
 fn tags(body: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 13;
     std::iter::from_fn(move || {

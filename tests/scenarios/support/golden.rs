@@ -1,14 +1,14 @@
-//! Lists of what is known by name outside of this repository, in `tests/golden`. With `CARILLON_GOLDEN=1` they are written
-//! anew: a line that goes is a script, an encoder or a dashboard of somebody that no longer works.
+//! Lists of names that are used outside of this repository, in `tests/golden`. With `CARILLON_GOLDEN=1` they are written anew:
+//! each line that disappears breaks somebody's script, encoder or dashboard.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Set to write the lists.
+/// Environment variable that makes the tests write the lists.
 const WRITE: &str = "CARILLON_GOLDEN";
 
-/// Whether these are the lines of a list, in any order.
+/// Returns whether these are the lines of a list, in any order.
 pub(crate) fn is_kept(list: &str, lines: &BTreeSet<String>) -> bool {
     let known = fs::read_to_string(path_of(list)).unwrap_or_default();
     *lines == known.lines().map(str::to_owned).collect()

@@ -1,25 +1,25 @@
-//! A server that knows every kind of credential, the credentials, and who gets in by them.
+//! Server that knows every kind of credential, the credentials, and the clients that they admit.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::TempDir;
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool};
 
 use crate::support::token_issuer::SECRET;
-use crate::support::{DEADLINE, repeat_to};
+use crate::support::{DEADLINE, codecs, file, is_admitted, repeat_to};
 
-/// For the streams of `other/`, where nothing is.
+/// Key for the streams of `other/`, where nothing is.
 pub(crate) const ELSEWHERE: &str = "elsewhere-key-5512";
 pub(crate) const PLAIN: &str = "plain-key-7741-van";
 pub(crate) const OF_FILE: &str = "of-the-file-3390-ann";
 pub(crate) const HASHED: &str = "open-sesame-41";
-/// Of [`HASHED`].
+/// Hash of [`HASHED`].
 const HASH: &str = include_str!("../../../crates/auth/src/proof/hash.phc");
 pub(crate) const LINK_SECRET: &str = "an-hmac-secret-of-32-characters!";
 
-/// A server that knows every kind of credential, and logs all that it logs.
+/// Server that knows every kind of credential, with all its logs on.
 pub(crate) struct Guarded {
     pub(crate) server: Server,
     pub(crate) folder: TempDir,
@@ -52,45 +52,29 @@ impl Guarded {
         Self { server, folder }
     }
 
-    /// A link that `carillon sign` makes.
+    /// Makes a link by `carillon sign`.
     pub(crate) fn sign(&self, arguments: &[&str]) -> String {
-        let config = self.folder.path().join("sign.toml");
-        fs::write(&config, LINKS).unwrap();
-        let printed = Tool::carillon()
-            .arg("sign")
-            .arg("--config")
-            .arg(&config)
-            .args(arguments)
-            .run(DEADLINE);
-        let printed = String::from_utf8(printed).unwrap();
-        let token = printed.lines().find_map(|line| line.strip_prefix("token"));
-        token.expect(&printed).trim().to_owned()
+        sign(arguments)
     }
 
-    /// What is written of all this.
+    /// Returns everything that the server has logged.
     pub(crate) fn logs(&self) -> String {
         let read = |name| fs::read(self.folder.path().join(name)).unwrap();
         let both = [read("log"), read("access")].concat();
         String::from_utf8_lossy(&both).into_owned()
     }
 
-    /// Whether ffmpeg gets to publish a clip at an address.
+    /// Returns whether ffmpeg's attempt to publish a clip at an address is admitted.
     pub(crate) fn publishes(&self, clip: Clip, url: &str, stream: &str) -> bool {
         let mut publisher = repeat_to(url, clip);
         self.is_there(stream, &mut publisher)
     }
 
     pub(crate) fn is_there(&self, stream: &str, publisher: &mut Process) -> bool {
-        let mut is_there = false;
-        wait_until("the stream, or a refusal", DEADLINE, || {
-            let streams = self.server.api("streams").to_string();
-            is_there = streams.contains(&format!("\"{stream}\""));
-            is_there || !publisher.is_running()
-        });
-        is_there
+        is_admitted(&self.server, stream, publisher)
     }
 
-    /// The status that curl sees, and the challenge.
+    /// Requests a path with curl; returns the status and the challenge.
     pub(crate) fn curl(&self, path: &str, arguments: &[&str]) -> (u16, String) {
         let printed = Tool::new("curl")
             .args(["-s", "-o", "/dev/null", "-w"])
@@ -103,31 +87,20 @@ impl Guarded {
         (status.parse().unwrap(), challenge.to_owned())
     }
 
-    /// The status of a listener that takes the first bytes only, and so is no player that has to be stopped.
+    /// Returns the status of a listener that takes the first bytes only, and so is no player that has to be stopped.
     pub(crate) fn first_bytes(&self, path: &str, arguments: &[&str]) -> u16 {
         self.curl(path, &[&["-r", "0-1"], arguments].concat()).0
     }
 
-    /// The status of an offer that is none: what is asked first is the gate.
+    /// Returns the status of an invalid offer: the server checks the permission before it reads the offer.
     pub(crate) fn offers(&self, path: &str, arguments: &[&str]) -> u16 {
-        let offer = [
-            "-X",
-            "POST",
-            "-H",
-            "Content-Type: application/sdp",
-            "-d",
-            "v=0",
-        ];
+        let offer = ["-H", "Content-Type: application/sdp", "-d", "v=0"];
         self.curl(path, &[&offer, arguments].concat()).0
     }
 
-    /// Whether ffprobe finds pictures.
+    /// Returns whether ffprobe finds video.
     pub(crate) fn shows(&self, url: &str) -> bool {
-        let probed = Tool::ffprobe()
-            .args(["-show_entries", "stream=codec_name", "-of", "csv=p=0"])
-            .arg(url)
-            .finish(DEADLINE);
-        String::from_utf8_lossy(&probed.stdout).contains("h264")
+        codecs(url, &[]).contains("h264")
     }
 
     pub(crate) fn rtmp(&self, stream: &str, query: &str) -> String {
@@ -135,7 +108,20 @@ impl Guarded {
     }
 }
 
-const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
+/// Makes a link by `carillon sign`, with [`LINK_SECRET`].
+pub(crate) fn sign(arguments: &[&str]) -> String {
+    let config = file(LINKS.as_bytes());
+    let printed = Tool::carillon()
+        .args(["sign", "--config"])
+        .arg(config.path())
+        .args(arguments)
+        .run(DEADLINE);
+    let printed = String::from_utf8(printed).unwrap();
+    let token = printed.lines().find_map(|line| line.strip_prefix("token"));
+    token.expect(&printed).trim().to_owned()
+}
+
+pub(crate) const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
 
 pub(crate) fn write_keys(path: &Path, key: &str) {
     let new = path.with_extension("new");

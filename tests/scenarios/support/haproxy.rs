@@ -3,26 +3,29 @@
 use std::net::{SocketAddr, TcpStream};
 
 use tempfile::TempDir;
-use testkit::{DEADLINE, Process, Tool, free_address, wait_until};
+use testkit::{Process, Tool, free_address, wait_until};
+
+use crate::support::DEADLINE;
 
 /// A running haproxy, whose connections to servers come from [`SOURCE`](Self::SOURCE).
 pub(crate) struct Haproxy {
     _process: Process,
     addr: SocketAddr,
-    /// Holds the configuration file.
+    /// Folder of the configuration file.
     _folder: TempDir,
 }
 
 impl Haproxy {
-    /// Where its connections come from: an address of the loopback that no client has.
+    /// Source address of its connections, on the loopback, which no client has.
     pub(crate) const SOURCE: &str = "127.0.0.3";
 
-    /// Passes connections on to a server. `sends` is the option of the server's line, such as `send-proxy-v2`.
+    /// Starts a balancer that passes connections on to a server. `sends` is the option of the server's line, such as
+    /// `send-proxy-v2`.
     pub(crate) fn of_tcp(server: SocketAddr, sends: &str) -> Self {
         Self::start(server, "mode tcp", sends)
     }
 
-    /// Passes requests on to a server. `says` is the option by which it names the client.
+    /// Starts a balancer that passes requests on to a server. `says` is the option by which it names the client.
     pub(crate) fn of_http(server: SocketAddr, says: &str) -> Self {
         Self::start(server, &format!("mode http\n  {says}"), "")
     }
@@ -51,7 +54,7 @@ impl Haproxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub(crate) fn addr(&self) -> SocketAddr {
         self.addr
     }

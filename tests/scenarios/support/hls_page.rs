@@ -1,4 +1,4 @@
-//! A page in Chromium that plays HLS by a library.
+//! Page in Chromium that plays HLS by a library.
 
 use serde_json::Value;
 use testkit::{hls_clients, wait_until};
@@ -8,7 +8,7 @@ use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::shows::Show;
 
-/// Pictures that a player has shown when it has played, at the least.
+/// Fewest frames that a player has shown when it has played.
 pub(crate) const FRAMES: u64 = 40;
 
 /// A player in a page of Chromium.
@@ -48,7 +48,7 @@ impl ChromiumPlayer {
         self.browser.run("return window.seen();")
     }
 
-    /// Waits until it has played for so many seconds, and demands that nothing fails meanwhile.
+    /// Waits until the player has played for this many seconds, and asserts that nothing fails meanwhile.
     pub(crate) fn wait_until_played(&self, show: &Show, seconds: f64) {
         let (player, stream) = (self.player, show.stream);
         let mut seen = Value::Null;

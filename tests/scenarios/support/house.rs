@@ -1,13 +1,11 @@
-//! A server with something at each address that can last, and an audience at all of them.
+//! Server with something at each address that can last, and an audience at all of them.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 use testkit::hls::MediaPlaylist;
 use testkit::http::{self, Listener};
@@ -16,26 +14,23 @@ use testkit::{Clip, Process, Server, Tool, wait_until};
 use crate::support::aiortc::Viewer;
 use crate::support::guarded::{LINK_SECRET, OF_FILE, write_keys};
 use crate::support::session_log::lines;
-use crate::support::{DEADLINE, repeat_icecast, repeat_rtmp, wait_for_stream};
+use crate::support::{
+    DEADLINE, connect_from, remux, repeat_icecast, repeat_rtmp, take, wait_for_stream,
+};
 
-/// How soon after its end whatever was permitted is over.
+/// Longest time from the end of a permission until its sessions are over.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Ends are told in whole seconds.
+/// Resolution of ends, which are given in whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Longer than any end is waited for, at twice its speed and beyond what sockets hold.
+/// Length of the film in seconds: longer than any end is waited for, at twice its speed and beyond what sockets hold.
 const FILM_SECONDS: u32 = 300;
 
-/// Seconds that are recorded before somebody listens.
+/// Seconds that are recorded before a client listens.
 const RECORDED_SECONDS: f64 = 8.0;
 
-/// What a client's socket holds that reads nothing, and the packets that it takes: otherwise the system would have all of
-/// a clip.
-const RECEIVED_BYTES: usize = 4_096;
-const PACKET_BYTES: u32 = 536;
-
-/// The addresses of bodies, and what else their requests say.
+/// Addresses of bodies, and further header fields of their requests.
 const BODIES: [(&str, &str); 5] = [
     ("/live/show.flv?", ""),
     ("/radio.mp3?", "Icy-MetaData: 1\r\n"),
@@ -48,16 +43,17 @@ const BODIES: [(&str, &str); 5] = [
     ("/vod/film.mp4?", CLOSE),
 ];
 
-/// Bodies that are there at once, and last for as long as their client reads.
+/// Addresses of bodies that are available at once, and last for as long as their client reads.
 const UNREAD: [&str; 2] = [
     "/live/show/clip.mp4?from=-8s&to=-1s&",
     "/live/show/recordings/{id}.mp4?",
 ];
 
-/// The titles of a stream that needs a credential and is in no list. Who is told them is no listener.
+/// Address of the titles of a stream that needs a credential and is in no list. A client that receives titles is no listener.
 const TITLES: &str = "/radio.mp3/titles?";
 
-/// What is asked for again and again: a viewer is there as long as it asks. The first two are one viewer's.
+/// Playlists that are requested again and again: a viewer is present as long as it sends requests. The first two are one
+/// viewer's.
 const PLAYLISTS: [&str; 5] = [
     "/live/show/hls/live.m3u8?",
     "/live/show/hls/dvr.m3u8?",
@@ -66,16 +62,16 @@ const PLAYLISTS: [&str; 5] = [
     SEALED,
 ];
 
-/// The playlist of an encrypted stream, beside which its keys are.
+/// Playlist of an encrypted stream, and the folder of its keys.
 const SEALED: &str = "/live/sealed/aes/live.m3u8?";
 const KEYS: &str = "/live/sealed/aes/";
 
-/// A picture, which is one answer.
+/// Address of a still, which is one reply.
 const STILL: &str = "/live/show/still.mp4?";
 
 const NAMES: [&str; 2] = ["live/show", "vod/mp4:film.mp4"];
 
-/// As what the books have all of them.
+/// Formats of all listed sessions.
 const LISTED: [&str; 14] = [
     "file",
     "file",
@@ -95,36 +91,36 @@ const LISTED: [&str; 14] = [
 
 const CLOSE: &str = "Connection: close\r\n";
 
-/// See the module's description.
+/// Server with an audience; call [`admit`](Self::admit), end the permission, then call [`assert_ended`](Self::assert_ended).
 pub(crate) struct House {
     pub(crate) server: Server,
     pub(crate) folder: TempDir,
     id: String,
-    /// Everything needs a credential.
+    /// Whether everything needs a credential.
     is_closed: bool,
     _publishers: [Process; 3],
 }
 
-/// Those who listen.
+/// Clients of all addresses.
 pub(crate) struct Audience {
-    /// Threads that read for as long as something comes, and tell when it ended.
+    /// Threads that read for as long as media arrives, and return the time of the end.
     bodies: Vec<(&'static str, JoinHandle<Instant>)>,
     unread: Vec<Listener>,
     players: Vec<Process>,
     _viewer: Viewer,
-    /// What is asked for again and again, until it is refused.
+    /// Addresses that are requested again and again, until they are refused.
     asked: Vec<String>,
-    /// The query that lets them in.
+    /// Query that admits the clients.
     query: String,
 }
 
 impl House {
-    /// Whoever listens needs a credential, and `more` is more of the configuration.
+    /// Starts a server on which listeners need a credential; `more` is further configuration.
     pub(crate) fn closed(more: &str) -> Self {
         Self::with("key", more)
     }
 
-    /// Nobody does.
+    /// Starts a server on which nobody needs a credential.
     pub(crate) fn open() -> Self {
         Self::with("open", "")
     }
@@ -133,12 +129,8 @@ impl House {
         let folder = tempfile::tempdir().unwrap();
         let films = folder.path().join("films");
         fs::create_dir(&films).unwrap();
-        let _ = Tool::ffmpeg()
-            .args(["-y", "-i"])
-            .arg(Clip::Flv.seconds(FILM_SECONDS))
-            .args(["-c", "copy"])
-            .arg(films.join("film.mp4"))
-            .run(DEADLINE);
+        let (clip, film) = (Clip::Flv.seconds(FILM_SECONDS), films.join("film.mp4"));
+        remux(Tool::ffmpeg(), &clip, "", &film);
         write_keys(&folder.path().join("keys.toml"), OF_FILE);
         let path = |name: &str| format!("{:?}", folder.path().join(name));
         let server = Server::builder()
@@ -182,7 +174,7 @@ impl House {
         }
     }
 
-    /// Has someone listen at each address, and waits until all are in the books and take all the places that there are.
+    /// Starts a client at each address, and waits until all are listed and counted, and take all the places that there are.
     pub(crate) fn admit(&self, query: &str) -> Audience {
         let mut viewer = Viewer::of(u64::MAX);
         viewer.watch(&self.server, &format!("/live/show/whep?{query}"));
@@ -191,9 +183,7 @@ impl House {
         let bodies = bodies.map(|(path, headers)| (path, self.listen(path, headers, query)));
         let players = NAMES.map(|name| {
             let url = format!("rtmp://{}/{name}?{query}", self.server.addr("rtmp"));
-            Tool::ffmpeg()
-                .args(["-i", &url, "-c", "copy", "-f", "null", "-"])
-                .start()
+            take(&url, &[])
         });
         let mut asked: Vec<_> = PLAYLISTS.map(|path| self.path(path) + query).into();
         asked.push(self.key(query));
@@ -235,21 +225,18 @@ impl House {
         })
     }
 
-    /// A client that takes the head of an answer, and hardly more.
+    /// Starts a client that reads the head of a reply, and hardly more: by a wide connection the system would take all of a clip.
     fn leave_unread(&self, path: &str, query: &str) -> Listener {
         let addr = self.server.addr("http");
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.set_recv_buffer_size(RECEIVED_BYTES).unwrap();
-        socket.set_tcp_mss(PACKET_BYTES).unwrap();
-        socket.connect(&addr.into()).unwrap();
+        let socket = connect_from([127, 0, 0, 1], addr, true).unwrap();
         let path = self.path(path) + query;
         let request = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n{CLOSE}\r\n");
-        let body = Listener::over(TcpStream::from(socket), request.as_bytes());
+        let body = Listener::over(socket, request.as_bytes());
         assert_eq!(body.status(), 200, "{path}");
         body
     }
 
-    /// The address of a key, as the playlist has it.
+    /// Returns the address of a key, from the playlist.
     fn key(&self, query: &str) -> String {
         let mut path = None;
         wait_until("a key", DEADLINE, || {
@@ -268,7 +255,7 @@ impl House {
         path.unwrap()
     }
 
-    /// A path of the recording.
+    /// Returns a path of the recording.
     fn path(&self, path: &str) -> String {
         path.replace("{id}", &self.id)
     }
@@ -286,8 +273,8 @@ impl House {
         self.folder.path().join("sessions")
     }
 
-    /// Asserts that they are cut off wherever they are, all of them within seconds of `end` and none before, and that each
-    /// listener has its session. `again` is what who asks anew is answered.
+    /// Asserts that all clients are cut off, within seconds of `end` and none before, and that each listener has its session in
+    /// the log. `again` is the status of a new request.
     pub(crate) fn assert_ended(&self, mut audience: Audience, end: Instant, again: u16) {
         let all = self.left(&mut audience).len();
         let mut count = usize::MAX;
@@ -328,7 +315,7 @@ impl House {
         }
     }
 
-    /// What goes on yet.
+    /// Returns the sessions that still last.
     fn left(&self, audience: &mut Audience) -> Vec<String> {
         let bodies = audience
             .bodies
@@ -338,7 +325,7 @@ impl House {
         let players = audience.players.iter_mut().zip(NAMES);
         let players = players.filter_map(|(player, name)| player.is_running().then_some(name));
         left.extend(players.map(|name| format!("rtmp {name}")));
-        // Once is enough: whoever shows a wrong key too often is told so.
+        // One refusal is enough: a client that sends a wrong key too often gets another reply.
         let is_refused = |path: &String| [401, 403].contains(&self.status(path));
         audience.asked.retain(|path| !is_refused(path));
         left.extend_from_slice(&audience.asked);

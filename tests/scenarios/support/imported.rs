@@ -10,7 +10,7 @@ pub(crate) fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests/samples")
 }
 
-/// The configuration that is made of a file, and what is told of it.
+/// Imports a file; returns the configuration, and the import's messages.
 pub(crate) fn import(file: &Path) -> (String, String) {
     let finished = Tool::built(&binary())
         .arg("import")
@@ -25,7 +25,7 @@ pub(crate) fn import(file: &Path) -> (String, String) {
     (String::from_utf8(finished.stdout).unwrap(), finished.stderr)
 }
 
-/// A server with that configuration, on free ports.
+/// Starts a server with that configuration, on free ports.
 pub(crate) fn serve(toml: &str) -> Server {
     let builder = Server::builder().verbatim(toml);
     let sections = ["RTMP", "HTTP", "WEBRTC", "ADMIN"];

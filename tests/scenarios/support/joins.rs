@@ -1,11 +1,12 @@
-//! Players over RTMP, which join a publisher that has begun.
+//! Players over RTMP that join a publisher that has begun.
 
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, PUBLISH_KEY, Player, Playing, Publisher, wait_until};
 
 use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
 
-/// These at once, joining a publisher that has already begun. Each gets every frame from a keyframe on as sent.
+/// Runs these players at once, joining a publisher that has already begun; asserts that each gets every frame from a keyframe
+/// on as sent.
 pub(crate) fn players_play(players: &[Player], publisher: Publisher, clip: Clip) {
     let server = server_with_short_linger();
     let clip = clip.seconds(8);
@@ -18,19 +19,19 @@ pub(crate) fn players_play(players: &[Player], publisher: Publisher, clip: Clip)
     });
     assert!(sender.wait(DEADLINE).success(), "{}", sender.stderr());
     let pictures = framemd5::video(&framemd5::decoded(&clip));
-    let sounds = framemd5::audio(&framemd5::packets(&clip));
+    let audio_frames = framemd5::audio(&framemd5::packets(&clip));
     for playing in &mut players {
-        // They end by themselves, when the stream does.
+        // The players end by themselves, when the stream does.
         playing.wait(DEADLINE);
         let got = playing.pictures();
         assert!(framemd5::is_monotonic(&got), "{:?}", playing.player());
         let at = assert_whole(playing, "pictures", &pictures, &got);
         assert_eq!(at % 25, 0, "{:?} begins at a keyframe", playing.player());
-        assert_whole(playing, "sounds", &sounds, &playing.sounds());
+        assert_whole(playing, "sounds", &audio_frames, &playing.audio_frames());
     }
 }
 
-/// Demands that `got` is a run of `sent` up to its end. Returns where it begins.
+/// Asserts that `got` is a run of `sent` up to its end; returns the index at which it begins.
 fn assert_whole(playing: &Playing, what: &str, sent: &[Frame], got: &[Frame]) -> usize {
     let player = playing.player();
     let join = framemd5::join(sent, got, 0)

@@ -1,24 +1,25 @@
-//! A folder of films, and a server that plays them on demand.
+//! Folder of films, a server that plays them on demand, and players that have films over RTMP.
 
 use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use testkit::framemd5::{self, Frame};
 use testkit::{Clip, Server, Tool};
 
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, play_url, quoted, remux};
 
-/// Seconds of the film: some segments.
+/// Length of the film in seconds: some segments.
 pub(crate) const SECONDS: u32 = 20;
 
-/// A plain file, and the same as one of fragments.
+/// A plain file, and a file of fragments with the same film.
 pub(crate) const FILM: &str = "vod/film.mp4";
 pub(crate) const FRAGMENTED: &str = "vod/sub folder/cut.mp4";
 
-/// Bytes that were read from disk.
+/// Metric of the bytes read from disk.
 pub(crate) const BYTES: &str = "carillon_file_bytes_total";
 
-/// A folder of films, below one with something that is not for everybody.
+/// Folder of films, below one with a file that must not be served.
 pub(crate) struct Library {
     pub(crate) outer: TempDir,
 }
@@ -38,12 +39,8 @@ impl Library {
                 "+frag_keyframe+empty_moov+default_base_moof",
             ),
         ] {
-            let _ = Tool::ffmpeg()
-                .args(["-y", "-i"])
-                .arg(&clip)
-                .args(["-c", "copy", "-movflags", flags])
-                .arg(folder.join(name))
-                .run(DEADLINE);
+            let options = format!("-movflags {flags}");
+            remux(Tool::ffmpeg(), &clip, &options, &folder.join(name));
         }
         library
     }
@@ -57,11 +54,29 @@ impl Library {
     }
 
     pub(crate) fn serve(&self) -> Server {
-        let folder = self.folder().display().to_string();
-        Server::builder()
-            .toml(&format!(
-                "[[files]]\npath = \"vod\"\ndirectory = {folder:?}"
-            ))
-            .start()
+        let folder = quoted(&self.folder());
+        let files = format!("[[files]]\npath = \"vod\"\ndirectory = {folder}");
+        Server::builder().toml(&files).start()
     }
+}
+
+/// Configures ffmpeg with a buffer of a minute, so that the server sends a film at once.
+pub(crate) fn hasty(ffmpeg: Tool) -> Tool {
+    ffmpeg.args(["-rtmp_buffer", "60000"])
+}
+
+/// Records a film by rtmpdump with these options; the film must come to an end.
+pub(crate) fn rtmpdump(server: &Server, name: &str, options: &[&str]) -> Vec<Frame> {
+    let file = tempfile::NamedTempFile::with_suffix(".flv").unwrap();
+    let finished = Tool::new("rtmpdump")
+        .args(["--rtmp", &play_url(server, "live")])
+        .args(["--playpath", name, "--flv"])
+        .arg(file.path())
+        .args(options)
+        .finish(DEADLINE);
+    // rtmpdump calls a film that ends a frame early incomplete; one that breaks off is neither.
+    let has_ended = ["Download complete", "Download may be incomplete"];
+    let has_ended = has_ended.map(|text| finished.stderr.contains(text));
+    assert!(has_ended.contains(&true), "{}", finished.stderr);
+    framemd5::packets(file.path())
 }

@@ -1,4 +1,4 @@
-//! The links by which a server pushes and pulls, as it tells of them, and what comes out at their ends.
+//! Links by which a server pushes and pulls, as its API reports them, and the media at their ends.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use testkit::{Certificate, PUBLISH_KEY, Player, Playing, Server, framemd5, wait_
 
 use crate::support::{DEADLINE, assert_joins, play_url, server_with_short_linger, wait_for_stream};
 
-/// The state of the link whose address begins with `url`, once there are links at all.
+/// Returns the state of the link whose address begins with `url`, once there are links at all.
 fn state_if_any(server: &Server, kind: &str, url: &str) -> Option<String> {
     let all = server.api(kind);
     let links = all[kind].as_array().unwrap();
@@ -27,12 +27,12 @@ pub(crate) fn wait_for_state(server: &Server, kind: &str, url: &str, wanted: &st
     });
 }
 
-/// The address of a pull as shown: without the last segment, which may be a key.
+/// Returns the address of a pull as shown: without the last segment, which may be a key.
 pub(crate) fn without_name(url: &str) -> &str {
     url.rsplit_once('/').unwrap().0
 }
 
-/// Two servers of ours, to which another pushes `live/show`: in clear, and encrypted as `far/show`.
+/// Two servers of ours to which another pushes `live/show`: in clear, and encrypted as `far/show`.
 pub(crate) struct Receivers {
     certificate: Certificate,
     plain: Server,
@@ -60,7 +60,7 @@ impl Receivers {
         ]
     }
 
-    /// A server that pushes to both, and to `others`.
+    /// Starts a server that pushes to both, and to `others`.
     pub(crate) fn origin(&self, others: &[String]) -> Server {
         let [to_plain, to_secure] = self.targets();
         let ours = [
@@ -87,7 +87,7 @@ impl Receivers {
         wait_for_stream(&self.secure, "far/show");
     }
 
-    /// Players of both.
+    /// Starts a player of each.
     pub(crate) fn play(&self, player: Player) -> [(&'static str, Playing); 2] {
         [
             ("plain", player.start(&play_url(&self.plain, "live/show"))),
@@ -96,7 +96,7 @@ impl Receivers {
     }
 }
 
-/// Demands that so many links run, that the one to nobody fails, and that no key is shown.
+/// Asserts that this many links run, that the one to nobody fails, and that no key is shown.
 pub(crate) fn assert_pushes(origin: &Server, count: f64) {
     let metrics = origin.metrics();
     assert_eq!(
@@ -110,7 +110,7 @@ pub(crate) fn assert_pushes(origin: &Server, count: f64) {
     );
 }
 
-/// Demands that the player's pictures are those of `clip` up to its end.
+/// Asserts that the player's frames are those of `clip` up to its end.
 pub(crate) fn assert_plays(what: &str, clip: &Path, mut playing: Playing) {
     playing.wait(DEADLINE);
     let sent = framemd5::video(&framemd5::decoded(clip));

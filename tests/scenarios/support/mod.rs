@@ -1,4 +1,4 @@
-//! What scenarios share: this file the few things that most need, the others one subject each.
+//! Helpers that scenarios share: this file has those that most scenarios need, each other file has one subject.
 
 pub(crate) mod aiortc;
 pub(crate) mod browser;
@@ -29,8 +29,6 @@ pub(crate) mod past;
 pub(crate) mod permission_hook;
 pub(crate) mod player_page;
 pub(crate) mod recorded;
-pub(crate) mod relay;
-pub(crate) mod relay_role;
 pub(crate) mod reloads;
 pub(crate) mod rtmp_credentials;
 pub(crate) mod session;
@@ -48,43 +46,47 @@ pub(crate) mod websocket;
 pub(crate) mod windows;
 pub(crate) mod wire;
 
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 use tempfile::NamedTempFile;
 use testkit::framemd5::{self, Frame, Join};
-use testkit::http::Response;
+use testkit::hls::MediaPlaylist;
+use testkit::http::{self, Response};
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 pub(crate) use testkit::DEADLINE;
 
-/// How long programs listen where that may be set, in seconds: ten minutes are too long for every run.
+/// Environment variable that sets the listening time of programs in seconds: ten minutes are too long for every run.
 const LISTENING_VARIABLE: &str = "CARILLON_LISTENING_SECONDS";
 
-/// What the environment says of it, or else `usual`.
+/// Returns the listening time from the environment, or else `usual`.
 pub(crate) fn listening_seconds(usual: u32) -> u32 {
-    let set = std::env::var(LISTENING_VARIABLE).ok();
-    let seconds = set.map(|text| text.parse().expect(LISTENING_VARIABLE));
-    seconds.unwrap_or(usual)
+    seconds_of(LISTENING_VARIABLE, usual.into()) as u32
 }
 
-/// A server whose streams end soon after their publisher.
+/// Starts a server whose streams end soon after their publisher.
 pub(crate) fn server_with_short_linger() -> Server {
     Server::builder().set("ingest", "linger", "\"1s\"").start()
+}
+
+pub(crate) fn is_published(server: &Server, stream: &str) -> bool {
+    let streams = server.api("streams").to_string();
+    streams.contains(&format!("\"{stream}\""))
 }
 
 /// Waits until a stream is published.
 pub(crate) fn wait_for_stream(server: &Server, name: &str) {
     wait_until(&format!("stream {name}"), DEADLINE, || {
-        server
-            .api("streams")
-            .to_string()
-            .contains(&format!("\"{name}\""))
+        is_published(server, name)
     });
 }
 
-/// Where to play a stream over RTMP.
+/// Returns the address of a stream over RTMP.
 pub(crate) fn play_url(server: &Server, stream: &str) -> String {
     format!("rtmp://{}/{stream}", server.addr("rtmp"))
 }
@@ -94,43 +96,46 @@ pub(crate) fn publish_rtmp(server: &Server, clip: &Path, stream: &str) -> Proces
     Tool::ffmpeg_publish(clip, "flv", &server.rtmp_url(stream, PUBLISH_KEY)).start()
 }
 
+/// Publishes a file over RTMP with further options, at its natural pace.
+pub(crate) fn publish_by(ffmpeg: Tool, file: &Path, options: &[&str], url: &str) -> Process {
+    let ffmpeg = ffmpeg.args(["-re", "-i"]).arg(file).args(["-c", "copy"]);
+    ffmpeg.args(options).args(["-f", "flv", url]).start()
+}
+
 /// Publishes a clip as an Icecast source with ffmpeg, at its natural pace.
 pub(crate) fn publish_icecast(server: &Server, clip: Clip, seconds: u32, stream: &str) -> Process {
     Tool::ffmpeg()
         .args(["-re", "-i"])
         .arg(clip.seconds(seconds))
-        .args([
-            "-c",
-            "copy",
-            "-content_type",
-            clip.content_type(),
-            "-f",
-            clip.format(),
-        ])
+        .args(["-c", "copy", "-content_type", clip.content_type()])
+        .args(["-f", clip.format()])
         .arg(server.icecast_url(stream, PUBLISH_KEY))
         .start()
 }
 
-/// Publishes a clip at an address of any server like Icecast, with a name.
+/// Publishes a clip with a name to a server like Icecast.
 pub(crate) fn publish_radio(clip: Clip, url: &str) -> Process {
     Tool::ffmpeg()
         .args(["-re", "-i"])
         .arg(clip.seconds(120))
         .args(["-map_metadata", "-1", "-c", "copy"])
-        .args([
-            "-ice_name",
-            "Radio Test",
-            "-content_type",
-            clip.content_type(),
-        ])
+        .args(["-ice_name", "Radio Test"])
+        .args(["-content_type", clip.content_type()])
         .args(["-f", clip.format(), url])
         .start()
 }
 
-/// Seconds of what is repeated.
+/// Returns a GStreamer that publishes over WHIP.
+pub(crate) fn gstreamer_whip(server: &Server, stream: &str, key: &str) -> Tool {
+    Tool::new("/usr/bin/python3")
+        .arg(script("gstreamer_publisher.py"))
+        .args([&server.http_url(&format!("/{stream}/whip")), key])
+}
+
+/// Length in seconds of the clips that are repeated.
 pub(crate) const ROUND_SECONDS: u32 = 20;
 
-/// More of them than a scenario lasts.
+/// Number of rounds, more than a scenario lasts.
 const ROUNDS: usize = 6;
 
 /// Publishes a clip over RTMP with ffmpeg, at its natural pace, over and over until it is stopped.
@@ -138,12 +143,12 @@ pub(crate) fn repeat_rtmp(server: &Server, clip: Clip, stream: &str) -> Process 
     repeat_to(&server.rtmp_url(stream, PUBLISH_KEY), clip)
 }
 
-/// The same as an Icecast source.
+/// Publishes a clip as an Icecast source with ffmpeg, at its natural pace, over and over until it is stopped.
 pub(crate) fn repeat_icecast(server: &Server, clip: Clip, stream: &str) -> Process {
     repeat_to(&server.icecast_url(stream, PUBLISH_KEY), clip)
 }
 
-/// The same at an address of either, with the key that is in it.
+/// Publishes a clip over and over to an address of either kind, with the key in the address.
 pub(crate) fn repeat_to(url: &str, clip: Clip) -> Process {
     let is_source = url.starts_with("icecast:");
     let content_type = ["-content_type", clip.content_type()];
@@ -156,37 +161,210 @@ pub(crate) fn repeat_to(url: &str, clip: Clip) -> Process {
         .start()
 }
 
-/// What is repeated.
+/// Returns the clip that is repeated.
 pub(crate) fn round(clip: Clip) -> PathBuf {
     clip.seconds(ROUND_SECONDS)
 }
 
-/// All that is sent: of any container the packets or the decoded pictures, and of MP3 the bytes, are the same in each round.
+/// Repeats one round's media: the packets or decoded frames of any container, and the bytes of MP3, are the same in each round.
 pub(crate) fn rounds<T: Clone>(round: &[T]) -> Vec<T> {
     [round; ROUNDS].concat()
 }
 
-/// A file with those bytes, for ffmpeg to read.
+/// Makes a file with those bytes, for ffmpeg to read.
 pub(crate) fn file(bytes: &[u8]) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     file
 }
 
-/// Demands that the packets of one kind in `got` are a run of those in `sent`.
+/// Asserts that the packets of one kind in `got` are a run of those in `sent`.
 pub(crate) fn assert_joins(what: &str, sent: &[Frame], got: &[Frame]) -> Join {
     framemd5::join(sent, got, 0).unwrap_or_else(|mismatch| panic!("{what}: {mismatch}"))
 }
 
-/// A TCP connection with deadlines set.
-pub(crate) fn connect(addr: SocketAddr) -> std::net::TcpStream {
-    let socket = std::net::TcpStream::connect(addr).unwrap();
+/// Opens a TCP connection with timeouts set.
+pub(crate) fn connect(addr: SocketAddr) -> TcpStream {
+    let socket = TcpStream::connect(addr).unwrap();
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
     socket.set_write_timeout(Some(DEADLINE)).unwrap();
     socket
 }
 
-/// Status, headers and body, as curl gets them.
+/// Sends a request to the operator's API, by its path below `/api/v1/`.
+pub(crate) fn order_as(
+    server: &Server,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: &str,
+) -> Response {
+    let addr = server.addr("admin");
+    let request = format!(
+        "{method} /api/v1/{path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\
+         Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    http::request(addr, request.as_bytes(), DEADLINE)
+}
+
+/// Sends a request with JSON to the operator's API; returns the status.
+pub(crate) fn order(server: &Server, method: &str, path: &str, body: &str) -> u16 {
+    order_as(server, method, path, "application/json", body).status
+}
+
+/// Removes something by the operator's API, which must accept it.
+pub(crate) fn delete(server: &Server, path: &str) {
+    let status = order(server, "DELETE", path, "");
+    assert!((200..300).contains(&status), "{path}: {status}");
+}
+
+/// Quotes a path for a configuration.
+pub(crate) fn quoted(path: &Path) -> String {
+    format!("{:?}", path.display().to_string())
+}
+
+/// Returns the path of a script beside these helpers.
+pub(crate) fn script(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support");
+    folder.join(name)
+}
+
+/// Returns the place of some bytes among others.
+pub(crate) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+/// Returns whether a publisher's stream appears, and not its end.
+pub(crate) fn is_admitted(server: &Server, stream: &str, publisher: &mut Process) -> bool {
+    let mut is_there = false;
+    wait_until("the stream, or a refusal", DEADLINE, || {
+        is_there = is_published(server, stream);
+        is_there || !publisher.is_running()
+    });
+    is_there
+}
+
+/// Returns the codecs that ffprobe sees, or the reason why there are none.
+pub(crate) fn codecs(url: &str, arguments: &[&str]) -> String {
+    let probed = Tool::ffprobe()
+        .args(["-show_entries", "stream=codec_name", "-of", "csv=p=0"])
+        .args(arguments)
+        .arg(url)
+        .finish(DEADLINE);
+    String::from_utf8_lossy(&probed.stdout).into_owned() + &probed.stderr
+}
+
+/// Returns the status that curl gets, whatever the body; 0 if it gets none.
+pub(crate) fn curl_status(url: &str, arguments: &[&str]) -> u16 {
+    let printed = Tool::new("curl")
+        .args(["-s", "-o", "/dev/null", "-w", "%{http_code}"])
+        .args(arguments)
+        .arg(url)
+        .finish(DEADLINE);
+    String::from_utf8(printed.stdout).unwrap().parse().unwrap()
+}
+
+/// Starts an ffmpeg that takes all that there is at an address, and keeps nothing.
+pub(crate) fn take(url: &str, arguments: &[&str]) -> Process {
+    let player = Tool::ffmpeg().args(arguments).args(["-i", url]);
+    player.args(["-c", "copy", "-f", "null", "-"]).start()
+}
+
+/// Asserts that ffmpeg decodes all of a file without a complaint; `options` are those of the input.
+pub(crate) fn decodes_quietly(what: &str, path: &Path, options: &[&str]) {
+    let decoded = Tool::ffmpeg()
+        .arg("-xerror")
+        .args(options)
+        .arg("-i")
+        .arg(path)
+        .args(["-f", "null", "-"])
+        .finish(DEADLINE);
+    let is_quiet = decoded.status.success() && decoded.stderr.is_empty();
+    assert!(is_quiet, "{what}: {}", decoded.stderr);
+}
+
+/// Returns a media playlist, which must be valid.
+pub(crate) fn media_playlist(server: &Server, path: &str) -> MediaPlaylist {
+    let text = server.get(path).text();
+    MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}\n{text}"))
+}
+
+/// Copies the media of a file into a container by its name's extension, with further options of ffmpeg.
+pub(crate) fn remux(ffmpeg: Tool, from: &Path, options: &str, to: &Path) {
+    let ffmpeg = ffmpeg.args(["-y", "-i"]).arg(from).args(["-c", "copy"]);
+    let _ = ffmpeg
+        .args(options.split_whitespace())
+        .arg(to)
+        .run(DEADLINE);
+}
+
+/// Returns the digests of frames.
+pub(crate) fn marks(frames: &[Frame]) -> Vec<&str> {
+    frames.iter().map(|frame| frame.md5.as_str()).collect()
+}
+
+/// Returns the seconds that an environment variable sets, or else `usual`.
+pub(crate) fn seconds_of(variable: &str, usual: u64) -> u64 {
+    let set = std::env::var(variable).ok();
+    let seconds = set.map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")));
+    seconds.unwrap_or(usual)
+}
+
+/// Returns the entry of a stream in the operator's list.
+pub(crate) fn entry(server: &Server, stream: &str) -> Value {
+    let all = server.api("streams");
+    let mut streams = all["streams"].as_array().unwrap().iter();
+    let one = streams.find(|one| one["name"] == stream);
+    one.unwrap_or_else(|| panic!("no {stream} in {all}"))
+        .clone()
+}
+
+/// Returns the sum of a metric, of those with a label like `reason=lag`, or of all if it is empty.
+pub(crate) fn metric(server: &Server, name: &str, label: &str) -> f64 {
+    let label = label.replacen('=', "=\"", 1) + "\"";
+    let labels = [&*label];
+    let labels = &labels[..usize::from(label.contains('='))];
+    server.metrics().sum(name, labels)
+}
+
+/// Posts an SDP offer with further header fields.
+pub(crate) fn post_offer(server: &Server, path: &str, fields: &str, offer: &str) -> Response {
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: carillon\r\nConnection: close\r\n{fields}\
+         Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
+        offer.len()
+    );
+    http::request(server.addr("http"), request.as_bytes(), DEADLINE)
+}
+
+/// Opens a connection from a loopback address. A narrow one takes hardly any unread bytes, so that the server has to hold them.
+pub(crate) fn connect_from(
+    from: [u8; 4],
+    to: SocketAddr,
+    is_narrow: bool,
+) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    if is_narrow {
+        socket.set_recv_buffer_size(4_096)?;
+        socket.set_tcp_mss(536)?;
+    }
+    socket.bind(&SocketAddr::from((from, 0)).into())?;
+    socket.connect_timeout(&to.into(), DEADLINE)?;
+    socket.set_read_timeout(Some(DEADLINE))?;
+    Ok(socket.into())
+}
+
+/// Sets a flag when dropped, also when an assertion has failed.
+pub(crate) struct End<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Requests a path with curl; returns status, headers and body.
 pub(crate) fn curl(server: &Server, path: &str, arguments: &[&str]) -> Response {
     let answer = Tool::new("curl")
         .args(["-s", "-i", "--path-as-is"])

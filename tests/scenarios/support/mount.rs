@@ -1,4 +1,4 @@
-//! Mounts of three kinds with a fallback, and what their listeners hear.
+//! Mounts of three kinds with a fallback, and their listeners.
 
 use std::path::{Path, PathBuf};
 
@@ -6,31 +6,31 @@ use tempfile::TempDir;
 use testkit::http::Listener;
 use testkit::{PUBLISH_KEY, Process, Server, Tool};
 
-use crate::support::{DEADLINE, file, wait_for_stream};
+use crate::support::{DEADLINE, decodes_quietly, file, wait_for_stream};
 
-/// Of files that last longer than a scenario.
+/// Length in seconds of files that last longer than a scenario.
 pub(crate) const SECONDS: u32 = 120;
 
-/// Bytes of a second of the sound, at least, whatever the format.
+/// Fewest bytes in a second of audio, whatever the format.
 pub(crate) const SECOND_BYTES: usize = 12_000;
 
-/// A kind of stream: an extension (which is also what ffmpeg calls it as an input), the format of ffmpeg's output, the media
-/// type, and how it is encoded.
+/// Kind of stream: an extension (which is also ffmpeg's name of it as an input), the format of ffmpeg's output, the media type,
+/// and the encoding.
 pub(crate) struct Kind {
     pub(crate) extension: &'static str,
     format: &'static str,
     media_type: &'static str,
     pub(crate) codec: &'static [&'static str],
-    /// What the muxer of a publisher is told.
+    /// Options of a publisher's muxer.
     muxer: &'static [&'static str],
 }
 
-pub(crate) const SOUND: [Kind; 3] = [
+pub(crate) const AUDIO: [Kind; 3] = [
     Kind {
         extension: "mp3",
         format: "mp3",
         media_type: "audio/mpeg",
-        // With a bit reservoir, as the encoder makes it of noise.
+        // The encoder uses the bit reservoir for noise.
         codec: &[
             "-c:a",
             "libmp3lame",
@@ -55,7 +55,7 @@ pub(crate) const SOUND: [Kind; 3] = [
         format: "ogg",
         media_type: "application/ogg",
         codec: &["-c:a", "libvorbis", "-b:a", "128k"],
-        // Pages of a fifth of a second: by default they have a second, which listeners wait for in any case.
+        // Pages are a fifth of a second: by default they have a second, which listeners would wait for in any case.
         muxer: &["-page_duration", "200000"],
     },
 ];
@@ -69,18 +69,18 @@ pub(crate) const OPUS: Kind = Kind {
 };
 
 pub(crate) fn mp3() -> Kind {
-    let [mp3, ..] = SOUND;
+    let [mp3, ..] = AUDIO;
     mp3
 }
 
 impl Kind {
-    /// So many seconds of noise, by its seed unlike any other.
+    /// Makes this many seconds of noise; each seed gives a different file.
     pub(crate) fn make(&self, folder: &TempDir, seed: u32, seconds: u32) -> PathBuf {
         let noise = format!("anoisesrc=seed={seed}:amplitude=0.3:duration={seconds}:r=44100");
         self.encode(folder, &seed.to_string(), &noise)
     }
 
-    /// What a source of ffmpeg's makes, in a file of this name.
+    /// Encodes the output of a source of ffmpeg's to a file of this name.
     pub(crate) fn encode(&self, folder: &TempDir, name: &str, source: &str) -> PathBuf {
         let path = folder.path().join(format!("{name}.{}", self.extension));
         Tool::ffmpeg()
@@ -96,7 +96,7 @@ impl Kind {
         self.publish_to(&server.icecast_url(stream, PUBLISH_KEY), path)
     }
 
-    /// Over and over, until it is stopped.
+    /// Publishes a file over and over, until it is stopped.
     pub(crate) fn publish_to(&self, url: &str, path: &Path) -> Process {
         Tool::ffmpeg()
             .args(["-stream_loop", "-1", "-re", "-i"])
@@ -108,7 +108,7 @@ impl Kind {
     }
 }
 
-/// The length of the frame or page that a body begins with; `None` when it does not begin with one.
+/// Returns the length of the frame or page that a body begins with; `None` when it does not begin with one.
 fn unit_bytes(kind: &Kind, body: &[u8]) -> Option<usize> {
     match (kind.format, body) {
         ("mp3", [0xFF, 0xFB, flags, ..]) => Some(417 + usize::from(flags >> 1 & 1)),
@@ -124,7 +124,7 @@ fn unit_bytes(kind: &Kind, body: &[u8]) -> Option<usize> {
     }
 }
 
-/// A body up to the end of its last whole unit. None is cut before.
+/// Returns a body up to the end of its last whole unit; asserts that no unit before is cut.
 pub(crate) fn whole_units<'a>(kind: &Kind, body: &'a [u8]) -> &'a [u8] {
     const HEAD_BYTES_MAX: usize = 27 + 255;
     let mut at = 0;
@@ -139,8 +139,8 @@ pub(crate) fn whole_units<'a>(kind: &Kind, body: &'a [u8]) -> &'a [u8] {
     &body[..at]
 }
 
-/// Whether the newest part of a body is from a file. Ogg has a header every few kilobytes, which is the muxer's own, so
-/// several places are looked at.
+/// Returns whether the newest part of a body is from a file. Ogg has a header every few kilobytes, which is the muxer's own, so
+/// several places are compared.
 pub(crate) fn is_of(body: &[u8], file: &[u8]) -> bool {
     const PLACE: usize = 64;
     let tail = &body[body.len().saturating_sub(2_000)..];
@@ -148,12 +148,12 @@ pub(crate) fn is_of(body: &[u8], file: &[u8]) -> bool {
     places.any(|place| file.windows(PLACE).any(|part| part == place))
 }
 
-/// A stream, its listener, and what they may hear.
+/// A stream, its listener, and the media of its publisher and its fallback.
 pub(crate) struct Mount {
     pub(crate) kind: Kind,
     pub(crate) stream: String,
     pub(crate) files: [PathBuf; 2],
-    sound: [Vec<u8>; 2],
+    audio: [Vec<u8>; 2],
     pub(crate) studio: Process,
     _backup: Process,
     pub(crate) listener: Listener,
@@ -163,7 +163,7 @@ impl Mount {
     pub(crate) fn begin(kind: Kind, files: [PathBuf; 2], server: &Server) -> Self {
         let stream = format!("radio.{}", kind.extension);
         let backup = format!("backup.{}", kind.extension);
-        let sound = files.each_ref().map(|path| std::fs::read(path).unwrap());
+        let audio = files.each_ref().map(|path| std::fs::read(path).unwrap());
         let second = kind.publish(server, &files[1], &backup);
         wait_for_stream(server, &backup);
         let studio = kind.publish(server, &files[0], &stream);
@@ -174,7 +174,7 @@ impl Mount {
             kind,
             stream,
             files,
-            sound,
+            audio,
             studio,
             _backup: second,
             listener,
@@ -187,12 +187,12 @@ impl Mount {
         self.listener.read_bytes(had + SECOND_BYTES, DEADLINE);
     }
 
-    /// Reads until the listener hears the studio (0) or the fallback (1).
+    /// Reads until the listener receives the studio (0) or the fallback (1).
     pub(crate) fn hears(&mut self, which: usize) {
         let Self {
-            listener, sound, ..
+            listener, audio, ..
         } = self;
-        let has_come = listener.read_until(DEADLINE, |body| is_of(body, &sound[which]));
+        let has_come = listener.read_until(DEADLINE, |body| is_of(body, &audio[which]));
         assert!(has_come, "{}: {which} is heard", self.stream);
     }
 }
@@ -204,23 +204,13 @@ pub(crate) fn rules() -> String {
             "[[stream]]\nmatch = \"radio.{extension}\"\nfallback = \"backup.{extension}\"\nburst = \"30s\"\n"
         )
     };
-    SOUND.iter().map(rule).collect()
+    AUDIO.iter().map(rule).collect()
 }
 
-/// Decodes all that a listener was sent, which must be without a complaint.
+/// Decodes everything that a listener received, and asserts that there is no complaint.
 pub(crate) fn assert_decodes(mount: &Mount) {
     let heard = file(whole_units(&mount.kind, mount.listener.body()));
-    let decoded = Tool::ffmpeg()
-        // As from a listener's socket: for its length ffmpeg would look at the end, where Ogg has another stream.
-        .args(["-xerror", "-seekable", "0", "-f", mount.kind.extension])
-        .arg("-i")
-        .arg(heard.path())
-        .args(["-f", "null", "-"])
-        .finish(DEADLINE);
-    assert!(
-        decoded.status.success() && decoded.stderr.is_empty(),
-        "{}: {}",
-        mount.stream,
-        decoded.stderr
-    );
+    // ffmpeg reads as from a listener's socket: for the length it would look at the end, where Ogg has another stream.
+    let options = ["-seekable", "0", "-f", mount.kind.extension];
+    decodes_quietly(&mount.stream, heard.path(), &options);
 }

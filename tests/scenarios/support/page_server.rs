@@ -1,13 +1,13 @@
-//! A few files over HTTP, from another origin than the server under test.
+//! HTTP server of a few files, on another origin than the server under test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// A file at a path without a slash in front, its media type, and what is in it.
+/// Path of a file without a slash in front, its media type, and its contents.
 pub(crate) type ServedFile = (&'static str, &'static str, Vec<u8>);
 
-/// Serves files for as long as the test runs.
+/// Server of files for as long as the test runs.
 pub(crate) struct PageServer {
     addr: SocketAddr,
 }
@@ -20,9 +20,9 @@ impl PageServer {
         std::thread::spawn(move || {
             for socket in listener.incoming().flatten() {
                 let files = Arc::clone(&files);
-                // One for each, because a browser opens connections that it has no request for yet.
+                // Each connection has a thread, because a browser opens connections that it has no request for yet.
                 std::thread::spawn(move || {
-                    // A browser that goes away in the middle is no fault of the page.
+                    // A browser that leaves in the middle is no fault of the page.
                     let _gone = answer(socket, &files);
                 });
             }
@@ -38,7 +38,7 @@ impl PageServer {
 fn answer(mut socket: TcpStream, files: &[ServedFile]) -> std::io::Result<()> {
     let mut lines = BufReader::new(socket.try_clone()?).lines();
     let first = lines.next().transpose()?.unwrap_or_default();
-    // The rest of the head says nothing that matters.
+    // The rest of the head does not matter.
     for line in lines {
         if line?.is_empty() {
             break;

@@ -32,14 +32,14 @@ pub(crate) fn choose(browser: &impl Driven, way: &str) {
     ));
 }
 
-/// The text of an element as a person sees it; empty when it is hidden.
+/// Returns the text of an element as a person sees it; empty when the element is hidden.
 pub(crate) fn text(browser: &Browser, selector: &str) -> Value {
     browser.run(&format!(
         "const e = document.querySelector('{selector}'); return e.hidden ? '' : e.innerText;"
     ))
 }
 
-/// Waits until pictures are shown.
+/// Waits until video frames are shown.
 pub(crate) fn shows_pictures(browser: &Browser) {
     wait_until("pictures", DEADLINE, || {
         let shown = browser.run(
@@ -56,7 +56,7 @@ pub(crate) fn wait_for(browser: &Browser, what: &str, expression: &str) {
     });
 }
 
-/// Puts the player into a frame of the page that is open, and keeps what it tells.
+/// Puts the player into a frame of the open page, and keeps its messages.
 pub(crate) fn embed(browser: &Browser, address: &str) {
     browser.run(&format!(
         "window.told = []; \
@@ -73,7 +73,7 @@ pub(crate) fn command(browser: &Browser, message: &Value) {
     ));
 }
 
-/// Waits until the player's last word has this value.
+/// Waits until the last message with this key from the player has this value.
 pub(crate) fn tells(browser: &Browser, key: &str, value: &Value) {
     let mut last = Value::Null;
     wait_until(&format!("{key} to be {value}"), DEADLINE, || {
@@ -82,6 +82,6 @@ pub(crate) fn tells(browser: &Browser, key: &str, value: &Value) {
     });
 }
 
-/// The page does not ask every ten seconds, and counts the connections for events.
-pub(crate) const TOLD_ONLY: &str = "const every = window.setInterval; \
+/// Script that keeps the page from polling every ten seconds, and counts the connections for events.
+pub(crate) const REPORTED_ONLY: &str = "const every = window.setInterval; \
     window.setInterval = (run, pause, ...rest) => pause === 10000 ? 0 : every(run, pause, ...rest);";

@@ -1,4 +1,4 @@
-//! A server that is asked for permissions, in the dialects of several servers.
+//! Server that decides about permissions, in the dialects of several servers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{Process, Server, Tool, wait_until, webhooks};
 
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, script};
 
-/// What the hook permits, and something else.
+/// Credential that the hook permits, and one that it does not.
 pub(crate) const KNOWN: &str = "letmein-42";
 pub(crate) const UNKNOWN: &str = "let-me-in-24";
 
@@ -21,11 +21,7 @@ pub(crate) struct Hook {
 impl Hook {
     pub(crate) fn start() -> Self {
         let mut command = Command::new(webhooks());
-        let script = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/scenarios/support/permission_hook.py"
-        );
-        command.args([script, "0"]);
+        command.arg(script("permission_hook.py")).arg("0");
         let process = Process::start("the hook", &mut command);
         let said = || String::from_utf8(process.stdout()).unwrap();
         wait_until("the hook's port", DEADLINE, || said().contains('\n'));
@@ -33,12 +29,12 @@ impl Hook {
         Self { process, port }
     }
 
-    /// Its address with this path.
+    /// Returns the hook's address with this path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// A server that asks it at this path; `keys` are more of `[auth.hook]`.
+    /// Starts a server that sends its requests to the hook at this path; `keys` are further keys of `[auth.hook]`.
     pub(crate) fn serve(&self, path: &str, keys: &str) -> Server {
         let url = self.url(path);
         Server::builder()
@@ -47,12 +43,12 @@ impl Hook {
             .start()
     }
 
-    /// It does not permit what goes on any more.
+    /// Makes the hook end the sessions that it has permitted.
     pub(crate) fn revoke(&self) {
         self.tell("revoke", "");
     }
 
-    /// It permits whatever it is asked about by its path `until`, until so much later.
+    /// Makes the hook permit every request to its path `until`, until this much later.
     pub(crate) fn permit_for(&self, time: Duration) {
         self.tell("permit", &time.as_secs_f64().to_string());
     }
@@ -63,19 +59,19 @@ impl Hook {
             .run(DEADLINE);
     }
 
-    /// The bodies of its requests.
+    /// Returns the bodies of the hook's requests.
     pub(crate) fn asked(&self) -> Vec<String> {
         let requests = self.requests();
         requests.into_iter().map(|(_, body)| body).collect()
     }
 
-    /// The paths and bodies of its requests.
+    /// Returns the paths and bodies of the hook's requests.
     pub(crate) fn requests(&self) -> Vec<(String, String)> {
         let text = String::from_utf8(self.process.stdout()).unwrap();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let requests = whole.lines().skip(1).map(|line| {
-            let told: Value = serde_json::from_str(line).unwrap();
-            let text = |name: &str| told[name].as_str().unwrap().to_owned();
+            let reported: Value = serde_json::from_str(line).unwrap();
+            let text = |name: &str| reported[name].as_str().unwrap().to_owned();
             (text("path"), text("body"))
         });
         requests.collect()

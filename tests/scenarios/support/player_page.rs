@@ -1,4 +1,4 @@
-//! The player page as a test drives it, in Chromium and in Firefox alike: which way it plays by, and what it has
+//! Driver of the player page, in Chromium and in Firefox alike: the protocol by which the page plays, and the media that it has
 //! decoded so far.
 
 use serde_json::Value;
@@ -9,8 +9,8 @@ use crate::support::firefox::Firefox;
 use crate::support::session::Driven;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
-/// Has the page count what its WebRTC sessions decode: samples of sound, of which silence is not counted, and pictures.
-/// It runs before a session begins.
+/// Script that counts the media that the page's WebRTC sessions decode: audio samples, without silence, and frames. It runs
+/// before a session begins.
 pub(crate) const COUNT_SESSIONS: &str = r"
     window.sessions = {sound: 0, frames: 0};
     const Original = window.RTCPeerConnection;
@@ -28,7 +28,7 @@ pub(crate) const COUNT_SESSIONS: &str = r"
     };
 ";
 
-/// What [`Played`] contains.
+/// Script that returns the fields of [`Played`].
 const PLAYED: &str = r"
     const player = document.getElementById('player');
     const {way = '', state = ''} = player?.dataset ?? {};
@@ -44,26 +44,26 @@ const PLAYED: &str = r"
     };
 ";
 
-/// A browser that can tell how much sound its elements have decoded.
+/// Browser that reports how much audio its elements have decoded.
 pub(crate) trait PageBrowser: Driven {
-    /// The sound that the page's visible element has decoded so far, in any unit. For browsers whose pages cannot
-    /// count it themselves.
-    fn decoded_sound(&self) -> u64;
+    /// Returns the audio that the page's visible element has decoded so far, in any unit, for browsers whose pages cannot count
+    /// it themselves.
+    fn decoded_audio(&self) -> u64;
 }
 
 impl PageBrowser for Browser {
-    fn decoded_sound(&self) -> u64 {
+    fn decoded_audio(&self) -> u64 {
         0
     }
 }
 
 impl PageBrowser for Firefox {
-    fn decoded_sound(&self) -> u64 {
-        Self::decoded_sound(self)
+    fn decoded_audio(&self) -> u64 {
+        Self::decoded_audio(self)
     }
 }
 
-/// A server with the demo, a stream without and one with B-frames, and a radio.
+/// Starts a server with the demo, a stream without and one with B-frames, and a radio.
 pub(crate) fn published() -> (Server, [Process; 3]) {
     // Firefox takes no candidate on the loopback, so the host's own addresses are used.
     let server = Server::builder()
@@ -81,19 +81,19 @@ pub(crate) fn published() -> (Server, [Process; 3]) {
     (server, publishers)
 }
 
-/// What a page has played so far.
+/// Media that a page has played so far.
 #[derive(Debug)]
 pub(crate) struct Played {
-    /// The protocol, as in the parameter `way`.
+    /// Protocol, as in the parameter `way`.
     pub(crate) way: String,
     pub(crate) state: String,
-    /// The element's time.
+    /// Time of the element in seconds.
     pub(crate) seconds: f64,
-    /// Pictures decoded.
+    /// Number of frames decoded.
     pub(crate) frames: u64,
-    /// Sound decoded: bytes, frames or samples.
-    pub(crate) sound: u64,
-    /// What the page says of its state, and what it says beside.
+    /// Amount of audio decoded: bytes, frames or samples.
+    pub(crate) audio: u64,
+    /// The page's text about its state, and its additional note.
     pub(crate) status: String,
     pub(crate) note: String,
 }
@@ -102,28 +102,28 @@ impl Played {
     pub(crate) fn of(browser: &impl PageBrowser) -> Self {
         let said = browser.run(PLAYED);
         let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
-        let sound = said["sound"].as_u64();
+        let audio = said["sound"].as_u64();
         Self {
             way: text("way"),
             state: text("state"),
             seconds: said["seconds"].as_f64().unwrap_or_default(),
             frames: said["frames"].as_u64().unwrap_or_default(),
-            sound: sound.unwrap_or_else(|| browser.decoded_sound()),
+            audio: audio.unwrap_or_else(|| browser.decoded_audio()),
             status: text("status"),
             note: text("note"),
         }
     }
 
-    /// Whether the page plays by this protocol.
+    /// Returns whether the page plays by this protocol.
     pub(crate) fn is_by(&self, way: &str) -> bool {
         self.way == way && self.state == "playing"
     }
 }
 
-/// Waits until the page plays by this protocol, and then until it has played a stretch of time, pictures if the stream
-/// has them, and sound.
+/// Waits until the page plays by this protocol, and then until it has played a stretch of time, video if the stream has it, and
+/// audio.
 pub(crate) fn plays_on(browser: &impl PageBrowser, way: &str, has_pictures: bool) {
-    /// Seconds of it; and pictures, of 25 a second.
+    /// Seconds of the stretch; and frames, of 25 a second.
     const STRETCH: (f64, u64) = (1.5, 25);
     let mut now = Played::of(browser);
     wait_until(&format!("the page to play by {way}"), DEADLINE, || {
@@ -137,14 +137,14 @@ pub(crate) fn plays_on(browser: &impl PageBrowser, way: &str, has_pictures: bool
         assert_eq!(last.way, way, "{last:?}");
         last.seconds >= before.seconds + STRETCH.0
             && (!has_pictures || last.frames >= before.frames + STRETCH.1)
-            && last.sound > before.sound
+            && last.audio > before.audio
             && last.state == "playing"
     });
     assert!(last.status.starts_with("Playing"), "{last:?}");
     assert_eq!(last.note, "", "{last:?}");
 }
 
-/// The protocols that the page offers.
+/// Returns the protocols that the page offers.
 pub(crate) fn offered(browser: &impl Driven) -> Vec<String> {
     let names = "return [...document.getElementById('protocol').options].map(one => one.value);";
     let names = browser.run(names);

@@ -1,23 +1,23 @@
-//! A server that records, and its recordings.
+//! Server that records, and its recordings.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use testkit::framemd5::Frame;
 use testkit::{Server, ServerBuilder, Tool, wait_until};
 
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, quoted};
 
 pub(crate) const STREAM: &str = "live/show";
 
-pub(crate) fn server(root: &Path) -> ServerBuilder {
+/// Configures a server whose recordings are in this folder.
+pub(crate) fn recording_into(root: &Path) -> ServerBuilder {
     Server::builder()
-        .set(
-            "recording",
-            "directory",
-            &format!("{:?}", root.display().to_string()),
-        )
+        .set("recording", "directory", &quoted(root))
         .set("recording", "min_free", "\"0B\"")
+}
+
+pub(crate) fn server(root: &Path) -> ServerBuilder {
+    recording_into(root)
         .toml("[[record]]\nmatch = \"live/*\"\n[[record]]\nmatch = \"radio*\"\n")
         .toml(&format!(
             "[[files]]\npath = \"recordings\"\ndirectory = {:?}\n",
@@ -25,13 +25,26 @@ pub(crate) fn server(root: &Path) -> ServerBuilder {
         ))
 }
 
-/// The recordings, oldest first.
+/// Returns the recordings, oldest first.
 pub(crate) fn recordings(server: &Server) -> Vec<Value> {
     let answer = server.api("recordings");
     answer["recordings"].as_array().expect("a list").clone()
 }
 
-/// Waits until there are so many recordings, all finalised, and returns their files.
+/// Returns the seconds that have been recorded.
+pub(crate) fn seconds(server: &Server) -> f64 {
+    let all = recordings(server).into_iter();
+    all.map(|one| one["seconds"].as_f64().expect("a number"))
+        .sum()
+}
+
+pub(crate) fn wait_for_seconds(server: &Server, least: f64) {
+    wait_until(&format!("{least} seconds to be recorded"), DEADLINE, || {
+        seconds(server) >= least
+    });
+}
+
+/// Waits until there are this many recordings, all finalised, and returns their files.
 pub(crate) fn finalised(server: &Server, count: usize) -> Vec<PathBuf> {
     wait_until(&format!("{count} finalised recordings"), DEADLINE, || {
         let all = recordings(server);
@@ -42,22 +55,18 @@ pub(crate) fn finalised(server: &Server, count: usize) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Start and duration as ffprobe has them, in seconds.
+/// Returns start and duration by ffprobe, in seconds.
 pub(crate) fn probe(path: &Path) -> (f64, f64) {
-    let told = Tool::ffprobe()
+    let reported = Tool::ffprobe()
         .args(["-v", "error", "-of", "csv=p=0"])
         .args(["-show_entries", "format=start_time,duration"])
         .arg(path)
         .run(DEADLINE);
-    let told = String::from_utf8(told).expect("text");
-    let numbers: Vec<f64> = told
+    let reported = String::from_utf8(reported).expect("text");
+    let numbers: Vec<f64> = reported
         .trim()
         .split(',')
         .map(|number| number.parse().expect("a number"))
         .collect();
     (numbers[0], numbers[1])
-}
-
-pub(crate) fn hashes(frames: &[Frame]) -> Vec<&str> {
-    frames.iter().map(|frame| frame.md5.as_str()).collect()
 }

@@ -1,4 +1,4 @@
-//! A stream over HLS whose publisher may pause, and requests for what is still to come.
+//! Stream over HLS whose publisher may pause, and requests for media that is still to come.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -10,19 +10,19 @@ use testkit::{Clip, Process, Server, Signal, wait_until};
 
 use crate::support::{DEADLINE, connect, repeat_rtmp, wait_for_stream};
 
-/// How long an answer that must not come yet is waited for.
+/// Time to wait for a reply that must not come yet.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(1_500);
 
 /// A server with a stream.
 pub(crate) struct Show {
     pub(crate) server: Server,
     pub(crate) publisher: Process,
-    /// The path of the media playlist.
+    /// Path of the media playlist.
     pub(crate) path: String,
 }
 
 impl Show {
-    /// With a publisher that may pause for longer than requests wait.
+    /// Starts a server with a publisher that may pause for longer than requests wait.
     pub(crate) fn start() -> Self {
         let server = Server::builder()
             .set("ingest", "linger", "\"120s\"")
@@ -78,13 +78,13 @@ impl Show {
         last
     }
 
-    /// Connections of clients that the server has.
+    /// Returns the number of clients' connections to the server.
     pub(crate) fn connections(&self) -> f64 {
         let metrics = self.server.metrics();
         metrics.sum("carillon_connections", &["door=\"http\""])
     }
 
-    /// Sends a request and does not read the answer.
+    /// Sends a request and does not read the reply.
     pub(crate) fn begin(&self, path: &str) -> TcpStream {
         let mut socket = connect(self.server.addr("http"));
         let head = format!("GET {path} HTTP/1.1\r\nHost: show\r\nConnection: close\r\n\r\n");

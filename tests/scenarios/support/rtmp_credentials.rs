@@ -1,4 +1,4 @@
-//! RTMP behind TLS, and the places where programs put a key.
+//! RTMP within TLS, and the places where programs put a key.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use testkit::{
     Certificate, Clip, PUBLISH_KEY, Player, Process, Publisher, Server, Tool, framemd5, wait_until,
 };
 
-use crate::support::{DEADLINE, assert_joins, play_url, wait_for_stream};
+use crate::support::{DEADLINE, assert_joins, is_admitted, play_url, wait_for_stream};
 
-/// ffmpeg publishes a clip of so many seconds behind TLS. All of it, from where they join, is had by players behind TLS and by
-/// others in clear.
+/// Publishes a clip of this many seconds by ffmpeg within TLS; asserts that players within TLS and others in clear get all of
+/// it from where they join.
 pub(crate) fn played_behind_tls(seconds: u32, secure: &[Player], in_clear: &[Player]) {
     let certificate = Certificate::make();
     let server = certificate
@@ -46,25 +46,19 @@ pub(crate) fn played_behind_tls(seconds: u32, secure: &[Player], in_clear: &[Pla
     }
 }
 
-/// Publishes a clip by ffmpeg until `live/show` is there. Returns the reason if it is refused.
+/// Publishes a clip by ffmpeg until `live/show` is there; returns the reason if it is refused.
 pub(crate) fn published(server: &Server, start: impl FnOnce() -> Process) -> Result<(), String> {
     let mut publisher = start();
-    let mut is_there = false;
-    wait_until("the stream, or a refusal", DEADLINE, || {
-        is_there = server.api("streams").to_string().contains("\"live/show\"");
-        is_there || !publisher.is_running()
-    });
-    if is_there {
-        Ok(())
-    } else {
-        Err(publisher.stderr())
+    match is_admitted(server, "live/show", &mut publisher) {
+        true => Ok(()),
+        false => Err(publisher.stderr()),
     }
 }
 
-/// A key of the kind that makes addresses ambiguous.
+/// Key of the kind that makes addresses ambiguous.
 const AWKWARD: &str = "with/slash:and-colon";
 
-/// Publishers are let in by a key in each place where these programs can put it.
+/// Asserts that publishers are admitted by a key in each place where these programs can put it.
 pub(crate) fn key_is_found(ffmpegs: &[fn() -> Tool], others: &[Publisher]) {
     let server = Server::builder()
         .set("auth", "publish_key", &format!("\"{AWKWARD}\""))
@@ -87,7 +81,7 @@ pub(crate) fn key_is_found(ffmpegs: &[fn() -> Tool], others: &[Publisher]) {
     let app_with_key = format!("live?key={encoded}");
     let name_with_key = format!("show?key={AWKWARD}");
     let app_url = format!("{root}/{app_with_key}");
-    // What each sends as app, name and address.
+    // App, name and address that each sends.
     let placements: Vec<(&str, Vec<&str>, String)> = vec![
         (
             "in the name",

@@ -8,13 +8,14 @@ use testkit::{PUBLISH_KEY, Server, wait_until};
 use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 
-/// The common part of all sessions: one offer, one answer, and a restart of ICE (RFC 9725 §4.3.3).
+/// Script with the common part of all sessions: one offer, one answer, and a restart of ICE (RFC 9725 §4.3.3).
 const SESSION: &str = r"
     window.failure = null;
     window.fail = error => { window.failure = String(error?.stack ?? error); };
-    // The answer with a proxy's address instead of the server's.
-    window.by = (sdp, via) => !via ? sdp : sdp
-        .replace(/^a=candidate:.* tcp .*\r\n/gim, '')
+    // The answer with a proxy's address instead of the server's, or with its addresses over TCP alone.
+    window.by = (sdp, via) => !via ? sdp : via === 'tcp'
+        ? sdp.replace(/^a=candidate:.* udp .*\r\n/gim, '')
+        : sdp.replace(/^a=candidate:.* tcp .*\r\n/gim, '')
         .replace(/^(a=candidate:\S+ \d+ udp \d+) \S+ \d+/gim, `$1 ${via[0]} ${via[1]}`);
     window.open_session = async (pc, url, key, via) => {
         const headers = {'Content-Type': 'application/sdp'};
@@ -55,7 +56,7 @@ const SESSION: &str = r"
     };
 ";
 
-/// Watches a stream; `figures` returns statistics.
+/// Script that watches a stream; `figures` returns statistics.
 const WHEP: &str = r"
     window.figures = {};
     window.watch = async (url, via) => {
@@ -99,8 +100,8 @@ const WHEP: &str = r"
     };
 ";
 
-/// Publishes the tracks of `media`, its picture in one codec, with `encodings` in several sizes, and through a proxy if
-/// there is one; `sending` is statistics.
+/// Script that publishes the tracks of `media`, its video in one codec, with `encodings` in several sizes, and through a proxy
+/// if there is one; `sending` is statistics.
 const WHIP: &str = r"
     window.sending = {};
     window.publish = async (url, key, media, codec, encodings, via) => {
@@ -127,11 +128,11 @@ const WHIP: &str = r"
     };
 ";
 
-/// A driver of a browser: Chromium or Firefox.
+/// Driver of a browser: Chromium or Firefox.
 pub(crate) trait Driven {
     /// Goes to a page and waits until it is loaded.
     fn go(&self, url: &str);
-    /// Runs a function body. Returns its result.
+    /// Runs a function body; returns its result.
     fn run(&self, script: &str) -> Value;
 }
 
@@ -145,8 +146,7 @@ impl Driven for Browser {
     }
 }
 
-/// Opens an idle page of the server, for the origin's sake, and gives it the functions to watch and to
-/// publish.
+/// Opens an idle page of the server, for the origin's sake, and gives it the functions to watch and to publish.
 pub(crate) fn prepare(browser: &impl Driven, server: &Server) {
     browser.go(&server.http_url("/_/style.css"));
     browser.run(&[SESSION, WHEP, WHIP].concat());
@@ -176,13 +176,13 @@ pub(crate) fn watch(browser: &impl Driven, server: &Server, stream: &str) {
     watch_by(browser, server, stream, None);
 }
 
-/// Publishes the fake camera and microphone of a browser that has them, the picture in one codec.
+/// Publishes the fake camera and microphone of a browser that has them, the video in one codec.
 pub(crate) fn publish_camera(browser: &impl Driven, server: &Server, stream: &str, codec: &str) {
     prepare(browser, server);
     publish_camera_to(browser, &format!("/{stream}/whip"), codec);
 }
 
-/// Publishes it to an address, from a page that is prepared.
+/// Publishes the camera to an address, from a page that is prepared.
 pub(crate) fn publish_camera_to(browser: &impl Driven, url: &str, codec: &str) {
     begin(
         browser,
@@ -193,7 +193,7 @@ pub(crate) fn publish_camera_to(browser: &impl Driven, url: &str, codec: &str) {
     );
 }
 
-/// Publishes the same as 1280×720 and, by `encodings`, in further sizes.
+/// Publishes the camera as 1280×720 and, by `encodings`, in further sizes.
 pub(crate) fn publish_layers(
     browser: &impl Driven,
     server: &Server,
@@ -211,25 +211,25 @@ pub(crate) fn publish_layers(
     );
 }
 
-/// The browser's figures on its session, which must be free of errors.
+/// Returns the browser's figures on its session, which must be free of errors.
 pub(crate) fn figures(browser: &impl Driven) -> Value {
     let failure = browser.run("return window.failure;");
     assert!(failure.is_null(), "{failure}");
     browser.run("return window.figures;")
 }
 
-/// Pictures decoded so far.
+/// Returns the number of frames decoded so far.
 pub(crate) fn frames(browser: &impl Driven) -> u64 {
     figures(browser)["video"]["frames"].as_u64().unwrap_or(0)
 }
 
-/// Waits until this many more pictures were decoded.
+/// Waits until this many more frames were decoded.
 pub(crate) fn wait_for_frames(browser: &impl Driven, more: u64) {
     let wanted = frames(browser) + more;
     wait_until("more pictures", DEADLINE, || frames(browser) >= wanted);
 }
 
-/// Waits until this many pictures were shown and seconds heard, and demands that nothing was lost.
+/// Waits until this many frames were shown and this many seconds of audio played, and asserts that nothing was lost.
 pub(crate) fn assert_watched(browser: &impl Driven, frames: u64, seconds: f64) -> Value {
     wait_until("pictures and sound", DEADLINE, || {
         let now = figures(browser);

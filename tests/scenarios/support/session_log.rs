@@ -1,4 +1,4 @@
-//! The session log as operators read it, and the titles in it.
+//! Session log as operators read it, and the titles in it.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use testkit::{PUBLISH_KEY, Server, wait_until};
 use crate::support::DEADLINE;
 use crate::support::titles::update;
 
-/// The whole lines of a file; none if there is none.
+/// Returns the whole lines of a file; none if there is no file.
 fn text(log: &Path) -> String {
     let mut text = std::fs::read_to_string(log).unwrap_or_default();
     text.truncate(text.rfind('\n').map_or(0, |last| last + 1));
     text
 }
 
-/// The lines of a kind.
+/// Returns the lines of a kind.
 pub(crate) fn lines(log: &Path, kind: &str) -> Vec<Value> {
     let text = text(log);
     let lines = text

@@ -1,35 +1,35 @@
-//! Streams of every kind of media, and what players of other makes write of them.
+//! Streams of every kind of media, and the files that players of other makes write of them.
 
 use std::path::{Path, PathBuf};
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, vlc};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, vlc, wait_until};
 
-use crate::support::{DEADLINE, publish_icecast};
+use crate::support::{DEADLINE, publish_by, publish_icecast};
 
-/// Longer than all players take to join and to get enough.
+/// Length of the clips in seconds: longer than all players take to join and to get enough.
 pub(crate) const SECONDS: u32 = 120;
 
-/// What players get before the publishers stop: some seconds.
+/// Bytes that players receive before the publishers stop: some seconds.
 pub(crate) const PICTURE_BYTES: u64 = 200_000;
 
-pub(crate) const SOUND_BYTES: u64 = 40_000;
+pub(crate) const AUDIO_BYTES: u64 = 40_000;
 
-/// The same of decoded pictures, in a file with that extension.
+/// Bytes of decoded frames that players write, in a file with this extension, and ffmpeg's options to read it.
 pub(crate) const DECODED_BYTES: u64 = 75 * 320 * 180 * 3 / 2;
 
 pub(crate) const DECODED: &str = "yuv";
 
 pub(crate) const DECODED_INPUT: &str = "-f rawvideo -pixel_format yuv420p -video_size 320x180";
 
-/// At least this much of what a player gets is a run of what was sent.
+/// Fewest frames of a player's file that are a run of what was sent.
 pub(crate) const FRAMES: usize = 50;
 
-/// The last pictures are not compared: the publishers are stopped anywhere, also where pictures that are
-/// shown earlier would come next.
+/// Number of last frames that are not compared: the publishers are stopped anywhere, also where frames that are shown earlier
+/// would come next.
 pub(crate) const REORDERED: usize = 8;
 
-/// What makes a stream's address that of its playlist.
+/// Suffix that makes a stream's address that of its playlist.
 pub(crate) const PLAYLIST: &str = "/index.m3u8";
 
 /// One stream: its media, and the forms it is available in.
@@ -37,16 +37,16 @@ pub(crate) struct Show {
     pub(crate) stream: &'static str,
     pub(crate) clip: Clip,
     pub(crate) picture: Option<&'static Coding>,
-    pub(crate) sound: &'static Coding,
+    pub(crate) audio: &'static Coding,
     pub(crate) bodies: &'static [&'static str],
 }
 
-/// How tracks of a codec are written to a file.
+/// Form in which tracks of a codec are written to a file.
 pub(crate) struct Coding {
-    /// What GStreamer puts between its demuxer and the file.
+    /// Elements of GStreamer between its demuxer and the file.
     pub(crate) gstreamer: &'static str,
     pub(crate) extension: &'static str,
-    /// What ffmpeg needs to compare its packets from one container with those from another.
+    /// Options of ffmpeg that make its packets from one container comparable with those from another.
     pub(crate) filter: &'static [&'static str],
 }
 
@@ -62,9 +62,9 @@ pub(crate) const HEVC: Coding = Coding {
     filter: &[],
 };
 
-/// Decoded, because AV1 as GStreamer writes it has no delimiters by which ffmpeg would find pictures. Of a
-/// fragment with one picture its `qtdemux` (1.22) reports no frame rate, upon which its AV1 decoder, unlike
-/// the others, starts anew within a group and fails, with files of ffmpeg's as well; so the rate is given.
+/// Written decoded, because AV1 as GStreamer writes it has no delimiters by which ffmpeg would find frames. For a fragment with
+/// one frame GStreamer's `qtdemux` (1.22) reports no frame rate, upon which its AV1 decoder, unlike the others, starts anew
+/// within a group and fails, with files of ffmpeg's as well; so the rate is given.
 pub(crate) const AV1: Coding = Coding {
     gstreamer: "capssetter caps=video/x-av1,framerate=25/1 ! av1dec ! videoconvert ! video/x-raw,format=I420",
     extension: DECODED,
@@ -91,34 +91,34 @@ pub(crate) const MP3: Coding = Coding {
 
 const BOTH: &[&str] = &[".ts", ".mp4"];
 
-/// What bodies are had of.
+/// Streams that are available as bodies.
 pub(crate) const SHOWS: [Show; 7] = [
     Show {
         stream: "live/h264",
         clip: Clip::Flv,
         picture: Some(&H264),
-        sound: &AAC,
+        audio: &AAC,
         bodies: BOTH,
     },
     Show {
         stream: "live/reordered",
         clip: Clip::FlvBframes,
         picture: Some(&H264),
-        sound: &AAC,
+        audio: &AAC,
         bodies: BOTH,
     },
     Show {
         stream: "live/opus",
         clip: Clip::FlvOpus,
         picture: Some(&H264),
-        sound: &OPUS,
+        audio: &OPUS,
         bodies: BOTH,
     },
     Show {
         stream: "live/hevc",
         clip: Clip::FlvHevc,
         picture: Some(&HEVC),
-        sound: &AAC,
+        audio: &AAC,
         bodies: BOTH,
     },
     // No player has a mapping of AV1 into a transport stream.
@@ -126,52 +126,47 @@ pub(crate) const SHOWS: [Show; 7] = [
         stream: "live/av1",
         clip: Clip::FlvAv1Opus,
         picture: Some(&AV1),
-        sound: &OPUS,
+        audio: &OPUS,
         bodies: &[".mp4"],
     },
     Show {
         stream: "radio.aac",
         clip: Clip::Adts,
         picture: None,
-        sound: &AAC,
+        audio: &AAC,
         bodies: BOTH,
     },
     Show {
         stream: "live/radio",
         clip: Clip::FlvOpus,
         picture: None,
-        sound: &OPUS,
+        audio: &OPUS,
         bodies: BOTH,
     },
 ];
 
 impl Show {
-    /// Publishes it over RTMP by an ffmpeg with Enhanced RTMP, or as a source.
+    /// Publishes the stream over RTMP by an ffmpeg with Enhanced RTMP, or as a source.
     pub(crate) fn publish(&self, server: &Server) -> Process {
         self.publish_for(SECONDS, server)
     }
 
-    /// So many seconds of it.
+    /// Publishes this many seconds of the stream.
     pub(crate) fn publish_for(&self, seconds: u32, server: &Server) -> Process {
         if matches!(self.clip, Clip::Adts | Clip::Mp3) {
             return publish_icecast(server, self.clip, seconds, self.stream);
         }
-        let no_picture: &[&str] = if self.picture.is_none() {
+        let options: &[&str] = if self.picture.is_none() {
             &["-vn"]
         } else {
             &[]
         };
-        Tool::current_ffmpeg()
-            .args(["-re", "-i"])
-            .arg(self.clip.seconds(seconds))
-            .args(["-c", "copy"])
-            .args(no_picture)
-            .args(["-f", "flv"])
-            .arg(server.rtmp_url(self.stream, PUBLISH_KEY))
-            .start()
+        let url = server.rtmp_url(self.stream, PUBLISH_KEY);
+        let clip = self.clip.seconds(seconds);
+        publish_by(Tool::current_ffmpeg(), &clip, options, &url)
     }
 
-    /// The pictures that a file decodes to.
+    /// Returns the frames that a file decodes to.
     pub(crate) fn pictures(&self, file: &Path) -> Vec<Frame> {
         if self.picture.is_none() {
             return Vec::new();
@@ -183,9 +178,9 @@ impl Show {
         framemd5::video(&framemd5::decoded_by(ffmpeg, file, &["-an"]))
     }
 
-    /// The frames of sound in a file, as they are coded.
-    pub(crate) fn sounds(&self, file: &Path) -> Vec<Frame> {
-        let how = [&["-vn"], self.sound.filter].concat();
+    /// Returns the audio frames in a file, as they are coded.
+    pub(crate) fn audio_frames(&self, file: &Path) -> Vec<Frame> {
+        let how = [&["-vn"], self.audio.filter].concat();
         framemd5::audio(&framemd5::packets_by(Tool::current_ffmpeg(), file, &how))
     }
 }
@@ -195,13 +190,13 @@ pub(crate) fn is_decoded(file: &Path) -> bool {
         .is_some_and(|extension| extension == DECODED)
 }
 
-/// A player that writes the tracks of a body to files.
+/// Player that writes the tracks of a body to files.
 pub(crate) struct Recorder {
     pub(crate) name: String,
     pub(crate) show: &'static Show,
     pub(crate) process: Process,
     pub(crate) picture: Option<PathBuf>,
-    pub(crate) sound: PathBuf,
+    pub(crate) audio: PathBuf,
 }
 
 impl Recorder {
@@ -224,7 +219,7 @@ impl Recorder {
             show,
             process,
             picture: show.picture.map(|_| file.clone()),
-            sound: file,
+            audio: file,
         }
     }
 
@@ -254,7 +249,7 @@ impl Recorder {
             );
             file
         };
-        let (picture, sound) = (show.picture.map(&mut write), write(show.sound));
+        let (picture, audio) = (show.picture.map(&mut write), write(show.audio));
         let process = Tool::new("gst-launch-1.0")
             .arg("-q")
             .args(pipeline.split_whitespace())
@@ -264,7 +259,7 @@ impl Recorder {
             show,
             process,
             picture,
-            sound,
+            audio,
         }
     }
 
@@ -274,11 +269,11 @@ impl Recorder {
             true => has(file, DECODED_BYTES),
             false => has(file, PICTURE_BYTES),
         };
-        self.picture.as_deref().is_none_or(has_pictures) && has(&self.sound, SOUND_BYTES)
+        self.picture.as_deref().is_none_or(has_pictures) && has(&self.audio, AUDIO_BYTES)
     }
 
-    /// Demands that the files hold what was sent, once the stream has ended.
-    pub(crate) fn check(mut self, pictures: &[Frame], sounds: &[Frame]) {
+    /// Asserts that the files hold what was sent, once the stream has ended.
+    pub(crate) fn check(mut self, pictures: &[Frame], audio_frames: &[Frame]) {
         // GStreamer reconnects after the end, and reports that there is nothing as an error.
         self.process.wait(DEADLINE);
         let joins = |sent, got: &[Frame]| {
@@ -293,11 +288,40 @@ impl Recorder {
             let keyframe = join.at % 25 == 0;
             assert!(keyframe, "{} begins at a keyframe: {join:?}", self.name);
         }
-        joins(sounds, &self.show.sounds(&self.sound));
+        joins(audio_frames, &self.show.audio_frames(&self.audio));
     }
 }
 
-/// VLC names the tracks it found, and those it cannot decode.
+/// Waits until players have written enough of each track.
+pub(crate) fn wait_for_enough<'a>(recorders: impl IntoIterator<Item = &'a Recorder>) {
+    for recorder in recorders {
+        let what = format!("some seconds for {}", recorder.name);
+        wait_until(&what, DEADLINE, || recorder.has_enough());
+    }
+}
+
+/// Starts GStreamer's `playbin3`, whose sinks report their positions.
+pub(crate) fn start_gstreamer(url: &str) -> Process {
+    Tool::new("gst-launch-1.0")
+        .args(["playbin3", "flags=audio+video"])
+        .arg(format!("uri={url}"))
+        .arg("video-sink=progressreport name=picture update-freq=1 ! fakevideosink")
+        .arg("audio-sink=progressreport name=sound update-freq=1 ! fakeaudiosink")
+        .start()
+}
+
+/// Returns the seconds that GStreamer has played of `sound` or `picture`.
+pub(crate) fn played(gstreamer: &Process, track: &str) -> f64 {
+    let said = String::from_utf8_lossy(&gstreamer.stdout()).into_owned();
+    // `audio (00:00:05): 3 seconds`
+    let lines = said.split(['\n', '\r']).rev();
+    let last = lines.filter_map(|line| line.strip_prefix(track)).next();
+    let seconds = last.and_then(|line| line.split_once("): ")?.1.split(' ').next());
+    let seconds = seconds.and_then(|text| text.parse().ok());
+    seconds.unwrap_or_default()
+}
+
+/// Starts VLC, which names the tracks it found, and those it cannot decode.
 pub(crate) fn start_vlc(server: &Server, show: &Show, suffix: &str) -> Process {
     vlc()
         .args(["-vv", "--intf", "dummy", "--no-video-title-show"])

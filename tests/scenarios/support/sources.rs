@@ -1,4 +1,4 @@
-//! ffmpeg as a source, and what a listener gets of it: each packet as it was sent.
+//! ffmpeg as a source, and its listener, which receives each packet as it was sent.
 
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
 
@@ -6,7 +6,7 @@ use crate::support::{
     DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger, wait_for_stream,
 };
 
-/// ffmpeg publishes a clip; what a listener received is compared packet by packet.
+/// Publishes a clip by ffmpeg; compares a listener's media packet by packet.
 pub(crate) fn ffmpeg_is_heard(clip: Clip, stream: &str) {
     let server = server_with_short_linger();
     let _publisher = publish_icecast(&server, clip, 8, stream);
@@ -14,7 +14,7 @@ pub(crate) fn ffmpeg_is_heard(clip: Clip, stream: &str) {
     is_heard_to_the_end(&server, clip, stream, clip.content_type());
 }
 
-/// ffmpeg publishes a clip as `audio/mpeg`, its default when no type is given.
+/// Publishes a clip by ffmpeg as `audio/mpeg`, its default when no type is given.
 pub(crate) fn ffmpeg_is_heard_whatever_it_says(clip: Clip, stream: &str, content_type: &str) {
     let server = server_with_short_linger();
     let _publisher = Tool::ffmpeg()

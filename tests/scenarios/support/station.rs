@@ -1,4 +1,4 @@
-//! A station that plays the songs of a folder.
+//! Station that plays the songs of a folder.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::support::DEADLINE;
 /// Bytes of a second of the songs.
 pub(crate) const SECOND_BYTES: usize = 16_000;
 
-/// Noise, so that frames use the bit reservoir, as an MP3 of 128 kb/s at 44.1 kHz with ID3 tags.
+/// Makes an MP3 of 128 kb/s at 44.1 kHz with ID3 tags, of noise, so that frames use the bit reservoir.
 pub(crate) fn song(folder: &Path, name: &str, seconds: f32, arguments: &[&str]) {
     let noise = format!("anoisesrc=color=pink:amplitude=0.3:duration={seconds}:sample_rate=44100");
     let title = format!("title=Song {name}");
@@ -22,7 +22,7 @@ pub(crate) fn song(folder: &Path, name: &str, seconds: f32, arguments: &[&str]) 
         .run(DEADLINE);
 }
 
-/// A server with a station of the files in a folder.
+/// Starts a server with a station of the files in a folder.
 pub(crate) fn serve(folder: &TempDir, keys: &str) -> Server {
     let path = folder.path().display();
     let station = format!("[[station]]\nstream = \"radio.mp3\"\nfolder = \"{path}\"\n{keys}");

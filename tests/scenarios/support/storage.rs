@@ -12,14 +12,15 @@ use std::thread;
 use serde_json::Value;
 use testkit::{Process, Server, ServerBuilder, Tool, moto, wait_until};
 
-use crate::support::DEADLINE;
+use crate::support::recorded::recording_into;
+use crate::support::{DEADLINE, metric, quoted};
 
 pub(crate) const BUCKET: &str = "radio";
 
-/// Who asks for objects: they are private.
+/// Credentials for requests of objects, which are private.
 pub(crate) const USER: &str = "AKIAEXAMPLE:not-checked-here";
 
-/// The size of a part.
+/// Size of a part in bytes.
 pub(crate) const PART_BYTES: usize = 8 << 20;
 
 /// An S3 server.
@@ -29,7 +30,7 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// Starts one with the bucket. After `open` requests it wants to know who asks.
+    /// Starts a storage with the bucket. After `open` requests it requires credentials.
     pub(crate) fn start(address: SocketAddr, open: Option<u32>) -> Self {
         let mut command = Command::new(moto());
         command.args(["-m", "moto.server", "-H", &address.ip().to_string()]);
@@ -52,7 +53,7 @@ impl Storage {
         tool.arg(url).run(DEADLINE)
     }
 
-    /// An object, if it is there.
+    /// Returns an object, if it is there.
     pub(crate) fn object(&self, key: &str) -> Option<Vec<u8>> {
         let answer = Command::new("curl")
             .args(["-s", "-f", "--aws-sigv4", "aws:amz:us-east-1:s3"])
@@ -63,7 +64,7 @@ impl Storage {
         answer.status.success().then_some(answer.stdout)
     }
 
-    /// How often each part and each whole object was taken, by what was asked for.
+    /// Counts how often each part and each whole object was accepted, by request target.
     pub(crate) fn taken(&self) -> BTreeMap<String, u32> {
         let mut taken = BTreeMap::new();
         for line in self.process.stderr().lines() {
@@ -79,7 +80,7 @@ impl Storage {
     }
 }
 
-/// The way to the storage. While it is cut, connections are closed; the storage itself goes on.
+/// Proxy to the storage. While it is cut, connections are closed; the storage itself continues.
 pub(crate) struct Way {
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
@@ -91,7 +92,7 @@ struct Shared {
 }
 
 impl Way {
-    /// It is cut at first. Its threads end with the process.
+    /// Starts a proxy, which is cut at first. Its threads end with the process.
     pub(crate) fn to(storage: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -120,7 +121,7 @@ impl Way {
         let mut sockets = self.shared.sockets.lock().unwrap();
         self.shared.is_cut.store(true, Ordering::SeqCst);
         for socket in sockets.drain(..) {
-            // One that has ended already needs none.
+            // A connection that has already ended needs no shutdown.
             socket.shutdown(Shutdown::Both).ok();
         }
     }
@@ -136,7 +137,7 @@ impl Shared {
         for (from, to) in [(&client, &server), (&server, &client)] {
             let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
             thread::spawn(move || {
-                // However it ends, it ends.
+                // The copy may end with an error or without one.
                 io::copy(&mut from, &mut to).ok();
                 to.shutdown(Shutdown::Write).ok();
             });
@@ -146,7 +147,7 @@ impl Shared {
     }
 }
 
-/// A file of credentials.
+/// Writes a file of credentials.
 pub(crate) fn credentials(folder: &Path, id: &str, secret: &str) -> PathBuf {
     let path = folder.join("credentials");
     let text = format!("[default]\naws_access_key_id = {id}\naws_secret_access_key = {secret}\n");
@@ -154,8 +155,9 @@ pub(crate) fn credentials(folder: &Path, id: &str, secret: &str) -> PathBuf {
     path
 }
 
-fn quoted(path: &Path) -> String {
-    format!("{:?}", path.display().to_string())
+/// Writes a file of credentials for a storage that does not check them.
+pub(crate) fn unchecked(folder: &Path) -> PathBuf {
+    credentials(folder, "AKIAEXAMPLE", "not-checked-here")
 }
 
 pub(crate) fn server(
@@ -164,9 +166,7 @@ pub(crate) fn server(
     credentials: &Path,
     keep_local: &str,
 ) -> ServerBuilder {
-    Server::builder()
-        .set("recording", "directory", &quoted(&root.join("recordings")))
-        .set("recording", "min_free", "\"0B\"")
+    recording_into(&root.join("recordings"))
         .set("recording.upload", "bucket", &format!("{BUCKET:?}"))
         .set("recording.upload", "prefix", "\"archive/2026\"")
         .set(
@@ -178,7 +178,7 @@ pub(crate) fn server(
         .set("recording.upload", "keep_local", &format!("{keep_local:?}"))
 }
 
-/// All recordings, as the operator sees them.
+/// Returns all recordings, as the operator sees them.
 pub(crate) fn recordings(server: &Server) -> Vec<Value> {
     let mut all = Vec::new();
     let mut path = "recordings".to_owned();
@@ -192,7 +192,7 @@ pub(crate) fn recordings(server: &Server) -> Vec<Value> {
     }
 }
 
-/// Waits until so many recordings are all in the storage.
+/// Waits until this many recordings are all in the storage.
 pub(crate) fn uploaded(server: &Server, count: usize) -> Vec<Value> {
     wait_until(&format!("{count} uploads"), DEADLINE, || {
         let all = recordings(server);
@@ -201,14 +201,14 @@ pub(crate) fn uploaded(server: &Server, count: usize) -> Vec<Value> {
     recordings(server)
 }
 
-/// The name of an object in the bucket.
+/// Returns the name of a recording's object in the bucket.
 pub(crate) fn key(recording: &Value) -> String {
     let location = recording["location"].as_str().expect("a location");
     let key = location.strip_prefix(&format!("s3://{BUCKET}/"));
     key.expect("in the bucket").to_owned()
 }
 
-/// Bytes that differ from file to file, and within one.
+/// Makes bytes that differ from file to file, and within one.
 fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let words = std::iter::repeat_with(|| {
@@ -220,7 +220,7 @@ fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     words.take(bytes / 8).flatten().collect()
 }
 
-/// Recordings of an earlier run: their paths below the bucket's prefix, and what is in them.
+/// Makes recordings of an earlier run; returns their paths below the bucket's prefix, and their contents.
 pub(crate) fn left_over(root: &Path, sizes: &[usize]) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for (number, bytes) in sizes.iter().enumerate() {
@@ -233,4 +233,59 @@ pub(crate) fn left_over(root: &Path, sizes: &[usize]) -> BTreeMap<String, Vec<u8
         files.insert(format!("archive/2026/{name}"), media);
     }
     files
+}
+
+/// Waits until the storage has all recordings, and no file is left.
+pub(crate) fn wait_for_no_file(server: &Server) {
+    wait_until("the files to go", DEADLINE, || {
+        recordings(server).iter().all(|it| it["path"].is_null())
+    });
+}
+
+/// Waits until a recording's object is gone.
+pub(crate) fn wait_for_no_object(storage: &Storage, recording: &Value) {
+    wait_until("the object to go", 2 * DEADLINE, || {
+        storage.object(&key(recording)).is_none()
+    });
+}
+
+/// Returns the number of uploads with this result.
+pub(crate) fn uploads(server: &Server, result: &str) -> f64 {
+    metric(
+        server,
+        "carillon_uploads_total",
+        &format!("result={result}"),
+    )
+}
+
+/// Waits until this many bytes wait to be uploaded.
+pub(crate) fn wait_for_backlog(server: &Server, bytes: usize) {
+    wait_until(&format!("a backlog of {bytes} bytes"), DEADLINE, || {
+        server.metrics().get("carillon_upload_backlog_bytes") == Some(bytes as f64)
+    });
+}
+
+/// Asserts that the storage has recordings as their files were.
+pub(crate) fn assert_stored(
+    storage: &Storage,
+    recordings: &[Value],
+    files: &BTreeMap<String, Vec<u8>>,
+) {
+    for recording in recordings {
+        let key = key(recording);
+        let object = storage.object(&key).expect("it is there");
+        assert!(object == files[&key], "{key} differs");
+    }
+}
+
+/// Counts how often each file, or a part of it, was sent again, which is only where its arrival could not be persisted; returns
+/// the number of files.
+pub(crate) fn assert_sent_once(storage: &Storage) -> usize {
+    let mut repeated = BTreeMap::<String, u32>::new();
+    for (target, count) in storage.taken() {
+        let file = target.split('?').next().expect("a path").to_owned();
+        *repeated.entry(file).or_default() += count - 1;
+    }
+    assert!(repeated.values().all(|count| *count <= 1), "{repeated:?}");
+    repeated.len()
 }

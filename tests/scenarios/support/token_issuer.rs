@@ -1,4 +1,4 @@
-//! An issuer of JSON Web Tokens, and one who has nothing but openssl.
+//! Issuer of JSON Web Tokens, and one that uses nothing but openssl.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use testkit::{Process, Tool, pyjwt, wait_until};
 
 use crate::support::titles::base64;
-use crate::support::{DEADLINE, file};
+use crate::support::{DEADLINE, file, script};
 
-/// What it signs with HS256, where it is told to.
+/// Secret with which it signs HS256 on request.
 pub(crate) const SECRET: &str = "an-issuers-secret-of-32-characters";
 
-/// An issuer, killed when dropped.
+/// Issuer, killed when dropped.
 pub(crate) struct Issuer {
     _process: Process,
     port: u16,
@@ -21,11 +21,7 @@ pub(crate) struct Issuer {
 impl Issuer {
     pub(crate) fn start() -> Self {
         let mut command = Command::new(pyjwt());
-        let script = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/scenarios/support/token_issuer.py"
-        );
-        command.args([script, "0"]);
+        command.arg(script("token_issuer.py")).arg("0");
         let process = Process::start("the issuer", &mut command);
         let said = || String::from_utf8(process.stdout()).unwrap();
         wait_until("the issuer's port", DEADLINE, || said().contains('\n'));
@@ -36,48 +32,48 @@ impl Issuer {
         }
     }
 
-    /// Where its keys are.
+    /// Returns the address of its keys.
     pub(crate) fn jwks_url(&self) -> String {
         format!("http://127.0.0.1:{}/jwks", self.port)
     }
 
-    /// A token of its key `rsa`.
+    /// Signs a token with its key `rsa`.
     pub(crate) fn token(&self, claims: &Value) -> String {
         self.sign("rsa", "RS256", claims, &json!({"kid": "rsa"}))
     }
 
-    /// A token of some key.
+    /// Signs a token with any key.
     pub(crate) fn sign(&self, key: &str, alg: &str, claims: &Value, header: &Value) -> String {
-        let told = json!({"key": key, "alg": alg, "claims": claims, "header": header});
-        self.post("sign", &told)
+        let reported = json!({"key": key, "alg": alg, "claims": claims, "header": header});
+        self.post("sign", &reported)
     }
 
-    /// The keys that it publishes from now on; `null` is none, and an error.
+    /// Sets the keys that it publishes from now on; `null` is none, and an error.
     pub(crate) fn publish(&self, keys: &Value) {
         self.post("publish", &json!({"keys": keys}));
     }
 
-    /// How often it was asked for its keys.
+    /// Returns the number of requests for its keys.
     pub(crate) fn asked(&self) -> u32 {
         self.post("asked", &json!({})).parse().unwrap()
     }
 
-    fn post(&self, path: &str, told: &Value) -> String {
+    fn post(&self, path: &str, reported: &Value) -> String {
         let answer = Tool::new("curl")
-            .args(["-sf", "-d", &told.to_string()])
+            .args(["-sf", "-d", &reported.to_string()])
             .arg(format!("http://127.0.0.1:{}/{path}", self.port))
             .run(DEADLINE);
         String::from_utf8(answer).unwrap()
     }
 }
 
-/// Seconds since 1970, so much later than now.
+/// Returns the seconds since 1970 of a time this much later than now.
 pub(crate) fn later(seconds: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     now.as_secs() as i64 + seconds
 }
 
-/// A token that is signed with HS256, by openssl.
+/// Signs a token with HS256, by openssl.
 pub(crate) fn hs256(secret: &str, claims: &Value) -> String {
     let part = |bytes: &[u8]| {
         let text = base64(bytes).replace('+', "-").replace('/', "_");

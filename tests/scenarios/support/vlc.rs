@@ -2,28 +2,23 @@
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 
-use testkit::{Process, vlc, wait_until};
+use testkit::{Process, free_address, vlc, wait_until};
 
 use crate::support::{DEADLINE, connect};
 
-/// One player, without a window and without sound.
+/// One player, without a window and without audio output.
 pub(crate) struct Vlc {
     wire: RefCell<BufReader<TcpStream>>,
     process: Process,
 }
 
 impl Vlc {
-    /// Plays an address.
+    /// Opens an address and plays it.
     pub(crate) fn open(url: &str) -> Self {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        // It takes no commands over TCP either unless it believes in a terminal.
+        let address = free_address();
+        // VLC takes no commands over TCP either unless it believes that it has a terminal.
         let process = vlc()
             .args(["-vv", "--intf", "oldrc", "--rc-fake-tty", "--rc-host"])
             .arg(address.to_string())
@@ -38,12 +33,12 @@ impl Vlc {
         }
     }
 
-    /// How long it takes the file to be, in seconds; 0 while it does not know.
+    /// Returns the length of the file by VLC, in seconds; 0 while VLC does not know it.
     pub(crate) fn length(&self) -> u32 {
         self.number("get_length")
     }
 
-    /// Where it is, in seconds.
+    /// Returns VLC's position, in seconds.
     pub(crate) fn time(&self) -> u32 {
         self.number("get_time")
     }
@@ -54,7 +49,7 @@ impl Vlc {
         });
     }
 
-    /// Pictures and blocks of sound that it has decoded so far.
+    /// Returns the numbers of frames and of blocks of audio decoded so far.
     pub(crate) fn decoded(&self) -> [u32; 2] {
         let mut pictures = None;
         self.say("stats", |line| {
@@ -64,7 +59,7 @@ impl Vlc {
         })
     }
 
-    /// What it has written so far of what it does.
+    /// Returns VLC's log so far.
     pub(crate) fn log(&self) -> String {
         self.process.stderr()
     }
@@ -73,7 +68,7 @@ impl Vlc {
         self.say(command, |line| line.parse().ok())
     }
 
-    /// Gives a command, and waits for its answer. What else it says is about changes of its state.
+    /// Sends a command, and waits for its reply. Other lines are about changes of VLC's state.
     fn say<T>(&self, command: &str, mut answer: impl FnMut(&str) -> Option<T>) -> T {
         let mut wire = self.wire.borrow_mut();
         writeln!(wire.get_mut(), "{command}").unwrap();
@@ -81,7 +76,7 @@ impl Vlc {
             let mut line = String::new();
             let read = wire.read_line(&mut line).unwrap();
             assert!(read > 0, "VLC has left: {}", self.log());
-            // A prompt may precede it.
+            // A prompt may precede the line.
             let line = line.trim().trim_start_matches("> ");
             if let Some(answer) = answer(line) {
                 return answer;

@@ -1,4 +1,4 @@
-//! A receiver of webhooks, which verifies them by the specification's own library, and a server that tells it.
+//! Receiver of webhooks, which verifies them by the specification's own library, and a server that sends them to it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,18 +7,19 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::{Process, Server, ServerBuilder, wait_until, webhooks};
 
-use crate::support::DEADLINE;
+use crate::support::recorded::recording_into;
+use crate::support::{DEADLINE, metric, quoted, script};
 
 pub(crate) const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A receiver, killed when dropped.
+/// Receiver, killed when dropped.
 pub(crate) struct Receiver {
     process: Process,
     pub(crate) port: u16,
 }
 
 impl Receiver {
-    /// At any port.
+    /// Starts a receiver at any port.
     pub(crate) fn start() -> Self {
         Self::at(0)
     }
@@ -26,10 +27,7 @@ impl Receiver {
     pub(crate) fn at(port: u16) -> Self {
         let mut command = Command::new(webhooks());
         command
-            .arg(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/scenarios/support/webhook_receiver.py"
-            ))
+            .arg(script("webhook_receiver.py"))
             .args([&port.to_string(), KEY]);
         let process = Process::start("the receiver", &mut command);
         let first = || String::from_utf8(process.stdout()).unwrap();
@@ -42,8 +40,8 @@ impl Receiver {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// What it was told so far.
-    pub(crate) fn told(&self) -> Vec<Value> {
+    /// Returns the requests received so far.
+    pub(crate) fn reported(&self) -> Vec<Value> {
         let text = String::from_utf8(self.process.stdout()).unwrap();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let lines = whole.lines().skip(1);
@@ -52,17 +50,17 @@ impl Receiver {
             .collect()
     }
 
-    /// The requests to a path about this kind.
+    /// Returns the requests to a path about this kind.
     pub(crate) fn of(&self, path: &str, kind: &str) -> Vec<Value> {
-        let mut told = self.told();
-        told.retain(|one| one["path"] == path && one["message"]["type"] == kind);
-        told
+        let mut reported = self.reported();
+        reported.retain(|one| one["path"] == path && one["message"]["type"] == kind);
+        reported
     }
 
-    /// Demands that what was told of each stream came in its order, and that nothing is missing in between.
+    /// Asserts that the events of each stream arrived in order, and that nothing is missing in between.
     pub(crate) fn is_in_order(&self) {
         let mut last = BTreeMap::<String, u64>::new();
-        for one in self.told() {
+        for one in self.reported() {
             let message = &one["message"];
             let stream = message["data"]["stream"].to_string();
             let sequence = message["sequence"].as_u64().expect("a number");
@@ -72,7 +70,7 @@ impl Receiver {
         }
     }
 
-    /// Waits for so many requests to a path about this kind.
+    /// Waits for this many requests to a path about this kind.
     pub(crate) fn wait_for(&self, path: &str, kind: &str, count: usize) -> Vec<Value> {
         wait_until(&format!("{count} × {kind} at {path}"), DEADLINE, || {
             self.of(path, kind).len() >= count
@@ -85,13 +83,10 @@ pub(crate) const STREAM: &str = "live/show";
 
 const OTHER_KEY: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// A server that records, and keeps what it has to tell.
+/// Builds a server that records, and persists the messages that it has to send.
 pub(crate) fn server(root: &Path) -> ServerBuilder {
-    let path = |name: &str| format!("{:?}", root.join(name).display().to_string());
-    Server::builder()
-        .set("recording", "directory", &path("recordings"))
-        .set("recording", "min_free", "\"0B\"")
-        .set("webhooks", "directory", &path("state"))
+    recording_into(&root.join("recordings"))
+        .set("webhooks", "directory", &quoted(&root.join("state")))
         .set("ingest", "linger", "\"1s\"")
         .toml("[[record]]\nmatch = \"live/*\"\n")
 }
@@ -101,8 +96,11 @@ pub(crate) fn webhook(url: &str, rest: &str) -> String {
 }
 
 pub(crate) fn outcomes(server: &Server, result: &str) -> f64 {
-    let label = format!("result=\"{result}\"");
-    server.metrics().sum("carillon_webhooks_total", &[&label])
+    metric(
+        server,
+        "carillon_webhooks_total",
+        &format!("result={result}"),
+    )
 }
 
 pub(crate) fn queued(server: &Server) -> f64 {

@@ -1,9 +1,9 @@
-//! Listeners by WebSocket: their addresses, their number, and whether a page plays what it gets.
+//! Listeners by WebSocket: their addresses, their number, and a check that a page plays what it receives.
 
 use testkit::{Server, wait_until};
 
-use crate::support::DEADLINE;
 use crate::support::session::Driven;
+use crate::support::{DEADLINE, metric};
 
 pub(crate) const SHOW: &str = "live/show";
 
@@ -21,11 +21,9 @@ pub(crate) fn url(server: &Server, extension: &str) -> String {
     format!("ws://{}/{SHOW}{extension}", server.addr("http"))
 }
 
-/// The server's listeners by WebSocket.
+/// Returns the number of the server's listeners by WebSocket.
 pub(crate) fn listeners(server: &Server) -> f64 {
-    server
-        .metrics()
-        .sum("carillon_listeners", &["protocol=\"ws\""])
+    metric(server, "carillon_listeners", "protocol=ws")
 }
 
 pub(crate) fn wait_for_listeners(server: &Server, count: usize) {
@@ -34,7 +32,7 @@ pub(crate) fn wait_for_listeners(server: &Server, count: usize) {
     });
 }
 
-/// What plays a stretch, in a page that shows a video of the class `player`.
+/// Waits until the video of the page has played a stretch without an error.
 pub(crate) fn plays_on(browser: &impl Driven, what: &str) {
     const LOOK: &str = "const video = document.querySelector('video'); \
         return [video.currentTime, video.getVideoPlaybackQuality().totalVideoFrames, window.said ?? ''];";

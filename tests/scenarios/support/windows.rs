@@ -11,9 +11,9 @@ use crate::support::clock::STRAIGHT;
 use crate::support::player_page::Played;
 use crate::support::session::{begin, figures, prepare};
 
-/// Pictures of the control that are counted, and those before them, while its connection settles.
+/// Frames of the control before its connection has settled, and frames that are counted after that.
 const CONTROL_PICTURES: (usize, usize) = (60, 60);
-/// What the control takes on an idle machine, in milliseconds.
+/// Delay of the control on an idle machine, in milliseconds.
 const CONTROL_USUAL_MS: f64 = 100.0;
 
 /// A window, and the protocol by which it plays.
@@ -24,7 +24,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Opens a window on a stream's page. Does not wait for it to play.
+    /// Opens a window on a stream's page; does not wait for it to play.
     pub(crate) fn open(
         browser: &Browser,
         server: &Server,
@@ -36,19 +36,19 @@ impl Window {
         Self { way, stream, name }
     }
 
-    /// Runs a script in it.
+    /// Runs a script in the window.
     pub(crate) fn run(&self, browser: &Browser, script: &str) -> Value {
         browser.turn_to(&self.name);
         browser.run(script)
     }
 
-    /// Has it play nothing any more.
+    /// Leaves the page, so that the window plays nothing any more.
     pub(crate) fn leave(self, browser: &Browser) {
         browser.turn_to(&self.name);
         browser.go("about:blank");
     }
 
-    /// Freezes its page, or lets it go on.
+    /// Freezes the window's page, or resumes it.
     pub(crate) fn set_frozen(&self, browser: &Browser, is_frozen: bool) {
         browser.turn_to(&self.name);
         browser.set_frozen(is_frozen);
@@ -59,16 +59,15 @@ impl Window {
         Played::of(browser)
     }
 
-    /// Waits until it plays.
+    /// Waits until the page plays.
     pub(crate) fn wait(&self, browser: &Browser) {
         let what = format!("{} to play by {}", self.stream, self.way);
         wait_until(&what, DEADLINE, || self.played(browser).is_by(self.way));
     }
 }
 
-/// By how much a busy machine makes everything later, in milliseconds: the age of a picture that goes from one
-/// connection of a page to another, without a server, above what it is on an idle machine. It is to be called in a
-/// browser's first window.
+/// Measures the delay in milliseconds that a busy machine adds to everything: the age of a frame that goes from one connection
+/// of a page to another, without a server, above its age on an idle machine. Call it in a browser's first window.
 pub(crate) fn busy_ms(browser: &Browser, server: &Server) -> f64 {
     prepare(browser, server);
     browser.run(crate::support::clock::CLOCK);
@@ -86,20 +85,20 @@ pub(crate) fn busy_ms(browser: &Browser, server: &Server) -> f64 {
     (straight - CONTROL_USUAL_MS).max(0.0)
 }
 
-/// The numbers in a page's array.
+/// Returns the numbers in a page's array.
 pub(crate) fn numbers(array: &Value) -> Vec<f64> {
     let numbers = array.as_array().into_iter().flatten();
     numbers.filter_map(Value::as_f64).collect()
 }
 
-/// The middle of some figures, and what nine in ten of them stay below.
+/// Returns the median of some figures, and their 90th percentile.
 pub(crate) fn median_and_p90(figures: &mut [f64]) -> (f64, f64) {
     assert!(!figures.is_empty());
     figures.sort_by(f64::total_cmp);
     (figures[figures.len() / 2], figures[figures.len() * 9 / 10])
 }
 
-/// A duration in milliseconds.
+/// Returns a duration in milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }

@@ -1,12 +1,14 @@
-//! Just enough of an RTMP client to send what no available program sends.
+//! Minimal RTMP client that sends what no available program sends.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::support::{DEADLINE, connect};
+use testkit::Server;
 
-/// A player's connection, and all that the server has sent on it.
+use crate::support::{DEADLINE, connect, find};
+
+/// A player's connection, and all bytes that the server has sent on it.
 pub(crate) struct Wire {
     socket: TcpStream,
     heard: Vec<u8>,
@@ -16,12 +18,8 @@ impl Wire {
     /// Completes a handshake and connects to app `live` with additional properties: name and AMF0 number.
     pub(crate) fn connect(addr: SocketAddr, more: &[(&str, f64)]) -> Self {
         let mut socket = connect(addr);
-        let mut hello = [0; 1537];
-        hello[0] = 3;
-        socket.write_all(&hello).unwrap();
-        let mut answer = [0; 3073];
-        socket.read_exact(&mut answer).unwrap();
-        socket.write_all(&answer[1..1537]).unwrap();
+        let echo = hello(&mut socket).unwrap();
+        socket.write_all(&echo).unwrap();
         let mut wire = Self {
             socket,
             heard: Vec::new(),
@@ -39,7 +37,20 @@ impl Wire {
         wire
     }
 
-    /// Asks for a message stream and to play `name` on it.
+    /// Plays `name`, pauses, and seeks to a position in milliseconds.
+    pub(crate) fn paused_at(server: &Server, name: &str, millis: f64) -> Self {
+        let mut wire = Self::connect(server.addr("rtmp"), &[]);
+        wire.play(name);
+        wire.hear("NetStream.Play.Start", DEADLINE);
+        wire.hear("onMetaData", DEADLINE);
+        wire.pause(true);
+        wire.hear("NetStream.Pause.Notify", DEADLINE);
+        wire.seek(millis);
+        wire.hear("NetStream.Seek.Notify", DEADLINE);
+        wire
+    }
+
+    /// Requests a message stream and plays `name` on it.
     pub(crate) fn play(&mut self, name: &str) {
         self.command(0, &[string("createStream"), number(2.0), vec![5]].concat());
         self.command(
@@ -48,7 +59,7 @@ impl Wire {
         );
     }
 
-    /// Pauses what is played, or has it go on.
+    /// Pauses playback, or resumes it.
     pub(crate) fn pause(&mut self, is_paused: bool) {
         let flag = vec![1, u8::from(is_paused)];
         self.command(
@@ -57,7 +68,7 @@ impl Wire {
         );
     }
 
-    /// Has it go on at another place, in milliseconds.
+    /// Seeks to another position, in milliseconds.
     pub(crate) fn seek(&mut self, millis: f64) {
         self.command(
             1,
@@ -74,7 +85,7 @@ impl Wire {
         }
     }
 
-    /// Reads until the server closes.
+    /// Reads until the server closes the connection.
     pub(crate) fn hear_all(&mut self, deadline: Duration) {
         let end = Instant::now() + deadline;
         while self.read() {
@@ -82,11 +93,9 @@ impl Wire {
         }
     }
 
-    /// Whether the server has sent `text`.
+    /// Returns whether the server has sent `text`.
     pub(crate) fn has_heard(&self, text: &str) -> bool {
-        self.heard
-            .windows(text.len())
-            .any(|window| window == text.as_bytes())
+        find(&self.heard, text.as_bytes()).is_some()
     }
 
     fn read(&mut self) -> bool {
@@ -102,17 +111,33 @@ impl Wire {
         }
     }
 
-    /// One command; no chunk of it is longer than RTMP's initial chunk size of 128 bytes.
+    /// Sends one command; no chunk of it is longer than RTMP's initial chunk size of 128 bytes.
     fn command(&mut self, stream: u8, body: &[u8]) {
-        let mut bytes = vec![3, 0, 0, 0, 0, 0, body.len() as u8, 20, stream, 0, 0, 0];
-        for (index, chunk) in body.chunks(128).enumerate() {
-            if index > 0 {
-                bytes.push(0xc3);
-            }
-            bytes.extend_from_slice(chunk);
-        }
-        self.socket.write_all(&bytes).unwrap();
+        self.socket.write_all(&message(20, stream, body)).unwrap();
     }
+}
+
+/// Sends the first part of a handshake; returns what is to be echoed of the reply.
+pub(crate) fn hello(socket: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut hello = [0; 1537];
+    hello[0] = 3;
+    socket.write_all(&hello)?;
+    let mut answer = [0; 3073];
+    socket.read_exact(&mut answer)?;
+    Ok(answer[1..1537].to_vec())
+}
+
+/// Encodes a message on chunk stream 3.
+pub(crate) fn message(kind: u8, stream: u8, body: &[u8]) -> Vec<u8> {
+    let [_, high, middle, low] = (body.len() as u32).to_be_bytes();
+    let mut bytes = vec![3, 0, 0, 0, high, middle, low, kind, stream, 0, 0, 0];
+    for (index, chunk) in body.chunks(128).enumerate() {
+        if index > 0 {
+            bytes.push(0xc3);
+        }
+        bytes.extend_from_slice(chunk);
+    }
+    bytes
 }
 
 fn string(text: &str) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! ffmpeg publishes over WebRTC as it is: it waits for the server to open DTLS, and repeats lost packets of its pictures.
+//! ffmpeg publishes over WebRTC without a special build: it waits for the server to open DTLS, and repeats lost video packets.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -7,16 +7,16 @@ use testkit::{Clip, Impaired, Impairment, PUBLISH_KEY, Server, Tool};
 
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// Of the clip.
+/// Frame rate of the clip.
 const PICTURES_PER_SECOND: f64 = 25.0;
 
-/// Where the server says that it is; the bad network is there.
+/// Address that the server announces; the bad network is there.
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// How long each network is watched, in seconds.
+/// Time for which each network is watched, in seconds.
 const SECONDS: &str = "10";
 
-/// The share of packets lost each way, and of the pictures that viewers see.
+/// Share of packets lost in each direction, and smallest share of frames that viewers see.
 const NETWORKS: [(f64, f64); 2] = [(0.0, 0.99), (0.05, 0.9)];
 
 #[test]
@@ -56,7 +56,7 @@ fn its_pictures_arrive_over_a_network_that_loses_packets() {
     assert!(proxy.up().lost > 20, "{:?}", proxy.up());
 }
 
-/// The share of the pictures that a viewer is sent, by their times.
+/// Returns the share of the frames that a viewer receives, by their times.
 fn seen(server: &Server) -> f64 {
     let url = server.http_url("/live/show.flv");
     let frames = Tool::current_ffmpeg()
@@ -64,7 +64,7 @@ fn seen(server: &Server) -> f64 {
         .args(["-f", "framecrc", "-"])
         .run(DEADLINE);
     let frames = String::from_utf8(frames).unwrap();
-    // In milliseconds, as FLV has them.
+    // The times are in milliseconds, as in FLV.
     let times: Vec<f64> = frames
         .lines()
         .filter_map(|line| {

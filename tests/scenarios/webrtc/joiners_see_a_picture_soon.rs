@@ -1,15 +1,15 @@
-//! An encoder that makes a keyframe only when it is asked, as browsers do: a joiner soon has a picture over
-//! every protocol, and the stream takes no memory from others.
+//! An encoder makes a keyframe only on request, as browsers do: a joiner soon has a frame over every protocol, and the stream
+//! takes no memory from others.
 
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::flv;
-use crate::support::{DEADLINE, wait_for_stream};
+use crate::support::{DEADLINE, entry, wait_for_stream};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Publishes pictures over WHIP of which only the first is a keyframe, except for requested ones.
+/// Publishes video over WHIP whose first frame alone is a keyframe, except for requested ones.
 fn film(server: &Server, stream: &str, rate: &str) -> Process {
     let address = server.addr("http");
     let url = format!("whip+http://{PUBLISH_KEY}@{address}/{stream}/whip");
@@ -19,17 +19,11 @@ fn film(server: &Server, stream: &str, rate: &str) -> Process {
         .start()
 }
 
-fn entry(server: &Server, stream: &str) -> Value {
-    let all = server.api("streams");
-    let mut all = all["streams"].as_array().unwrap().iter();
-    all.find(|one| one["name"] == stream).unwrap().clone()
-}
-
 /// Waits until the stream's one keyframe is this old.
 fn wait_for_age(server: &Server, stream: &str, seconds: f64) {
     wait_until("the keyframe to be old", DEADLINE, || {
-        let entry = entry(server, stream);
-        let interval = entry["keyframes"]["interval_seconds"].as_f64();
+        let listed = entry(server, stream);
+        let interval = listed["keyframes"]["interval_seconds"].as_f64();
         interval.is_some_and(|interval| interval > seconds)
     });
 }
@@ -48,7 +42,7 @@ fn a_listener_of_flv_is_given_a_fresh_keyframe() {
         .unwrap()
         .parse()
         .unwrap();
-    // Rounded to one decimal place.
+    // The header is rounded to one decimal place.
     assert!(interval >= 8.0, "{interval}");
     assert_eq!(
         listener.header("x-notice"),
@@ -57,15 +51,15 @@ fn a_listener_of_flv_is_given_a_fresh_keyframe() {
     );
     let has_pictures = |body: &[u8]| flv::times(body, 9).len() > 25;
     assert!(listener.read_until(DEADLINE, has_pictures), "no picture");
-    // Sequence headers have the time of the next picture.
+    // Sequence headers have the time of the next frame.
     let pictures = flv::times(listener.body(), 9);
-    let sounds = flv::times(listener.body(), 8);
+    let audio_frames = flv::times(listener.body(), 8);
     assert!(
         pictures[0] > 5_000,
         "it began {} ms from the start",
         pictures[0]
     );
-    let apart = pictures[0].abs_diff(sounds[0]);
+    let apart = pictures[0].abs_diff(audio_frames[0]);
     assert!(apart < 100, "picture and sound began {apart} ms apart");
 }
 
@@ -86,10 +80,10 @@ fn players_and_viewers_are_given_a_fresh_keyframe() {
             .unwrap_or_else(|error| panic!("{error}: {}", finished.stderr));
         assert_eq!(report["joined"], 1, "{report:#}");
         assert_eq!(report["alive"], 1, "{report:#}");
-        // Pictures, and not sound alone: fifty sounds a second come as well.
+        // The count includes video, and not audio alone: fifty audio frames a second arrive as well.
         let frames = report["integrity"]["frames"].as_f64().unwrap();
         assert!(frames > 50.0, "{report:#}");
-        // No frame that was ten seconds old when it arrived.
+        // No frame was ten seconds old when it arrived.
         let oldest = report["delay"]["max"].as_f64().unwrap();
         assert!(oldest < 8_000.0, "{report:#}");
     }
@@ -106,7 +100,7 @@ fn memory_for_streams_is_a_bound_and_other_streams_do_not_pay() {
     let mut greedy = server.listen("/live/greedy.flv");
     assert_eq!(greedy.status(), 200);
     let bound = 16.0 * MIB * 1.1;
-    // One and a half times the memory for streams.
+    // The six rounds are one and a half times the memory for streams.
     for round in 1..=6 {
         assert!(greedy.read_until(DEADLINE, |body| body.len() >= round * 4 * 1024 * 1024));
         let used = server.metrics().get("carillon_log_bytes").unwrap();

@@ -1,33 +1,32 @@
-//! Independent WebRTC players watch the tracks of a stream, and are told which are missing.
+//! Independent WebRTC players watch the tracks of a stream, and learn from the answer which are missing.
 //!
-//! They offer to receive sound and picture, as players do that do not know a stream's tracks.
+//! They offer to receive audio and video, as players do that do not know a stream's tracks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{
-    Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until, whep_elements,
-};
+use testkit::http::Response;
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, pion_viewer, wait_until, whep_elements};
 
 use crate::support::aiortc::Viewer;
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
-use crate::webrtc::sound_shares_packets::crowded;
+use crate::support::{DEADLINE, post_offer, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::webrtc::audio_shares_packets::crowded;
 
-/// Some seconds of either kind.
+/// Number of packets to receive: some seconds of either kind.
 const PACKETS: u32 = 100;
 
-/// Where `cargo xtask tools-all` puts what it makes.
+/// Returns the folder of the programs that `cargo xtask tools-all` builds.
 pub(crate) fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
 }
 
-/// pion (Go), on which MediaMTX and LiveKit are built.
+/// Returns the viewer on pion (Go), on which MediaMTX and LiveKit are built.
 fn pion() -> Tool {
     Tool::built(&pion_viewer())
 }
 
-/// werift (TypeScript).
+/// Returns the viewer on werift (TypeScript).
 fn werift() -> Tool {
     let folder = tools().join("werift");
     assert!(
@@ -41,7 +40,7 @@ fn werift() -> Tool {
         .arg(folder)
 }
 
-/// Streams with sound alone, with pictures alone and with both, and what is to be received of each.
+/// Server with a stream of audio alone, one of video alone and one of both.
 struct Programme {
     server: Server,
     _publishers: [Process; 3],
@@ -91,12 +90,12 @@ impl Programme {
 }
 
 #[test]
-fn pion_watches_sound_alone_and_pictures_alone() {
+fn pion_watches_audio_alone_and_pictures_alone() {
     Programme::start().is_watched_by(pion);
 }
 
 #[test]
-fn werift_watches_sound_alone_and_pictures_alone() {
+fn werift_watches_audio_alone_and_pictures_alone() {
     Programme::start().is_watched_by(werift);
 }
 
@@ -125,18 +124,19 @@ fn the_first_viewers_of_shows_hear_the_present() {
     hear_the_present(&server, names);
 }
 
-/// Of three, since a busy machine may publish in bursts.
+/// Asserts that first viewers receive the present; the median of three streams counts, since a busy machine may publish in
+/// bursts.
 fn hear_the_present(server: &Server, streams: [&str; 3]) {
     const SECONDS: u32 = 3;
-    /// Of 20 ms each: 150, and 40 more for an encoder that catches up. The past would be 100 more at the least. One that is
-    /// short of time sends as few as a third.
-    const SOUNDS: std::ops::RangeInclusive<u64> = 50..=190;
-    /// Seconds of sound that may come in the first fifth of a second.
+    /// Audio packets of 20 ms each: 150, and 40 more for an encoder that catches up. The past would be 100 more at the least. An
+    /// encoder that is short of time sends as few as a third.
+    const AUDIO_FRAMES: std::ops::RangeInclusive<u64> = 50..=190;
+    /// Seconds of audio that may arrive in the first fifth of a second.
     const EARLY_MAX: f64 = 0.3;
     for stream in streams {
         wait_for_stream(server, stream);
     }
-    // A past that could come.
+    // After this time there is a past that could be sent.
     std::thread::sleep(Duration::from_secs(4));
     let mut heard = streams.map(|stream| {
         let heard = pion()
@@ -149,28 +149,34 @@ fn hear_the_present(server: &Server, streams: [&str; 3]) {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         let early = seconds.last().and_then(|last| last["early"].as_f64());
-        let sounds = seconds.iter().map(|second| second["sounds"].as_u64());
-        (early.unwrap(), sounds.map(|count| count.unwrap()).sum())
+        let audio_frames = seconds.iter().map(|second| second["sounds"].as_u64());
+        (
+            early.unwrap(),
+            audio_frames.map(|count| count.unwrap()).sum(),
+        )
     });
     heard.sort_by(|one, other| one.0.total_cmp(&other.0));
     println!("seconds that came early, and packets of 20 ms in {SECONDS} s: {heard:?}");
-    let (early, sounds): (f64, u64) = heard[1];
-    assert!(early <= EARLY_MAX && SOUNDS.contains(&sounds), "{heard:?}");
+    let (early, audio_frames): (f64, u64) = heard[1];
+    assert!(
+        early <= EARLY_MAX && AUDIO_FRAMES.contains(&audio_frames),
+        "{heard:?}"
+    );
 }
 
-/// aiortc refuses an answer whose rejected section has not all that it wants of each.
+/// aiortc refuses an answer whose rejected section lacks any attribute that it requires of each.
 #[test]
 fn aiortc_hears_a_radio() {
     let server = Server::start();
     let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");
-    let mut viewer = Viewer::of_sound(PACKETS.into());
+    let mut viewer = Viewer::of_audio(PACKETS.into());
     viewer.watch(&server, "/radio.mp3/whep");
     let counts = viewer.read();
     assert!(counts["audio"].as_u64() >= Some(PACKETS.into()), "{counts}");
 }
 
-/// What they offer by default says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
+/// Their default offers state neither that Opus has two channels nor that H.264 frames may be in pieces.
 #[test]
 fn whepsrc_and_whepclientsrc_of_gstreamer_watch_by_their_defaults() {
     let server = Server::start();
@@ -187,12 +193,12 @@ fn whepsrc_and_whepclientsrc_of_gstreamer_watch_by_their_defaults() {
     }
 }
 
-/// What a browser offers, less what does not matter.
-const SOUND: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n";
+/// Sections of a browser's offer, without the lines that do not matter.
+const AUDIO: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n";
 const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 107\r\na=mid:1\r\na=rtpmap:107 H264/90000\r\n\
     a=fmtp:107 packetization-mode=1;profile-level-id=42e01f\r\n";
 
-fn ask(server: &Server, path: &str, sections: &[&str]) -> http::Response {
+fn ask(server: &Server, path: &str, sections: &[&str]) -> Response {
     let mut offer = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n\
         a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\na=setup:actpass\r\n\
         a=fingerprint:sha-256 7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:\
@@ -201,29 +207,24 @@ fn ask(server: &Server, path: &str, sections: &[&str]) -> http::Response {
     for section in sections {
         offer += &format!("{section}c=IN IP4 0.0.0.0\r\na=rtcp-mux\r\na=recvonly\r\n");
     }
-    let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: carillon\r\nConnection: close\r\n\
-         Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
-        offer.len()
-    );
-    http::request(server.addr("http"), request.as_bytes(), DEADLINE)
+    post_offer(server, path, "", &offer)
 }
 
-/// A viewer that arrives during the first pictures is not accepted before the codec is known.
+/// A viewer that arrives during the first frames is not accepted before the codec is known.
 #[test]
 fn pictures_out_of_their_order_are_refused_with_the_cure() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(60), "live/show");
     wait_for_stream(&server, "live/show");
-    let refused = ask(&server, "/live/show/whep", &[SOUND, PICTURE]);
+    let refused = ask(&server, "/live/show/whep", &[AUDIO, PICTURE]);
     let words = String::from_utf8(refused.body).unwrap();
     assert_eq!(refused.status, 422, "{words}");
     assert!(
         words.contains("-bf 0 -g 60") && words.contains("keyframe interval 2 s"),
         "{words}"
     );
-    // It can be heard, and the API names the problem.
-    let heard = ask(&server, "/live/show/whep", &[SOUND]);
+    // The stream's audio can be played, and the API names the problem.
+    let heard = ask(&server, "/live/show/whep", &[AUDIO]);
     assert_eq!(heard.status, 201);
     let pictures = &server.api("streams")["streams"][0]["pictures"];
     assert_eq!(pictures["b_frames"], true, "{pictures}");
@@ -231,7 +232,7 @@ fn pictures_out_of_their_order_are_refused_with_the_cure() {
     assert!(said.contains("-bf 0 -g 60"), "{pictures}");
 }
 
-/// Exactly the line that `serve` prints.
+/// The command is exactly the line that `serve` prints.
 #[test]
 fn what_the_printed_line_publishes_can_be_watched() {
     let server = Server::start();
@@ -250,6 +251,6 @@ fn what_the_printed_line_publishes_can_be_watched() {
     wait_until("pictures in their order", DEADLINE, || {
         server.api("streams")["streams"][0]["pictures"]["b_frames"] == false
     });
-    let answer = ask(&server, "/live/show/whep", &[SOUND, PICTURE]);
+    let answer = ask(&server, "/live/show/whep", &[AUDIO, PICTURE]);
     assert_eq!(answer.status, 201);
 }

@@ -1,4 +1,4 @@
-//! Chromium publishes its camera in three sizes at once: each is a stream, and all have the sound.
+//! Chromium publishes its camera in three sizes at once: each is a stream, and all have the audio.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::support::browser::CAMERA;
 use crate::support::session::{assert_watched, figures, publish_layers, watch};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// The streams, and the widths of their pictures. The first is what was asked for.
+/// Streams, and the widths of their video. The first has the requested size.
 const STREAMS: [(&str, u64); 3] = [
     ("live/cam", 1_280),
     ("live/cam~m", 640),
     ("live/cam~l", 320),
 ];
 
-/// A layer that has sent nothing for this long pauses: many times the distance of two pictures.
+/// Time without media after which a layer counts as paused: many times the distance of two frames.
 const PAUSED: Duration = Duration::from_secs(2);
 
 fn publish(server: &Server, encodings: &Value) -> Browser {
@@ -29,7 +29,7 @@ fn publish(server: &Server, encodings: &Value) -> Browser {
     camera
 }
 
-/// Width and codec of the picture, and codec of the sound, as a program that knows nothing of us finds them.
+/// Returns width and codec of the video, and codec of the audio, as an independent program finds them.
 fn probed(url: &str) -> (Option<u64>, Option<String>) {
     let output = Tool::ffprobe()
         .args(["-show_streams", "-of", "json", url])
@@ -40,12 +40,12 @@ fn probed(url: &str) -> (Option<u64>, Option<String>) {
         let mut found = streams.iter().filter(|stream| stream["codec_type"] == kind);
         found.next().cloned().unwrap_or_default()
     };
-    let sound = of("audio")["codec_name"].as_str().map(str::to_owned);
-    (of("video")["width"].as_u64(), sound)
+    let audio = of("audio")["codec_name"].as_str().map(str::to_owned);
+    (of("video")["width"].as_u64(), audio)
 }
 
 #[test]
-fn each_layer_of_a_camera_is_a_stream_with_the_same_sound() {
+fn each_layer_of_a_camera_is_a_stream_with_the_same_audio() {
     let server = Server::start();
     let camera = publish(
         &server,
@@ -70,7 +70,7 @@ fn each_layer_of_a_camera_is_a_stream_with_the_same_sound() {
             .get("carillon_publishers{protocol=\"whip\"}"),
         Some(1.0)
     );
-    // A browser sends a keyframe only on request, and each layer is asked for its own.
+    // A browser sends a keyframe only on request, and the server requests one from each layer.
     let viewer = Browser::open();
     watch(&viewer, &server, "/live/cam~l");
     assert_watched(&viewer, 30, 2.0);
@@ -81,7 +81,7 @@ fn each_layer_of_a_camera_is_a_stream_with_the_same_sound() {
     });
 }
 
-/// A sender may switch a layer off and on: its stream waits, and the others go on.
+/// A sender may switch a layer off and on: its stream waits, and the others continue.
 #[test]
 fn a_layer_that_pauses_ends_no_stream() {
     let server = Server::start();

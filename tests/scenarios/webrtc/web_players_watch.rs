@@ -1,5 +1,4 @@
-//! The usual players of WHEP for pages of one's own, in Chromium: each plays sound and picture, and no request of its
-//! is refused.
+//! The usual WHEP players for one's own pages, in Chromium: each plays audio and video, and none of its requests is refused.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +9,10 @@ use testkit::{Clip, Server, wait_until};
 use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::player_page::COUNT_SESSIONS;
-use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, metric, publish_rtmp, wait_for_stream};
 use crate::webrtc::players_of_other_makes_watch::tools;
 
-/// The name in the page, the script there, and where its package has it.
+/// Name in the page, script there, and path of the script in its package.
 const PLAYERS: [(&str, &str, &str); 3] = [
     ("whip-whep", "whip-whep.js", "whip-whep/whep.js"),
     ("binbat", "binbat.js", "@binbat/whip-whep/whep.js"),
@@ -56,8 +55,6 @@ fn each_plays_as_it_is() {
             seen["frames"].as_u64() >= Some(FRAMES) && seen["sound"].as_u64() > Some(0)
         });
     }
-    let refused = server
-        .metrics()
-        .sum("carillon_webrtc_requests_refused_total", &[]);
+    let refused = metric(&server, "carillon_webrtc_requests_refused_total", "");
     assert_eq!(refused, 0.0, "{}", server.log());
 }

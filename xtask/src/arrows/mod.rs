@@ -1,8 +1,8 @@
-//! Which crate may use which, which external packages each may use, and which modules of a crate use each other.
+//! Permitted dependencies: between crates, on external packages, and between modules of a crate.
 //!
-//! The first is the table of `ARCHITECTURE.md`, which [`table`] reads; the second is in [`outside`], the third in [`cycles`].
-//! A dependency that neither allows is an error, as is a workspace member without a row and a row
-//! without a member.
+//! The first are in the table of `ARCHITECTURE.md`, which [`table`] reads; the second are in [`outside`], the third in
+//! [`cycles`]. A dependency that is not permitted is an error, as is a workspace member without a row and a row without a
+//! member.
 
 mod cycles;
 mod outside;
@@ -16,12 +16,12 @@ use crate::document::DOCUMENT;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 
-/// What `testkit` is built on: its tests cannot use `testkit`.
+/// Crate on which `testkit` is built: its tests cannot use `testkit`.
 const BELOW_TESTKIT: &str = "media";
-/// Its tests use the crate once more, with the feature that only tests have.
+/// Crate whose tests use the crate itself again, with the feature that only tests have.
 const TESTED_WITH_A_FEATURE: &str = "fanout";
 
-/// One edge of `cargo metadata`.
+/// An edge of `cargo metadata`.
 struct Arrow<'a> {
     to: &'a str,
     inside: bool,
@@ -49,7 +49,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         "{} members keep to their arrows",
         list(&metadata["packages"]).count()
     );
-    cycles::check(workspace, &document)?;
+    cycles::check(workspace)?;
     report.count(1, 0);
     Ok(())
 }
@@ -105,14 +105,14 @@ fn broken_law(member: &Member, arrow: &Arrow<'_>) -> Option<String> {
     (!allowed).then(|| format!("`{}` may not use `{to}` {}", member.name, place(in_tests)))
 }
 
-/// What the tests of a member may use beyond its row.
+/// Returns whether the tests of a member may use a crate beyond the member's row.
 fn tests_may_use(member: &Member, to: &str) -> bool {
     let has_testkit = member.tier != Tier::Dev && member.name != BELOW_TESTKIT;
     let has_itself = member.name == TESTED_WITH_A_FEATURE;
     (has_testkit && to == TESTKIT) || (has_itself && to == member.name)
 }
 
-/// Where a dependency is used, in the words of errors.
+/// Returns the place of a dependency, in the words of errors.
 fn place(in_tests: bool) -> &'static str {
     if in_tests {
         "in tests"
@@ -139,12 +139,12 @@ mod tests {
 
     use super::*;
 
-    /// The table of this repository.
+    /// Returns the table of this repository.
     pub(super) fn table() -> Table {
         Table::read(include_str!("../../../ARCHITECTURE.md")).unwrap()
     }
 
-    /// The workspace of the table, where `from` has these dependencies and the others have none.
+    /// Returns the workspace of the table, where `from` has these dependencies and the others have none.
     fn workspace(from: &str, dependencies: &[&Value]) -> Value {
         let package = |name: &str| {
             let dependencies = if name == from { dependencies } else { &[] };
@@ -178,7 +178,7 @@ mod tests {
             ("container", "media"),
             ("fanout", "net"),
             ("fanout", "log"),
-            ("formats", "fanout"),
+            ("packagers", "fanout"),
             ("ingest", "rtmp-io"),
             ("server", "load"),
             ("testkit", "media"),
@@ -195,7 +195,7 @@ mod tests {
             ("log", "net"),
             ("log", "fanout"),
             ("fanout", "container"),
-            ("transcode", "net"),
+            ("packagers", "net"),
             ("ingest", "egress-rtmp"),
             ("config", "server"),
             ("server", "tests"),
@@ -228,7 +228,7 @@ mod tests {
     fn one_crate_is_tested_with_a_feature_of_its_own() {
         assert!(one("fanout", &dev("fanout")).is_empty());
         assert_eq!(one("fanout", &shipped("fanout")).len(), 1);
-        assert_eq!(one("formats", &dev("formats")).len(), 1);
+        assert_eq!(one("packagers", &dev("packagers")).len(), 1);
     }
 
     #[test]

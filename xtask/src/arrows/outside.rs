@@ -1,4 +1,4 @@
-//! Which external packages only some members may name, and all that the pure members may.
+//! External packages that only some members may name, and the packages that the pure members may use.
 
 use super::place;
 use super::table::{Member, Tier};
@@ -14,28 +14,27 @@ struct Outside {
 #[derive(Clone, Copy)]
 enum Members {
     These(&'static [&'static str]),
-    /// All but tiers 0 and 1 and these.
+    /// All members except those of tiers 0 and 1 and the listed ones.
     AboveProtocolsBut(&'static [&'static str]),
 }
 
 use Members::{AboveProtocolsBut, These};
 
-/// Where command lines and JSON are read and written.
+/// Crates that read and write command lines and JSON.
 const ASSEMBLY: Members = These(&["server", "load", "xtask", "testkit", "benches", "tests"]);
-/// Likewise, and where hooks are asked in JSON, tokens are read and documents are written.
+/// Crates that read and write command lines and JSON, and those that query hooks in JSON, read tokens and write documents.
 const WITH_JSON: Members = These(&[
     "server", "operator", "web", "reports", "auth", "load", "xtask", "testkit", "benches", "tests",
 ]);
-/// The one crate that reads configuration, and the checks, whose list of faults is of the same form.
+/// The only crate that reads configuration, and the checks, whose list of faults has the same format.
 const CONFIG: Members = These(&["config", "xtask"]);
-const TRANSCODERS: Members = These(&["transcode"]);
-/// Crates that may use the runtime; protocol code may not, nor what works on bytes or on threads of
-/// its own.
-const WITH_TOKIO: Members = AboveProtocolsBut(&["log", "formats", "transcode", "config", "xtask"]);
+const TRANSCODERS: Members = These(&["audio"]);
+/// Crates that may use the runtime; protocol code may not, nor crates that work on bytes or on threads of their own.
+const WITH_TOKIO: Members = AboveProtocolsBut(&["log", "packagers", "config", "xtask"]);
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
-/// Crates with what is still to be done, which survives a restart.
-const WITH_JOURNALS: Members = These(&["journal", "uploads", "webhooks"]);
+/// Crates with pending work that survives a restart.
+const WITH_JOURNALS: Members = These(&["outbound"]);
 /// Crates that seal or encrypt what they send.
 const WITH_CIPHERS: Members = These(&["auth", "webrtc", "load", "egress-hls", "net"]);
 
@@ -89,7 +88,7 @@ const OUTSIDE: &[Outside] = &[
             "rtmp",
             "load",
             "ingest",
-            "formats",
+            "packagers",
             "egress-rtmp",
             "server",
             "benches",
@@ -129,8 +128,8 @@ const OUTSIDE: &[Outside] = &[
     },
     Outside {
         package: "object_store",
-        shipped_in: These(&["uploads"]),
-        tested_in: These(&["uploads"]),
+        shipped_in: These(&["outbound"]),
+        tested_in: These(&["outbound"]),
         reason: "one crate speaks to object storage",
     },
     Outside {
@@ -171,7 +170,7 @@ const OUTSIDE: &[Outside] = &[
     },
 ];
 
-/// All external packages that the pure crates, those of tiers 0 and 1, may bring into the server.
+/// External packages that the pure crates, those of tiers 0 and 1, may bring into the server.
 const PURE: &[(&str, &[&str])] = &[
     ("base", &["time"]),
     ("media", &["bytes", "encoding_rs", "thiserror"]),
@@ -196,14 +195,14 @@ const PURE: &[(&str, &[&str])] = &[
             "httparse",
             "httpdate",
             "percent-encoding",
+            "sha1",
             "thiserror",
         ],
     ),
-    ("websocket", &["base64", "sha1", "thiserror"]),
     ("import", &["quick-xml", "saphyr-parser", "thiserror"]),
 ];
 
-/// What a crate of tiers 0 and 1 without a list of its own may use: byte buffers, errors, digests and ciphers.
+/// External packages for crates of tiers 0 and 1 without a list of their own: byte buffers, errors, digests and ciphers.
 const PRIMITIVES: &[&str] = &[
     "aes",
     "bytes",
@@ -215,7 +214,7 @@ const PRIMITIVES: &[&str] = &[
     "thiserror",
 ];
 
-/// Why `member` may not use the external package `package`, if so.
+/// Returns the reason why `member` may not use the external package `package`, if there is one.
 pub(super) fn broken_law(member: &Member, package: &str, in_tests: bool) -> Option<String> {
     let name = member.name.as_str();
     if let Some(rule) = OUTSIDE.iter().find(|rule| rule.package == package) {
@@ -319,11 +318,9 @@ mod tests {
             "container",
             "rtmp",
             "http1",
-            "websocket",
             "import",
             "log",
-            "formats",
-            "transcode",
+            "packagers",
             "config",
             "xtask",
         ];
@@ -337,7 +334,7 @@ mod tests {
         }
     }
 
-    /// A rule about a crate that was renamed would hold for none.
+    /// A rule about a renamed crate would apply to none.
     #[test]
     fn rules_are_about_crates_with_a_row() {
         let sides = OUTSIDE

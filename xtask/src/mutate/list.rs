@@ -1,4 +1,4 @@
-//! `tests/mutations.toml`: faults of one line each, and who should notice.
+//! `tests/mutations.toml`: faults of one line each, and the tests that should notice them.
 
 use serde::Deserialize;
 
@@ -6,25 +6,25 @@ use crate::run::{Failure, Workspace};
 
 const FILE: &str = "tests/mutations.toml";
 
-/// A fault.
+/// A fault of one line.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutation {
-    /// Says what it breaks.
+    /// Name, which says what the fault breaks.
     pub(crate) name: String,
-    /// The source, from the repository's root.
+    /// Source file, from the repository's root.
     pub(crate) file: String,
-    /// Where the line was when it was chosen, counted from 1; it is looked for by its text.
+    /// Line number at the time it was chosen, from 1; the line is found by its text.
     pub(crate) line: usize,
     pub(crate) old: String,
     pub(crate) new: String,
     pub(crate) noticed_by: String,
-    /// What a user would suffer.
+    /// Consequence for a user.
     #[allow(dead_code, reason = "for those who read the file")]
     why: String,
 }
 
-/// Who should notice.
+/// Tests that should notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Witness {
     /// Unit tests of a package, by a part of their names.
@@ -39,7 +39,7 @@ struct List {
     mutation: Vec<Mutation>,
 }
 
-/// Reads the list, and checks that every line is where it can be found.
+/// Reads the list, and checks that every line can be found.
 pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Mutation>, Failure> {
     let text = std::fs::read_to_string(workspace.root.join(FILE))?;
     let list: List = toml::from_str(&text).map_err(|error| Failure(format!("{FILE}: {error}")))?;
@@ -78,7 +78,7 @@ impl Mutation {
         }
     }
 
-    /// The file's text with the fault: in the line of that text which is nearest to where it was.
+    /// Returns the file's text with the fault, in the line with that text nearest to where it was.
     pub(crate) fn apply(&self, text: &str) -> Result<String, Failure> {
         let mut lines: Vec<&str> = text.lines().collect();
         let same = lines

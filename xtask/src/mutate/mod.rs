@@ -1,8 +1,8 @@
-//! `cargo xtask mutate`: breaks one line of the product at a time, and has the tests that should notice run.
+//! `cargo xtask mutate`: breaks one line of the product at a time, and runs the tests that should notice.
 //!
-//! It works in a checkout of the last commit below the target directory, with builds of its own, so that no file of the
-//! work tree is ever wrong. What was judged for the same commit is not repeated. A witness must pass without the fault,
-//! or it would notice nothing.
+//! It works in a checkout of the last commit below the target directory, with its own builds, so that no file of the work tree
+//! is ever wrong. Verdicts for the same commit are not repeated. A witness must pass without the fault, or it would notice
+//! nothing.
 
 mod list;
 
@@ -20,27 +20,27 @@ use crate::report::spoken;
 use crate::run::{self, Failure, Workspace};
 use crate::suite::{self, Job};
 
-/// What a fault may cost: a build of what it changes and a run of its witness.
+/// Time limit for a fault: a build of what it changes and a run of its witness.
 const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// Folders of the target directory that tests read.
 const SHARED: [&str; 2] = ["tools", "testmedia"];
 
-/// Where faults are tried.
+/// Checkout in which faults are tried.
 struct Bench<'a> {
     workspace: &'a Workspace,
     tree: PathBuf,
     target: PathBuf,
 }
 
-/// What came of a fault.
+/// Verdict on a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Found,
     Survived,
-    /// The compiler refuses it, so it is no fault that could happen.
+    /// The compiler refuses it, so it is not a fault that could happen.
     NotBuilt,
-    /// The witness fails without the fault, too.
+    /// The witness fails even without the fault.
     NoWitness,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String]) -> Result<bool, Fai
                     "seconds": took.as_secs_f64(),
                     "fault": fault(mutation),
                 });
-                // Of the others a full disk may be the reason, or a busy machine.
+                // The other verdicts may be due to a full disk or a busy machine.
                 if matches!(verdict, Verdict::Found | Verdict::Survived) {
                     known.insert(mutation.name.clone(), row.clone());
                     bench.keep(&known)?;
@@ -83,7 +83,7 @@ pub(crate) fn run(workspace: &Workspace, filters: &[String]) -> Result<bool, Fai
     Ok(print(&rows))
 }
 
-/// What a verdict is about.
+/// Returns the identity of the fault that a verdict belongs to.
 fn fault(mutation: &Mutation) -> Value {
     let Mutation {
         file,
@@ -95,7 +95,7 @@ fn fault(mutation: &Mutation) -> Value {
     json!([file, old, new, noticed_by])
 }
 
-/// The table; returns whether all were found.
+/// Prints the table; returns whether all were found.
 fn print(rows: &[(&str, Value)]) -> bool {
     println!("\n{:<10} {:>13}  fault", "", "time");
     for (name, row) in rows {
@@ -123,7 +123,7 @@ impl Verdict {
 }
 
 impl<'a> Bench<'a> {
-    /// Checks the last commit out, anew or over the one that was there.
+    /// Checks out the last commit, anew or over the existing checkout.
     fn set_up(workspace: &'a Workspace) -> Result<Self, Failure> {
         let folder = workspace.target.join("mutate");
         let (tree, target) = (folder.join("tree"), folder.join("target"));
@@ -164,7 +164,7 @@ impl<'a> Bench<'a> {
         self.workspace.target.join("mutate/verdicts.json")
     }
 
-    /// The verdicts of earlier runs for this commit.
+    /// Returns the verdicts of earlier runs for this commit.
     fn known(&self) -> Result<BTreeMap<String, Value>, Failure> {
         let text = fs::read_to_string(self.file()).unwrap_or_default();
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -182,7 +182,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Returns also how long the build and the witness took with the fault.
+    /// Returns the verdict, and the time that the build and the witness took with the fault.
     fn judge(&self, mutation: &Mutation) -> Result<(Verdict, Duration), Failure> {
         let witness = mutation.witness()?;
         let path = self.tree.join(&mutation.file);
@@ -207,8 +207,7 @@ impl<'a> Bench<'a> {
         Ok((verdict, took))
     }
 
-    /// Builds everything that the witness needs; the scenarios themselves stay as they are then, and only the server
-    /// gets the fault.
+    /// Builds everything that the witness needs; from then on the scenarios stay the same, and only the server gets the fault.
     fn prepare(&self, witness: &Witness) -> Result<(), Failure> {
         if matches!(witness, Witness::Scenario { .. }) {
             run::run(&mut self.scenarios(&["--no-run"]))?;
@@ -220,7 +219,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Builds what the fault changes; returns whether the compiler takes it.
+    /// Builds what the fault changes; returns whether the compiler accepts it.
     fn build(&self, witness: &Witness) -> Result<bool, Failure> {
         let mut command = match witness {
             Witness::Unit { package, .. } => {
@@ -231,7 +230,7 @@ impl<'a> Bench<'a> {
         Ok(command.status()?.success())
     }
 
-    /// Whether the witness passes, in time: a fault may have it wait for ever.
+    /// Returns whether the witness passes in time: a fault may make it wait forever.
     fn passes(&self, witness: &Witness) -> Result<bool, Failure> {
         let command = match witness {
             Witness::Unit { package, filter } => self.cargo(&[

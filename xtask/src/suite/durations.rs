@@ -1,7 +1,7 @@
-//! How long each test took and how many processors it kept busy, by which the next run is scheduled.
+//! Durations of tests and the number of processors each kept busy, by which the next run is scheduled.
 //!
-//! `tests/durations.json` is committed, so that a first run is scheduled well, too. A run writes what it saw below the
-//! target directory; `cargo xtask durations` takes that over. A test that has no record counts as [`UNKNOWN`].
+//! `tests/durations.json` is committed, so that a first run is scheduled well, too. A run writes its measurements below the
+//! target directory; `cargo xtask durations` takes them over. A test without a record counts as [`UNKNOWN`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,28 +10,28 @@ use serde_json::{Map, Value, json};
 
 use crate::run::{Failure, Workspace};
 
-/// The committed records.
+/// Path of the committed records.
 const FILE: &str = "tests/durations.json";
 
-/// An ordinary scenario.
+/// Record of an ordinary scenario.
 const UNKNOWN: Duration = Duration {
     seconds: 10.0,
     processors: 0.7,
 };
 
-/// Seconds, and the processors that were busy meanwhile.
+/// Seconds, and the number of processors that were busy meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Duration {
     pub(crate) seconds: f64,
     pub(crate) processors: f64,
 }
 
-/// The records by the tests' names; those of steps have no processors.
+/// Records by the tests' names; those of steps have no processors.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Durations(BTreeMap<String, Duration>);
 
 impl Durations {
-    /// The committed records, or none where the file is absent.
+    /// Returns the committed records, or none if the file is absent.
     pub(crate) fn committed(workspace: &Workspace) -> Self {
         Self::read(&workspace.root.join(FILE))
     }
@@ -55,17 +55,17 @@ impl Durations {
         )
     }
 
-    /// The record of a test.
+    /// Returns the record of a test.
     pub(crate) fn of(&self, name: &str) -> Duration {
         self.0.get(name).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The record's seconds, if there is one.
+    /// Returns the record's seconds, if there is one.
     pub(crate) fn seconds(&self, name: &str) -> Option<f64> {
         self.0.get(name).map(|duration| duration.seconds)
     }
 
-    /// Adds what a run saw to the records below the target directory.
+    /// Adds the measurements of a run to the records below the target directory.
     pub(crate) fn note(
         workspace: &Workspace,
         seen: impl IntoIterator<Item = (String, Duration)>,
@@ -103,7 +103,7 @@ fn seen_path(workspace: &Workspace) -> PathBuf {
     workspace.target.join("xtask/durations.json")
 }
 
-/// Takes over what runs on this machine saw, and forgets tests that are no more.
+/// Takes over the measurements of runs on this machine, and removes tests that no longer exist.
 pub(crate) fn record(workspace: &Workspace, present: &[String]) -> Result<(), Failure> {
     let mut all = Durations::committed(workspace);
     all.0.extend(Durations::read(&seen_path(workspace)).0);

@@ -1,4 +1,4 @@
-//! The one build of the tests, and the executables that come of it.
+//! The only build of the tests, and its executables.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::run::{self, Failure, Workspace};
 
-/// What every step of the dev profile builds, so that they share it: the server and all tests. The same packages and
-/// features each time: another selection would be another build.
+/// Arguments of the build that every step of the dev profile shares: the server and all tests. The same packages and features
+/// each time: another selection would be another build.
 const EVERYTHING: [&str; 8] = [
     "build",
     "--workspace",
@@ -23,12 +23,12 @@ const EVERYTHING: [&str; 8] = [
 /// An executable with tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Executable {
-    /// As cargo names it: `carillon-fanout`.
+    /// Name in cargo: `carillon-fanout`.
     pub(crate) package: String,
     /// `lib` for the unit tests of the library, else the target's name.
     pub(crate) target: String,
     pub(crate) path: PathBuf,
-    /// The package's folder, in which cargo runs its tests.
+    /// Folder of the package, in which cargo runs its tests.
     folder: PathBuf,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<Executable>, Failure> {
 }
 
 impl Executable {
-    /// Of one of cargo's messages (`compiler-artifact`).
+    /// Parses one of cargo's messages (`compiler-artifact`).
     fn of(message: &Value) -> Option<Self> {
         if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
             return None;
@@ -57,7 +57,7 @@ impl Executable {
             .as_array()?
             .iter()
             .any(|kind| kind == "lib");
-        // `path+file:///…/crates/fanout#carillon-fanout@0.1.0`, or without the name where the folder has it.
+        // `path+file:///…/crates/fanout#carillon-fanout@0.1.0`, or without the name if the folder has it.
         let id = message["package_id"].as_str()?;
         let (place, version) = id.rsplit_once('#')?;
         let package = version
@@ -71,12 +71,12 @@ impl Executable {
         })
     }
 
-    /// The package without the project's prefix: `fanout`, as its folder is named.
+    /// Returns the package without the project's prefix: `fanout`, the name of its folder.
     pub(crate) fn short_package(&self) -> &str {
         self.package.trim_start_matches("carillon-")
     }
 
-    /// Runs it as cargo would.
+    /// Returns a command that runs it as cargo would.
     pub(crate) fn command(&self, workspace: &Workspace, arguments: &[&str]) -> Command {
         let mut command = workspace.command(&self.path, arguments);
         command
@@ -85,14 +85,14 @@ impl Executable {
         command
     }
 
-    /// The names of its tests.
+    /// Returns the names of its tests.
     pub(crate) fn tests(&self, workspace: &Workspace) -> Result<Vec<String>, Failure> {
         let list = run::capture(&mut self.command(workspace, &["--list", "--format=terse"]))?;
         Ok(names(&list))
     }
 }
 
-/// Of lines as `module::name: test`.
+/// Parses lines such as `module::name: test`.
 fn names(list: &str) -> Vec<String> {
     list.lines()
         .filter_map(|line| line.strip_suffix(": test"))

@@ -1,11 +1,11 @@
-//! Tests as jobs: built once by cargo, listed, and run as child processes beside each other.
+//! Tests as jobs: built once by cargo, listed, and run as concurrent child processes.
 //!
 //! ```text
 //! executables (cargo build) ─► jobs, with their recorded durations ─► schedule, gauge ─► pool ─► outcomes ─► report
 //! ```
 //!
-//! A scenario is a job of its own, so that it can be measured, scheduled, and repeated alone; of unit tests each
-//! executable is one.
+//! A scenario is a job of its own, so that it can be measured, scheduled, and repeated alone; each executable of unit tests is
+//! one job.
 
 mod descendants;
 mod durations;
@@ -22,33 +22,33 @@ use self::schedule::Schedule;
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
 
-/// Jobs at a time for each processor: most wait for players and clocks.
+/// Number of jobs at a time for each processor: most wait for players and clocks.
 const JOBS_PER_PROCESSOR: usize = 4;
 
-/// Where the output of jobs under way is, below the target directory.
+/// Folder of the output of running jobs, below the target directory.
 const OUTPUT: &str = "xtask/output";
 
-/// A test that takes longer hangs: the longest take five minutes, and a busy machine doubles that.
+/// Time after which a test counts as hanging: the longest take five minutes, and a busy machine doubles that.
 const TIME_MAX: std::time::Duration = std::time::Duration::from_secs(15 * 60);
 
-/// Chooses the back-end, of the server and of the core's tests.
+/// Variable that chooses the back-end, of the server and of the core's tests.
 pub(crate) const BACKEND: &str = "CARILLON__FANOUT__BACKEND";
 
 /// A child process that passes or fails.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// As it is reported and recorded.
+    /// Name in reports and records.
     pub(crate) name: String,
     pub(crate) command: Command,
-    /// The line that repeats it alone.
+    /// Command line that repeats it alone.
     pub(crate) again: String,
-    /// Whether it may pass without a test: an executable may have none, a filter that matches none is a mistake.
+    /// Whether it may pass without running a test: an executable may have none, but a filter that matches none is a mistake.
     pub(crate) may_be_empty: bool,
-    /// After which it is killed.
+    /// Time after which it is killed.
     pub(crate) time_max: std::time::Duration,
-    /// How long it takes by its record.
+    /// Recorded duration in seconds.
     pub(crate) seconds: f64,
-    /// How many processors it keeps busy by its record.
+    /// Recorded number of processors that it keeps busy.
     pub(crate) processors: f64,
 }
 
@@ -65,7 +65,7 @@ impl Job {
         }
     }
 
-    /// Makes it one with this back-end, by which it is named, too.
+    /// Makes it run with this back-end, which is added to its name.
     pub(crate) fn on_backend(mut self, backend: &str) -> Self {
         self.command.env(BACKEND, backend);
         self.name = on_backend(&self.name, backend);
@@ -73,7 +73,7 @@ impl Job {
         self
     }
 
-    /// Gives it the duration by which it is scheduled.
+    /// Sets the duration by which it is scheduled.
     pub(crate) fn lasting(self, duration: Duration) -> Self {
         Self {
             seconds: duration.seconds,
@@ -83,12 +83,12 @@ impl Job {
     }
 }
 
-/// The name of a job with this back-end.
+/// Returns the name of a job with this back-end.
 pub(crate) fn on_backend(name: &str, backend: &str) -> String {
     format!("{name} on {backend}")
 }
 
-/// What came of a job.
+/// Outcome of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
@@ -96,20 +96,20 @@ pub(crate) struct Outcome {
     pub(crate) is_passed: bool,
     pub(crate) seconds: f64,
     pub(crate) processors: f64,
-    /// Both outputs in the order in which they were written.
+    /// Both outputs, interleaved in the order in which they were written.
     pub(crate) output: String,
 }
 
-/// How jobs share the machine.
+/// Sharing of the machine among jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// As many at a time as fill the processors.
+    /// As many at a time as the processors can take.
     Together,
     /// One at a time: they measure.
     Alone,
 }
 
-/// Runs those of `jobs` that are not green from an earlier run, and reports each; fails when one of them has failed.
+/// Runs those of `jobs` that did not pass in an earlier run, and reports each; fails if one of them fails.
 pub(crate) fn run(
     workspace: &Workspace,
     report: &mut Report,
@@ -138,7 +138,7 @@ pub(crate) fn run(
     }
 }
 
-/// Fails where one of `parts` is in no name: a list of names that has gone stale would leave tests out without a word.
+/// Fails if one of `parts` is in no name: a stale list of names would silently leave tests out.
 pub(crate) fn each_names_one<S: AsRef<str>>(parts: &[S], names: &[String]) -> Result<(), Failure> {
     let is_in_none = |part: &&S| !names.iter().any(|name| name.contains(part.as_ref()));
     match parts.iter().find(is_in_none) {
@@ -147,7 +147,7 @@ pub(crate) fn each_names_one<S: AsRef<str>>(parts: &[S], names: &[String]) -> Re
     }
 }
 
-/// Runs one that no report counts.
+/// Runs a job that no report counts.
 pub(crate) fn run_one(workspace: &Workspace, job: Job) -> Result<Outcome, Failure> {
     let schedule = Schedule::new(vec![job], processors() as f64, 1);
     let mut outcome = None;
@@ -157,7 +157,7 @@ pub(crate) fn run_one(workspace: &Workspace, job: Job) -> Result<Outcome, Failur
     outcome.ok_or_else(|| Failure("the job did not run".to_owned()))
 }
 
-/// Processors of this machine that this process may use.
+/// Returns the number of processors of this machine that this process may use.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }

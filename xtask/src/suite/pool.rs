@@ -1,7 +1,6 @@
-//! Runs jobs as child processes, as many at a time as the schedule lets begin, and measures each.
+//! Runner of jobs as child processes, as many at a time as the schedule permits; it measures each.
 //!
-//! What a child prints goes to a file, which is read when it ends: a test that passed says nothing, one that failed
-//! says all.
+//! A child's output goes to a file, which is read when the child ends: a passed test shows nothing, a failed one everything.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,16 +13,16 @@ use super::schedule::Schedule;
 use super::{Job, Outcome};
 use crate::run::Failure;
 
-/// How often children are asked whether they have ended: short beside a test, long beside the question.
+/// Interval of checking whether children have ended: short compared with a test, long compared with the check.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Marks all programs that a job starts, also those in process groups of their own.
+/// Variable that marks all programs that a job starts, even those in process groups of their own.
 const MARK: &str = "CARILLON_XTASK_JOB";
 
-/// Ticks of the processor time in `/proc`, which the kernel fixes for all programs.
+/// Ticks per second of the processor time in `/proc`, which the kernel fixes for all programs.
 pub(super) const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A job under way.
+/// A running job.
 struct Running {
     job: Job,
     child: Child,
@@ -33,7 +32,7 @@ struct Running {
     has_ended: bool,
 }
 
-/// Runs all jobs; `each` is given every outcome, and the seconds that the rest will take.
+/// Runs all jobs; `each` receives every outcome, and the seconds that the rest will take.
 pub(crate) fn run(
     mut schedule: Schedule,
     folder: &std::path::Path,
@@ -97,8 +96,7 @@ impl Running {
         })
     }
 
-    /// Returns the processor seconds of the child and of the descendants that were waited for once it has ended, and kills
-    /// one that hangs.
+    /// Returns the processor seconds of the child and its descendants once it has ended, and kills a child that hangs.
     fn poll(&mut self) -> Result<Option<f64>, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         if let Some(seconds) = seconds_of_ended(&stat) {
@@ -111,12 +109,12 @@ impl Running {
         Ok(None)
     }
 
-    /// Kills the child and what it has started: servers and players would go on beside the next tests.
+    /// Kills the child and everything it started: servers and players would otherwise run alongside the next tests.
     fn kill(&mut self) {
         self.child.kill().ok();
         let mark = format!("{MARK}={}\0", self.output.display());
         for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            // Of a process that has ended, or of another user, it cannot be read.
+            // The environment of a process that has ended, or of another user, cannot be read.
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
             if String::from_utf8_lossy(&environment).contains(&mark) {
                 let mut kill = Command::new("kill");
@@ -154,7 +152,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// When the run ends by an error of its own.
+    /// Kills the child if the run ends by an error of its own.
     fn drop(&mut self) {
         if !self.has_ended {
             self.kill();
@@ -163,15 +161,15 @@ impl Drop for Running {
     }
 }
 
-/// Whether a harness that said this ran a test.
+/// Returns whether a harness with this output ran a test.
 fn has_test(output: &str) -> bool {
     output
         .lines()
         .any(|line| line.starts_with("test ") && line.contains(" ... "))
 }
 
-/// Of a line of `/proc/PID/stat`: the processor time of a process that has ended and is not yet waited for, with that of
-/// the children it has waited for; `None` while it runs.
+/// Parses a line of `/proc/PID/stat`: returns the processor time of a process that has ended and is not yet waited for, with
+/// that of the children it has waited for; `None` while it runs.
 fn seconds_of_ended(stat: &str) -> Option<f64> {
     // The name, in parentheses, may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
@@ -244,7 +242,7 @@ mod tests {
         running.kill();
         drop(running);
         let stat = format!("/proc/{}/stat", pid.trim());
-        // Whoever inherits it has to take note of its end.
+        // The process that inherits it must reap it.
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
             std::thread::sleep(POLL);
         }

@@ -1,21 +1,21 @@
-//! Which test begins next: the longest that fits beside those that run.
+//! Choice of the next test: the longest that fits alongside the running ones.
 //!
-//! A test that waits for players and clocks takes a tenth of a processor, one that encodes takes two. Tests run
-//! together while what they take adds up to the machine. Pure: the pool asks, starts, and reports what has ended.
+//! A test that waits for players and clocks takes a tenth of a processor, one that encodes takes two. Tests run together as
+//! long as the sum fits the machine. This module is pure: the pool queries it, starts tests, and reports those that have ended.
 
 use super::Job;
 
-/// A test counts for no less than this: one that only waits still has a server, an encoder and their memory.
+/// Minimum share that a test counts for: even a test that only waits has a server, an encoder and their memory.
 const PROCESSORS_MIN: f64 = 0.12;
 
-/// How often shorter tests may begin before a longer one that does not fit. Then room is made for it: at the end of a
-/// run it would be alone.
+/// Number of times that shorter tests may begin before a longer one that does not fit. After that, room is made for the longer
+/// test: at the end of a run it would be alone.
 const OVERTAKEN_MAX: u32 = 6;
 
-/// The tests that have not begun, and what the running ones take.
+/// Tests that have not begun, and the load of the running ones.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// The longest first.
+    /// Waiting tests, the longest first.
     waiting: Vec<Waiting>,
     processors: f64,
     taken: f64,
@@ -30,7 +30,7 @@ struct Waiting {
 }
 
 impl Schedule {
-    /// Fills `processors`, and runs `running_max` tests at a time at most.
+    /// Creates a schedule that fills `processors`, and runs `running_max` tests at a time at most.
     pub(crate) fn new(jobs: Vec<Job>, processors: f64, running_max: usize) -> Self {
         let mut waiting: Vec<_> = jobs
             .into_iter()
@@ -46,7 +46,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the test that begins now, if one fits. Call until it returns `None`.
+    /// Returns the test that begins now, if one fits. Call until it returns `None`.
     pub(crate) fn next(&mut self) -> Option<Job> {
         if self.running >= self.running_max {
             return None;
@@ -72,13 +72,13 @@ impl Schedule {
         Some(job)
     }
 
-    /// Gives back what a test took that has ended.
+    /// Releases the share of a test that has ended.
     pub(crate) fn ended(&mut self, job: &Job) {
         self.taken -= share(job);
         self.running -= 1;
     }
 
-    /// Seconds that the waiting tests will take by their records, on all processors.
+    /// Returns the seconds that the waiting tests will take by their records, on all processors.
     pub(crate) fn seconds_left(&self) -> f64 {
         let work: f64 = self
             .waiting

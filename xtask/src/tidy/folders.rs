@@ -1,4 +1,5 @@
-//! Files that cargo or a test command finds only when something names them, and what the folder of a scenario promises.
+//! Checks of files that cargo or a test command finds only if something names them, and of the rules for the folders of
+//! scenarios.
 
 use std::path::Path;
 
@@ -7,19 +8,19 @@ use crate::run::Failure;
 use crate::source;
 use crate::steps::STEPS;
 
-/// Where scenarios are, each in a folder that is named like the step that runs it.
+/// Folder of the scenarios, each in a folder named like the step that runs it.
 const SCENARIOS: &str = "tests/scenarios";
 
-/// What scenarios share, and no scenario.
+/// Folder of code that scenarios share.
 const SUPPORT: &str = "support";
 
-/// The folder of those that `cargo xtask test` runs.
+/// Folder of the scenarios that `cargo xtask test` runs.
 const CORE: &str = "core";
 
-/// Seconds of media that a scenario of the core may use: it runs at the speed of a clock.
+/// Seconds of media that a core scenario may use: it runs in real time.
 const CORE_SECONDS_MAX: u32 = 20;
 
-/// All that is wrong.
+/// Returns all errors.
 pub(super) fn errors(root: &Path) -> Result<Vec<String>, Failure> {
     let mut errors = benches(root)?;
     for folder in folders_of_tests(root)? {
@@ -51,7 +52,7 @@ pub(super) fn errors(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(errors)
 }
 
-/// The folders whose modules make up a test target.
+/// Returns the folders whose modules make up a test target.
 fn folders_of_tests(root: &Path) -> Result<Vec<String>, Failure> {
     let mut folders = vec![SCENARIOS.to_owned()];
     for entry in std::fs::read_dir(root.join("crates"))? {
@@ -67,7 +68,7 @@ fn folders_of_tests(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(folders)
 }
 
-/// Files below `folder` that no `main.rs` or `mod.rs` beside them names.
+/// Returns the files below `folder` that no `main.rs` or `mod.rs` next to them names.
 fn unnamed_modules(root: &Path, folder: &str) -> Result<Vec<String>, Failure> {
     let mut errors = Vec::new();
     for path in source::rust_files(&root.join(folder))? {
@@ -97,7 +98,7 @@ fn unnamed_modules(root: &Path, folder: &str) -> Result<Vec<String>, Failure> {
     Ok(errors)
 }
 
-/// Benches without a target, and those that no step knows.
+/// Returns the benches without a target, and those that no step knows.
 fn benches(root: &Path) -> Result<Vec<String>, Failure> {
     let manifest = std::fs::read_to_string(root.join("benches/Cargo.toml"))?;
     let mut errors = Vec::new();
@@ -119,7 +120,7 @@ fn benches(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(errors)
 }
 
-/// Clips that last too long for the core.
+/// Returns the clips that last too long for the core.
 fn long_clips(name: &str, text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     for (number, line) in source::code_only(text).lines().enumerate() {

@@ -1,7 +1,8 @@
-//! Rules of this repository that no compiler lint expresses, read from the text of the sources.
+//! Rules of this repository that no compiler lint expresses, checked on the text of the sources.
 
 mod folders;
 mod paths;
+mod words;
 
 use std::path::Path;
 
@@ -12,14 +13,14 @@ use crate::source;
 /// A token that shipped code may use only in some paths.
 struct Rule {
     token: &'static str,
-    /// Path prefixes the rule looks at; empty for every crate.
+    /// Path prefixes to which the rule applies; empty for every crate.
     within: &'static [&'static str],
-    /// Path prefixes where the token is allowed.
+    /// Path prefixes in which the token is allowed.
     except: &'static [&'static str],
     reason: &'static str,
 }
 
-/// Tiers 0 and 1: pure functions of bytes and arguments.
+/// Path prefixes of tiers 0 and 1: pure functions of bytes and arguments.
 const SANS_IO: &[&str] = &[
     "crates/media/src/",
     "crates/container/src/",
@@ -27,8 +28,7 @@ const SANS_IO: &[&str] = &[
     "crates/http1/src/",
 ];
 
-/// Those, and crates above them that are driven by others: they know addresses, but open no
-/// sockets.
+/// Those, and crates above them that are driven by others: they know addresses, but open no sockets.
 const DRIVEN: &[&str] = &[
     "crates/media/src/",
     "crates/container/src/",
@@ -37,7 +37,7 @@ const DRIVEN: &[&str] = &[
     "crates/webrtc/src/",
 ];
 
-/// The one module of those that drives its crate: it has sockets and threads.
+/// The only module of those that drives its crate: it has sockets and threads.
 const DRIVER: &str = "crates/webrtc/src/port/";
 
 const RULES: &[Rule] = &[
@@ -91,7 +91,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Words that mean unfinished work or a switched-off test, wherever they stand.
+/// Words that mean unfinished work or a disabled test, anywhere.
 const BANNED: &[(&str, &str)] = &[
     ("#[ignore", "a test that does not run proves nothing"),
     ("TODO", "finish it or leave it out"),
@@ -99,14 +99,14 @@ const BANNED: &[(&str, &str)] = &[
     ("XXX", "finish it or leave it out"),
 ];
 
-/// Beyond this many lines without tests a file is worth splitting.
+/// Number of lines without tests beyond which a file is worth splitting.
 const LINES_WARN: usize = 800;
-/// Beyond this many it must be split.
+/// Number of lines beyond which a file must be split.
 const LINES_MAX: usize = 1_000;
 
 const FOLDERS: &[&str] = &["crates", "benches", "tests", "fuzz/fuzz_targets", "xtask"];
 
-/// This file has to spell what it forbids.
+/// Path of this file, which has to spell what it forbids.
 const SELF: &str = "xtask/src/tidy/mod.rs";
 
 pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
@@ -120,6 +120,10 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
             let text = std::fs::read_to_string(&path)?;
             if name != Path::new(SELF) {
                 errors.extend(file_errors(&name.to_string_lossy(), &text));
+                let words = words::errors(&text).into_iter();
+                errors.extend(
+                    words.map(|(line, error)| format!("{}:{line}: {error}", name.display())),
+                );
             }
             files += 1;
         }

@@ -1,4 +1,4 @@
-//! The programs the tests drive ([`needs`]), and their installation: few for the core, some sixty for all.
+//! Programs that the tests drive ([`needs`]), and their installation: few for the core, some sixty for all.
 //!
 //! A tool that is missing after the attempt to install it fails the run: no test is skipped.
 
@@ -20,7 +20,7 @@ use crate::sanitize;
 use crate::steps::Tier;
 use crate::webrtc_players;
 
-/// Known to read this repository's `deny.toml`.
+/// Version of cargo-deny that is known to read this repository's `deny.toml`.
 const CARGO_DENY_VERSION: (u32, u32, u32) = (0, 20, 2);
 
 /// Encoders that make the tests' media; a trimmed ffmpeg may lack some.
@@ -34,7 +34,7 @@ const ENCODERS: &[&str] = &[
     "libvpx",
 ];
 
-/// Installs what the core's tests need: ffmpeg twice, curl, one browser, one WebRTC peer, and compilers.
+/// Installs the programs for the core's tests: ffmpeg twice, curl, one browser, one WebRTC peer, and compilers.
 pub(crate) fn check_core(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     rust_components(workspace)?;
     let needs = NEEDS.iter().filter(|need| need.is_of_core);
@@ -48,7 +48,7 @@ pub(crate) fn check_core(workspace: &Workspace, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// Installs what all other tests need.
+/// Installs the programs for all other tests.
 pub(crate) fn check_all(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     sanitize::require_runtime(workspace)?;
     let names: Vec<_> = NEEDS.iter().map(|need| need.what).collect();
@@ -65,7 +65,7 @@ pub(crate) fn check_all(workspace: &Workspace, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// Installs those of the needs with these names that are missing.
+/// Installs the missing ones of the needs with these names.
 pub(crate) fn require(workspace: &Workspace, names: &[&str]) -> Result<(), Failure> {
     let missing = missing_needs(names);
     if missing.is_empty() {
@@ -106,7 +106,7 @@ fn require_present(names: &[&str], installed: &[&str]) -> Result<(), Failure> {
     )))
 }
 
-/// Installs through apt-get as root or by a sudo that asks for no password.
+/// Installs packages through apt-get, as root or by a sudo without a password.
 fn install(workspace: &Workspace, packages: &[&str]) -> Result<(), Failure> {
     let by_hand = format!(
         "apt-get install --no-install-recommends {}",
@@ -165,7 +165,7 @@ fn encoders(workspace: &Workspace) -> Result<(), Failure> {
     )))
 }
 
-/// The names among `wanted` that `ffmpeg -encoders` did not list.
+/// Returns the names among `wanted` that `ffmpeg -encoders` did not list.
 pub(crate) fn absent(list: &str, wanted: &[&'static str]) -> Vec<&'static str> {
     let has = |name: &str| {
         list.lines()
@@ -174,7 +174,7 @@ pub(crate) fn absent(list: &str, wanted: &[&'static str]) -> Vec<&'static str> {
     wanted.iter().copied().filter(|name| !has(name)).collect()
 }
 
-/// rustfmt and clippy: rustup's minimal profile and some distributions leave them out.
+/// Installs rustfmt and clippy if missing: rustup's minimal profile and some distributions leave them out.
 fn rust_components(workspace: &Workspace) -> Result<(), Failure> {
     for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         let probe = || run::capture(&mut workspace.cargo(&[subcommand, "--version"]));
@@ -193,7 +193,7 @@ fn rust_components(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A cargo-deny that is recent enough: the user's, or one built below the target directory.
+/// Returns a cargo-deny that is recent enough: the user's, or one built below the target directory.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let tools = workspace.target.join("tools");
     let own = tools.join("bin/cargo-deny");

@@ -1,11 +1,11 @@
-//! The programs, plugins and libraries that tests drive, and the Debian packages that hold them.
+//! Programs, plugins and libraries that tests drive, and the Debian packages that contain them.
 
-/// One thing the tests need.
+/// Something that the tests need.
 pub(super) struct Need {
     pub(super) what: &'static str,
-    /// Exits with 0 when the tool is installed.
+    /// Command that exits with 0 if the tool is installed.
     pub(super) probe: &'static [&'static str],
-    /// The Debian package that contains it.
+    /// Debian package that contains it.
     pub(super) package: &'static str,
     /// Whether the core's tests need it, too.
     pub(super) is_of_core: bool,
@@ -129,13 +129,13 @@ pub(super) const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "x265enc"],
         "gstreamer1.0-plugins-bad",
     ),
-    // With those of GStreamer itself and of its base plugins, on which it depends.
+    // Includes those of GStreamer itself and of its base plugins, on which it depends.
     need(
         "what programs on GStreamer's WebRTC are built with",
         &["pkg-config", "--exists", "gstreamer-webrtc-1.0"],
         "libgstreamer-plugins-bad1.0-dev",
     ),
-    // Its version is not GStreamer's, which `--exists` compares.
+    // The plugin's version is not GStreamer's, which `--exists` compares.
     need(
         "nicesrc",
         &["gst-inspect-1.0", "nicesrc"],
@@ -206,7 +206,7 @@ const fn need(what: &'static str, probe: &'static [&'static str], package: &'sta
     }
 }
 
-/// Few: each is installed by everyone who runs `cargo xtask test`.
+/// Returns a need of the core. Keep these few: everyone who runs `cargo xtask test` installs each of them.
 const fn core(what: &'static str, probe: &'static [&'static str], package: &'static str) -> Need {
     Need {
         is_of_core: true,

@@ -1,4 +1,4 @@
-//! Asks: one request to the hook for each question that neither a kept answer nor the breaker stops.
+//! Sender of questions: one request to the hook for each question that neither the cache nor the breaker stops.
 //!
 //! ```text
 //!  ask ─► Cache ─► turn (net::turns) ─► Breaker ─► post ─► http_client
@@ -16,77 +16,77 @@ use bytes::Bytes;
 use fanout::gate::{Action, Denied, Request};
 use http::{Method, StatusCode, header};
 use http_body_util::Full;
-use http_client::{ExchangeError, exchange};
 use net::holdings::{Holdings, Kind};
+use net::http_client::{ExchangeError, exchange};
 use net::link::Connector;
 use net::shares::Bounds;
 use net::turns::{TurnedAway, Turns};
 use net::url::Url;
 use tokio::time::timeout;
 
-use super::told::Ends;
+use super::reported::Ends;
 use super::updates::Updates;
 use super::{Answer, Body, Garbled, HookDenied, Moment, Occasion, Reply};
 use crate::settings::AuthHook;
 
-/// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
+/// Most questions in flight, each on its own connection: what a hook on a small machine answers concurrently.
 pub const IN_FLIGHT_MAX: usize = 64;
 
-/// Questions that wait for one of these to be answered, in all and of one address: what a hook answers within the gate's time,
-/// and an audience behind one address that begins at the same moment.
+/// Most questions that wait for a turn, in all and from one address: as many as a hook answers within the gate's time, and an
+/// audience behind one address that starts at the same moment.
 pub(super) const WAITING: Bounds = Bounds {
     max: 1_024,
     share: 256,
     reserve: 0,
 };
 
-/// The label of the protocol whose clients connect before they ask for something.
+/// Label of the protocol whose clients connect before they request something.
 const RTMP: &str = "rtmp";
 
-/// Longest reply that is read: many times what any dialect says.
+/// Longest reply read, in bytes: many times what any dialect needs.
 const REPLY_BYTES_MAX: usize = 16 * 1024;
 
-/// Most permissions that are kept: each takes some hundred bytes.
+/// Most permissions cached; each takes some hundred bytes.
 pub(super) const ENTRIES_MAX: usize = 10_000;
 
-/// Failures in a row after which nothing is asked: fewer happen when a hook is restarted.
+/// Failures in a row after which questions stop; a restart of a hook causes fewer.
 pub(super) const FAILURES: u32 = 8;
 
-/// How long nothing is asked then.
+/// Time for which questions then stop.
 pub(super) const REST: Duration = Duration::from_secs(5);
 
 /// Reason why a hook has not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unanswered {
-    /// Too many wait to be asked about, and most of them come from this client's address. It says nothing about the hook.
+    /// Too many questions wait, most of them from this client's address. This is no fault of the hook.
     #[error("{IN_FLIGHT_MAX} questions are under way, and {0}")]
     TooMany(#[from] TurnedAway),
-    /// It has failed too often just now.
+    /// The hook has failed too often just now.
     #[error("it has failed, and is tried again within {} s", REST.as_secs())]
     Resting,
-    /// It could not be asked, or has given no answer.
+    /// The hook could not be asked, or has given no answer.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// How asking another server has failed.
+/// Reason why a question to another server has failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// There is no whole reply.
+    /// No complete reply was received.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// It says that it is at fault.
+    /// The server reports an error of its own.
     #[error("it answers {0}")]
     Status(StatusCode),
-    /// The reply is none of the dialect's.
+    /// The reply does not fit the dialect.
     #[error(transparent)]
     Garbled(#[from] Garbled),
-    /// It took too long.
+    /// The reply took too long.
     #[error("it has not answered in time")]
     Timeout,
 }
 
-/// Asker of a hook. Any number of tasks may ask.
+/// Client of a hook. Any number of tasks may ask it.
 #[derive(Debug)]
 pub struct Asker {
     pub(super) settings: AuthHook,
@@ -100,7 +100,7 @@ pub struct Asker {
     memory: Lock<Memory>,
 }
 
-/// What earlier replies have left.
+/// State kept from earlier replies.
 #[derive(Debug)]
 struct Memory {
     breaker: Breaker,
@@ -108,8 +108,8 @@ struct Memory {
 }
 
 impl Asker {
-    /// Makes one for a hook that is asked by connections of `connector`, and charges what is kept of questions to `holdings`;
-    /// `None` if there is no hook.
+    /// Makes an asker that uses connections of `connector` and charges pending questions to `holdings`; `None` if there is no
+    /// hook.
     pub fn new(
         settings: &AuthHook,
         connector: &Connector,
@@ -132,7 +132,7 @@ impl Asker {
         })
     }
 
-    /// A further question, about a client that asks to begin.
+    /// Starts a new question, about a client that asks to begin.
     pub(super) fn begin<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Occasion<'a> {
         Occasion {
             request,
@@ -144,17 +144,17 @@ impl Asker {
         }
     }
 
-    /// What the hook says, or has said.
+    /// Returns the hook's answer, new or cached.
     ///
     /// # Errors
-    /// When it says nothing of use.
+    /// Fails when the hook gives no usable answer.
     pub(super) async fn ask(&self, on: &Occasion<'_>) -> Result<Answer, Unanswered> {
         let digest = self.memory.lock().cache.digest(on);
         if let Some(answer) = self.said(digest) {
             return Ok(answer);
         }
         let _turn = self.turns.take(on.request.peer.ip()).await?;
-        // The same may have been asked meanwhile.
+        // The same question may have been answered meanwhile.
         if let Some(answer) = self.said(digest) {
             return Ok(answer);
         }
@@ -181,7 +181,7 @@ impl Asker {
         Ok(answer?)
     }
 
-    /// What the hook has said to the same question, if that is still good.
+    /// Returns the hook's cached answer to the same question, if still valid.
     fn said(&self, digest: Digest) -> Option<Answer> {
         self.memory.lock().cache.find(digest, Instant::now())
     }
@@ -191,27 +191,27 @@ impl Asker {
         if let Some(url) = connect_url.filter(|_| on.request.protocol == RTMP) {
             let moment = Moment::Connect;
             let connects = Occasion { moment, ..*on };
-            if self.told(url, &connects).await?.is_err() {
+            if self.reported(url, &connects).await?.is_err() {
                 return Ok(Err(HookDenied::because(None)));
             }
         }
         let play_url = self.settings.play_url.as_ref();
         let play_url = play_url.filter(|_| on.action == Action::Play);
-        self.told(play_url.unwrap_or(&self.url), on).await
+        self.reported(play_url.unwrap_or(&self.url), on).await
     }
 
-    /// Tells of a request, and gives the answer to that.
-    pub(super) async fn told(&self, url: &Url, on: &Occasion<'_>) -> Result<Answer, Failure> {
+    /// Posts a request to the hook, and returns its answer.
+    pub(super) async fn reported(&self, url: &Url, on: &Occasion<'_>) -> Result<Answer, Failure> {
         let dialect = self.settings.dialect.0;
         let reply = self.post(url, dialect.body(on)).await?;
         Ok(dialect.answer(on, &reply)?)
     }
 
-    /// Posts a body, and gives the reply if it is one of the hook's.
+    /// Posts a body, and returns the reply unless the hook reports an error of its own.
     pub(super) async fn post(&self, url: &Url, body: Body) -> Result<Reply, Failure> {
         let _held = self.holdings.note(Kind::Questions, body.text.len());
-        let mut request =
-            http_client::request(Method::POST, url).header(header::CONTENT_TYPE, body.content_type);
+        let mut request = net::http_client::request(Method::POST, url)
+            .header(header::CONTENT_TYPE, body.content_type);
         if let Some((name, signature)) = body.signature {
             request = request.header(name, signature);
         }
@@ -228,12 +228,12 @@ impl Asker {
     }
 }
 
-/// Questions by two digests with keys of this process.
+/// Two digests of a question, with keys of this process.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Digest(u64, u64);
 
-/// Permissions that are still good: what was asked, by digest, and until when. When there are as many as may be, those that
-/// have ended are forgotten, and nothing new is kept if none has.
+/// Cached answers with their expiry, by digest of the question. When full, expired ones are dropped; if there are none, nothing
+/// new is kept.
 #[derive(Debug)]
 pub(super) struct Cache {
     hashers: [RandomState; 2],
@@ -242,7 +242,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Keeps permissions for `lifetime`, or as long as they last if that is shorter.
+    /// Makes a cache that keeps permissions for `lifetime`, or for their own duration if shorter.
     pub(super) fn new(lifetime: Duration) -> Self {
         Self {
             hashers: [RandomState::new(), RandomState::new()],
@@ -251,8 +251,8 @@ impl Cache {
         }
     }
 
-    /// The name of a question. The port of the client and the number do not count: a viewer's further connections over a protocol
-    /// are the same viewer's. The headers that count are those that the hook is told.
+    /// Returns the digest of a question. The client's port and the question's number are left out: further connections of a
+    /// viewer over one protocol are the same viewer's. Only headers that are sent to the hook count.
     pub(super) fn digest(&self, on: &Occasion<'_>) -> Digest {
         let [first, second] = self.hashers.each_ref().map(|hasher| {
             let mut hasher = hasher.build_hasher();
@@ -266,7 +266,7 @@ impl Cache {
                 token,
                 query,
                 headers,
-                // Hooks are not told of these.
+                // Hooks do not receive these.
                 country: _,
                 referer: _,
                 proof: _,
@@ -282,13 +282,13 @@ impl Cache {
         Digest(first, second)
     }
 
-    /// A permission that is good.
+    /// Returns a cached answer that is still valid.
     pub(super) fn find(&self, digest: Digest, now: Instant) -> Option<Answer> {
         let kept = self.kept.get(&digest).filter(|(_, until)| now < *until);
         kept.map(|(answer, _)| answer.clone())
     }
 
-    /// Keeps a permission, also one that cannot be done; a denial is not kept.
+    /// Caches a permission, even one that cannot be carried out. A denial is not cached.
     pub(super) fn keep(&mut self, digest: Digest, answer: &Answer, now: Instant) {
         let end = now + self.lifetime;
         let until = match answer {
@@ -308,27 +308,26 @@ impl Cache {
     }
 }
 
-/// Whether a hook is worth asking: after failures in a row it is left alone for a while, then tried by one question.
+/// Circuit breaker: after several failures in a row the hook is left alone for a while, then tried with one question.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     failures: u32,
-    /// While it rests: until when.
+    /// End of the rest, while there is one.
     until: Option<Instant>,
 }
 
-/// Change that a result has brought.
+/// Change caused by a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Change {
     None,
-    /// It is left alone from now on.
+    /// Questions stop from now on.
     Opened,
-    /// It answers again.
+    /// The hook answers again.
     Closed,
 }
 
 impl Breaker {
-    /// Returns whether to ask now. After a rest one question is let through, and the next after a rest again, until one is
-    /// answered.
+    /// Returns whether to ask now. After each rest one question is let through, until one is answered.
     pub(super) fn lets_through(&mut self, now: Instant) -> bool {
         match self.until {
             None => true,
@@ -340,7 +339,7 @@ impl Breaker {
         }
     }
 
-    /// Notes whether a question was answered.
+    /// Records whether a question was answered.
     pub(super) fn note(&mut self, is_answered: bool, now: Instant) -> Change {
         if is_answered {
             self.failures = 0;

@@ -1,4 +1,4 @@
-//! Forms as browsers send them (`application/x-www-form-urlencoded`), and the parts of addresses as RTMP servers name them.
+//! Forms as browsers send them (`application/x-www-form-urlencoded`), and address parts as RTMP servers name them.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use fanout::gate::Request;
 
 use super::Body;
 
-/// A form under way.
+/// Form under construction.
 #[derive(Debug, Default)]
 pub(super) struct Form(String);
 
@@ -20,7 +20,7 @@ impl Form {
         self
     }
 
-    /// Adds fields that are encoded already.
+    /// Adds fields that are already encoded.
     pub(super) fn raw(mut self, fields: &str) -> Self {
         if !fields.is_empty() {
             self.separate();
@@ -44,7 +44,7 @@ impl Form {
     }
 }
 
-/// Leaves RFC 3986's unreserved characters and encodes all others.
+/// Percent-encodes all characters but RFC 3986's unreserved ones.
 fn encode(text: &str, to: &mut String) {
     for byte in text.bytes() {
         match byte {
@@ -57,25 +57,25 @@ fn encode(text: &str, to: &mut String) {
     }
 }
 
-/// All but the last segment of the stream's name: what RTMP calls the application. Empty for a name of one segment.
+/// Returns all but the last segment of the stream's name, which RTMP calls the application. Empty for a name of one segment.
 pub(super) fn application<'a>(request: &Request<'a>) -> &'a str {
     let segments = request.stream.as_str().rsplit_once('/');
     segments.map_or("", |(application, _)| application)
 }
 
-/// The last segment of the stream's name.
+/// Returns the last segment of the stream's name.
 pub(super) fn last_segment<'a>(request: &Request<'a>) -> &'a str {
     let name = request.stream.as_str();
     name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 
-/// The address as an RTMP client of this server would have written it, without the stream.
+/// Returns the address as an RTMP client of this server would have written it, without the stream.
 pub(super) fn tc_url(request: &Request<'_>, host: &str) -> String {
     format!("rtmp://{host}/{}", application(request))
 }
 
-/// The query, and what the client presents elsewhere: dialects of RTMP servers have no fields for it, and clients of
-/// other protocols no other place.
+/// Returns the query, followed by credentials that the client presents elsewhere: dialects of RTMP servers have no fields for
+/// these, and clients of other protocols do not put them in the query.
 pub(super) fn arguments(request: &Request<'_>) -> String {
     let mut form = Form::default().raw(request.query);
     let token = request.token.filter(|_| !has_key(request.query));
@@ -97,7 +97,7 @@ pub(super) fn has_key(query: &str) -> bool {
     query.split('&').any(is_key)
 }
 
-/// Arguments behind a question mark, or nothing.
+/// Returns arguments after a question mark, or nothing.
 pub(super) fn with_mark(arguments: &str) -> String {
     match arguments {
         "" => String::new(),
@@ -116,9 +116,7 @@ mod tests {
             .raw("")
             .raw("key=a%20b")
             .field("empty", "");
-        assert_eq!(
-            form.finish().text,
-            "mount=%2Fb%C3%B6ll%20%26%20co%3Fa%3Db&key=a%20b&empty="
-        );
+        let text = "mount=%2Fb%C3%B6ll%20%26%20co%3Fa%3Db&key=a%20b&empty=";
+        assert_eq!(form.finish().text, text);
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept of a request, to tell the hook later of what it has permitted.
+//! Parts of a request that are kept for later reports to the hook.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use net::holdings::{Held, Holdings, Kind};
 use super::{Moment, Occasion};
 use crate::settings::AuthHook;
 
-/// Longest text of a client that is kept for as long as what was permitted lasts: a token of twice the usual length.
+/// Longest client text kept for the duration of a permission, in bytes: a token of twice the usual length.
 const KEPT_BYTES_MAX: usize = 1_024;
 
-/// Request that outlives its connection's question. What is kept of it is bounded, for there are as many as listeners: a
-/// longer name of a program is cut, a longer secret or argument is left out. Of headers none is kept.
+/// Request kept beyond its question. Its size is bounded, because there are as many as listeners: a longer program name is cut,
+/// and longer secrets or arguments are left out. No headers are kept.
 pub(super) struct KeptRequest {
     action: Action,
     number: u64,
@@ -31,7 +31,7 @@ pub(super) struct KeptRequest {
 }
 
 impl KeptRequest {
-    /// What is kept of a request that the hook was asked about, and counted.
+    /// Copies a request that the hook was asked about, and charges it to `holdings`.
     pub(super) fn of(on: &Occasion<'_>, holdings: &Arc<Holdings>) -> Self {
         let request = on.request;
         let (agent, query) = (cut(request.agent), kept_query(request.query));
@@ -55,7 +55,7 @@ impl KeptRequest {
         }
     }
 
-    /// The request.
+    /// Returns the kept request.
     pub(super) fn request(&self) -> Request<'_> {
         Request {
             agent: &self.agent,
@@ -67,7 +67,7 @@ impl KeptRequest {
         }
     }
 
-    /// The occasion of telling of it, which is `request`, at a later moment.
+    /// Makes an occasion for a later report about the kept request, given as `request`.
     pub(super) fn on<'a>(
         &self,
         request: &'a Request<'a>,
@@ -93,7 +93,7 @@ fn kept(text: Option<&str>) -> Option<&str> {
     text.filter(|text| text.len() <= KEPT_BYTES_MAX)
 }
 
-/// The first arguments, whole ones.
+/// Returns the first arguments that fit, without cutting one.
 fn kept_query(query: &str) -> &str {
     if query.len() <= KEPT_BYTES_MAX {
         return query;
@@ -122,27 +122,23 @@ mod tests {
         let long = "x".repeat(16 * 1024);
         let query = format!("key=a&more={long}");
         let settings = AuthHook::default();
-        let asked = Request {
-            agent: &long,
-            password: Some(&long),
-            query: &query,
-            ..request(&STREAM)
-        };
+        let mut asked = request(&STREAM);
+        asked.agent = &long;
+        asked.password = Some(&long);
+        asked.query = &query;
         let account = Holdings::new(0);
         let kept = KeptRequest::of(&began(&asked, &settings), &account);
-        let told = kept.request();
-        assert_eq!(told.agent.len(), KEPT_BYTES_MAX);
-        assert_eq!((told.password, told.query), (None, "key=a"));
-        assert_eq!(told.token, asked.token);
+        let reported = kept.request();
+        assert_eq!(reported.agent.len(), KEPT_BYTES_MAX);
+        assert_eq!((reported.password, reported.query), (None, "key=a"));
+        assert_eq!(reported.token, asked.token);
         let fits = "y".repeat(KEPT_BYTES_MAX);
         assert_eq!(kept_query(&fits), fits);
         assert_eq!(kept_query(&format!("{fits}&z=1")), fits);
         assert_eq!(kept_query(&format!("{fits}y&z=1")), "");
         let bytes = account.bytes(Kind::Questions);
-        assert!(
-            (KEPT_BYTES_MAX..2 * KEPT_BYTES_MAX).contains(&bytes),
-            "{bytes}"
-        );
+        let bounds = KEPT_BYTES_MAX..2 * KEPT_BYTES_MAX;
+        assert!(bounds.contains(&bytes), "{bytes}");
         drop(kept);
         assert_eq!(account.bytes(Kind::Questions), 0);
     }

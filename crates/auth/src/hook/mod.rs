@@ -1,33 +1,32 @@
-//! Permission by HTTP hook: an HTTP server of the operator's is asked whether a client may publish or listen.
+//! Authorization by HTTP hook: the operator's HTTP server decides whether a client may publish or listen.
 //!
 //! ```text
 //!  gate ─Request─► Hooked ─► Asker: cache, breaker, turns  ─► Speaks::body   ─► POST
 //!  gate ◄──Grant── Hooked ◄─ Asker ◄───────────────── Answer ◄─────── Speaks::answer ◄─ Reply
 //! ```
 //!
-//! * The request to the gate goes out in the [`Dialect`] of another server, so that a hook which was written for that server
-//!   works unchanged, or in our own. A dialect is a file of `dialect`, and its row in `dialect/mod.rs`; it does no IO.
-//! * A reply comes within the hook's `timeout` or is [`Unanswered`]. At most [`IN_FLIGHT_MAX`] questions are under way;
-//!   others wait for their turn, shared out by address (`net::turns`), so no client keeps another one's question back.
-//! * After some failures in a row nothing is asked for a while: a hook that is down is not kept down by
-//!   everyone who waits for it.
-//! * A permission is kept for as long as the operator says. A denial is asked anew each time, for a client may have got
-//!   its right in between.
-//! * Where the operator says so, the hook is told of the end of what it has permitted. Ends wait in a queue that is bounded, and
-//!   those of a server that stops are not told.
-//! * Where the operator says so, the hook is told at intervals of what goes on, and may end it.
-//! * Where the operator says so, the hook is told of each publisher that comes and goes, one after another, whoever has permitted it.
+//! * The request to the gate is sent in the [`Dialect`] of another server, so that a hook written for that server works
+//!   unchanged, or in our own. A dialect is a file of `dialect`, and its row in `dialect/mod.rs`; it does no IO.
+//! * A reply arrives within the hook's `timeout`, or the question is [`Unanswered`]. At most [`IN_FLIGHT_MAX`] questions are in
+//!   flight; others wait for a turn, shared by address (`net::turns`), so no client delays another one's question.
+//! * After several failures in a row nothing is asked for a while, so that waiting clients do not keep a failing hook down.
+//! * A permission is cached for as long as the operator configures. A denial is asked anew each time, because the client may
+//!   have been authorized in between.
+//! * If configured, the end of permitted sessions is reported to the hook. Ends wait in a bounded queue, and those of a
+//!   stopping server are not reported.
+//! * If configured, ongoing sessions are reported to the hook at intervals, and the hook may end them.
+//! * If configured, every publisher that starts or stops is reported in order, whoever has permitted it.
 //! * Secrets are in the request, where the hook needs them, and nowhere else: the cache has digests of them, the log nothing.
 //!
-//! Called by the gate, which makes [`Hooked`], and by `server`, which tells of publishers.
+//! Called by the gate, which makes [`Hooked`], and by `server`, which reports publishers.
 
 mod asker;
 mod dialect;
 mod form;
 mod kept;
+mod reported;
 #[cfg(test)]
 mod tests;
-mod told;
 mod updates;
 
 use std::sync::Arc;
@@ -45,53 +44,53 @@ use crate::authority::{
 };
 use crate::settings::{AuthHook, HookUnanswered, Permissions};
 
-/// Moment of what a client does at which a hook is told of it.
+/// Stage of a client's activity at which the hook is asked or notified.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Moment {
-    /// It has connected, and will ask for something.
+    /// The client has connected, and will request something.
     Connect,
-    /// It asks to begin.
+    /// The client asks to begin.
     Begin,
-    /// What was permitted goes on.
+    /// A permitted session continues.
     Update {
-        /// How long so far.
+        /// Duration so far.
         lasted: Duration,
     },
-    /// What was permitted has ended.
+    /// A permitted session has ended.
     End {
-        /// How long it went on.
+        /// Total duration.
         lasted: Duration,
     },
 }
 
-/// Occasion on which a hook is told of a request to the gate, with what the server adds to it.
+/// Event that a hook is asked about or notified of: a request to the gate, with what the server adds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occasion<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) action: Action,
     pub(crate) moment: Moment,
-    /// When it is told: a field of some dialects.
+    /// Time of the message: a field of some dialects.
     pub(crate) at: SystemTime,
-    /// Tells this question apart from others of this process; the end has the same.
+    /// Unique number of this question within the process; the end has the same.
     pub(crate) number: u64,
     pub(crate) settings: &'a AuthHook,
 }
 
-/// What has become of a stream's publisher.
+/// Change of a stream's publisher.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mount {
-    /// It has come.
+    /// The publisher has started.
     Added,
-    /// It has left.
+    /// The publisher has left.
     Removed,
 }
 
-/// Body that is posted.
+/// Body to post.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Body {
     pub(crate) content_type: &'static str,
     pub(crate) text: String,
-    /// Header that proves to the hook who asks, in dialects that have one.
+    /// Header that authenticates this server to the hook, in dialects that have one.
     pub(crate) signature: Option<(&'static str, String)>,
 }
 
@@ -105,12 +104,12 @@ impl Body {
     }
 }
 
-/// Reply of a hook, which does not say that it is at fault: a status of 500 and above is none.
+/// Reply of a hook. A status of 500 or above does not count as one.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) head: response::Parts,
     pub(crate) body: Bytes,
-    /// When it came: a permission for some time begins then.
+    /// Time of arrival, from which a limited permission counts.
     pub(crate) at: Instant,
 }
 
@@ -120,10 +119,10 @@ pub(crate) type Answer = Result<Grant, HookDenied>;
 /// Denial by a hook.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct HookDenied {
-    /// [`Denied::Missing`] if it wants a credential, [`Denied::Unavailable`] if it permits what cannot be done, or
+    /// [`Denied::Missing`] if the hook wants a credential, [`Denied::Unavailable`] if it permits something impossible, or
     /// [`Denied::Wrong`].
     pub(crate) denied: Denied,
-    /// The hook's words for the log; the name that is none, where it permits what cannot be done.
+    /// The hook's reason, for the log; or the invalid stream name, if it permits something impossible.
     pub(crate) reason: Option<String>,
 }
 
@@ -133,7 +132,7 @@ impl HookDenied {
         Self { denied, reason }
     }
 
-    /// Denial by a status, of which 401 has the client asked for a credential.
+    /// Denial by a status; 401 asks the client for a credential.
     pub(crate) fn by_status(status: StatusCode, reason: Option<String>) -> Self {
         match status {
             StatusCode::UNAUTHORIZED => Self {
@@ -146,17 +145,17 @@ impl HookDenied {
 }
 
 impl Grant {
-    /// Permission for some time from `now` on; `None` is for as long as the client likes.
+    /// Permission for some time from `now` on; `None` for no limit.
     pub(crate) fn lasting(lifetime: Option<Duration>, now: Instant) -> Self {
         let mut grant = Self::to_all();
         grant.terms.until = lifetime.and_then(|lasts| now.checked_add(lasts));
         grant
     }
 
-    /// This permission, for the stream that the hook puts in the place of the one that was asked for.
+    /// Substitutes the stream that the hook names for the requested one.
     ///
     /// # Errors
-    /// When its name is none, or reserved: the hook has answered nothing that could be done.
+    /// Fails when the name is invalid or reserved, so that the hook's answer cannot be carried out.
     pub(crate) fn renamed(self, name: Option<String>) -> Answer {
         let Some(name) = name else {
             return Ok(self);
@@ -180,41 +179,41 @@ impl Grant {
 #[error("its answer is not understood: {0}")]
 pub(crate) struct Garbled(pub(crate) &'static str);
 
-/// Feature that some dialects have.
+/// Optional feature of a dialect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HookFeature {
-    /// The hook is asked about clients that have connected and want nothing yet.
+    /// The hook is asked about clients that have connected and requested nothing yet.
     Connections,
-    /// The hook is told of the end of what it has permitted.
+    /// Ends of permitted sessions are reported.
     Ends,
-    /// The hook is told of what goes on.
+    /// Ongoing sessions are reported.
     Updates,
-    /// The hook is told of publishers, whoever has permitted them.
+    /// Publishers are reported, whoever has permitted them.
     Mounts,
-    /// The hook is told headers of listeners.
+    /// Headers of listeners are sent to the hook.
     Headers,
-    /// What is posted is signed.
+    /// Posted bodies are signed.
     Signatures,
 }
 
-/// Language between a server and its hooks: bodies to post, and what replies mean. No IO.
+/// Protocol between a server and its hooks: bodies to post, and meanings of replies. No IO.
 pub(crate) trait Speaks: Send + Sync {
-    /// Its name in the configuration.
+    /// Returns the dialect's name in the configuration.
     fn name(&self) -> &'static str;
 
-    /// What it has.
+    /// Returns the dialect's features.
     fn features(&self) -> &'static [HookFeature];
 
-    /// The body that tells of a request, or asks about it.
+    /// Builds the body that reports a request, or asks about it.
     fn body(&self, on: &Occasion<'_>) -> Body;
 
-    /// What a reply to that means.
+    /// Interprets the reply.
     ///
     /// # Errors
-    /// When it means nothing.
+    /// Fails when the reply cannot be understood.
     fn answer(&self, on: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled>;
 
-    /// The body that tells of a stream's publisher; `None` without [`HookFeature::Mounts`].
+    /// Builds the body that reports a stream's publisher; `None` without [`HookFeature::Mounts`].
     fn mount(&self, _stream: &str, _mount: Mount, _settings: &AuthHook) -> Option<Body> {
         None
     }
@@ -224,7 +223,7 @@ pub(crate) trait Speaks: Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Dialect(pub(crate) &'static dyn Speaks);
 
-/// Authority of servers with a hook: the configured keys, and for what none of them permits the hook.
+/// Authority of servers with a hook: first the configured keys, then the hook for what no key permits.
 #[derive(Debug)]
 pub(crate) struct Hooked {
     pub(crate) permissions: Arc<dyn Permissions>,
@@ -243,14 +242,14 @@ impl Authority for Hooked {
             return self.keys.decide(action, request);
         }
         Box::pin(async move {
-            // A key permits without a question, so that what has one goes on while the hook is down. Listening may need none.
+            // A key permits without a question, so its clients continue while the hook is down. Listening may need no key.
             if self
                 .permissions
                 .needs_credential(action.into(), request.stream)
             {
                 match self.keys.decide(action, request).await {
                     Ok(grant) => return Ok(grant),
-                    // The hook did not make it.
+                    // The hook did not issue this credential.
                     Err(denied @ (Denied::Unfit | Denied::InUse)) => return Err(denied),
                     Err(_) => {}
                 }
@@ -264,8 +263,8 @@ impl Hooked {
     async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
         let (stream, peer) = (request.stream, request.peer);
         let presented = self.fingerprints.of_presented(request);
-        // One without a secret is asked about, for it may have to be told that it needs one. Players over RTMP present it in
-        // their address.
+        // A request without a secret is also asked about, because the answer may be that it needs one. RTMP players present
+        // theirs in their address.
         let presents_secret = request.secret().is_some() || name_and_password(request).is_some();
         let secret = presented.filter(|_| presents_secret);
         let is_guess = |secret| !self.guesses.may_try(peer.ip(), action.into(), secret);
@@ -281,9 +280,10 @@ impl Hooked {
                     .as_ref()
                     .map(|identity| identity.as_str());
                 let known_by = known_by.or_else(|| request.secret());
-                // What stands for another stream is the publisher's secret, as where stream keys are names.
+                // If the hook names another stream, the requested name is the publisher's secret, as where stream keys are
+                // names.
                 let asked_for = grant.stream.as_ref().map(|_| stream.as_str());
-                // Listeners are told apart by no credential.
+                // Listeners are not distinguished by credentials.
                 let known_by = known_by.or(asked_for).filter(|_| action != Action::Play);
                 Ok(Grant {
                     credential: known_by.map(|secret| self.fingerprints.of(secret)),
@@ -313,7 +313,7 @@ impl Hooked {
             Err(error) => {
                 tracing::warn!(%stream, %peer, ?action, %error, "the hook for permissions gives no answer");
                 match (self.asker.settings.unanswered, action) {
-                    // Otherwise whoever sends enough clients would be let in.
+                    // Otherwise a client could get everyone let in by sending enough requests.
                     _ if matches!(error, Unanswered::TooMany(_)) => Err(Denied::Unavailable),
                     (HookUnanswered::Allow, Action::Play) => Ok(Grant::to_all()),
                     _ => Err(Denied::Unavailable),

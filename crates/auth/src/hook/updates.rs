@@ -1,7 +1,8 @@
-//! Tells the hook at intervals of what it has permitted and goes on, and ends what it does not permit any more.
+//! Periodic updates to the hook about ongoing sessions; ends those the hook no longer permits.
 //!
-//! One task has all of it, in the order in which it is due, so that a listener costs an entry and no task. It posts up to [`POSTS_MAX`]
-//! at a time; a hook that is slow is asked less often. Only an answer ends something: a hook that fails, fails for new clients.
+//! One task handles all of them in the order in which they are due, so a listener costs an entry and no task. It posts up to
+//! [`POSTS_MAX`] at a time; a slow hook is asked less often. Only an answer ends a session: if the hook fails, that affects
+//! only new clients.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,32 +17,32 @@ use super::Moment;
 use super::asker::Asker;
 use super::kept::KeptRequest;
 
-/// Updates that are posted side by side. A hook that answers within five milliseconds is told of 100,000 in half a minute.
+/// Most updates posted concurrently. A hook that answers within five milliseconds receives 100,000 in half a minute.
 const POSTS_MAX: usize = 16;
 
-/// Ends what is not permitted any more.
+/// Callback that ends a session no longer permitted.
 type End = Box<dyn FnOnce() + Send>;
 
-/// The queue of an [`Asker`], which exists from the first permission on that is updated.
+/// Queue of an [`Asker`], created with the first permission that is updated.
 #[derive(Debug, Default)]
 pub(super) struct Updates(OnceLock<Arc<Queue>>);
 
 #[derive(Debug, Default)]
 struct Queue {
     state: Lock<State>,
-    /// There is something where there was nothing.
+    /// Signal that the idle queue has an entry.
     filled: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    /// All that goes on. What is being posted is not in `due`.
+    /// All ongoing sessions. Those being posted are not in `due`.
     ongoing: HashMap<u64, Ongoing>,
     due: BTreeSet<(Instant, u64)>,
 }
 
-/// Something that was permitted and goes on.
+/// Permitted session that is ongoing.
 struct Ongoing {
     kept: Arc<KeptRequest>,
     since: Instant,
@@ -51,7 +52,7 @@ struct Ongoing {
 
 base::debug!(Ongoing { kept });
 
-/// Something that the hook is told of at intervals, until this is dropped.
+/// Registration for updates, which stop when it is dropped.
 #[derive(Debug)]
 pub(super) struct Updated {
     queue: Arc<Queue>,
@@ -66,7 +67,7 @@ impl Drop for Updated {
             state.due.remove(&(ongoing.due, self.number));
         }
         drop(state);
-        // What ends it may hold anything, and goes without the lock.
+        // Dropped without the lock, because its callback may own anything.
         drop(ongoing);
     }
 }
@@ -80,7 +81,7 @@ impl Queue {
         state.due.insert((ongoing.due, number));
         state.ongoing.insert(number, ongoing);
         drop(state);
-        // Otherwise it is the last to be due.
+        // Otherwise an earlier entry is due first, and the task already waits for that.
         if was_idle {
             self.filled.notify_one();
         }
@@ -90,7 +91,7 @@ impl Queue {
         }
     }
 
-    /// What is due, with its number and since when it goes on; else when something will be.
+    /// Returns the entry that is due: its number, request and start. Otherwise returns the time at which the next one is due.
     fn take(&self, now: Instant) -> Result<(u64, Arc<KeptRequest>, Instant), Option<Instant>> {
         let mut state = self.state.lock();
         let first = state.due.first().copied();
@@ -103,13 +104,13 @@ impl Queue {
         Ok((number, Arc::clone(&ongoing.kept), ongoing.since))
     }
 
-    /// Has it told of again.
+    /// Schedules the next update.
     fn again(&self, number: u64, due: Instant) {
         let mut state = self.state.lock();
         let State {
             ongoing, due: all, ..
         } = &mut *state;
-        // It may have ended meanwhile.
+        // The session may have ended meanwhile.
         if let Some(ongoing) = ongoing.get_mut(&number) {
             ongoing.due = due;
             all.insert((due, number));
@@ -117,7 +118,7 @@ impl Queue {
         }
     }
 
-    /// What ends it, if it goes on.
+    /// Takes the callback that ends a session, if it is ongoing.
     fn end_of(&self, number: u64) -> Option<End> {
         let mut state = self.state.lock();
         state.ongoing.get_mut(&number)?.end.take()
@@ -125,8 +126,8 @@ impl Queue {
 }
 
 impl Asker {
-    /// Has the hook told at intervals of what a request was answered with, and `end` called if it does not permit that any more.
-    /// To be called within a runtime.
+    /// Registers a permitted request for updates; calls `end` when the hook no longer permits it. Must be called within a
+    /// runtime.
     pub(super) fn update(
         self: &Arc<Self>,
         kept: &Arc<KeptRequest>,
@@ -147,7 +148,7 @@ impl Asker {
         }))
     }
 
-    /// Posts an update. Returns whether what it is about is still permitted.
+    /// Posts an update and returns whether the hook still permits the session.
     async fn is_permitted_still(&self, kept: &KeptRequest, lasted: Duration) -> bool {
         let Some(url) = &self.settings.update_url else {
             return true;
@@ -156,9 +157,9 @@ impl Asker {
         let (stream, peer) = (request.stream.as_str(), request.peer);
         let moment = Moment::Update { lasted };
         let on = kept.on(&request, moment, &self.settings);
-        match self.told(url, &on).await {
+        match self.reported(url, &on).await {
             Ok(Ok(_)) => true,
-            // It permits it under another name, which comes too late.
+            // The hook permits it under another name, which is too late now.
             Ok(Err(denied)) if denied.denied == Denied::Unavailable => true,
             Ok(Err(_)) => {
                 tracing::info!(stream, %peer, "the hook for permissions does not permit this any more");
@@ -172,7 +173,7 @@ impl Asker {
     }
 }
 
-/// Posts what is due, as long as the asker is there.
+/// Posts the due updates for as long as the asker exists.
 async fn tell(asker: Weak<Asker>, queue: Arc<Queue>) {
     let posts = Arc::new(Semaphore::new(POSTS_MAX));
     loop {
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_told_in_turn_and_what_has_ended_is_not() {
+    fn what_continues_is_reported_in_turn_and_what_has_ended_is_not() {
         let queue = Arc::new(Queue::default());
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
@@ -250,7 +251,7 @@ mod tests {
         drop(second);
         assert_eq!(queue.take(after(2)).err(), Some(Some(after(3))));
         let number = queue.take(after(3)).expect("due").0;
-        // It ends while it is told of.
+        // The session ends while its update is being posted.
         drop(first);
         queue.again(number, after(9));
         assert!(queue.end_of(number).is_none());

@@ -1,9 +1,9 @@
-//! Compares a secret with hashes of keys, which takes long by design: on threads that may be blocked, a few at a time, and once for
-//! each key that is in use.
+//! Comparison of secrets with hashes of keys. It takes long by design, so it runs on threads that may block, a few at a time,
+//! and once for each key in use.
 //!
-//! A guess costs the server what a right key costs, a second at most (`config` sees to it). So guesses of an address that has none
-//! left are not computed, also where it used them up while this one waited, and who waits gives way by address
-//! ([`Turns`]).
+//! A guess costs the server as much as a right key, a second at most (`config` ensures that). So no hash is computed for an
+//! address that has no guesses left, even if it used them up while this request waited; and waiting requests share the turns by
+//! address ([`Turns`]).
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -15,26 +15,26 @@ use net::turns::Turns;
 use crate::authority::{Fingerprints, Remembered, Tried};
 use crate::proof::KeyHash;
 
-/// Clients whose secrets are compared at the same time, at most: 256 MiB at the largest memory that a hash may name. On smaller
-/// machines they take half of the cores, so that they do not delay the workers of all.
+/// Most clients whose secrets are compared at a time: 256 MiB at the largest memory that a hash may name. On smaller machines
+/// they take half of the cores, so that they do not delay the workers.
 const AT_ONCE_MAX: usize = 4;
 
-/// Clients that wait for it: more would not be answered in time. Those of one address are answered within the gate's time also
-/// where hashes are as dear as they may be.
+/// Most clients that wait for a comparison: more would not be answered in time. The share of one address is answered within the
+/// gate's time even with the most expensive hashes.
 const WAITING: Bounds = Bounds {
     max: 64,
     share: 4,
     reserve: 0,
 };
 
-/// Verified pairs that are remembered: one for each key in use, with room for keys that were changed. Each takes some hundred bytes.
+/// Verified pairs remembered: one for each key in use, with room for changed keys. Each takes some hundred bytes.
 const VERIFIED_MAX: usize = 1_024;
 
-/// Compares secrets with hashes, and remembers which fit.
+/// Compares secrets with hashes, and remembers those that match.
 #[derive(Debug)]
 pub(super) struct Hashes {
     fingerprints: Fingerprints,
-    /// Digests of pairs of a hash and the secret that fits it. One that is forgotten costs one verification.
+    /// Digests of matching pairs of hash and secret. A forgotten one costs one verification.
     verified: Remembered<[u8; 32]>,
     turns: Turns,
 }
@@ -50,8 +50,8 @@ impl Hashes {
         }
     }
 
-    /// The number of the first hash that the secret beside it fits. Of a client that is limited only pairs are looked for that are
-    /// known already.
+    /// Returns the index of the first hash that matches its secret. For a limited client only pairs already known are
+    /// considered.
     ///
     /// # Errors
     /// [`Denied::Unavailable`] when too many others wait.
@@ -69,13 +69,13 @@ impl Hashes {
         }
         let turn = self.turns.take(by.peer).await;
         let turn = turn.map_err(|_| Denied::Unavailable)?;
-        // Others of its address may have guessed meanwhile, or have presented the same.
+        // Meanwhile others at this address may have guessed, or presented the same secret.
         let known = self.known(&pairs);
         if known.is_some() || by.is_limited() {
             return Ok(known);
         }
         let comparing = tokio::task::spawn_blocking(move || {
-            // Kept for as long as the thread computes, also if the client hangs up.
+            // Held for as long as the thread computes, even if the client disconnects.
             let _turn = turn;
             let mut compared = compared.iter();
             compared.position(|(hash, secret)| hash.verifies(secret))
@@ -87,7 +87,7 @@ impl Hashes {
         Ok(found)
     }
 
-    /// The number of the pair that is known to fit.
+    /// Returns the index of a pair known to match.
     fn known(&self, pairs: &[[u8; 32]]) -> Option<usize> {
         pairs.iter().position(|pair| self.verified.has(pair))
     }
@@ -95,39 +95,17 @@ impl Hashes {
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use net::wait::at_once;
 
     use super::*;
     use crate::authority::Guesses;
-    use crate::proof::Scope;
+    use crate::tests::{by, use_up};
 
     const HASH: &str = include_str!("../proof/hash.phc");
 
     fn with(secret: &str) -> Vec<(KeyHash, String)> {
         let hash = KeyHash::parse(HASH.trim()).expect("a hash");
         vec![(hash, secret.to_owned())]
-    }
-
-    fn by(guesses: &Guesses) -> Tried<'_> {
-        Tried {
-            peer: IpAddr::from([192, 0, 2, 1]),
-            scope: Scope::Play,
-            guesses,
-        }
-    }
-
-    /// With a client that has no guess left.
-    fn used_up() -> Guesses {
-        let guesses = Guesses::default();
-        let peer = by(&guesses).peer;
-        while !guesses.are_used_up(peer, Scope::Play) {
-            guesses
-                .believe(Scope::Play, peer, Err(Denied::Wrong))
-                .expect_err("wrong");
-        }
-        guesses
     }
 
     #[test]
@@ -151,7 +129,8 @@ mod tests {
     #[tokio::test]
     async fn a_pair_is_computed_once_and_then_known_also_to_limited_clients() {
         let hashes = Hashes::new(Fingerprints::new().expect("randomness"));
-        let (free, limited) = (Guesses::default(), used_up());
+        let (free, limited) = (Guesses::default(), Guesses::default());
+        use_up(&limited);
         let find =
             async |secret: &str, guesses: &Guesses| hashes.find(with(secret), by(guesses)).await;
         let none = find("open-sesame-41", &limited).await;
@@ -169,16 +148,13 @@ mod tests {
         let turn = hashes.turns.take(by(&guesses).peer).await.expect("free");
         let mut right = Box::pin(hashes.find(with("open-sesame-41"), by(&guesses)));
         assert!(at_once(&mut right).is_none());
-        while !by(&guesses).is_limited() {
-            let wrong = guesses.believe(Scope::Play, by(&guesses).peer, Err(Denied::Wrong));
-            wrong.expect_err("wrong");
-        }
+        use_up(&guesses);
         drop(turn);
         assert_eq!(right.await, Ok(None));
     }
 
     #[tokio::test]
-    async fn those_beyond_an_address_s_share_are_told_to_come_again() {
+    async fn those_beyond_an_address_s_share_are_reported_to_come_again() {
         let mut hashes = Hashes::new(Fingerprints::new().expect("randomness"));
         hashes.turns = Turns::new(0, WAITING);
         let guesses = Guesses::default();
@@ -188,7 +164,7 @@ mod tests {
             waits
         });
         let mut waits: Vec<_> = waits.collect();
-        let told: Vec<_> = waits.iter_mut().filter_map(at_once).collect();
-        assert_eq!(told, [Err(Denied::Unavailable)]);
+        let reported: Vec<_> = waits.iter_mut().filter_map(at_once).collect();
+        assert_eq!(reported, [Err(Denied::Unavailable)]);
     }
 }

@@ -1,7 +1,7 @@
-//! What goes on by the keys of the file, so that it ends when the file is read and its key is no longer there, or no longer
-//! for that.
+//! Active sessions by keys of the file, so that they end when the file is reread and their key is gone, or no longer for that
+//! scope or stream.
 //!
-//! A key is known by its secret, or its hash: one that has another name now, or a later end, is the same. Publishers and
+//! A key is identified by its secret or hash: with another name or a later end it is still the same key. Publishers and
 //! listeners of other credentials have no entries.
 
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use crate::proof::Scope;
 use crate::settings::{KeyRule, KeySecretRef, Permissions};
 use crate::watched::Watched;
 
-/// Stands for the secret of a key.
+/// Digest that stands for the secret of a key.
 pub(super) type KeyId = [u8; 32];
 
-/// File of further keys, with what goes on by each of them.
+/// File of further keys, with the active sessions of each.
 #[derive(Debug)]
 pub(super) struct Holders {
     file: Watched<Vec<KeyRule>>,
@@ -33,22 +33,22 @@ pub(super) struct Holders {
 
 #[derive(Debug)]
 struct Table {
-    /// The keys of the file that all entries have.
+    /// Keys of the file at the last check of all entries.
     listed: Arc<Listed>,
     going_on: HashMap<Held, HashMap<u64, Ongoing>>,
-    /// The number of the next entry.
+    /// Number of the next entry.
     next: u64,
 }
 
-/// The keys of the file as it was read once, found by what stands for their secrets: that is computed once for each key, and
-/// not for each key whenever somebody presents one.
+/// Keys of one reading of the file, indexed by a digest of their secrets. The digest is computed once for each key, not for
+/// each key whenever a client presents one.
 #[derive(Debug)]
 struct Listed {
     keys: Arc<Vec<KeyRule>>,
     places: HashMap<KeyId, Vec<usize>>,
 }
 
-/// What a key permits, of that which somebody uses.
+/// Use of a key: the scope and stream in use.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Held {
     key: KeyId,
@@ -69,13 +69,13 @@ impl Listed {
         Self { keys, places }
     }
 
-    /// The keys with that secret, one after the other: several may have it.
+    /// Returns the keys with this secret; several may share it.
     fn of(&self, key: &KeyId) -> impl Iterator<Item = &KeyRule> {
         let places = self.places.get(key).into_iter().flatten();
         places.filter_map(|place| self.keys.get(*place))
     }
 
-    /// Whether a key permits what it has permitted.
+    /// Whether the keys still permit a use.
     fn permit(&self, held: &Held, now: SystemTime) -> bool {
         self.of(&held.key).any(|rule| {
             let key = rule.for_stream(held.scope, &held.stream);
@@ -85,7 +85,7 @@ impl Listed {
 }
 
 impl Holders {
-    /// Reads the file for the first time. Permissions of listeners are ended by `ender`.
+    /// Reads the file for the first time. `ender` ends sessions of revoked keys.
     pub(super) fn new(
         permissions: &Arc<dyn Permissions>,
         fingerprints: Fingerprints,
@@ -105,25 +105,25 @@ impl Holders {
         }
     }
 
-    /// The keys of the file.
+    /// Returns the keys of the file.
     pub(super) fn keys(&self) -> Arc<Vec<KeyRule>> {
         self.file.content()
     }
 
-    /// Reads the file if it has changed, and ends what goes on by keys that are gone. It may wait for a disk.
+    /// Rereads the file if it has changed, and ends sessions whose keys are gone. May wait for a disk.
     pub(super) fn look(&self) {
         self.file.look();
         self.end_revoked();
     }
 
-    /// Reads the file, and says what has become of it; ends what goes on by keys that are gone.
+    /// Rereads the file, ends sessions whose keys are gone, and describes the result of the reading.
     pub(super) fn read_again(&self) -> Option<String> {
-        let told = self.file.read_again();
+        let reported = self.file.read_again();
         self.end_revoked();
-        told
+        reported
     }
 
-    /// What is told of that which a key permits, if it is one of the file.
+    /// Returns a witness for sessions of a key, if the key is one of the file.
     pub(super) fn witness(
         self: &Arc<Self>,
         key: KeyId,
@@ -133,7 +133,7 @@ impl Holders {
         let scope = match action {
             Action::Publish => Scope::Publish,
             Action::Play => Scope::Play,
-            // It is over at once.
+            // Setting a title is over at once.
             Action::UpdateMetadata => return None,
         };
         let listed = self.listed();
@@ -151,7 +151,7 @@ impl Holders {
         })
     }
 
-    /// The keys as they are now: those of the table, unless the file has just been read.
+    /// Returns the current keys: those of the table, unless the file has just been reread.
     fn listed(&self) -> Arc<Listed> {
         let keys = self.keys();
         let known = Arc::clone(&self.table.lock().listed);
@@ -181,7 +181,7 @@ impl Holders {
                 "what was permitted by keys that are no longer in the file ends"
             );
         }
-        // Without the lock: what ends takes it.
+        // Without the lock: ending a session takes it.
         for ongoing in revoked {
             self.ender.end(ongoing);
         }
@@ -189,7 +189,7 @@ impl Holders {
 }
 
 impl Fingerprints {
-    /// Stands for the secret of a key.
+    /// Returns the digest that stands for the secret of a key.
     pub(super) fn of_key(&self, secret: KeySecretRef<'_>) -> KeyId {
         match secret {
             KeySecretRef::Plain(secret) => self.of_pair("plain", secret.reveal()),
@@ -198,12 +198,12 @@ impl Fingerprints {
     }
 }
 
-/// Somebody who has presented a key of the file.
+/// Client that has presented a key of the file.
 #[derive(Debug)]
 struct Holder {
     holders: Arc<Holders>,
     held: Held,
-    /// The file as it was then.
+    /// Keys of the file at that time.
     granted_by: Arc<Listed>,
 }
 
@@ -218,7 +218,7 @@ impl Witness for Holder {
             all.insert(number, ongoing.clone());
             (number, Arc::clone(&table.listed))
         };
-        // The file may have been read since the key was looked at, when there was no entry yet.
+        // The file may have been reread since the key was checked, before this entry existed.
         let is_same = Arc::ptr_eq(&listed.keys, &self.granted_by.keys);
         if !is_same && !listed.permit(&self.held, SystemTime::now()) {
             holders.ender.end(ongoing);
@@ -231,7 +231,7 @@ impl Witness for Holder {
     }
 }
 
-/// An entry of the table.
+/// Entry of the table, removed on drop.
 struct GoingOn {
     holders: Arc<Holders>,
     held: Held,
@@ -253,10 +253,8 @@ impl Drop for GoingOn {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::net::SocketAddr;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
     use std::sync::mpsc::{Receiver, sync_channel};
 
     use fanout::ListenerId;
@@ -264,7 +262,7 @@ mod tests {
 
     use super::*;
     use crate::secret::Secret;
-    use crate::tests::Decided;
+    use crate::tests::{Decided, write};
 
     struct World {
         folder: tempfile::TempDir,
@@ -313,13 +311,6 @@ mod tests {
             let begun = Ongoing::Publication(revocation.clone());
             (revocation, witness.expect("a key of the file").begin(begun))
         }
-    }
-
-    fn write(path: &Path, text: &str) {
-        let new = path.with_extension("new");
-        fs::write(&new, text).expect("written");
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).expect("set");
-        fs::rename(&new, path).expect("renamed");
     }
 
     fn key(name: &str, secret: &str, pattern: &str) -> String {

@@ -1,8 +1,8 @@
-//! The keys of tokens that an issuer publishes (a JSON Web Key Set at an address).
+//! Keys of tokens, fetched from an issuer that publishes a JSON Web Key Set.
 //!
-//! One task fetches them, so there is never more than one request. It does so at the start, then every ten minutes, and when a
-//! token names a key that is not known, because the issuer has changed its keys; not again within half a minute,
-//! whatever tokens name. While the issuer is down the last keys go on to hold.
+//! One task fetches them, so there is never more than one request. It fetches at start, then every ten minutes, and when a
+//! token names an unknown key, because the issuer may have changed its keys; but at most once in half a minute, whatever tokens
+//! name. While the issuer is down, the last keys stay in effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, header};
 use http_body_util::Full;
-use http_client::exchange;
+use net::http_client::exchange;
 use net::link::Connector;
 use net::url::Url;
 use tokio::sync::{mpsc, watch};
@@ -18,66 +18,66 @@ use tokio::time::{Instant, timeout};
 
 use crate::jwt::KeySet;
 
-/// How long a set is used before it is fetched again.
+/// Time a set is used before it is fetched again.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// Least time between two requests, also where the last one has failed.
+/// Shortest time between two requests, also after a failure.
 const REST: Duration = Duration::from_secs(30);
 
-/// Longest document that is fetched: a set of keys has some kilobytes.
+/// Largest document fetched, in bytes; a set of keys has some kilobytes.
 const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 
-/// How long a request may take. Clients whose key is not known wait for it.
+/// Longest time of a request. Clients with an unknown key wait for it.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a client waits for keys: the gate itself waits no longer than ten seconds.
+/// Longest time a client waits for keys; the gate itself waits at most ten seconds.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// What holds at the moment; `None` until the first set has come.
+/// Current set; `None` until the first one has arrived.
 pub(super) type Current = Option<Arc<KeySet>>;
 
 /// Keys that an issuer publishes.
 #[derive(Debug)]
 pub(super) struct Jwks {
     current: watch::Receiver<Current>,
-    /// Asks for a newer set. One order is enough for all who wait.
+    /// Requests for a newer set. One pending request is enough for all who wait.
     orders: mpsc::Sender<()>,
 }
 
 impl Jwks {
-    /// Begins to fetch. Called within the runtime.
+    /// Starts the fetching task. Must be called within the runtime.
     pub(super) fn begin(url: Url, connector: Connector) -> Self {
-        let (told, current) = watch::channel(None);
+        let (reported, current) = watch::channel(None);
         let (orders, ordered) = mpsc::channel(1);
-        tokio::spawn(keep(url, connector, told, ordered));
+        tokio::spawn(keep(url, connector, reported, ordered));
         Self { current, orders }
     }
 
-    /// The keys that hold.
+    /// Returns the current keys.
     pub(super) fn current(&self) -> Current {
         self.current.borrow().clone()
     }
 
-    /// The keys that hold after the issuer was asked for newer ones, unless it was just asked.
+    /// Requests newer keys from the issuer, unless just requested, and returns the resulting ones.
     pub(super) async fn newer(&self) -> Current {
         let mut current = self.current.clone();
         current.mark_unchanged();
-        // If the order of another waits already, its answer is ours.
+        // If another request is already pending, its result serves this caller too.
         self.orders.try_send(()).ok();
-        let told = timeout(PATIENCE, current.changed()).await;
-        // Without an answer what holds is what held.
-        if told.is_err() {
+        let reported = timeout(PATIENCE, current.changed()).await;
+        // Without an answer the previous keys stay in effect.
+        if reported.is_err() {
             tracing::debug!("the keys of tokens have not come in time");
         }
         self.current()
     }
 }
 
-/// Fetches until nobody asks any more. Each order is answered, if only by what holds already.
+/// Fetches until no receiver is left. Each request is answered, if only by the present keys.
 async fn keep(
     url: Url,
     connector: Connector,
-    told: watch::Sender<Current>,
+    reported: watch::Sender<Current>,
     mut orders: mpsc::Receiver<()>,
 ) {
     let mut is_failing = false;
@@ -87,17 +87,17 @@ async fn keep(
         let now = Instant::now();
         match fetched.and_then(|document| published.read(document)) {
             Ok(keys) => {
-                if is_failing || told.borrow().is_none() {
+                if is_failing || reported.borrow().is_none() {
                     tracing::info!(%url, keys = keys.len(), "the keys of tokens are fetched");
                 }
                 is_failing = false;
-                told.send_replace(Some(keys));
+                reported.send_replace(Some(keys));
             }
             Err(why) => {
                 if !std::mem::replace(&mut is_failing, true) {
                     tracing::error!(%url, %why, "the keys of tokens cannot be fetched; the last ones go on to hold");
                 }
-                told.send_modify(|_| {});
+                reported.send_modify(|_| {});
             }
         }
         let (rested, stale) = match is_failing {
@@ -110,7 +110,7 @@ async fn keep(
                 order = orders.recv() => match order {
                     None => return,
                     Some(()) if Instant::now() >= rested => break,
-                    Some(()) => told.send_modify(|_| {}),
+                    Some(()) => reported.send_modify(|_| {}),
                 },
             }
         }
@@ -119,7 +119,7 @@ async fn keep(
 
 async fn fetch(connector: &Connector, url: &Url) -> Result<Bytes, String> {
     let asked = async {
-        let request = http_client::request(Method::GET, url)
+        let request = net::http_client::request(Method::GET, url)
             .header(header::ACCEPT, "application/json")
             .body(Full::default())?;
         exchange(connector, url, request, Some(DOCUMENT_BYTES_MAX)).await
@@ -132,7 +132,7 @@ async fn fetch(connector: &Connector, url: &Url) -> Result<Bytes, String> {
     }
 }
 
-/// The last document that could be read, and its keys.
+/// Last document that could be read, and its keys.
 #[derive(Debug, Default)]
 struct Published {
     document: Bytes,
@@ -140,8 +140,8 @@ struct Published {
 }
 
 impl Published {
-    /// The keys of a document: the very same set if the document is, because what was verified by a set holds as long as that
-    /// does.
+    /// Returns the keys of a document. For an unchanged document it is the same `Arc`, because cached verifications are valid
+    /// only as long as that set is in use.
     fn read(&mut self, document: Bytes) -> Result<Arc<KeySet>, String> {
         if let Some(keys) = self.keys.as_ref().filter(|_| self.document == document) {
             return Ok(Arc::clone(keys));

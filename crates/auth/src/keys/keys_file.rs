@@ -1,4 +1,4 @@
-//! The file of further keys.
+//! File of further keys.
 
 use std::sync::Arc;
 
@@ -19,18 +19,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::tests::Decided;
+    use crate::tests::{Decided, write};
 
     fn key(name: &str) -> String {
         format!("{name} {name}-k3y-7741 live/*\n")
-    }
-
-    /// Writes as editors do: another file in its place.
-    fn write(path: &Path, text: &str) {
-        let new = path.with_extension("new");
-        fs::write(&new, text).expect("written");
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).expect("set");
-        fs::rename(&new, path).expect("renamed");
     }
 
     fn names(file: &Watched<Vec<KeyRule>>) -> Vec<String> {
@@ -40,24 +32,6 @@ mod tests {
 
     fn at(path: &Path) -> Watched<Vec<KeyRule>> {
         watch(&Decided::with_keys(path))
-    }
-
-    #[test]
-    fn keys_are_handed_out_and_revoked_while_the_server_runs() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("keys");
-        write(&path, &key("ann"));
-        let file = at(&path);
-        assert_eq!(names(&file), ["ann"]);
-        write(&path, &(key("ann") + &key("bob")));
-        file.look();
-        assert_eq!(names(&file), ["ann", "bob"]);
-        write(&path, "eve\n");
-        file.look();
-        assert_eq!(names(&file), ["ann", "bob"], "a broken one changes nothing");
-        write(&path, "");
-        file.look();
-        assert!(names(&file).is_empty(), "all are revoked");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Judges signed links: tokens in the parameter `link` of the address, or in the place of a key.
+//! Verification of signed links: tokens in the parameter `link` of the address, or in place of a key.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -11,10 +11,10 @@ use crate::authority::{Fingerprints, Grant, moment};
 use crate::link::{self, Refused, Wanted};
 use crate::secret::Secret;
 
-/// The parameter of the address.
+/// Parameter of the address.
 const PARAMETER: &str = "link";
 
-/// Judge of signed links.
+/// Verifier of signed links.
 #[derive(Debug)]
 pub(super) struct Links {
     secrets: Vec<Secret>,
@@ -35,7 +35,7 @@ impl Links {
         }
     }
 
-    /// The verdict on the link that a request presents; `None` if it presents none, or if no links are made here.
+    /// Returns the verdict on a request's link; `None` if it presents none, or if links are disabled.
     pub(super) fn judge(
         &self,
         action: Action,
@@ -46,7 +46,7 @@ impl Links {
             return None;
         }
         let in_query = http1::Query::new(request.query.as_bytes()).get(PARAMETER);
-        // For programs that have a field for a key or a password, and none for an address.
+        // For programs with a field for a key or password, but none for an address.
         let as_key = || request.secret().filter(|secret| link::is_meant(secret));
         let token = in_query.or_else(|| as_key().map(str::to_owned))?;
         Some(self.permit(&token, action, request, now))
@@ -82,7 +82,7 @@ impl Links {
         let name = permitted.name.as_deref();
         let players_max = permitted.players_max.filter(|_| action == Action::Play);
         let witness = players_max.map(|players_max| {
-            // A link with a name that was made anew is the same one's.
+            // A reissued link with the same name counts with the earlier one.
             let known_by = match name {
                 Some(name) => format!("link of {name}"),
                 None => format!("link {token}"),
@@ -94,7 +94,7 @@ impl Links {
             self.players.admit(shared, request, Instant::now())
         });
         let witness = witness.transpose()?;
-        // A link that was made anew is the same publisher's.
+        // A reissued link is the same publisher's.
         let known_by = format!("link {:?}", permitted.target);
         Ok(Grant {
             credential: Some(self.fingerprints.of(&known_by)),
@@ -108,7 +108,7 @@ impl Links {
     }
 }
 
-/// Whether a pattern is for a stream, or for one that it is a rendition of.
+/// Whether a pattern matches a stream, or one that it is a rendition of.
 fn fits(pattern: &str, stream: &StreamName) -> bool {
     let glob = Glob::parse(pattern);
     glob.is_ok_and(|glob| {

@@ -1,5 +1,4 @@
-//! The built-in authority: keys, users, signed links, tokens, a password for titles, and listening that is free where it is configured
-//! so.
+//! Built-in authority: keys, users, signed links, tokens, an admin password for titles, and open listening where configured.
 
 mod hashes;
 mod holders;
@@ -34,15 +33,15 @@ use crate::secret::Secret;
 use crate::settings::{Key, KeyRule, KeySecretRef, Permissions};
 use crate::watched::Watched;
 
-/// The built-in authority. It answers at once, unless a key is to be compared with hashes, or a token names one that is not
-/// known.
+/// Built-in authority. It answers at once, unless a secret must be compared with hashes, a costly token signature verified, or
+/// an unknown token key fetched.
 #[derive(Debug)]
 pub(crate) struct Keys {
     permissions: Arc<dyn Permissions>,
     fingerprints: Fingerprints,
-    /// Shared with the gate, which counts them.
+    /// Guess counts, shared with the gate.
     guesses: Arc<Guesses>,
-    /// The keys of the file, and who uses them.
+    /// Keys of the file, and the sessions that use them.
     holders: Arc<Holders>,
     hashes: Hashes,
     links: Links,
@@ -51,7 +50,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// With the secrets of a configuration. Permissions of listeners are ended by `ender`.
+    /// Makes an authority with the secrets of a configuration. `ender` ends permissions before their time.
     pub(crate) fn new(
         permissions: Arc<dyn Permissions>,
         fingerprints: Fingerprints,
@@ -80,14 +79,14 @@ impl Keys {
         }
     }
 
-    /// Reads its files again that have changed. It may wait for a disk.
+    /// Rereads the files that have changed. May wait for a disk.
     pub(crate) fn look(&self) {
         self.holders.look();
         self.tokens.file.look();
         self.users.files().for_each(Watched::look);
     }
 
-    /// Reads its files again, and says what has become of each. It may wait for a disk.
+    /// Rereads all files and describes the result for each. May wait for a disk.
     pub(crate) fn read_again(&self) -> impl Iterator<Item = String> {
         let keys = [self.holders.read_again(), self.tokens.file.read_again()];
         let users = self.users.files().map(Watched::read_again);
@@ -98,10 +97,10 @@ impl Keys {
         &self.tokens.signatures.counts
     }
 
-    /// Whether a secret is that of a key for administrators.
+    /// Checks that a secret is an administrator's key or token.
     ///
     /// # Errors
-    /// When it is not.
+    /// Fails when it is not.
     pub(crate) async fn administer(&self, peer: IpAddr, secret: &str) -> Result<Grant, Denied> {
         let by = Tried {
             peer,
@@ -153,7 +152,7 @@ impl Keys {
         Ok(Grant { witness, ..grant })
     }
 
-    /// The permission of the key or the user that is proven, and which key that is.
+    /// Returns the permission of the proven key or user, and the key's identifier.
     async fn choose<'a>(
         &self,
         evidence: Option<Evidence<'_>>,
@@ -161,7 +160,7 @@ impl Keys {
         of_users: Vec<Hashed<'a>>,
         by: Tried<'_>,
     ) -> Result<(Grant, Option<KeyId>), Denied> {
-        // Every secret is compared, so that the time does not reveal which one matched.
+        // Every plain secret is compared, so that the time does not reveal which one matched.
         let mut plain = None;
         let mut hashed = of_users;
         for key in keys {
@@ -178,7 +177,7 @@ impl Keys {
                         owner: Owner::Key(key),
                     });
                 }
-                // A hash proves nothing about the answer to a challenge.
+                // A hash cannot verify the answer to a challenge.
                 (_, None | Some(Evidence::Proof(_))) => {}
             }
         }
@@ -207,14 +206,14 @@ impl Keys {
         }
     }
 
-    /// What a key permits whose secret this is.
+    /// Returns the permission of a key with this secret.
     fn grant(&self, secret: &str, key: Key<'_>) -> Result<(Grant, Option<KeyId>), Denied> {
         let until = key
             .expires
             .map(|expires| moment(expires, SystemTime::now()))
             .transpose()?;
         let grant = Grant {
-            // The same key gives the same credential, however it was presented.
+            // One key gives one credential, however it was presented.
             credential: Some(self.fingerprints.of(secret)),
             terms: Terms {
                 until,
@@ -226,8 +225,8 @@ impl Keys {
     }
 }
 
-/// The keys that permit an action, of the configuration and of `further`; titles are the operator's as well. Some may have
-/// expired.
+/// Returns the keys that permit an action, of the configuration and of `further`; titles may also be set with the operator's.
+/// Some may have expired.
 pub fn fitting<'a>(
     permissions: &'a dyn Permissions,
     further: &'a [KeyRule],
@@ -248,18 +247,18 @@ pub fn fitting<'a>(
     keys.chain(operators).chain(password)
 }
 
-/// A hash that a secret is compared with.
+/// Hash to compare with a secret.
 struct Hashed<'a> {
     hash: KeyHash,
     secret: String,
     owner: Owner<'a>,
 }
 
-/// Whose hash it is.
+/// Owner of a hash.
 enum Owner<'a> {
     Key(Key<'a>),
     User(String),
-    /// It is compared for the time that it takes.
+    /// Nobody: the hash is compared only to take the usual time.
     Nobody,
 }
 
@@ -269,12 +268,12 @@ impl Authority for Keys {
     }
 }
 
-/// What proves that a client knows a secret.
+/// Proof that a client knows a secret.
 #[derive(Clone, Copy, Debug)]
 enum Evidence<'a> {
     /// The secret itself.
     Secret(&'a str),
-    /// An answer to a challenge, which only a client that knows the secret can give.
+    /// Answer to a challenge, which only a client that knows the secret can give.
     Proof(&'a dyn Proof),
 }
 

@@ -1,9 +1,10 @@
-//! How many players use one link, or one token, at a time.
+//! Limit on the number of players that use one link or token at a time.
 //!
-//! A player is one address with one program, however many connections it has: an HLS player's requests, a reconnect, a probe and the
-//! page beside it are one. When there are more than the credential is for, the newest stays, and the permission of the one that came
-//! first ends: a listener that goes from one network to another is never shut out by what it has left behind there. A player that had
-//! to go is refused for [`REFUSED_FOR`] while the others are there, since it would come back at once, and in turn.
+//! A player is one address with one program, however many connections it has: an HLS player's requests, a reconnect, a probe
+//! and the page beside it are one. When there are more than the credential allows, the newest stays, and the permission of the
+//! oldest ends: a listener that moves from one network to another is never shut out by what it has left behind there. A
+//! displaced player is refused for [`REFUSED_FOR`] while the others are there, since it would otherwise return at once, and
+//! displace the next.
 //!
 //! Only players that listen have entries, so the table is no larger than the directory of listeners.
 
@@ -21,19 +22,19 @@ use fanout::{ListenerId, Permit};
 
 use crate::authority::Ender;
 
-/// How long a player that had to go is refused: longer than players try again by themselves.
+/// Time for which a displaced player is refused: longer than players retry by themselves.
 const REFUSED_FOR: Duration = Duration::from_secs(60);
 
-/// Players of one credential that are remembered to have had to go. Of more, the first are forgotten.
+/// Most displaced players remembered for one credential. Beyond that the first are dropped.
 const DISPLACED_MAX: usize = 32;
 
-/// A player, as far as it can be told from others.
+/// Identity of a player: its address and a hash of its program name.
 type Player = (IpAddr, u64);
 
-/// A credential that so many players may use at a time.
+/// Credential with a limit on simultaneous players.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shared {
-    /// What they present, or whom it is for.
+    /// Credential of the link or token itself, or of the name or subject it is for.
     pub(super) credential: Credential,
     pub(super) players_max: NonZeroU32,
 }
@@ -42,17 +43,17 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct Players {
     ender: Ender,
-    /// Random, so that no client can choose names of programs that collide.
+    /// Random, so that no client can choose program names that collide.
     hashes: RandomState,
     table: Lock<HashMap<u64, Uses>>,
 }
 
-/// The players of one credential.
+/// Players of one credential.
 #[derive(Debug, Default)]
 struct Uses {
-    /// Those that listen, the first to come first.
+    /// Players that listen, in order of arrival.
     present: Vec<(Player, Vec<ListenerId>)>,
-    /// Those that had to go.
+    /// Players that were displaced.
     displaced: Vec<(Player, Instant)>,
 }
 
@@ -63,7 +64,7 @@ impl Uses {
             .any(|(one, at)| *one == player && now.saturating_duration_since(*at) < REFUSED_FOR)
     }
 
-    /// How many others than this player there are.
+    /// Returns the number of other players.
     fn others(&self, player: Player) -> usize {
         let others = self.present.iter().filter(|(one, _)| *one != player);
         others.count()
@@ -71,7 +72,7 @@ impl Uses {
 }
 
 impl Players {
-    /// Ends permissions by `ender`.
+    /// Makes an empty table; `ender` ends the permissions of displaced players.
     pub(super) fn new(ender: Ender) -> Self {
         Self {
             ender,
@@ -80,10 +81,10 @@ impl Players {
         }
     }
 
-    /// What counts a player that presents a credential, from when it listens on.
+    /// Returns a witness that counts a player while it listens.
     ///
     /// # Errors
-    /// When it had to go, and the others are still there.
+    /// Fails when the player was displaced, and the others are still there.
     pub(super) fn admit(
         self: &Arc<Self>,
         shared: Shared,
@@ -105,7 +106,7 @@ impl Players {
         }))
     }
 
-    /// A player listens.
+    /// Adds a listener of a player, and displaces the oldest players beyond the limit.
     fn enter(&self, shared: Shared, player: Player, listener: ListenerId, now: Instant) {
         let mut over = Vec::new();
         {
@@ -117,7 +118,7 @@ impl Players {
                 None => uses.present.push((player, vec![listener])),
             }
             while uses.present.len() > max(shared) {
-                // The newest is the last, unless it was there before.
+                // The newest player is the last entry, unless it was there before.
                 let Some(first) = uses.present.iter().position(|(one, _)| *one != player) else {
                     break;
                 };
@@ -129,13 +130,13 @@ impl Players {
                 uses.displaced.push((first, now));
             }
         }
-        // Without the lock: a listener that ends takes it.
+        // Without the lock: ending a listener takes it.
         for listener in over {
             self.ender.end(Ongoing::Listener(listener));
         }
     }
 
-    /// A listener has left.
+    /// Removes a listener that has left.
     fn leave(&self, shared: Shared, player: Player, listener: ListenerId) {
         let mut table = self.table.lock();
         let Some(uses) = table.get_mut(&shared.credential.0) else {
@@ -157,7 +158,7 @@ fn max(shared: Shared) -> usize {
     usize::try_from(shared.players_max.get()).unwrap_or(usize::MAX)
 }
 
-/// A player that may listen.
+/// Player that may listen.
 #[derive(Clone, Debug)]
 struct Admitted {
     players: Arc<Players>,
@@ -168,7 +169,7 @@ struct Admitted {
 impl Witness for Admitted {
     fn begin(&self, ongoing: Ongoing) -> Permit {
         let Ongoing::Listener(listener) = ongoing else {
-            // Beside what the player hears, as which it is counted.
+            // A connection beside the player's listening, and already counted with it.
             return Permit::new(());
         };
         let now = Instant::now();
@@ -177,7 +178,7 @@ impl Witness for Admitted {
     }
 }
 
-/// A listener of a player.
+/// Listener of a player, removed on drop.
 struct Listening(Admitted, ListenerId);
 
 impl Drop for Listening {
@@ -196,9 +197,8 @@ impl Drop for Listening {
 mod tests {
     use std::sync::mpsc::{Receiver, sync_channel};
 
-    use media::StreamName;
-
     use super::*;
+    use crate::tests::name;
 
     const NOW: Duration = Duration::ZERO;
 
@@ -225,12 +225,10 @@ mod tests {
             (host, agent): (u8, &str),
             after: Duration,
         ) -> Result<Arc<dyn Witness>, Denied> {
-            let stream = StreamName::parse("radio").expect("a name");
+            let stream = name("radio");
             let peer = std::net::SocketAddr::from(([192, 0, 2, host], 1));
-            let request = Request {
-                agent,
-                ..Request::new(&stream, "http", peer)
-            };
+            let mut request = Request::new(&stream, "http", peer);
+            request.agent = agent;
             let shared = Shared {
                 credential: Credential(7),
                 players_max: NonZeroU32::new(max).expect("some"),
@@ -286,9 +284,7 @@ mod tests {
     #[test]
     fn one_that_joins_again_stays_and_a_smaller_number_counts() {
         let world = World::new();
-        let held: Vec<_> = (1..=3)
-            .map(|it| world.listen(3, (it, "vlc"), it.into()))
-            .collect();
+        let held = [1, 2, 3].map(|it| world.listen(3, (it, "vlc"), it.into()));
         // The first is the newest now.
         let again = world.listen(1, (1, "vlc"), 4);
         assert_eq!(world.ended(), [2, 3]);
@@ -300,14 +296,11 @@ mod tests {
     #[test]
     fn those_that_had_to_go_are_bounded() {
         let world = World::new();
-        let held: Vec<_> = (1..=100)
-            .map(|it| world.listen(1, (it, "vlc"), it.into()))
-            .collect();
+        let held = (1..=100).map(|it| world.listen(1, (it, "vlc"), it.into()));
+        let held: Vec<_> = held.collect();
         assert_eq!(world.ended().len(), 99);
-        assert_eq!(
-            world.players.table.lock()[&7].displaced.len(),
-            DISPLACED_MAX
-        );
+        let displaced = world.players.table.lock()[&7].displaced.len();
+        assert_eq!(displaced, DISPLACED_MAX);
         assert!(world.admit(1, (1, "vlc"), NOW).is_ok(), "forgotten");
         assert!(world.admit(1, (99, "vlc"), NOW).is_err());
         drop(held);

@@ -1,10 +1,9 @@
-//! Verifies the signatures of tokens.
+//! Verification of token signatures.
 //!
-//! That of a public key takes some hundred microseconds of a core. So a token is verified once for as long as the keys stay
-//! what they are ([`Known`]), and those that are not known yet are verified on threads that may be blocked, a few at a time:
-//! however many come at once, the tasks of publishers and the workers keep the other cores. Who waits gives way by address
-//! ([`Turns`]), and nothing is verified of an address that has no guess left. Tokens that are signed with a secret are verified
-//! at once.
+//! A public-key signature takes some hundred microseconds of a core. So a token is verified once for as long as the keys stay
+//! the same ([`Known`]), and unknown tokens are verified on threads that may block, a few at a time: however many arrive at
+//! once, the tasks of publishers and the workers keep the other cores. Waiting requests share the turns by address ([`Turns`]),
+//! and nothing is verified for an address that has no guesses left. Tokens signed with a secret are verified at once.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -19,33 +18,32 @@ use net::turns::Turns;
 use crate::authority::{Fingerprints, Tried};
 use crate::jwt::{self, Claims, KNOWN_BYTES_MAX, KeySet, Known, Refused, Rules};
 
-/// Signatures that are verified at the same time, at most: 40,000 in a second. On smaller machines they take half of the
-/// cores.
+/// Most signatures verified at a time: 40,000 per second. On smaller machines they take half of the cores.
 const AT_ONCE_MAX: usize = 4;
 
-/// Clients that may wait for a verification: in all those of a second of one core, so that they are answered before the gate's
-/// time is over; of one address as many as it may have connections that are not served yet.
+/// Most clients that may wait for a verification. In all as many as one core verifies in a second, so that they are answered
+/// within the gate's time; for one address as many as it may have connections not served yet.
 const WAITING: Bounds = Bounds {
     max: 10_000,
     share: 1_024,
     reserve: 0,
 };
 
-/// Why a token was not verified.
+/// Reason why a token was not verified.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum Unverified {
-    /// It is of no use.
+    /// The token is not valid.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// There was no time for it.
+    /// Too many tokens wait to be verified.
     #[error("as many tokens as may be wait to be verified")]
     Busy,
-    /// It was not looked at.
+    /// The token was not checked.
     #[error("its address has presented too many wrong ones")]
     Limited,
 }
 
-/// How often what was the case.
+/// Counts of verifications by result.
 #[derive(Debug, Default)]
 pub struct SignatureCounts {
     known: AtomicU64,
@@ -54,7 +52,7 @@ pub struct SignatureCounts {
 }
 
 impl SignatureCounts {
-    /// What the metric has, with its label.
+    /// Returns the metric's values with their labels.
     pub fn all(&self) -> [(&'static str, u64); 3] {
         let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [
@@ -65,7 +63,7 @@ impl SignatureCounts {
     }
 }
 
-/// Verifies the signatures of tokens, and remembers what they claim.
+/// Verifies the signatures of tokens, and remembers their claims.
 #[derive(Debug)]
 pub(super) struct Signatures {
     rules: Rules,
@@ -76,7 +74,7 @@ pub(super) struct Signatures {
 }
 
 impl Signatures {
-    /// For tokens that say about themselves what `rules` demand.
+    /// Makes a verifier for tokens that satisfy `rules`.
     pub(super) fn new(rules: Rules, fingerprints: Fingerprints) -> Self {
         let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         let at_once = (cores / 2).clamp(1, AT_ONCE_MAX);
@@ -89,10 +87,10 @@ impl Signatures {
         }
     }
 
-    /// What a token claims that one of the sets has signed and that is in force.
+    /// Returns the claims of a token that one of the sets has signed and that is in force.
     ///
     /// # Errors
-    /// When it is not, too many others wait, or the client is limited and the token not known.
+    /// Fails when the token is invalid, too many others wait, or the client is limited and the token is not known.
     pub(super) async fn verify(
         &self,
         token: &str,
@@ -112,7 +110,7 @@ impl Signatures {
         }
         let turn = self.turns.take(by.peer).await;
         let turn = turn.map_err(|_| Unverified::Busy)?;
-        // Another client may have presented the same one meanwhile, and others of its address wrong ones.
+        // Meanwhile another client may have presented this token, and others at its address wrong ones.
         if let Some(claims) = self.find(&digest, sets, now) {
             return Ok(claims?);
         }
@@ -121,7 +119,7 @@ impl Signatures {
         }
         let (own, own_sets, rules) = (token.to_owned(), sets.to_vec(), self.rules.clone());
         let verifying = tokio::task::spawn_blocking(move || {
-            // Kept for as long as the thread computes, also if the client hangs up.
+            // Held for as long as the thread computes, even if the client disconnects.
             let _turn = turn;
             verified(&own, &own_sets, &rules, now)
         });
@@ -133,7 +131,7 @@ impl Signatures {
         Ok(claims)
     }
 
-    /// What a token claims that is known, if it is still in force.
+    /// Returns the claims of a known token, if it is still in force.
     fn find(
         &self,
         digest: &[u8; 32],
@@ -166,16 +164,13 @@ fn verified(
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
-    use fanout::gate::Denied;
     use net::wait::at_once;
 
     use super::*;
     use crate::authority::Guesses;
-    use crate::proof::Scope;
+    use crate::tests::{by, use_up};
 
-    /// Of P-256, from RFC 7517 appendix A.1.
+    /// Key set with a P-256 key, from RFC 7517 appendix A.1.
     const SET: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256",
         "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
         "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}"#;
@@ -194,21 +189,6 @@ mod tests {
         (signatures, [public, secret].map(Arc::new))
     }
 
-    fn by(guesses: &Guesses) -> Tried<'_> {
-        Tried {
-            peer: IpAddr::from([192, 0, 2, 1]),
-            scope: Scope::Play,
-            guesses,
-        }
-    }
-
-    fn use_up(guesses: &Guesses) {
-        while !by(guesses).is_limited() {
-            let wrong = guesses.believe(Scope::Play, by(guesses).peer, Err(Denied::Wrong));
-            wrong.expect_err("wrong");
-        }
-    }
-
     #[tokio::test]
     async fn one_that_is_costly_waits_for_its_turn_and_others_do_not() {
         let (mut signatures, sets) = signatures();
@@ -223,10 +203,8 @@ mod tests {
         assert_eq!(of_secret.await, FORGED);
         drop(other);
         assert_eq!(waiting.await, FORGED);
-        assert_eq!(
-            signatures.counts.all(),
-            [("known", 0), ("right", 0), ("wrong", 2)]
-        );
+        let two = [("known", 0), ("right", 0), ("wrong", 2)];
+        assert_eq!(signatures.counts.all(), two);
     }
 
     #[tokio::test]
@@ -248,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_beyond_an_address_s_share_are_told_to_come_again() {
+    async fn those_beyond_an_address_s_share_are_reported_to_come_again() {
         let (mut signatures, sets) = signatures();
         let few = Bounds {
             share: 1,

@@ -1,4 +1,4 @@
-//! Judges JSON Web Tokens: in the place of a key, as a Bearer token, a password, or a parameter of the address.
+//! Verification of JSON Web Tokens: in place of a key, as a Bearer token, a password, or a parameter of the address.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -17,10 +17,10 @@ use crate::proof::Scope;
 use crate::settings::AuthJwt;
 use crate::watched::Watched;
 
-/// The parameter of the address.
+/// Parameter of the address.
 const PARAMETER: &str = "jwt";
 
-/// Judge of tokens.
+/// Verifier of tokens.
 #[derive(Debug)]
 pub(super) struct Tokens {
     secret: Option<Arc<KeySet>>,
@@ -54,7 +54,7 @@ impl Tokens {
         }
     }
 
-    /// The verdict on the token that a request presents; `None` if it presents none, or if none are taken here.
+    /// Returns the verdict on a request's token; `None` if it presents none, or if tokens are disabled.
     pub(super) async fn judge(
         &self,
         action: Action,
@@ -73,7 +73,7 @@ impl Tokens {
         )
     }
 
-    /// The verdict on a token that is presented to use the operator's port; `None` as for [`judge`](Self::judge).
+    /// Returns the verdict on a token presented to the operator's port; `None` as for [`judge`](Self::judge).
     pub(super) async fn administer(
         &self,
         by: Tried<'_>,
@@ -113,7 +113,7 @@ impl Tokens {
         })?;
         let witness = match (permission.players_max, request) {
             (Some(players_max), Some(request)) if scope == Scope::Play => {
-                // A token that was made anew is the same one's.
+                // A reissued token for the same subject counts with the earlier one.
                 let known_by = match (&claims.subject, &claims.id) {
                     (Some(subject), _) => format!("token of {subject}"),
                     (None, Some(id)) => format!("token {id}"),
@@ -127,7 +127,7 @@ impl Tokens {
             }
             _ => None,
         };
-        // A token that was made anew is the same publisher's.
+        // A reissued token is the same publisher's.
         let known_by = match &claims.subject {
             Some(subject) => format!("token of {subject}"),
             None => format!("token for {:?}", permission.streams),
@@ -143,7 +143,7 @@ impl Tokens {
         })
     }
 
-    /// What a token claims. One that names a key which is not known waits for the issuer's newest keys.
+    /// Returns a token's claims. A token that names an unknown key waits for the issuer's newest keys.
     async fn verified(
         &self,
         token: &str,
@@ -162,7 +162,7 @@ impl Tokens {
         }
     }
 
-    /// The keys that hold.
+    /// Returns the current sets of keys.
     fn sets(&self, published: Current) -> Vec<Arc<KeySet>> {
         let file = [self.file.content()];
         self.secret
@@ -173,7 +173,7 @@ impl Tokens {
             .collect()
     }
 
-    /// Whether a refusal is about a guess, about what a right token says, or about an issuer that has told no key yet.
+    /// Maps a refusal to a denial: a guess, a right token that is unfit, or an issuer whose keys have not arrived yet.
     fn denied(&self, unverified: Unverified) -> Denied {
         let has_none_yet = |published: &Jwks| published.current().is_none();
         let refused = match unverified {

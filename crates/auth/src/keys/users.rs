@@ -1,4 +1,4 @@
-//! Judges users with their passwords, which stand in files.
+//! Verification of users by name and password, from files.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::watched::Watched;
 pub(super) struct UserFiles(Vec<(UsersRule, Watched<Users>)>);
 
 impl UserFiles {
-    /// Reads them for the first time.
+    /// Reads the files for the first time.
     pub(super) fn new(auth: &Auth) -> Self {
         let files = auth.users.iter().map(|rule| {
             let file = Watched::new(Some(&rule.file), "users", read_users);
@@ -24,13 +24,13 @@ impl UserFiles {
         Self(files.collect())
     }
 
-    /// The files themselves.
+    /// Returns the files themselves.
     pub(super) fn files(&self) -> impl Iterator<Item = &Watched<Users>> {
         self.0.iter().map(|(_, file)| file)
     }
 
-    /// What a user's password is compared with: one hash for each file that is for the stream. Where a file does not have the
-    /// user, it is the dearest of the file's, so that the time does not tell which names there are.
+    /// Returns the hashes to compare a user's password with: one for each file that applies to the stream. If a file does not
+    /// have the user, its most expensive hash is used, so that the time does not reveal which names exist.
     pub(super) fn candidates<'a>(
         &self,
         user: &str,
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::proof::Scopes;
 
-    /// Of `open-sesame-41`, by libxcrypt.
+    /// Hash of `open-sesame-41`, by libxcrypt.
     const HASH: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
 
     #[test]

@@ -1,8 +1,8 @@
-//! Secrets of which there is only a hash: keys in the configuration, by argon2id (RFC 9106) in the PHC string format, and
-//! passwords in files of users, which see [`Users`](crate::proof::Users).
+//! Hashes of secrets: keys in the configuration, by argon2id (RFC 9106) in the PHC string format, and passwords in files of
+//! users; for those see [`Users`](crate::proof::Users).
 //!
-//! To verify one takes some ten milliseconds and the memory that the hash names, by design. So its parameters are bounded, and
-//! pairs that were verified are remembered: by a digest that the caller makes with a key of its own.
+//! Verifying a secret takes some ten milliseconds and the memory that the hash names, by design. So its parameters are bounded,
+//! and verified pairs are remembered by a digest that the caller makes with a key of its own.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,68 +13,68 @@ use argon2::{Argon2, Params};
 
 use crate::proof::legacy;
 
-/// The version that RFC 9106 is about, 1.3.
+/// Argon2 version of RFC 9106, 1.3.
 const VERSION: u32 = 0x13;
 
-/// Most memory of one verification, KiB: 64 MiB are the second recommendation of RFC 9106 §4. More would let guesses from
-/// several addresses take the server's memory.
+/// Most memory of one verification, in KiB: 64 MiB, the second recommendation of RFC 9106 §4. More would let guesses from
+/// several addresses exhaust the server's memory.
 const MEMORY_KIB_MAX: u32 = 64 * 1024;
 
-/// Most passes over it. With the memory above this is a fifth of a second on one core.
+/// Most passes over the memory. With the maximum memory this is a fifth of a second on one core.
 const PASSES_MAX: u32 = 8;
 
 /// Most lanes, which are computed one after the other.
 const LANES_MAX: u32 = 8;
 
-/// Most cost of bcrypt: a fifth of a second on one core; `htpasswd` itself uses 5.
+/// Highest bcrypt cost: a fifth of a second on one core; `htpasswd` itself uses 5.
 const BCRYPT_COST_MAX: u32 = 12;
 
-/// What a pass over a MiB takes on one core (64 MiB and eight passes: 0.29 s), and what one of bcrypt's rounds does. Measured;
-/// other processors take half or twice as long.
+/// Time of one argon2 pass over a MiB on one core (64 MiB and eight passes: 0.29 s), and of one bcrypt round. Measured; other
+/// processors take half or twice as long.
 const MIB_PASS: Duration = Duration::from_micros(560);
 const BCRYPT_ROUND: Duration = Duration::from_micros(58);
 
-/// What the hashes that are fast take.
+/// Time of one verification with the fast hashes.
 const APR1: Duration = Duration::from_micros(300);
 const MD5: Duration = Duration::from_micros(1);
 
-/// Longest PHC string, bytes: twice that of a salt of 32 and an output of 64.
+/// Longest PHC string, in bytes: twice that of a salt of 32 and an output of 64.
 const TEXT_BYTES_MAX: usize = 320;
 
-/// Longest secret that is hashed, bytes; longer ones are none that an operator chose.
+/// Longest secret that is hashed, in bytes; no operator chooses a longer one.
 const SECRET_BYTES_MAX: usize = 1024;
 
-/// A hash of a secret, whose parameters are within bounds. It shows itself as `***`: with it guesses can be tried at home.
+/// Hash of a secret, with parameters within bounds. It prints as `***`, because it would allow guessing offline.
 #[derive(Clone, Eq, PartialEq)]
 pub struct KeyHash {
     kind: Kind,
     text: String,
 }
 
-/// How a hash was made.
+/// Algorithm of a hash.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Argon2id,
-    /// What `htpasswd -B` writes.
+    /// Hash that `htpasswd -B` writes.
     Bcrypt,
-    /// What `htpasswd` writes by default.
+    /// Hash that `htpasswd` writes by default.
     Apr1,
-    /// What Icecast writes, without salt.
+    /// Hash that Icecast writes, without salt.
     Md5,
 }
 
-/// Why a text is no [`KeyHash`]. It does not repeat the text.
+/// Reason why a text is not a valid [`KeyHash`]. It does not repeat the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HashRejected {
-    /// It is no PHC string of argon2id.
+    /// The text is not a PHC string of argon2id.
     #[error("is no PHC string of argon2id, such as $argon2id$v=19$m=19456,t=2,p=1$SALT$HASH")]
     Syntax,
-    /// To verify it would take too long.
+    /// Verifying it would take too long.
     #[error(
         "costs more than m=65536, t=8 or p=8 (bcrypt: 12), which each guess would cost the server"
     )]
     Cost,
-    /// It is none that files of users have.
+    /// The hash is not one that files of users have.
     #[error(
         "is no hash of bcrypt ($2y$…, htpasswd -B), $apr1$… (htpasswd), argon2id or Icecast's MD5"
     )]
@@ -87,7 +87,7 @@ impl KeyHash {
         text.starts_with("$argon2")
     }
 
-    /// Checks a PHC string.
+    /// Parses and checks a PHC string.
     ///
     /// # Errors
     /// See [`HashRejected`].
@@ -110,7 +110,7 @@ impl KeyHash {
         }
     }
 
-    /// A hash as files of users have them: bcrypt, Apache's `$apr1$`, Icecast's MD5, or argon2id.
+    /// Parses a hash of a file of users: bcrypt, Apache's `$apr1$`, Icecast's MD5, or argon2id.
     ///
     /// # Errors
     /// See [`HashRejected`].
@@ -142,7 +142,7 @@ impl KeyHash {
         }
     }
 
-    /// Whether the secret is the key. It takes long; call it on a thread that may be blocked.
+    /// Whether the secret is the key. Slow; call it on a thread that may block.
     pub fn verifies(&self, secret: &str) -> bool {
         if secret.len() > SECRET_BYTES_MAX {
             return false;
@@ -158,7 +158,7 @@ impl KeyHash {
         }
     }
 
-    /// About how long it takes to verify a secret, on one core.
+    /// Estimates the time to verify a secret, on one core.
     pub fn cost(&self) -> Duration {
         match self.kind {
             Kind::Argon2id => {
@@ -177,7 +177,7 @@ impl KeyHash {
         }
     }
 
-    /// The hash as it is written, to be digested together with a secret. It is not to be shown.
+    /// Returns the text of the hash, to be digested together with a secret. It must not be shown.
     pub fn reveal(&self) -> &str {
         &self.text
     }

@@ -1,18 +1,18 @@
 //! Signed links: `?link=ACTION.EXPIRY[.oPATTERN][.aADDRESS][.nPLAYERS][.iNAME].MAC`.
 //!
-//! | field | what it says |
+//! | field | meaning |
 //! |---|---|
 //! | ACTION | `publish` or `play` |
-//! | EXPIRY | until when, seconds since 1970 in decimal |
-//! | `o`PATTERN | for all streams that fit a pattern, Base64url; without it for the one stream that the MAC was made for |
-//! | `a`ADDRESS | from one address only: its 4 or 16 bytes, Base64url |
-//! | `n`PLAYERS | by so many players at a time, in decimal |
-//! | `i`NAME | whom it was made for, Base64url; players of links with one name are counted together |
+//! | EXPIRY | time of expiry, seconds since 1970 in decimal |
+//! | `o`PATTERN | all streams that match a pattern, Base64url; without it the one stream that the MAC was made for |
+//! | `a`ADDRESS | the only address it is for: its 4 or 16 bytes, Base64url |
+//! | `n`PLAYERS | most players at a time, in decimal |
+//! | `i`NAME | name of the person it was made for, Base64url; players of links with one name are counted together |
 //! | MAC | the first 16 bytes of an HMAC-SHA256, Base64url |
 //!
 //! All characters are unreserved (RFC 3986 §2.3), and a token without pattern and address has some 40 of them: programs that
-//! publish over RTMP have room for 1,024 in an address. The MAC is over `carillon link 1` and a line feed, the token up to its last dot,
-//! and, if there is no pattern, a line feed and the stream. So a token for another stream looks like a forged one.
+//! publish over RTMP have room for 1,024 in an address. The MAC is over `carillon link 1` and a line feed, the token up to its
+//! last dot, and, if there is no pattern, a line feed and the stream. So a token for another stream looks like a forged one.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -27,30 +27,30 @@ use media::StreamName;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// Sets these MACs apart from others that are made with the same secret.
+/// Prefix that separates these MACs from others made with the same secret.
 const DOMAIN: &[u8] = b"carillon link 1\n";
 
 /// Bytes of a MAC: 128 bits, which cannot be guessed.
 const MAC_BYTES: usize = 16;
 
-/// Longest token, bytes: one with a pattern for names of 256 bytes.
+/// Longest token, in bytes: one with a pattern for names of 256 bytes.
 const TOKEN_BYTES_MAX: usize = 512;
 
-/// Fields of the longest token.
+/// Most fields of a token.
 const FIELDS_MAX: usize = 7;
 
-/// Longest name, bytes: a mail address or a UUID with a prefix.
+/// Longest name, in bytes: a mail address or a UUID with a prefix.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// Latest expiry, seconds since 1970: the year 9999.
 const EXPIRY_MAX: u64 = 253_402_300_799;
 
-/// What a client does with a stream, such as by a link.
+/// Action of a client on a stream, such as by a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Action {
-    /// It publishes it, or sets its titles.
+    /// The client publishes the stream, or sets its titles.
     Publish,
-    /// It listens to it, or to what was recorded of it.
+    /// The client listens to the stream, or to a recording of it.
     Play,
 }
 
@@ -64,7 +64,7 @@ impl From<gate::Action> for Action {
 }
 
 impl Action {
-    /// Its name in a token.
+    /// Returns the name used in a token.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Publish => "publish",
@@ -78,78 +78,78 @@ impl Action {
     }
 }
 
-/// Which streams a link is for.
+/// Streams a link is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
     /// One stream, and its renditions.
     Stream(StreamName),
-    /// All that fit a pattern, which is the caller's to understand.
+    /// All that match a pattern, whose syntax is the caller's.
     Pattern(String),
 }
 
-/// A link that is to be signed.
+/// Link to be signed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Link {
-    /// What it is for.
+    /// Permitted action.
     pub action: Action,
-    /// Which streams.
+    /// Permitted streams.
     pub target: Target,
-    /// Until when; the part below a second is cut.
+    /// Time of expiry; fractions of a second are cut.
     pub expires: SystemTime,
-    /// From which address only.
+    /// Only address it is for, if limited.
     pub address: Option<IpAddr>,
-    /// By how many players at a time.
+    /// Most players at a time.
     pub players_max: Option<NonZeroU32>,
-    /// Whom it is made for: at most [`NAME_BYTES_MAX`].
+    /// Name of the person it is made for: at most [`NAME_BYTES_MAX`].
     pub name: Option<String>,
 }
 
-/// What a client wants that presents a token.
+/// Request of a client that presents a token.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// To do what.
+    /// Requested action.
     pub action: Action,
-    /// With which stream.
+    /// Requested stream.
     pub stream: &'a StreamName,
-    /// From where.
+    /// Address of the client.
     pub address: IpAddr,
 }
 
-/// What a token permits.
+/// Permission given by a token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Permitted {
-    /// Until when.
+    /// Time of expiry.
     pub expires: SystemTime,
-    /// Which streams it was made for: the one that was asked for or one it is a rendition of, or a pattern.
+    /// Streams it was made for: the requested one, one that it is a rendition of, or a pattern.
     pub target: Target,
-    /// By how many players at a time.
+    /// Most players at a time.
     pub players_max: Option<NonZeroU32>,
-    /// Whom it was made for.
+    /// Name of the person it was made for.
     pub name: Option<String>,
 }
 
-/// Why a token does not permit what is wanted.
+/// Reason why a token does not permit a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// It was not made with one of the secrets, or for one stream that is another. It may be a guess.
+    /// The link was not made with one of the secrets, or was made for a single other stream. It may be a guess.
     #[error("the link is not one of this server for this stream")]
     Forged,
-    /// It is over.
+    /// The link has expired.
     #[error("the link has expired")]
     Expired,
-    /// It is for something else.
+    /// The link is for another action.
     #[error("the link is for another action")]
     OtherAction,
-    /// Its pattern does not fit.
+    /// Its pattern does not match.
     #[error("the link is for other streams")]
     OtherStream,
-    /// It is for one address, which is another.
+    /// The link is for another address.
     #[error("the link is for another address")]
     OtherAddress,
 }
 
 impl Link {
-    /// The token, made with a secret.
+    /// Signs the link with a secret and returns the token.
     pub fn sign(&self, secret: &str) -> String {
         let seconds = self.expires.duration_since(SystemTime::UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs()).min(EXPIRY_MAX);
@@ -188,10 +188,10 @@ pub fn is_meant(text: &str) -> bool {
     Parsed::of(text).is_some()
 }
 
-/// What a token permits to a client that wants something. `fits` decides whether a pattern is for the stream.
+/// Checks that a token permits a client's request. `fits` decides whether a pattern matches the stream.
 ///
 /// # Errors
-/// See [`Refused`]. Of a token that is forged nothing else is looked at.
+/// See [`Refused`]. For a forged token nothing else is checked.
 pub fn judge<'s>(
     token: &str,
     secrets: impl Iterator<Item = &'s str> + Clone,
@@ -225,9 +225,9 @@ pub fn judge<'s>(
     }
 }
 
-/// The fields of a token, none of which is believed yet.
+/// Fields of a token, none of which is trusted yet.
 struct Parsed<'t> {
-    /// Up to the last dot.
+    /// Token up to the last dot.
     signed: &'t str,
     action: Action,
     expires: SystemTime,
@@ -239,7 +239,7 @@ struct Parsed<'t> {
 }
 
 impl<'t> Parsed<'t> {
-    /// `None` if the text has another form.
+    /// Parses a token; `None` if the text has another form.
     fn of(text: &'t str) -> Option<Self> {
         if text.len() > TOKEN_BYTES_MAX || text.split('.').nth(FIELDS_MAX).is_some() {
             return None;
@@ -267,7 +267,7 @@ impl<'t> Parsed<'t> {
         fields.next().is_none().then_some(parsed)
     }
 
-    /// Which streams it was made for, if it was made with one of the secrets.
+    /// Returns the streams it was made for, if it was made with one of the secrets.
     fn made_for<'s>(
         &self,
         secrets: impl Iterator<Item = &'s str> + Clone,
@@ -284,7 +284,7 @@ impl<'t> Parsed<'t> {
         if let Some(pattern) = &self.pattern {
             return is_made(None).then(|| Target::Pattern(pattern.clone()));
         }
-        // A link to a stream is one to its renditions.
+        // A link to a stream covers its renditions.
         let mut names = stream.with_parents();
         names.find(|name| is_made(Some(name))).map(Target::Stream)
     }
@@ -303,12 +303,12 @@ fn mac(secret: &str, signed: &str, stream: Option<&StreamName>) -> [u8; MAC_BYTE
     std::array::from_fn(|at| whole[at])
 }
 
-/// What a field says that need not be there; `None` if it cannot be read.
+/// Reads an optional field; `None` if it cannot be read.
 fn read<T>(field: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
     field.map_or(Some(None), |field| read(field).map(Some))
 }
 
-/// A number in digits alone.
+/// Parses a number of digits only.
 fn plain<T: FromStr>(text: &str) -> Option<T> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?
@@ -329,13 +329,10 @@ fn ip(bytes: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::name;
 
     const SECRET: &str = "an-hmac-secret-of-32-characters!";
     const OLD: &str = "the-one-that-was-used-until-may!";
-
-    fn name(text: &str) -> StreamName {
-        StreamName::parse(text).expect("a name")
-    }
 
     fn at(seconds: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
@@ -392,7 +389,6 @@ mod tests {
             name: None,
         };
         assert_eq!(judged(&token, Action::Play, "live/show"), Ok(expected));
-        assert!(judged(&token, Action::Play, "live/show").is_ok());
         for (action, stream, now, refused) in [
             (Action::Publish, "live/show", 1_000, Refused::OtherAction),
             (Action::Play, "live/other", 1_000, Refused::Forged),
@@ -426,12 +422,9 @@ mod tests {
             ("::ffff:192.0.2.7", "192.0.2.7", "2001:db8::7"),
             ("2001:db8::7", "2001:db8::7", "2001:db8::8"),
         ] {
-            let address = bound.parse().ok();
-            let token = Link {
-                address,
-                ..to_all_live()
-            }
-            .sign(SECRET);
+            let mut link = to_all_live();
+            link.address = bound.parse().ok();
+            let token = link.sign(SECRET);
             let from = |peer| judged_from(&token, Action::Play, "live/a", peer, 1_000);
             assert!(from(right).is_ok(), "{bound} from {right}");
             assert_eq!(from(wrong), Err(Refused::OtherAddress), "{bound}");
@@ -446,82 +439,54 @@ mod tests {
             ..to_show()
         };
         let token = link.sign(SECRET);
-        assert!(
-            token.starts_with("play.2000.n2.iYW5uQGV4YW1wbGUuY29t."),
-            "{token}"
-        );
+        let begins = "play.2000.n2.iYW5uQGV4YW1wbGUuY29t.";
+        assert!(token.starts_with(begins), "{token}");
         let permitted = judged(&token, Action::Play, "live/show").expect("permitted");
-        assert_eq!(
-            (permitted.players_max, permitted.name),
-            (link.players_max, link.name)
-        );
+        assert_eq!(permitted.players_max, link.players_max);
+        assert_eq!(permitted.name, link.name);
         // More players are another link.
-        let more = token.replace(".n2.", ".n9.");
-        assert_eq!(
-            judged(&more, Action::Play, "live/show"),
-            Err(Refused::Forged)
-        );
+        let more = judged(&token.replace(".n2.", ".n9."), Action::Play, "live/show");
+        assert_eq!(more, Err(Refused::Forged));
     }
 
     #[test]
     fn no_character_can_be_changed_added_or_left_out() {
+        let assert_forged = |token: &str| {
+            let answer = judged(token, Action::Play, "live/show");
+            assert_eq!(answer, Err(Refused::Forged), "{token}");
+        };
         for link in [to_show(), to_all_live()] {
             let token = link.sign(SECRET);
             for at in 0..token.len() {
                 let mut changed = token.clone().into_bytes();
                 changed[at] = if changed[at] == b'1' { b'2' } else { b'1' };
-                let changed = String::from_utf8(changed).expect("ASCII");
-                let answer = judged(&changed, Action::Play, "live/show");
-                assert_eq!(answer, Err(Refused::Forged), "{changed}");
-                let shorter = [&token[..at], &token[at + 1..]].concat();
-                let answer = judged(&shorter, Action::Play, "live/show");
-                assert_eq!(answer, Err(Refused::Forged), "{shorter}");
+                assert_forged(&String::from_utf8(changed).expect("ASCII"));
+                assert_forged(&[&token[..at], &token[at + 1..]].concat());
             }
             let longer = format!("{token}A");
             assert!(judged(&longer, Action::Play, "live/show").is_err());
         }
-        let other_secret = to_show().sign("another-secret-of-32-characters!");
-        let answer = judged(&other_secret, Action::Play, "live/show");
-        assert_eq!(answer, Err(Refused::Forged));
-        let (head, mac) = to_show()
-            .sign(SECRET)
-            .rsplit_once('.')
-            .map(|(head, mac)| (head.to_owned(), mac.to_owned()))
-            .expect("a MAC");
+        assert_forged(&to_show().sign("another-secret-of-32-characters!"));
+        let token = to_show().sign(SECRET);
+        let (head, mac) = token.rsplit_once('.').expect("a MAC");
         let pattern = BASE64.encode("live/show");
-        let widened = format!("{head}.o{pattern}.{mac}");
-        let answer = judged(&widened, Action::Play, "live/show");
-        assert_eq!(answer, Err(Refused::Forged));
+        assert_forged(&format!("{head}.o{pattern}.{mac}"));
     }
 
     #[test]
     fn what_has_another_form_is_no_link() {
-        let long = format!(
-            "play.2000.o{}.AAAAAAAAAAAAAAAAAAAAAA",
-            "A".repeat(TOKEN_BYTES_MAX)
-        );
-        for text in [
-            "",
-            "play",
-            "play.2000",
-            "play.2000.",
-            "play.+2000.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.999999999999.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.AAAA",
-            "play.2000.aAAAA.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.awAACBw.ob.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.x.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.ob.ac.ad.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.n.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.n0.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.n+1.AAAAAAAAAAAAAAAAAAAAAA",
-            "play.2000.iYW5u.n1.AAAAAAAAAAAAAAAAAAAAAA",
-            "record.2000.AAAAAAAAAAAAAAAAAAAAAA",
-            "bells-at-noon-41",
-            &long,
-        ] {
+        let mac = "AAAAAAAAAAAAAAAAAAAAAA";
+        let heads = "play.+2000 play.999999999999 play.2000.aAAAA play.2000.awAACBw.ob play.2000.x \
+                     play.2000.ob.ac.ad play.2000.n play.2000.n0 play.2000.n+1 play.2000.iYW5u.n1 record.2000";
+        for head in heads.split(' ') {
+            assert!(!is_meant(&format!("{head}.{mac}")), "{head}");
+        }
+        let long = format!("play.2000.o{}.{mac}", "A".repeat(TOKEN_BYTES_MAX));
+        let given = "|play|play.2000|play.2000.|play.2000.AAAA|bells-at-noon-41";
+        for text in given.split('|') {
             assert!(!is_meant(text), "{text}");
         }
+        assert!(!is_meant(&long), "{long}");
         assert!(is_meant(&to_show().sign(SECRET)));
     }
 

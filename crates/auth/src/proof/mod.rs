@@ -1,4 +1,4 @@
-//! Credentials that are judged by themselves, without a question to another host.
+//! Credentials that are verified locally, without a request to another host.
 //!
 //! ```text
 //!  secret ──► KeyHash (argon2id and others)    is it the key, or the user's password?
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! * Bytes and `now` in, a verdict out: nothing here opens a file or a socket, reads a clock or starts a thread.
-//! * A verdict tells two faults apart. What is not made by the secret's owner may be a guess, and counts as one; what is
-//!   made by them but is over, or for something else, does not.
+//! * A verdict distinguishes two faults. A credential that the secret's owner did not make may be a guess, and counts as one; a
+//!   genuine one that has expired, or is for something else, does not.
 //! * MACs are compared in constant time. Nothing here shows a secret or a token.
 //!
 //! Called by `config`, which reads scopes and hashes, and by the authorities of this crate.

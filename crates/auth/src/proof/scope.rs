@@ -1,25 +1,25 @@
-//! What a credential is for.
+//! Scopes: the actions a credential permits.
 
 use fanout::gate::Action;
 
-/// One thing that a credential may permit.
+/// One action that a credential may permit.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Scope {
-    /// To publish streams.
+    /// Publishing streams.
     Publish,
-    /// To listen to streams.
+    /// Listening to streams.
     Play,
-    /// To set the titles of streams.
+    /// Setting the titles of streams.
     Metadata,
-    /// To use the operator's port, and all of `/admin`.
+    /// Use of the operator's port, and all of `/admin`.
     Admin,
 }
 
 impl Scope {
-    /// All of them, in the order in which they are listed.
+    /// All scopes, in the order in which they are listed.
     pub const ALL: [Self; 4] = [Self::Publish, Self::Play, Self::Metadata, Self::Admin];
 
-    /// Its name in the configuration.
+    /// Returns the scope's name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Publish => "publish",
@@ -29,13 +29,13 @@ impl Scope {
         }
     }
 
-    /// The scope of a name.
+    /// Returns the scope of a name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 
-/// The scope that a credential needs to permit an action.
+/// Scope that a credential needs to permit an action.
 impl From<Action> for Scope {
     fn from(action: Action) -> Self {
         match action {
@@ -51,19 +51,19 @@ impl From<Action> for Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// What a key is for that does not say: publishers set the titles of their streams.
+    /// Default scopes of a key: publishers set the titles of their streams.
     pub const OF_PUBLISHERS: Self = Self::NONE.with(Scope::Publish).with(Scope::Metadata);
 
-    /// None.
+    /// Empty set.
     pub const NONE: Self = Self(0);
 
-    /// These and one more.
+    /// Returns the set with one more scope.
     #[must_use]
     pub const fn with(self, scope: Scope) -> Self {
         Self(self.0 | 1 << scope as u8)
     }
 
-    /// Whether a scope is one of them.
+    /// Whether the set contains a scope.
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }

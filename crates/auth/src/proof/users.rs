@@ -1,24 +1,24 @@
-//! Files of users, as `htpasswd` of Apache and Icecast write them: `NAME:HASH` in each line.
+//! Files of users in the format of Apache's and Icecast's `htpasswd`: one `NAME:HASH` per line.
 
 use std::collections::HashMap;
 
 use crate::proof::{HashRejected, KeyHash};
 
-/// Users of a file at most: some megabytes of memory.
+/// Most users of a file: some megabytes of memory.
 const USERS_MAX: usize = 100_000;
 
-/// Longest name, bytes.
+/// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 128;
 
 /// Users with the hashes of their passwords.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Users {
     hashes: HashMap<String, KeyHash>,
-    /// The one of these that takes longest.
+    /// The most expensive of these hashes.
     dearest: Option<KeyHash>,
 }
 
-/// Why a text is no file of users. It repeats nothing of it.
+/// Reason why a text is not a file of users. It repeats nothing of the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UsersRejected {
     /// A line, counted from 1, has no name or no colon.
@@ -27,16 +27,16 @@ pub enum UsersRejected {
     /// The hash of a line cannot be used.
     #[error("line {0}: the hash {1}")]
     Hash(usize, HashRejected),
-    /// A name stands in more than one line.
+    /// A name appears in more than one line.
     #[error("line {0} has a name that stands in an earlier one")]
     Twice(usize),
-    /// There are too many.
+    /// There are too many users.
     #[error("has more than {USERS_MAX} users")]
     TooMany,
 }
 
 impl Users {
-    /// Reads a file. Empty lines and those that begin with `#` are none of users.
+    /// Parses a file. Empty lines, and lines that begin with `#`, are skipped.
     ///
     /// # Errors
     /// See [`UsersRejected`].
@@ -51,7 +51,7 @@ impl Users {
             if name.is_empty() || name.len() > NAME_BYTES_MAX {
                 return Err(UsersRejected::Line(number));
             }
-            // Some programs have further fields behind it.
+            // Some programs write further fields after the hash.
             let hash = hash.split(':').next().unwrap_or(hash);
             let hash = KeyHash::parse_of_user(hash);
             let hash = hash.map_err(|why| UsersRejected::Hash(number, why))?;
@@ -69,22 +69,22 @@ impl Users {
         })
     }
 
-    /// The hash of a user's password.
+    /// Returns the hash of a user's password.
     pub fn find(&self, name: &str) -> Option<&KeyHash> {
         self.hashes.get(name)
     }
 
-    /// The hash that takes longest, to be compared with where there is no such user: names are not told apart by the time.
+    /// Returns the most expensive hash. It is compared for unknown users, so that the time does not reveal which names exist.
     pub fn dearest(&self) -> Option<&KeyHash> {
         self.dearest.as_ref()
     }
 
-    /// How many there are.
+    /// Returns the number of users.
     pub fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no users.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_of_no_use_are_told_by_their_number() {
+    fn lines_that_are_of_no_use_are_reported_by_their_number() {
         let none = UsersRejected::Hash(1, HashRejected::OfUser);
         for (text, expected) in [
             ("ann", UsersRejected::Line(1)),

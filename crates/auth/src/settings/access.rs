@@ -1,4 +1,4 @@
-//! Which clients may connect.
+//! Access rules: the clients that may connect.
 
 use std::path::PathBuf;
 
@@ -9,39 +9,39 @@ use net::Network;
 pub use crate::link::Action as AccessAction;
 use crate::wildcard::Wildcard;
 
-/// One `[[access]]`: which clients the streams that fit let in. Every condition has to hold.
+/// One `[[access]]` rule: the clients that may use the matching streams. All its conditions must hold.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AccessRule {
-    /// Which streams.
+    /// Streams the rule applies to.
     pub pattern: Glob,
-    /// What of them: one or both.
+    /// Actions the rule applies to: one or both.
     pub actions: Vec<AccessAction>,
-    /// Where clients have to connect from; `None` with no file beside it is anywhere.
+    /// Networks that clients must connect from; `None`, without a file, allows every address.
     pub allow: Option<Vec<Network>>,
-    /// A file of more such addresses, read again when it changes; see [`read_addresses`](crate::read_addresses).
+    /// File of more allowed addresses, read again when it changes; see [`read_addresses`](crate::read_addresses).
     pub allow_file: Option<PathBuf>,
-    /// Where they must not connect from.
+    /// Networks that clients must not connect from.
     pub deny: Vec<Network>,
-    /// A file of more such addresses.
+    /// File of more denied addresses.
     pub deny_file: Option<PathBuf>,
-    /// What their programs have to call themselves; `None` is anything.
+    /// Patterns that a client's program name must match; `None` allows every program.
     pub allow_agents: Option<Vec<Wildcard>>,
-    /// What they must not call themselves.
+    /// Patterns that it must not match.
     pub deny_agents: Vec<Wildcard>,
-    /// A file of more of these; see [`read_agents`](crate::read_agents).
+    /// File of more denied programs; see [`read_agents`](crate::read_agents).
     pub deny_agents_file: Option<PathBuf>,
-    /// The hosts of the pages that may send clients here; `None` is any.
+    /// Hosts of the pages that may refer clients to this server; `None` allows every page.
     pub allow_referers: Option<Vec<Wildcard>>,
-    /// The countries that they have to connect from; `None` is any.
+    /// Countries that clients must connect from; `None` allows every country.
     pub allow_countries: Option<Vec<Country>>,
-    /// The countries that they must not connect from.
+    /// Countries that clients must not connect from.
     pub deny_countries: Vec<Country>,
-    /// `access.0`, `access.1`, …, for problems with it.
+    /// Key in the configuration (`access.0`, `access.1`, …), for error messages.
     pub key: String,
 }
 
 impl AccessRule {
-    /// Of all streams, and lets every client in; `key` is where it stands in the configuration.
+    /// Makes a rule for all streams that lets every client in; `key` is its place in the configuration.
     ///
     /// # Panics
     /// Never: `**` is a pattern.
@@ -63,17 +63,17 @@ impl AccessRule {
         }
     }
 
-    /// Whether it is for this.
+    /// Whether the rule applies to an action on a stream.
     pub fn is_for(&self, action: AccessAction, stream: &StreamName) -> bool {
         self.actions.contains(&action) && self.pattern.fits(stream)
     }
 
-    /// Whether it has a file that may change.
+    /// Whether the rule has a file that may change.
     pub const fn has_file(&self) -> bool {
         self.allow_file.is_some() || self.deny_file.is_some() || self.deny_agents_file.is_some()
     }
 
-    /// Whether it depends on the country of a client.
+    /// Whether the rule depends on a client's country.
     pub fn names_countries(&self) -> bool {
         self.allow_countries.is_some() || !self.deny_countries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Who is asked for permission, over HTTP.
+//! Settings of the authorization hook, which is asked for permission over HTTP.
 
 use std::time::Duration;
 
@@ -12,43 +12,43 @@ use crate::secret::Secret;
 /// Section `[auth.hook]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthHook {
-    /// Where questions are posted; `None` asks nobody.
+    /// URL that questions are posted to; `None` disables the hook.
     pub url: Option<Url>,
-    /// Where those of listeners are, if elsewhere.
+    /// URL for questions about listeners, if different.
     pub play_url: Option<Url>,
-    /// Where it is asked about clients of RTMP as soon as they have connected; `None` does not.
+    /// URL for a question about each RTMP client on connect; `None` asks none.
     pub connect_url: Option<Url>,
-    /// Where ends are told; `None` tells of none.
+    /// URL that ends are reported to; `None` reports none.
     pub end_url: Option<Url>,
-    /// Where it is told of what goes on; `None` does not.
+    /// URL for periodic updates on ongoing sessions; `None` sends none.
     pub update_url: Option<Url>,
-    /// How often.
+    /// Interval between updates.
     pub update_every: Duration,
-    /// Where it is told that publishers come and go, whoever has permitted them; `None` tells of none.
+    /// URL for reports of publishers that start and stop, whoever has permitted them; `None` reports none.
     pub mount_url: Option<Url>,
-    /// Which headers of listeners it is told, in whatever case.
+    /// Names of the listeners' headers that the hook receives, case-insensitive.
     pub headers: Vec<String>,
-    /// What stands before their names.
+    /// Prefix of their names in a question.
     pub header_prefix: String,
-    /// What questions are signed with, in dialects that do that.
+    /// Secret that signs questions, in dialects that sign them.
     pub secret: Option<Secret>,
-    /// In which form.
+    /// Form of questions and answers.
     pub dialect: Dialect,
-    /// Which actions are asked about.
+    /// Actions the hook is asked about.
     pub asks: HookAsks,
-    /// Which streams are; see [`Permissions::asks_hook`](super::Permissions::asks_hook).
+    /// Streams the hook is asked about; see [`Permissions::asks_hook`](super::Permissions::asks_hook).
     pub patterns: Vec<Glob>,
-    /// What clients call this server, with the port if it has to be named.
+    /// Host name that clients use for this server, with the port if it is needed.
     pub host: String,
-    /// How long an answer may take.
+    /// Longest time to wait for an answer.
     pub timeout: Duration,
-    /// How long a permission is kept.
+    /// Time for which a permission is cached.
     pub cache: Duration,
-    /// What happens without an answer.
+    /// Policy for a question without an answer.
     pub unanswered: HookUnanswered,
 }
 
-/// What a hook is asked about.
+/// Actions a hook is asked about.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum HookAsks {
     /// Publishing, titles and listening.
@@ -61,7 +61,7 @@ pub enum HookAsks {
 }
 
 impl HookAsks {
-    /// Returns whether it is asked about an action.
+    /// Returns whether the hook is asked about an action.
     pub fn are_for(self, action: Action) -> bool {
         match self {
             Self::All => true,
@@ -71,10 +71,10 @@ impl HookAsks {
     }
 }
 
-/// What happens when a hook gives no answer.
+/// Policy for when a hook gives no answer.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum HookUnanswered {
-    /// Clients are refused, with words to try again.
+    /// Clients are refused and asked to try again.
     #[default]
     Deny,
     /// Listeners are let in; publishers are refused.

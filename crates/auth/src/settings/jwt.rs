@@ -1,4 +1,4 @@
-//! Whose JSON Web Tokens are taken.
+//! Settings of JSON Web Tokens.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use crate::secret::Secret;
 /// Section `[auth.jwt]`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AuthJwt {
-    /// What tokens are signed with by HMAC.
+    /// Secret that tokens are signed with, by HMAC.
     pub secret: Option<Secret>,
-    /// A file of public keys, which is read again when it changes; see [`read_token_keys`](crate::read_token_keys).
+    /// File of public keys, read again when it changes; see [`read_token_keys`](crate::read_token_keys).
     pub jwks_file: Option<PathBuf>,
-    /// Where an issuer publishes its keys.
+    /// URL of the key set that an issuer publishes.
     pub jwks_url: Option<Url>,
-    /// What tokens have to say about themselves.
+    /// Claims that tokens must have.
     pub rules: Rules,
 }
 
 impl AuthJwt {
-    /// Whether there is a key, so that tokens are taken.
+    /// Whether there is a key, so that tokens are accepted.
     pub const fn is_used(&self) -> bool {
         self.secret.is_some() || self.jwks_file.is_some() || self.jwks_url.is_some()
     }

@@ -1,7 +1,7 @@
-//! What an operator decides about permissions: section `[auth]` of the configuration, and its lists.
+//! Authorization settings of an operator: section `[auth]` of the configuration, and its lists.
 //!
-//! These are the checked values. The crate of the configuration reads them, and is asked by [`Permissions`] for what depends on
-//! more than one of them.
+//! These are checked values. The `config` crate reads them, and implements [`Permissions`] for decisions that depend on more
+//! than one.
 
 mod access;
 mod hook;
@@ -27,84 +27,84 @@ pub use self::users::UsersRule;
 /// Section `[auth]`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Auth {
-    /// What publishers must know; `None` means one is generated at start and printed.
+    /// Key of publishers; `None` means one is generated at start and printed.
     pub publish_key: Option<Secret>,
-    /// What administrators must know; `None` means one is generated at start and printed.
+    /// Password of administrators; `None` means one is generated at start and printed.
     pub admin_password: Option<Secret>,
-    /// Whether listeners need a credential; see [`Permissions::play_access`].
+    /// Clients that may listen; see [`Permissions::play_access`].
     pub play: PlayAccess,
-    /// Further keys, each with a name of its own; see [`Permissions::keys_for`].
+    /// Further named keys; see [`Permissions::keys_for`].
     pub keys: Vec<KeyRule>,
-    /// A file of more such keys, which is read again when it changes; see [`Permissions::read_keys`].
+    /// File of more such keys, read again when it changes; see [`Permissions::read_keys`].
     pub keys_file: Option<PathBuf>,
     /// Files of users.
     pub users: Vec<UsersRule>,
-    /// What links are signed with: the first, and accepted from: all. None accepts no link.
+    /// Secrets of links: the first one signs, and all are accepted. If empty, no link is accepted.
     pub link_secrets: Vec<Secret>,
-    /// Whose tokens are taken.
+    /// JSON Web Tokens that are accepted.
     pub jwt: AuthJwt,
-    /// Who is asked in addition.
+    /// Server that is asked in addition.
     pub hook: AuthHook,
 }
 
-/// Who may listen.
+/// Clients that may listen.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PlayAccess {
     /// Every client, unless the hook says otherwise.
     #[default]
     Open,
-    /// Clients with a credential for it.
+    /// Clients with a credential for listening.
     Key,
 }
 
 /// One `[[auth.key]]`: a key with a name, for some streams.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KeyRule {
-    /// What it is called; no two have one name.
+    /// Unique name of the key.
     pub name: Identity,
-    /// What its clients must know; `None` means one is generated at start and printed.
+    /// Secret that clients must know; `None` means one is generated at start and printed.
     pub secret: Option<KeySecret>,
-    /// Which streams it is for.
+    /// Streams the key is for.
     pub pattern: Glob,
-    /// What it permits.
+    /// Scopes the key permits.
     pub scopes: Scopes,
-    /// From when on it permits nothing.
+    /// Expiry, from which the key permits nothing.
     pub expires: Option<SystemTime>,
-    /// `auth.key.0`, `auth.key.1`, …, for problems with it.
+    /// Key in the configuration (`auth.key.0`, `auth.key.1`, …), for error messages.
     pub key: String,
 }
 
-/// What proves the right to use a key.
+/// Proof of the right to use a key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeySecret {
     /// The secret itself.
     Plain(Secret),
-    /// A hash of it.
+    /// A hash of the secret.
     Hash(KeyHash),
 }
 
 /// A key that permits something.
 #[derive(Clone, Copy, Debug)]
 pub struct Key<'a> {
-    /// Its name, if it has one.
+    /// Name of the key, if any.
     pub name: Option<&'a Identity>,
-    /// What its clients know.
+    /// Secret that clients know.
     pub secret: KeySecretRef<'a>,
-    /// From when on it permits nothing.
+    /// Expiry, from which the key permits nothing.
     pub expires: Option<SystemTime>,
 }
 
-/// A [`KeySecret`] that is borrowed.
+/// Borrowed [`KeySecret`].
 #[derive(Clone, Copy, Debug)]
 pub enum KeySecretRef<'a> {
     /// The secret itself.
     Plain(&'a Secret),
-    /// A hash of it.
+    /// A hash of the secret.
     Hash(&'a KeyHash),
 }
 
 impl KeyRule {
-    /// The key, if it is for a scope, whether or not it has expired.
+    /// Returns the key if it has a scope, whether or not it has expired.
     pub fn for_scope(&self, scope: Scope) -> Option<Key<'_>> {
         let secret = match self.secret.as_ref()? {
             KeySecret::Plain(secret) => KeySecretRef::Plain(secret),
@@ -117,13 +117,13 @@ impl KeyRule {
         })
     }
 
-    /// Key that this permits a scope of a stream with, if it is for both.
+    /// Returns the key if it has a scope and matches a stream.
     pub fn for_stream(&self, scope: Scope, name: &StreamName) -> Option<Key<'_>> {
         let key = self.for_scope(scope)?;
         self.pattern.fits(name).then_some(key)
     }
 
-    /// Its secret, if the configuration holds that.
+    /// Returns the secret, if the configuration holds it in plain text.
     pub fn plain(&self) -> Option<&Secret> {
         match self.secret.as_ref()? {
             KeySecret::Plain(secret) => Some(secret),

@@ -1,4 +1,4 @@
-//! What the gate asks of a configuration.
+//! Interface through which the gate reads a configuration.
 
 use std::fmt;
 use std::path::Path;
@@ -9,19 +9,19 @@ use media::StreamName;
 use super::{AccessRule, Auth, Key, KeyRule, PlayAccess};
 use crate::proof::Scope;
 
-/// A configuration, as far as permissions depend on it. All secrets are set.
+/// Configuration, as far as permissions depend on it. All secrets are set.
 pub trait Permissions: fmt::Debug + Send + Sync {
-    /// Section `[auth]`.
+    /// Returns section `[auth]`.
     fn auth(&self) -> &Auth;
 
-    /// The lists of clients, all of which have to let one in.
+    /// Returns the access rules, all of which must let a client in.
     fn access(&self) -> &[AccessRule];
 
     /// Whether the country of a client may be known.
     fn knows_countries(&self) -> bool;
 
-    /// The keys that permit something with a stream: to publish it and to set its titles, its own key, else the one for all;
-    /// and each named one, of `further` as well, that is for it. Some may have expired.
+    /// Returns the keys that permit a scope on a stream. For publishing and setting titles these are the stream's own key, or
+    /// else the common one; in addition each matching named key, including those of `further`. Some may have expired.
     fn keys_for<'a>(
         &'a self,
         scope: Scope,
@@ -29,23 +29,23 @@ pub trait Permissions: fmt::Debug + Send + Sync {
         further: &'a [KeyRule],
     ) -> Box<dyn Iterator<Item = Key<'a>> + Send + 'a>;
 
-    /// Who may listen to a stream.
+    /// Returns which clients may listen to a stream.
     fn play_access(&self, stream: &StreamName) -> PlayAccess;
 
-    /// Returns whether a client has to present something to be permitted that of a stream.
+    /// Returns whether a client needs a credential for a scope on a stream.
     fn needs_credential(&self, scope: Scope, stream: &StreamName) -> bool {
         scope != Scope::Play || self.play_access(stream) == PlayAccess::Key
     }
 
-    /// Whether the hook is asked about clients that want that of a stream and are permitted it by nothing else.
+    /// Whether the hook is asked about clients that nothing else permits a scope on a stream.
     fn asks_hook(&self, scope: Scope, stream: &StreamName) -> bool;
 
-    /// How long a listener of a stream may listen; `None` for no limit.
+    /// Returns the longest time that a listener may listen to a stream; `None` for no limit.
     fn listen_duration_max(&self, stream: &StreamName) -> Option<Duration>;
 
-    /// Reads a file of further keys, which differ from those of [`auth`](Self::auth).
+    /// Reads a file of further keys, which must differ from those of [`auth`](Self::auth).
     ///
     /// # Errors
-    /// What is wrong with it, or that it cannot be read.
+    /// Fails when the file cannot be read or is invalid.
     fn read_keys(&self, path: &Path) -> Result<Vec<KeyRule>, String>;
 }

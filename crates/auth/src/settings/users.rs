@@ -9,20 +9,20 @@ use crate::proof::{Scope, Scopes};
 /// One `[[auth.htpasswd]]`: a file of users, for some streams.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UsersRule {
-    /// Where it is; see [`read_users`](crate::read_users). It is read again when it changes.
+    /// Path of the file; see [`read_users`](crate::read_users). It is read again when it changes.
     pub file: PathBuf,
-    /// Which streams its users are for.
+    /// Streams its users are for.
     pub pattern: Glob,
-    /// What they may.
+    /// Scopes its users have.
     pub scopes: Scopes,
-    /// Whether a hook is asked about clients that are none of them.
+    /// Whether the hook is asked about clients that are not among the users.
     pub asks_hook: bool,
-    /// `auth.htpasswd.0`, `auth.htpasswd.1`, …, for problems with it.
+    /// Key in the configuration (`auth.htpasswd.0`, `auth.htpasswd.1`, …), for error messages.
     pub key: String,
 }
 
 impl UsersRule {
-    /// Whether its users may do something with a stream.
+    /// Whether its users have a scope on a stream.
     pub fn is_for(&self, scope: Scope, name: &StreamName) -> bool {
         self.scopes.contains(scope) && self.pattern.fits(name)
     }

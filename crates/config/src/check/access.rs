@@ -1,4 +1,4 @@
-//! Lists of clients that could not be kept.
+//! Checks of client lists that could not be enforced.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::Config;
 use crate::read::Walk;
 use auth::{AccessRule, read_addresses, read_agents};
 
-/// Notes what is wrong.
+/// Reports every problem.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     for rule in &config.access {
         files(rule, walk);

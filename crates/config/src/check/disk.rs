@@ -1,4 +1,4 @@
-//! What is kept on disks, and what is read from them.
+//! Checks of settings for files that are kept on disks or read from them.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(super) fn hls(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// A window on disk is in clear.
+/// Refuses DVR windows of encrypted streams, since a window on disk is not encrypted.
 fn encrypted_windows(config: &Config, walk: &mut Walk<'_>) {
     let hls = &config.hls;
     let of_all = (hls.encryption && !hls.dvr.is_zero()).then(|| "hls.encryption".to_owned());
@@ -44,7 +44,7 @@ fn encrypted_windows(config: &Config, walk: &mut Walk<'_>) {
             Some(_) => "encryption",
             None => "dvr",
         };
-        // What holds for all streams has been blamed already.
+        // Settings that hold for all streams have been reported already.
         let is_own = rule.encryption.is_some() || rule.dvr.is_some();
         (is_encrypted && has_window && is_own).then(|| format!("{}.{blamed}", rule.key))
     });
@@ -55,7 +55,7 @@ fn encrypted_windows(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Directories of recordings, in which streams are found by the names of theirs.
+/// Checks the directories of recordings, in which streams are found by the names of their directories.
 pub(super) fn recordings(config: &Config, walk: &mut Walk<'_>) {
     let of_section = config.recording.directory.iter();
     let of_section = of_section.map(|path| ("recording.directory".to_owned(), path));
@@ -85,7 +85,7 @@ pub(super) fn recordings(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// What is copied to object storage.
+/// Checks the settings of copies to object storage.
 pub(super) fn uploads(config: &Config, walk: &mut Walk<'_>) {
     let recording = &config.recording;
     if !recording.upload.is_on() || !recording.upload.has_valid_bucket() {
@@ -103,7 +103,7 @@ pub(super) fn uploads(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Folders that are not there, and paths that hide something.
+/// Checks for folders that do not exist, and paths that hide something.
 pub(super) fn files(config: &Config, walk: &mut Walk<'_>) {
     for FilesRule {
         path,

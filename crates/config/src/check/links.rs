@@ -1,4 +1,4 @@
-//! Pushes and pulls.
+//! Checks of pushes and pulls.
 
 use media::StreamName;
 
@@ -7,7 +7,7 @@ use crate::read::Walk;
 use crate::{Config, PullRule, PullUrl, Pulled};
 use media::Glob;
 
-/// Links that would get into each other's way, or the server's.
+/// Reports links that would conflict with each other or with the server's own names.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     for rule in repeated(&config.pushes, |rule| (&rule.pattern, &rule.url)) {
         let key = format!("{}.match", rule.key);
@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// The key of the first address of which something is so.
+/// Returns the key of the first address that satisfies `is_so`.
 fn blamed(rule: &PullRule, is_so: impl Fn(&PullUrl) -> bool) -> Option<String> {
     if is_so(&rule.url) {
         return Some(format!("{}.url", rule.key));

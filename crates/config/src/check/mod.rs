@@ -1,4 +1,4 @@
-//! What no single key can show: settings that contradict each other.
+//! Checks across keys: settings that contradict each other.
 
 mod access;
 mod disk;
@@ -17,7 +17,7 @@ use super::sections::{Listen, Transport};
 use super::{Config, USER_FILES_MAX, read_keys};
 use auth::{Auth, KeyRule, KeySecret, PlayAccess, Secret, read_token_keys, read_users};
 
-/// Notes every contradiction.
+/// Reports every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
@@ -40,7 +40,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     mounts::aliases(config, walk);
 }
 
-/// The entries of a list of which an earlier one has the same.
+/// Returns the entries of a list for which an earlier entry has the same value of `what`.
 fn repeated<'a, T, K: PartialEq>(
     all: &'a [T],
     what: impl Fn(&'a T) -> K,
@@ -55,10 +55,10 @@ fn repeated<'a, T, K: PartialEq>(
         .map(|(_, one)| one)
 }
 
-/// What to do about a name that begins so.
+/// Help for a name that begins like the server's own pages.
 const NAME_HELP: &str = "choose a name that hides none of them";
 
-/// A name that begins as the server's own pages do.
+/// Reports a name that begins like the server's own pages.
 fn reserved(key: &str, name: &StreamName, help: Option<&str>, walk: &mut Walk<'_>) {
     if name.is_reserved() {
         let message = format!("`{name}` begins as the server's own pages do");
@@ -66,7 +66,7 @@ fn reserved(key: &str, name: &StreamName, help: Option<&str>, walk: &mut Walk<'_
     }
 }
 
-/// A place for files that is another thing.
+/// Reports a directory setting whose path is something else.
 fn no_directory(key: &str, path: &Path, walk: &mut Walk<'_>) {
     if path.exists() && !path.is_dir() {
         let message = format!("{} is not a directory", path.display());
@@ -74,7 +74,7 @@ fn no_directory(key: &str, path: &Path, walk: &mut Walk<'_>) {
     }
 }
 
-/// A rule that never applies: an earlier one has its pattern, or that of all.
+/// Reports a rule that never applies, because an earlier one has its pattern or the pattern of all streams.
 fn covered<'a>(
     key: &str,
     pattern: &Glob,
@@ -91,7 +91,7 @@ fn covered<'a>(
     }
 }
 
-/// Two listeners on one address, of which the second could not be opened.
+/// Reports two listeners on one address, of which the second could not be opened.
 fn ports(config: &Config, walk: &mut Walk<'_>) {
     let mut seen: Vec<(&str, SocketAddr, &[Transport])> = Vec::new();
     for Listen {
@@ -107,7 +107,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
             });
             if let Some((other_key, other, _)) = rival {
                 let message = format!("{address} clashes with {other} of {other_key}");
-                // The operator changes the one that is not a default.
+                // The setting that is not a default is blamed, since the operator will change it.
                 let blamed = if walk.is_set(key) { key } else { other_key };
                 walk.problem(blamed, message, Some("give one of them another port"));
             }
@@ -127,7 +127,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Port 0 lets the system choose. IPv4 and IPv6 are bound apart.
+/// Whether two addresses conflict. Port 0 lets the system choose. IPv4 and IPv6 are bound separately.
 fn clash(a: SocketAddr, b: SocketAddr) -> bool {
     let overlap = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
     a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && overlap
@@ -176,7 +176,7 @@ fn tls(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// PROXY headers that no one may send.
+/// Reports PROXY headers that no one may send.
 fn proxies(config: &Config, walk: &mut Walk<'_>) {
     let keys = [
         ("http.proxy_protocol", config.http.proxy_protocol),
@@ -191,7 +191,7 @@ fn proxies(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Receivers that are told twice, and a directory that is none.
+/// Reports receivers that would be notified twice, and a directory that is not one.
 fn webhooks(config: &Config, walk: &mut Walk<'_>) {
     if let Some(path) = &config.webhooks.directory {
         no_directory("webhooks.directory", path, walk);
@@ -210,13 +210,15 @@ fn directories(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Keys with a hash, of all keys: each guess is tried with those that are for the stream, which takes some ten milliseconds each.
+/// Limit of the keys with a hash, among all keys. Each guess is compared with all keys for the stream, which takes about ten
+/// milliseconds each.
 const HASHED_KEYS_MAX: usize = 32;
 
-/// The time that a guess may cost: all hashes together are computed for it, and who guesses may do so every two seconds.
+/// Limit of the time that one guess may cost: all hashes together are computed for it, and a guessing client may do so every
+/// two seconds.
 const GUESS_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Keys that could not be told apart, and listeners that no key is for.
+/// Reports keys that could not be distinguished, and listeners that no key is for.
 fn keys(config: &Config, walk: &mut Walk<'_>) {
     let auth = &config.auth;
     let of_streams = config.streams.iter().map(|stream| &stream.publish_key);
@@ -225,7 +227,7 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
         .filter_map(Option::as_ref)
         .collect();
     for (index, rule) in auth.keys.iter().enumerate() {
-        told_apart(rule, auth.keys[..index].iter(), &nameless, auth, walk);
+        reported_apart(rule, auth.keys[..index].iter(), &nameless, auth, walk);
     }
     hashed_keys(&auth.keys, auth.keys.iter(), walk);
     let file = auth.keys_file.as_deref().map(|path| read_keys(path, auth));
@@ -247,12 +249,12 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
     listeners_without_key(config, walk);
 }
 
-/// The same for keys of a file, which has no other keys than these.
+/// Checks the keys of a file, which has no other keys than these.
 pub(super) fn further_keys(keys: &[KeyRule], auth: &Auth, walk: &mut Walk<'_>) {
     let nameless: Vec<_> = auth.publish_key.iter().collect();
     for (index, rule) in keys.iter().enumerate() {
         let earlier = auth.keys.iter().chain(&keys[..index]);
-        told_apart(rule, earlier, &nameless, auth, walk);
+        reported_apart(rule, earlier, &nameless, auth, walk);
         if rule.secret.is_none() {
             let key = format!("{}.key", rule.key);
             let help = "none is generated for keys of this file; use `openssl rand -base64 18`";
@@ -262,7 +264,7 @@ pub(super) fn further_keys(keys: &[KeyRule], auth: &Auth, walk: &mut Walk<'_>) {
     hashed_keys(keys, auth.keys.iter().chain(keys), walk);
 }
 
-fn told_apart<'a>(
+fn reported_apart<'a>(
     rule: &KeyRule,
     mut earlier: impl Iterator<Item = &'a KeyRule> + Clone,
     nameless: &[&Secret],
@@ -293,7 +295,7 @@ fn told_apart<'a>(
     }
 }
 
-/// `keys` and those before them: more hashes than a guess may cost.
+/// Reports more hashes, in `keys` and those before them, than a guess may cost.
 fn hashed_keys<'a>(keys: &[KeyRule], all: impl Iterator<Item = &'a KeyRule>, walk: &mut Walk<'_>) {
     let hash = |key: &'a KeyRule| match &key.secret {
         Some(KeySecret::Hash(hash)) => Some(hash),
@@ -318,7 +320,7 @@ fn hashed_keys<'a>(keys: &[KeyRule], all: impl Iterator<Item = &'a KeyRule>, wal
     }
 }
 
-/// Streams that demand a credential of listeners while there is none.
+/// Reports streams that demand a credential of listeners while there is none.
 fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
     let auth = &config.auth;
     let is_for_listeners = |key: &KeyRule| key.scopes.contains(auth::Scope::Play);

@@ -1,4 +1,4 @@
-//! Fallbacks that could never be heard, and files that are none.
+//! Checks of fallbacks that could never be played, and of files that do not exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::read::Walk;
 use crate::{Config, Fallback, StreamRule};
 use auth::{Permissions as _, PlayAccess};
 
-/// Notes every contradiction.
+/// Reports every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for rule in &config.streams {
         let key = |name: &str| format!("{}.{name}", rule.key);
         match &rule.mount.fallback {
             None => continue,
             Some(Fallback::Stream(stream)) => {
-                fallback(config, rule, stream, &mut told, walk);
+                fallback(config, rule, stream, &mut reported, walk);
                 without_key(config, rule, stream, walk);
             }
             Some(Fallback::Files(path)) => exists(&key("fallback_file"), path, walk),
@@ -50,7 +50,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Paths that stand for two things.
+/// Reports paths that stand for two things.
 pub(super) fn aliases(config: &Config, walk: &mut Walk<'_>) {
     for rule in repeated(&config.aliases, |rule| &rule.path) {
         let key = format!("{}.path", rule.key);
@@ -67,7 +67,8 @@ pub(super) fn aliases(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// A fallback that needs a key, of a stream that needs none: whoever listens to the one would hear the other.
+/// Reports a fallback that needs a key, of a stream that needs none: listeners of the stream would hear the fallback without a
+/// key.
 fn without_key(config: &Config, rule: &StreamRule, fallback: &StreamName, walk: &mut Walk<'_>) {
     let access = rule.play.unwrap_or(config.auth.play);
     let is_way_around =
@@ -90,13 +91,13 @@ fn exists(key: &str, path: &Path, walk: &mut Walk<'_>) {
     }
 }
 
-/// A fallback that leads back to where it began, or has a name that no stream has. `told` has the streams of which that
-/// was said.
+/// Reports a fallback that leads back to its start, or has a name that no stream has. `reported` holds the streams for which this
+/// was reported.
 fn fallback(
     config: &Config,
     rule: &StreamRule,
     first: &StreamName,
-    told: &mut BTreeSet<StreamName>,
+    reported: &mut BTreeSet<StreamName>,
     walk: &mut Walk<'_>,
 ) {
     let key = format!("{}.fallback", rule.key);
@@ -106,11 +107,11 @@ fn fallback(
         walk.problem(&key, "is the stream itself", Some(help));
         return;
     }
-    if told.contains(first) {
+    if reported.contains(first) {
         return;
     }
     let mut chain = vec![first.clone()];
-    // Each rule leads on to one stream, so a chain with more names than rules has a cycle.
+    // Each rule leads to one stream, so a chain with more names than rules has a cycle.
     while let Some(next) = chain.last().and_then(|last| config.fallback(last)) {
         let is_back = next == *first || rule.pattern.as_str() == next.as_str();
         if is_back || chain.len() > config.streams.len() {
@@ -119,7 +120,7 @@ fn fallback(
             let message = format!("leads back to where it began: {}", names.join(", then "));
             let help = "the last of them needs no fallback";
             walk.problem(&key, message, Some(help));
-            told.extend(chain);
+            reported.extend(chain);
             return;
         }
         chain.push(next);

@@ -1,4 +1,4 @@
-//! Streams: their rules, and names that stand for two things.
+//! Checks of streams: their rules, and names that stand for two things.
 
 use fanout::{Class, Policy};
 
@@ -6,7 +6,7 @@ use super::{NAME_HELP, covered, repeated, reserved};
 use crate::read::Walk;
 use crate::{Config, PolicyOverrides, PullRule, Pulled, StationRule, VariantGroup};
 
-/// Stations that would get into the way of others, or lose their listeners.
+/// Reports stations that would conflict with others, or lose their listeners.
 pub(super) fn stations(config: &Config, walk: &mut Walk<'_>) {
     for StationRule { stream, key, .. } in repeated(&config.stations, |rule| &rule.stream) {
         let message = format!("`{stream}` is the stream of another station");
@@ -39,7 +39,7 @@ pub(super) fn stations(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Groups whose name stands for something else, and streams that are named twice.
+/// Reports groups whose name stands for something else, and streams that are named twice.
 pub(super) fn variants(config: &Config, walk: &mut Walk<'_>) {
     let groups = &config.variants;
     for VariantGroup { name, key, .. } in repeated(groups, |group| &group.name) {
@@ -76,7 +76,7 @@ pub(super) fn policy(section: &str, policy: &Policy, walk: &mut Walk<'_>) {
     }
 }
 
-/// Rules that can never apply, and rules that contradict what they build on.
+/// Reports rules that can never apply, and rules that contradict the settings they build on.
 pub(super) fn rules(config: &Config, walk: &mut Walk<'_>) {
     let numbered = repeated(&config.streams, |rule| rule.sid);
     for rule in numbered.filter(|rule| rule.sid.is_some()) {
@@ -95,11 +95,11 @@ pub(super) fn rules(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// A rule is combined with the defaults of the stream's class, which is not known yet, and must make
-/// sense with both.
+/// Checks the policy of a rule. The rule is combined with the defaults of the stream's class, which is not known yet, so it
+/// must be consistent with both classes.
 fn rule_policy(config: &Config, index: usize, walk: &mut Walk<'_>) {
     let rule = &config.streams[index];
-    let mut told: Vec<[&str; 2]> = Vec::new();
+    let mut reported: Vec<[&str; 2]> = Vec::new();
     for class in Class::ALL {
         let base = config.fanout.policy(class);
         for Contradiction { keys, help } in contradictions(&rule.policy.applied_to(base)) {
@@ -107,10 +107,10 @@ fn rule_policy(config: &Config, index: usize, walk: &mut Walk<'_>) {
                 .iter()
                 .copied()
                 .find(|key| is_overridden(&rule.policy, key));
-            let Some(set) = set.filter(|_| !told.contains(&keys)) else {
+            let Some(set) = set.filter(|_| !reported.contains(&keys)) else {
                 continue;
             };
-            told.push(keys);
+            reported.push(keys);
             let [small, large] = keys;
             let message = format!(
                 "with this, {small} is longer than {large} for {}",

@@ -1,8 +1,8 @@
-//! Addresses of other servers: where streams are pushed to and pulled from.
+//! Addresses of other servers that streams are pushed to and pulled from.
 //!
-//! Such an address is a URL whose path and query may hold placeholders. It is a secret in most of its parts:
-//! `user:password@`, the query, and what other servers call a stream key, the last segment of the path. It
-//! shows itself with `***` in their place.
+//! Such an address is a URL whose path and query may contain placeholders. Most of its parts are secret: `user:password@`, the
+//! query, and the last segment of the path, which other servers call a stream key. When displayed, the address has `***` in
+//! their place.
 //!
 //! A placeholder changes path and query only, so no stream name can choose another server.
 
@@ -19,8 +19,7 @@ pub use self::push::PushUrl;
 use self::template::{PULLED, PUSHED, Words};
 use super::setting::nearest;
 
-/// What is wrong with an address. It repeats none of it but a scheme, a placeholder, or one character of the
-/// host.
+/// Fault of an address. Its text repeats nothing of the address except a scheme, a placeholder, or one character of the host.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum UrlFault {
     #[error("{0}")]
@@ -46,14 +45,14 @@ pub(super) enum UrlFault {
 }
 
 impl PushUrl {
-    /// What to write instead, if it can be guessed.
+    /// Returns advice on what to write instead, if it can be guessed.
     pub(super) fn suggestion(fault: &UrlFault) -> Option<String> {
         suggestion(fault, &Self::SCHEMES, PUSHED)
     }
 }
 
 impl PullUrl {
-    /// What to write instead, if it can be guessed.
+    /// Returns advice on what to write instead, if it can be guessed.
     pub(super) fn suggestion(fault: &UrlFault) -> Option<String> {
         suggestion(fault, &Self::SCHEMES, PULLED)
     }
@@ -78,7 +77,7 @@ fn suggestion(fault: &UrlFault, schemes: &[&'static str], words: &Words) -> Opti
     })
 }
 
-/// How many segments a path has that are not empty.
+/// Counts the non-empty segments of a path.
 fn segments(path: &str) -> usize {
     path.split('/')
         .filter(|segment| !segment.is_empty())

@@ -1,4 +1,4 @@
-//! Where streams are pulled from, and which.
+//! Sources and streams of pulls.
 
 use std::fmt;
 
@@ -10,38 +10,38 @@ use super::template::{Named, PULLED, Placeholder, Template, is_placeholder};
 use super::{UrlFault, segments};
 use media::Glob;
 
-/// Where streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last
-/// two name an FLV stream, or a mount of an Icecast or SHOUTcast server; with `{stream}`, `{app}`, `{name}` and `{rest}` in its path or query where one
-/// address is for many streams. It shows itself without its secrets.
+/// Address that streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`. The last two name an FLV stream, or a
+/// mount of an Icecast or SHOUTcast server. Path and query may contain `{stream}`, `{app}`, `{name}` and `{rest}` if one
+/// address is for many streams. It is displayed without its secrets.
 #[derive(Clone, Eq, PartialEq)]
 pub struct PullUrl(Template);
 
-/// Which streams a pull brings.
+/// Streams that a pull brings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Pulled {
-    /// This one.
+    /// One stream.
     One(StreamName),
-    /// All whose names fit, each by a connection of its own.
+    /// All streams whose names fit, each by its own connection.
     Fitting(Glob),
 }
 
 /// One `[[pull]]`: a stream that is fetched from another server, or many of one pattern.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PullRule {
-    /// Its name here, or the pattern of their names.
+    /// Name of the stream here, or pattern of the names.
     pub stream: Pulled,
-    /// Where from.
+    /// Address to pull from.
     pub url: PullUrl,
-    /// Where else from while that fails, in this order.
+    /// Addresses to pull from while that one fails, in this order.
     pub alternates: Vec<PullUrl>,
-    /// Only while there are listeners.
+    /// Whether streams are pulled only while they have listeners.
     pub on_demand: bool,
-    /// `pull.0`, `pull.1`, …, for problems with it.
+    /// Key of the rule in reports: `pull.0`, `pull.1`, ….
     pub(crate) key: String,
 }
 
 impl Pulled {
-    /// Whether a stream of that name is meant.
+    /// Whether a stream of that name is pulled.
     pub fn matches(&self, stream: &StreamName) -> bool {
         match self {
             Self::One(name) => name == stream,
@@ -49,7 +49,7 @@ impl Pulled {
         }
     }
 
-    /// What of a stream's name follows the fixed part of the pattern; all of it if the rule has no pattern.
+    /// Returns the part of a stream's name after the fixed part of the pattern; the whole name if the rule has no pattern.
     fn rest<'a>(&self, stream: &'a StreamName) -> &'a str {
         let front = match self {
             Self::One(_) => "",
@@ -60,24 +60,24 @@ impl Pulled {
 }
 
 impl PullRule {
-    /// The URLs of a stream of the rule, with their secrets; empty when its name lacks a part that all addresses need.
+    /// Returns the URLs of a stream of the rule, with their secrets; empty if its name lacks a part that all addresses need.
     ///
-    /// A name changes nothing of the address but the placeholders: it holds no `..`, no empty segment, and none
-    /// of the characters that separate the parts of a URL; and placeholders stand in path and query only.
+    /// A name changes only the placeholders of an address: it contains no `..`, no empty segment, and none of the characters
+    /// that separate the parts of a URL; and placeholders occur in path and query only.
     pub fn sources(&self, stream: &StreamName) -> Vec<Url> {
         let name = self.named(stream);
         let urls = std::iter::once(&self.url).chain(&self.alternates);
         urls.filter_map(|url| url.filled(name)).collect()
     }
 
-    /// The first address of a stream, without its secrets.
+    /// Returns the first address of a stream, without its secrets.
     pub fn shown(&self, stream: &StreamName) -> String {
         let shown = self.url.to_string();
         self.url.0.shown(&shown, self.named(stream))
     }
 
-    /// Whether a name goes to the end of the first address, so that those of mounts such as `radio.mp3` are asked for as they
-    /// are: an address that goes on, such as by `.flv`, says what its streams are.
+    /// Whether a name is the end of the first address, so that mounts such as `radio.mp3` are requested unchanged. An address
+    /// that continues after the name, such as by `.flv`, shows the format of its streams.
     pub fn brings_mounts(&self) -> bool {
         let url = self.url.0.url();
         is_http(url) && url.path().ends_with('}')
@@ -92,7 +92,7 @@ impl PullRule {
 impl PullUrl {
     pub(crate) const SCHEMES: [&str; 4] = ["rtmp", "rtmps", "http", "https"];
 
-    /// The address of one stream; `None` when its name lacks a part.
+    /// Returns the address of one stream; `None` if its name lacks a part.
     fn filled(&self, name: Named<'_>) -> Option<Url> {
         let template = &self.0;
         if template.wants_more(name) {
@@ -103,7 +103,7 @@ impl PullUrl {
         is_complete.then_some(url)
     }
 
-    /// Accepts an address, or says what is wrong with it.
+    /// Parses an address.
     pub(crate) fn parse(text: &str) -> Result<Self, UrlFault> {
         let template = Template::parse(text, &Self::SCHEMES, PULLED)?;
         let may_be_many = [Placeholder::Stream, Placeholder::Rest]
@@ -111,7 +111,7 @@ impl PullUrl {
             .any(|many| template.has_in_path(many));
         let path = template.url().path();
         match (is_http(template.url()), segments(path)) {
-            // A name with too few is found out when it is pulled.
+            // A name with too few segments is detected when it is pulled.
             (false, 0 | 1) if !may_be_many => return Err(UrlFault::NoStream),
             (false, _) => return Ok(Self(template)),
             (true, 0) => return Err(UrlFault::NoPath),
@@ -128,12 +128,12 @@ impl PullUrl {
         }
     }
 
-    /// Whether it tells streams apart.
+    /// Whether different streams have different addresses.
     pub(crate) fn is_template(&self) -> bool {
         self.0.has_any()
     }
 
-    /// Whether it depends on the pattern, and not on the name alone.
+    /// Whether the address depends on the pattern, and not on the name alone.
     pub(crate) fn has_rest(&self) -> bool {
         self.0.has(Placeholder::Rest)
     }
@@ -148,7 +148,7 @@ impl fmt::Display for PullUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.0.url();
         let (_, last, _) = last_segment(url.path());
-        // A placeholder is no key.
+        // A placeholder is not a key.
         match is_placeholder(last.strip_suffix(".flv").unwrap_or(last)) {
             true => url.fmt_with_path(url.path(), f),
             false => url.fmt_with_path(&shown_path(url.path()), f),
@@ -162,7 +162,7 @@ impl fmt::Debug for PullUrl {
     }
 }
 
-/// Extensions of what is no live body: playlists, and containers that are not read from HTTP.
+/// Extensions of resources that are not a live body: playlists, and containers that cannot be read over HTTP.
 const OTHER_FORMATS: [&str; 10] = [
     "m3u", "m3u8", "m4a", "mka", "mkv", "mp4", "mpd", "pls", "ts", "xspf",
 ];

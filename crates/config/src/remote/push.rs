@@ -1,4 +1,4 @@
-//! Where streams are pushed to.
+//! Destinations of pushes.
 
 use std::fmt;
 
@@ -8,19 +8,18 @@ use net::url::{Url, UrlError, last_segment, shown_path};
 use super::template::{Named, PUSHED, Placeholder, Template, is_placeholder};
 use super::{UrlFault, segments};
 
-/// Where streams are pushed to: `rtmp://` or `rtmps://`, with `{stream}`, `{app}` and `{name}` in
-/// its path or query. It shows itself without its secrets.
+/// Address that streams are pushed to: `rtmp://` or `rtmps://`, with `{stream}`, `{app}` and `{name}` in its path or query. It
+/// is displayed without its secrets.
 #[derive(Clone, Eq, PartialEq)]
 pub struct PushUrl(Template);
 
 impl PushUrl {
     pub(crate) const SCHEMES: [&str; 2] = ["rtmp", "rtmps"];
 
-    /// Accepts an address, or says what is wrong with it.
+    /// Parses an address.
     pub(crate) fn parse(text: &str) -> Result<Self, UrlFault> {
         let template = Template::parse(text, &Self::SCHEMES, PUSHED)?;
-        // `{stream}` alone is enough where every name has two segments; a name that has one is found
-        // out when it is pushed.
+        // `{stream}` alone is enough if every name has two segments; a name with only one is detected when it is pushed.
         let names_both = template.has_in_path(Placeholder::Stream);
         if !names_both && segments(template.url().path()) < 2 {
             return Err(UrlFault::NoStream);
@@ -28,7 +27,7 @@ impl PushUrl {
         Ok(Self(template))
     }
 
-    /// The URL for a stream, with its secrets. Its path has only one segment if the name lacks a part.
+    /// Returns the URL for a stream, with its secrets. Its path has only one segment if the name lacks a part.
     ///
     /// # Errors
     /// [`UrlError::TooLong`].
@@ -36,7 +35,7 @@ impl PushUrl {
         self.0.filled(Named { stream, rest: "" })
     }
 
-    /// The URL for a stream, without its secrets.
+    /// Returns the URL for a stream, without its secrets.
     pub fn shown(&self, stream: &StreamName) -> String {
         self.0.shown(&self.to_string(), Named { stream, rest: "" })
     }
@@ -50,7 +49,7 @@ impl PushUrl {
 impl fmt::Display for PushUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.0.url();
-        // What the operator wrote out in the last segment is what platforms call the stream key.
+        // A last segment that the operator wrote out is what platforms call the stream key.
         let (_, last, _) = last_segment(url.path());
         match is_placeholder(last) {
             true => url.fmt_with_path(url.path(), f),

@@ -1,34 +1,34 @@
-//! URLs with placeholders, and the parts of a stream's name that those stand for.
+//! URLs with placeholders, and the parts of a stream's name that replace them.
 
 use media::StreamName;
 use net::url::{Url, UrlError};
 
 use super::UrlFault;
 
-/// What a placeholder stands for.
+/// Part of a stream's name that a placeholder stands for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Placeholder {
     /// The whole name: `live/show`.
     Stream,
-    /// All but its last segment: `live`.
+    /// All segments but the last: `live`.
     App,
-    /// Its last segment: `show`.
+    /// Last segment: `show`.
     Name,
-    /// What follows the part of a pattern that holds no `*` and no `?`: of `live/a/b` for `live/**`, `a/b`.
+    /// Part after the prefix of a pattern that contains no `*` and no `?`: with `live/**`, `a/b` from `live/a/b`.
     Rest,
 }
 
-/// Those that an address may have, by their words.
+/// Placeholders that an address may have, by their words.
 pub(super) type Words = [(&'static str, Placeholder)];
 
-/// In addresses of pushes.
+/// Placeholders in addresses of pushes.
 pub(super) const PUSHED: &Words = &[
     ("stream", Placeholder::Stream),
     ("app", Placeholder::App),
     ("name", Placeholder::Name),
 ];
 
-/// In addresses of pulls.
+/// Placeholders in addresses of pulls.
 pub(super) const PULLED: &Words = &[
     ("stream", Placeholder::Stream),
     ("app", Placeholder::App),
@@ -36,15 +36,15 @@ pub(super) const PULLED: &Words = &[
     ("rest", Placeholder::Rest),
 ];
 
-/// A URL whose path and query may hold placeholders. It is checked when it is parsed.
+/// URL whose path and query may contain placeholders. It is checked when it is parsed.
 #[derive(Clone, Eq, PartialEq)]
 pub(super) struct Template {
     url: Url,
     words: &'static Words,
 }
 
-/// A stream's name, and what of it follows the fixed part of the pattern that it fits. None of its parts holds
-/// anything but the characters of names and `/`.
+/// Name of a stream, and the part of it after the fixed part of the pattern that it fits. Neither contains anything except the
+/// characters of names and `/`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named<'a> {
     pub(super) stream: &'a StreamName,
@@ -52,7 +52,7 @@ pub(super) struct Named<'a> {
 }
 
 impl Template {
-    /// Accepts a URL of one of the schemes, with placeholders of the words.
+    /// Parses a URL of one of the schemes, with placeholders of the words.
     pub(super) fn parse(
         text: &str,
         schemes: &[&str],
@@ -74,34 +74,34 @@ impl Template {
         Ok(Self { url, words })
     }
 
-    /// The URL with its placeholders as they were written.
+    /// Returns the URL with its placeholders as they were written.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Whether it has a placeholder at all.
+    /// Whether it has any placeholder.
     pub(super) fn has_any(&self) -> bool {
         self.texts().into_iter().any(has_brace)
     }
 
-    /// Whether the placeholder stands in path or query.
+    /// Whether the placeholder occurs in path or query.
     pub(super) fn has(&self, placeholder: Placeholder) -> bool {
         let mut texts = self.texts().into_iter();
         texts.any(|text| has(text, self.words, placeholder))
     }
 
-    /// Whether the placeholder stands in the path.
+    /// Whether the placeholder occurs in the path.
     pub(super) fn has_in_path(&self, placeholder: Placeholder) -> bool {
         has(self.url.path(), self.words, placeholder)
     }
 
-    /// Whether it wants a part that the name has not.
+    /// Whether it needs a part that the name lacks.
     pub(super) fn wants_more(&self, name: Named<'_>) -> bool {
         let mut texts = self.texts().into_iter();
         texts.any(|text| wants_more(text, self.words, name))
     }
 
-    /// The URL with the parts of a name put in. Fails if that is too long.
+    /// Returns the URL with the parts of a name inserted. Fails if that is too long.
     pub(super) fn filled(&self, name: Named<'_>) -> Result<Url, UrlError> {
         let path = fill(self.url.path(), self.words, name);
         let query = self.url.query();
@@ -109,7 +109,7 @@ impl Template {
         self.url.with_path(path, query)
     }
 
-    /// What is shown of the URL, with the parts of a name put in.
+    /// Returns the displayed form of the URL, with the parts of a name inserted.
     pub(super) fn shown(&self, shown: &str, name: Named<'_>) -> String {
         fill(shown, self.words, name)
     }
@@ -120,7 +120,7 @@ impl Template {
 }
 
 impl<'a> Named<'a> {
-    /// What every template can be tried with.
+    /// Creates a name with which every template can be tested.
     pub(super) fn example(stream: &'a StreamName) -> Self {
         let (_, rest) = stream.as_str().split_once('/').unwrap_or_default();
         Self { stream, rest }
@@ -138,14 +138,14 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A stretch of a text with placeholders.
+/// Piece of a text with placeholders.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Piece<'a> {
     Text(&'a str),
     Stands(Placeholder),
 }
 
-/// The stretches of a text with placeholders.
+/// Splits a text with placeholders into pieces.
 fn pieces<'a>(text: &'a str, words: &Words) -> Result<Vec<Piece<'a>>, UrlFault> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -166,7 +166,7 @@ fn pieces<'a>(text: &'a str, words: &Words) -> Result<Vec<Piece<'a>>, UrlFault> 
     Ok(pieces)
 }
 
-/// Puts the parts of a name in. Names hold only characters that need no escape in a URL.
+/// Inserts the parts of a name. Names contain only characters that need no escape in a URL.
 fn fill(template: &str, words: &Words, name: Named<'_>) -> String {
     let pieces = pieces(template, words).expect("a template was checked when it was read");
     pieces
@@ -178,13 +178,13 @@ fn fill(template: &str, words: &Words, name: Named<'_>) -> String {
         .collect()
 }
 
-/// Whether a text has a placeholder for something.
+/// Whether a text has a certain placeholder.
 fn has(template: &str, words: &Words, placeholder: Placeholder) -> bool {
     let pieces = pieces(template, words);
     pieces.is_ok_and(|pieces| pieces.contains(&Piece::Stands(placeholder)))
 }
 
-/// Whether a text wants a part that the name has not.
+/// Whether a text needs a part that the name lacks.
 fn wants_more(template: &str, words: &Words, name: Named<'_>) -> bool {
     let pieces = pieces(template, words).expect("a template was checked when it was read");
     pieces.iter().any(|piece| match piece {
@@ -201,7 +201,7 @@ pub(super) fn is_placeholder(segment: &str) -> bool {
     word.is_some_and(|word| !has_brace(word))
 }
 
-/// Whether a text holds what only placeholders have.
+/// Whether a text contains braces, which only placeholders have.
 fn has_brace(text: &str) -> bool {
     text.contains(['{', '}'])
 }

@@ -1,4 +1,4 @@
-//! `[[access]]`: which clients may connect.
+//! `[[access]]`: rules on the clients that may connect.
 
 use auth::AccessRule;
 

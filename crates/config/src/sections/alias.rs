@@ -4,23 +4,23 @@ use media::StreamName;
 
 use crate::read::Section;
 
-/// Longest path, in bytes: that of a stream's name.
+/// Longest path, in bytes; the same limit as for a stream's name.
 const PATH_BYTES_MAX: usize = 255;
 
 /// One `[[alias]]`: a path at which listeners find a stream of another name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AliasRule {
-    /// The path, percent-decoded, without its first slash. It need not be one that a stream could have, but is none of the
-    /// server's own.
+    /// Path, percent-decoded, without its first slash. It need not be a possible stream name, but must not be one of the
+    /// server's own paths.
     pub path: String,
-    /// What is found there.
+    /// Stream that is played at the path.
     pub stream: StreamName,
-    /// `alias.0`, `alias.1`, …, for problems with it.
+    /// Key of the rule in reports: `alias.0`, `alias.1`, ….
     pub(crate) key: String,
 }
 
 impl AliasRule {
-    /// Reads one; `None` when it does not say what is found where.
+    /// Reads one rule; `None` if its path or its stream is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say where it is found, such as path = \"/old\"";
         let path = s.needed::<String>("path", help);

@@ -7,10 +7,10 @@ use crate::read::Section;
 use auth::Secret;
 use media::Glob;
 
-/// Shortest secret of links, characters: who has a link can try secrets at home, as many as they like.
+/// Length of the shortest link secret, in characters. The holder of a link can test secrets offline, without any limit.
 const LINK_SECRET_CHARS_MIN: usize = 32;
 
-/// Most secrets of links: the present one and those that are being given up. Each token is tried with all of them.
+/// Largest number of link secrets: the present one and those that are being replaced. Each token is checked with all of them.
 const LINK_SECRETS_MAX: usize = 8;
 
 pub(super) fn read(auth: &mut Auth, s: &mut Section<'_, '_>) {
@@ -47,7 +47,7 @@ fn read_link(auth: &mut Auth, s: &mut Section<'_, '_>) {
     auth.link_secrets = first.into_iter().chain(others).collect();
 }
 
-/// Reads one; `None` when it does not say what it is called, or what for.
+/// Reads one key; `None` if its name or its pattern is missing.
 pub(crate) fn read_key(s: &mut Section<'_, '_>) -> Option<KeyRule> {
     let help = "say what it is called, such as name = \"studio\"";
     let name = s.needed("name", help);

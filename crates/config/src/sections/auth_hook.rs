@@ -1,4 +1,4 @@
-//! `[auth.hook]`: who is asked for permission, over HTTP.
+//! `[auth.hook]`: permission requests to another server, over HTTP.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,18 +7,19 @@ use auth::{AuthHook, Dialect, HookFeature};
 
 use crate::read::Section;
 
-/// Shortest and longest time for an answer: below it no answer comes over a network, and the gate itself waits no
-/// longer than ten seconds.
+/// Shortest and longest time for a reply: below it no reply arrives over a network, and the gate itself waits no longer than
+/// ten seconds.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(9);
 
-/// Most and least often that the hook is told of what goes on.
+/// Shortest and longest interval of updates to the hook about running sessions.
 const UPDATES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3_600);
 
-/// Most headers of a listener that are told, and the longest name of one: what a form needs, and no more than a request may hold.
+/// Limit of the listener headers that are sent, and of the length of one name: enough for a form, and no more than a request
+/// may contain.
 const HEADERS_MAX: usize = 16;
 const HEADER_BYTES_MAX: usize = 64;
 
-/// Longest time that a permission is kept.
+/// Longest time for which a permission is cached.
 const CACHE_MAX: Duration = Duration::from_secs(3_600);
 
 pub(super) fn read(hook: &mut AuthHook, s: &mut Section<'_, '_>) {
@@ -85,12 +86,12 @@ pub(super) fn read(hook: &mut AuthHook, s: &mut Section<'_, '_>) {
     s.set("unanswered", &mut hook.unanswered);
 }
 
-/// Whether a byte may stand in the name of a header (RFC 9110 §5.6.2) and, as it is, in that of a form's field.
+/// Whether a byte may occur in the name of a header (RFC 9110 §5.6.2) and, unchanged, in that of a form's field.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// Notes which keys are for other dialects than that of the hook.
+/// Reports keys that belong to other dialects than that of the hook.
 fn require_features(s: &mut Section<'_, '_>, hook: &AuthHook) {
     use HookFeature::{Connections, Headers, Mounts, Signatures, Updates};
     let of_secret = "; others take user:password@ in the url";

@@ -1,4 +1,4 @@
-//! `[auth.jwt]`: whose JSON Web Tokens are taken.
+//! `[auth.jwt]`: issuers of the JSON Web Tokens that are accepted.
 
 use auth::AuthJwt;
 use auth::jwt::Rules;
@@ -6,8 +6,8 @@ use auth::jwt::Rules;
 use crate::read::Section;
 use auth::Secret;
 
-/// Shortest secret of tokens, characters: who has a token can try secrets at home, and HS256 wants as many bytes (RFC 7518
-/// §3.2).
+/// Length of the shortest token secret, in characters. The holder of a token can test secrets offline, and HS256 requires as
+/// many bytes (RFC 7518 §3.2).
 const SECRET_CHARS_MIN: usize = 32;
 
 pub(super) fn read(jwt: &mut AuthJwt, s: &mut Section<'_, '_>) {
@@ -21,13 +21,13 @@ pub(super) fn read(jwt: &mut AuthJwt, s: &mut Section<'_, '_>) {
     s.set("jwks_file", &mut jwt.jwks_file);
     s.set("jwks_url", &mut jwt.jwks_url);
     let [issuer, audience] = ["issuer", "audience"].map(|key| {
-        let told = s.read::<String>(key).filter(|text| !text.is_empty());
+        let reported = s.read::<String>(key).filter(|text| !text.is_empty());
         s.require(
             key,
-            told.is_none() || jwt.is_used(),
+            reported.is_none() || jwt.is_used(),
             "is of no use without `secret`, `jwks_file` or `jwks_url`: no token is taken",
         );
-        told
+        reported
     });
     jwt.rules = Rules { issuer, audience };
 }

@@ -7,10 +7,10 @@ use auth::{Scope, Scopes, UsersRule};
 use super::all;
 use crate::read::Section;
 
-/// Most files: each is looked at every two seconds.
+/// Largest number of files: each is checked every two seconds.
 pub(crate) const USER_FILES_MAX: usize = 32;
 
-/// Reads one; `None` when it has no file.
+/// Reads one rule; `None` if it has no file.
 pub(super) fn read(s: &mut Section<'_, '_>) -> Option<UsersRule> {
     let help = "say where it is, such as file = \"/etc/carillon/users\"";
     let file = s.needed::<Option<PathBuf>>("file", help);

@@ -12,22 +12,22 @@ use media::Glob;
 /// One `[[directory]]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DirectoryRule {
-    /// Where it is asked.
+    /// Address of the directory.
     pub url: Url,
-    /// Which streams are there, if they are public.
+    /// Streams that are listed there, if they are public.
     pub pattern: Glob,
-    /// What the addresses of streams begin with that it is told.
+    /// Start of the stream addresses that are sent to the directory.
     pub base_url: BaseUrl,
-    /// How long a stream is on the air before it is there.
+    /// Time for which a stream must be on the air before it is listed.
     pub after: Duration,
-    /// How often it is told of if the directory does not say so.
+    /// Interval of updates to the directory, if the directory does not request another.
     pub interval: Duration,
-    /// `directory.0`, `directory.1`, …, for problems with it.
+    /// Key of the rule in reports: `directory.0`, `directory.1`, ….
     pub(crate) key: String,
 }
 
 impl DirectoryRule {
-    /// Reads one; `None` when it does not say which directory, or where listeners are sent.
+    /// Reads one rule; `None` if the directory's address or the base URL is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say which one, such as url = \"http://dir.xiph.org/cgi-bin/yp-cgi\"";
         let url = s.needed("url", help);

@@ -5,41 +5,41 @@ use fanout::{Class, Policy};
 use super::WORKERS_MAX;
 use crate::read::Section;
 
-/// Largest subgroup. A visit should stay near 2 ms, which is some 500 sends.
+/// Largest subgroup. A visit should stay near 2 ms, which is about 500 sends.
 const SUBGROUP_MAX: usize = 10_000;
 
-/// Largest log budget, 1 TiB in MiB: beyond any memory this will run in.
+/// Largest log budget: 1 TiB in MiB, beyond any memory this will run in.
 const LOG_MIB_MAX: usize = 1 << 20;
 
-/// What players want before they begin: mplayer 64 KiB, browsers half of that. Icecast has the same.
+/// Bytes that players need before they begin: mplayer 64 KiB, browsers half of that. Icecast has the same default.
 const BURST_BYTES: u32 = 64 * 1024;
 
-/// Most bytes of a burst: 26 s at 1.28 Mb/s, for lossless sound.
+/// Largest burst, in bytes: 26 s at 1.28 Mb/s, for lossless audio.
 const BURST_BYTES_MAX: u32 = 4 * 1024 * 1024;
 
 /// Section `[fanout]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fanout {
-    /// Worker threads; 0 is one per core.
+    /// Number of worker threads; 0 is one per core.
     pub workers: usize,
-    /// How sockets are driven.
+    /// Mechanism that drives the sockets.
     pub backend: Backend,
     /// Share of a core that visits may take before messages grow, from 0.001 to 0.9.
     pub target_utilisation: f64,
     /// MiB that the logs of all lanes may hold together; at least 1.
     pub log_mib: usize,
-    /// Rules for streams that are sound only.
+    /// Policy for streams with audio only.
     pub audio: Policy,
-    /// Rules for streams with pictures.
+    /// Policy for streams with video.
     pub video: Policy,
 }
 
-/// How sockets are driven.
+/// Mechanism that drives the sockets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Backend {
-    /// The best that this host has.
+    /// The best mechanism that this host has.
     Auto,
-    /// io_uring: batches of sends and direct descriptors; the server does not start where that is impossible.
+    /// io_uring: batches of sends and direct descriptors; the server does not start if that is impossible.
     IoUring,
     /// Non-blocking sends and epoll.
     Epoll,
@@ -62,7 +62,7 @@ impl Default for Fanout {
 }
 
 impl Fanout {
-    /// The rules of a class.
+    /// Returns the policy of a class.
     pub fn policy(&self, class: Class) -> Policy {
         match class {
             Class::Audio => self.audio,
@@ -92,12 +92,12 @@ impl Fanout {
             s.set("burst_bytes", &mut self.audio.burst_bytes);
             require_burst_bytes(s, self.audio.burst_bytes);
         });
-        // A picture starts at the newest keyframe, so a burst of the past has no key here.
+        // Video starts at the newest keyframe, so a burst of the past has no key here.
         s.section("video", |s| read_policy(s, &mut self.video));
     }
 }
 
-/// A burst in bytes is kept for each stream, twice where it has listeners.
+/// Limits the bytes of a burst, which is stored for each stream, twice if the stream has listeners.
 pub(super) fn require_burst_bytes(s: &mut Section<'_, '_>, bytes: u32) {
     s.require("burst_bytes", bytes <= BURST_BYTES_MAX, "is above 4 MiB");
 }

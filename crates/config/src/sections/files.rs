@@ -9,16 +9,16 @@ use crate::read::Section;
 /// One `[[files]]`: a folder, and the address of its files.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FilesRule {
-    /// What the addresses of its files begin with. No two folders have one path.
+    /// Start of the addresses of its files. No two folders have the same path.
     pub path: StreamName,
-    /// Where they are.
+    /// Folder of the files.
     pub directory: PathBuf,
-    /// `files.0`, `files.1`, …, for problems with it.
+    /// Key of the rule in reports: `files.0`, `files.1`, ….
     pub(crate) key: String,
 }
 
 impl FilesRule {
-    /// Reads one; `None` when it does not say which folder has which path.
+    /// Reads one rule; `None` if its path or its folder is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say what the files' addresses begin with, such as path = \"vod\"";
         let path = s.needed("path", help);

@@ -10,38 +10,41 @@ use media::Span;
 use crate::read::Section;
 use auth::Secret;
 
-/// Shorter parts cost a request each and hold few pictures; longer ones are no low latency.
+/// Range of part durations. Shorter parts cost a request each and contain few video frames; longer ones do not give low
+/// latency.
 const PARTS: RangeInclusive<Span> = Span::from_millis(200)..=Span::from_millis(2_000);
 
-/// Shorter segments hold no usual picture group; of longer ones a playlist lists more than a minute.
+/// Range of segment durations. Shorter segments do not contain a usual group of pictures; with longer ones a playlist lists
+/// more than a minute.
 const SEGMENTS: RangeInclusive<Span> = Span::from_millis(1_000)..=Span::from_millis(10_000);
 
-/// A playlist of a longer window is larger than players read with pleasure.
+/// Longest window; the playlist of a longer one is larger than players read without trouble.
 const DVR_MAX: Duration = Duration::from_secs(24 * 3_600);
 
-/// How long a key is used unless the operator says otherwise: a player requests six in an hour.
+/// Default time for which a key is used: a player requests six in an hour.
 const KEY_PERIOD: Duration = Duration::from_secs(600);
 
-/// The shortest is one key for each segment. Within the longest, one key opens what any viewer has kept of a day.
+/// Range of key periods. The shortest is one key for each segment. Within the longest, one key opens whatever any viewer has
+/// kept of a day.
 const KEY_PERIODS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3_600);
 
 /// Section `[hls]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hls {
-    /// The longest part.
+    /// Duration of the longest part.
     pub part: Span,
-    /// The distance of segments; not shorter than a part.
+    /// Distance of segments; not shorter than a part.
     pub segment: Span,
-    /// How much of the past can be watched; zero is what the live playlist lists.
+    /// Length of the past that can be watched; zero is what the live playlist lists.
     pub dvr: Duration,
-    /// Where that is kept. Given if any stream has such a window.
+    /// Directory of that past. Set if any stream has such a window.
     pub dvr_directory: Option<PathBuf>,
     /// Whether streams are encrypted.
     pub encryption: bool,
-    /// For how long a key is used.
+    /// Time for which a key is used.
     pub key_period: Duration,
-    /// What keys are derived from; `None` means one is generated at start.
+    /// Secret that keys are derived from; `None` means that one is generated at start.
     pub encryption_secret: Option<Secret>,
 }
 
@@ -61,7 +64,7 @@ impl Default for Hls {
 }
 
 impl Hls {
-    /// As the packagers take it.
+    /// Returns the segmentation for the packagers.
     pub fn segmentation(&self) -> Segmentation {
         Segmentation {
             part_max: self.part,

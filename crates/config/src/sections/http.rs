@@ -16,29 +16,29 @@ pub struct Http {
     pub listen: Vec<SocketAddr>,
     /// Addresses to accept HTTPS on. Not empty only if certificate and private key are given.
     pub tls_listen: Vec<SocketAddr>,
-    /// A client of `listen` may have the connection go on within TLS.
+    /// Whether a client of `listen` may upgrade the connection to TLS.
     pub tls_upgrade: bool,
     /// PEM file with the certificate chain.
     pub certificate: Option<PathBuf>,
     /// PEM file with the private key.
     pub private_key: Option<PathBuf>,
-    /// The Server header.
+    /// Value of the `Server` header.
     pub server_header: String,
-    /// Where the server is, and who has it, for whoever asks as of an Icecast.
+    /// Location of the server, for clients that request it as from an Icecast.
     pub location: String,
-    /// See `location`.
+    /// Contact of the operator, for the same clients as `location`.
     pub contact: String,
-    /// How long a request head may take to arrive; never zero.
+    /// Longest time in which a request head may arrive; never zero.
     pub head_timeout: Duration,
-    /// Peers whose X-Forwarded-… headers are believed.
+    /// Peers whose X-Forwarded-… headers are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The header in which they say the address of a client.
+    /// Header in which they send the address of a client.
     pub client_header: ClientHeader,
-    /// The header in which they say the country of a client.
+    /// Header in which they send the country of a client.
     pub country_header: Option<String>,
-    /// Connections of trusted proxies begin with a PROXY header.
+    /// Whether connections of trusted proxies begin with a PROXY header.
     pub proxy_protocol: bool,
-    /// The address of `/` for the outside world; `None` goes by each request.
+    /// Address of `/` for the outside world; `None` derives it from each request.
     pub base_url: Option<BaseUrl>,
 }
 
@@ -50,7 +50,7 @@ impl Http {
     }
 }
 
-/// How proxies say whose requests they pass on.
+/// Header in which proxies name the client of a forwarded request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClientHeader {
     /// `X-Forwarded-For`.
@@ -60,7 +60,7 @@ pub enum ClientHeader {
 }
 
 impl ClientHeader {
-    /// Its name.
+    /// Returns the name of the header.
     pub const fn name(self) -> &'static str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",

@@ -10,13 +10,13 @@ use crate::read::Section;
 /// Section `[ingest]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ingest {
-    /// How long listeners are kept while the publisher is away.
+    /// Time for which listeners are kept while the publisher is away.
     pub linger: Duration,
-    /// How long a publisher may be silent; never zero.
+    /// Longest silence of a publisher; never zero.
     pub source_timeout: Duration,
-    /// Who may replace a publisher.
+    /// Rule on who may replace a publisher.
     pub takeover: Takeover,
-    /// How long a publisher that was replaced may not take the stream back.
+    /// Time for which a publisher that was replaced may not take the stream back.
     pub takeover_back: Duration,
 }
 

@@ -15,7 +15,7 @@ pub struct Limits {
     pub joins_per_second: Option<NonZeroU32>,
     /// Connections from one address at a time.
     pub per_ip: Option<NonZeroU32>,
-    /// Mbit/s sent to listeners beyond which no more of them are taken in.
+    /// Mbit/s sent to listeners beyond which no more listeners are admitted.
     pub egress_mbps: Option<NonZeroU64>,
 }
 

@@ -1,25 +1,25 @@
-//! `[[push]]` and `[[pull]]`: streams that are sent on to other servers, and fetched from them.
+//! `[[push]]` and `[[pull]]`: streams that are forwarded to other servers, and fetched from them.
 
 use crate::read::Section;
 use crate::{PullRule, PushUrl};
 use media::Glob;
 
-/// Most further addresses of a pull: each that fails delays the next try of the first.
+/// Largest number of further addresses of a pull: each that fails delays the next attempt of the first.
 const ALTERNATES_MAX: usize = 8;
 
-/// One `[[push]]`: streams that are sent on to another server while they are live.
+/// One `[[push]]`: streams that are forwarded to another server while they are live.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PushRule {
-    /// Which streams.
+    /// Streams that are pushed.
     pub pattern: Glob,
-    /// Where to.
+    /// Address to push to.
     pub url: PushUrl,
-    /// `push.0`, `push.1`, …, for problems with it.
+    /// Key of the rule in reports: `push.0`, `push.1`, ….
     pub(crate) key: String,
 }
 
 impl PushRule {
-    /// Reads one; `None` when it does not say what to push where.
+    /// Reads one rule; `None` if its pattern or its address is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say which streams are sent on, such as match = \"live/*\"";
         let pattern = s.needed("match", help);
@@ -34,7 +34,7 @@ impl PushRule {
 }
 
 impl PullRule {
-    /// Reads one; `None` when it does not say what to pull from where.
+    /// Reads one rule; `None` if its stream or its address is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say what it is called here, such as stream = \"live/show\"";
         let stream = s.needed("stream", help);

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use crate::read::Section;
 
-/// How often there may be a checkpoint: not as often as the disk takes one, and not so seldom that it is of no use.
+/// Range of checkpoint intervals: not shorter than the disk can handle, and not so long that checkpoints are useless.
 const CHECKPOINTS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
 
 /// Section `[log]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Log {
-    /// The least severe messages to write.
+    /// Least severe messages to write.
     pub level: LogLevel,
-    /// Their form.
+    /// Form of the messages.
     pub format: LogFormat,
-    /// Where one line per finished request goes.
+    /// Target of one line per finished request.
     pub access: LogTarget,
-    /// Where one line per listener that has left, and one per title, goes.
+    /// Target of one line per departed listener, and one per title.
     pub sessions: LogTarget,
-    /// How often those who are listening are written down beside the log of sessions; zero for never.
+    /// Interval at which the present listeners are recorded beside the log of sessions; zero for never.
     pub checkpoint: Duration,
 }
 
-/// How severe a message is.
+/// Severity of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogLevel {
     /// Something is broken.
@@ -39,23 +39,23 @@ pub enum LogLevel {
     Trace,
 }
 
-/// The form of log messages.
+/// Form of log messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One object per line.
+    /// JSON, one object per line.
     Json,
 }
 
-/// Where lines go.
+/// Target of log lines.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LogTarget {
-    /// Nowhere.
+    /// No target.
     Off,
     /// Standard output.
     Stdout,
-    /// The end of a file.
+    /// End of a file.
     File(PathBuf),
 }
 

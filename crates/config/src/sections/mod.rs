@@ -1,14 +1,15 @@
-//! The settings, a file for each section: what they are, their defaults, and the keys that they are read from.
+//! Settings, with one file for each section: their types, their defaults, and the keys that they are read from.
 //!
-//! A key is named once, by the code that fills its field; what it costs stands in `config/carillon.toml`. A
-//! section is a field of [`Config`], a line of [`Config::default`] and a line of [`Config::read`], which names all
-//! fields, so none can be left out.
+//! A key is named once, by the code that fills its field; `config/carillon.toml` describes its costs. A section is a field of
+//! [`Config`], a line of [`Config::default`] and a line of [`Config::read`], which names all fields, so none can be omitted.
 //!
-//! Five modules are named like crates (`auth`, `fanout`, `http`, `transcode`, `webhooks`), which this file names by `::auth`.
+//! Five modules are named like crates (`auth`, `fanout`, `http`, `transcode`, `webhooks`); this file refers to those crates as
+//! `::auth`.
 
 mod access;
 mod admin;
 mod alias;
+mod audio;
 mod auth;
 mod auth_hook;
 mod auth_jwt;
@@ -26,7 +27,6 @@ mod mount;
 mod recording;
 mod rtmp;
 mod shoutcast;
-mod sound;
 mod station;
 mod stream;
 mod transcode;
@@ -42,6 +42,7 @@ use media::Glob;
 
 pub use self::admin::Admin;
 pub use self::alias::AliasRule;
+pub use self::audio::AudioRule;
 pub(crate) use self::auth_users::USER_FILES_MAX;
 pub use self::directory::DirectoryRule;
 pub use self::fanout::{Backend, Fanout};
@@ -56,7 +57,6 @@ pub use self::mount::{Fallback, MountRule};
 pub use self::recording::{Kept, RecordRule, RecordedAs, Recording};
 pub use self::rtmp::Rtmp;
 pub use self::shoutcast::Shoutcast;
-pub use self::sound::SoundRule;
 pub use self::station::{StationList, StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
@@ -69,61 +69,61 @@ use crate::PullRule;
 use crate::read::Section;
 pub(crate) use auth::read_key;
 
-/// Most worker threads: more than any machine has cores, few enough to start at once.
+/// Largest number of worker threads: more than any machine has cores, few enough to start at once.
 const WORKERS_MAX: usize = 1_024;
 
-/// Everything an operator can decide.
+/// All settings of the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How long present listeners may stay after SIGTERM.
+    /// Time for which present listeners may stay after SIGTERM.
     pub drain_timeout: Duration,
-    /// The RTMP port.
+    /// Settings of the RTMP port.
     pub rtmp: Rtmp,
-    /// The HTTP port, for Icecast sources and for listeners.
+    /// Settings of the HTTP port, for Icecast sources and for listeners.
     pub http: Http,
-    /// The port for sources of SHOUTcast.
+    /// Settings of the port for SHOUTcast sources.
     pub shoutcast: Shoutcast,
-    /// Playlists, and how much of the past they reach.
+    /// Settings of playlists, including the length of the past that they list.
     pub hls: Hls,
-    /// The WebRTC port.
+    /// Settings of the WebRTC port.
     pub webrtc: Webrtc,
-    /// The operator's port.
+    /// Settings of the operator's port.
     pub admin: Admin,
-    /// Who may do what.
+    /// Rules on who may do what.
     pub auth: ::auth::Auth,
-    /// Which clients may connect to which streams: all that fit have to let one in.
+    /// Rules on the clients that may connect to streams: all rules that fit must admit a client.
     pub access: Vec<::auth::AccessRule>,
-    /// How publishers are treated.
+    /// Treatment of publishers.
     pub ingest: Ingest,
-    /// How listeners are served.
+    /// Delivery to listeners.
     pub fanout: Fanout,
-    /// Opus for listeners that take nothing else.
+    /// Opus for listeners that accept nothing else.
     pub transcode: Transcode,
-    /// How much the server takes on.
+    /// Limits of the server's load.
     pub limits: Limits,
-    /// What is logged, and where.
+    /// Content and targets of the log.
     pub log: Log,
-    /// How streams are recorded.
+    /// Settings of recordings.
     pub recording: Recording,
-    /// Which streams are; see [`Config::record_rule`].
+    /// Streams that are recorded; see [`Config::record_rule`].
     pub records: Vec<RecordRule>,
-    /// Where messages about events are kept.
+    /// Storage of messages about events.
     pub webhooks: Webhooks,
-    /// Who is told of events. No two have one address.
+    /// Receivers of events. No two have the same address.
     pub hooks: Vec<WebhookRule>,
-    /// Public directories of radio stations, and which streams are there. No two have one address.
+    /// Public directories of radio stations, and the streams listed there. No two have the same address.
     pub directories: Vec<DirectoryRule>,
-    /// Where streams are sent on to.
+    /// Destinations that streams are forwarded to.
     pub pushes: Vec<PushRule>,
-    /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
+    /// Streams that are fetched from elsewhere. No two have the same name; among patterns the first that fits counts.
     pub pulls: Vec<PullRule>,
-    /// Streams that are played from files. No two have one name.
+    /// Streams that are played from files. No two have the same name.
     pub stations: Vec<StationRule>,
-    /// Streams that are one programme in several qualities. No two groups have one name.
+    /// Streams that are one programme in several qualities. No two groups have the same name.
     pub variants: Vec<VariantGroup>,
     /// Further paths of streams. No two are the same.
     pub aliases: Vec<AliasRule>,
-    /// Folders whose files are played on demand. No two have one path.
+    /// Folders whose files are played on demand. No two have the same path.
     pub files: Vec<FilesRule>,
     /// Exceptions per stream; see [`Config::rule`].
     pub streams: Vec<StreamRule>,
@@ -222,14 +222,14 @@ impl Config {
     }
 }
 
-/// The addresses of one key.
+/// Addresses of one key.
 pub(crate) struct Listen<'a> {
     pub(crate) key: &'static str,
     pub(crate) addresses: &'a [SocketAddr],
     pub(crate) transports: &'static [Transport],
 }
 
-/// What a port speaks.
+/// Transport protocol of a port.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Transport {
     Tcp,
@@ -237,7 +237,7 @@ pub(crate) enum Transport {
 }
 
 impl Config {
-    /// Every address that the server listens on.
+    /// Returns every address that the server listens on.
     pub(crate) fn listens(&self) -> Vec<Listen<'_>> {
         const TCP: &[Transport] = &[Transport::Tcp];
         let webrtc: &[_] = match self.webrtc.tcp {
@@ -265,12 +265,12 @@ impl Config {
     }
 }
 
-/// A port at all IPv4 addresses.
+/// Returns a port at all IPv4 addresses.
 fn any(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))
 }
 
-/// The pattern that fits everything.
+/// Returns the pattern that fits everything.
 fn all() -> Option<Glob> {
     Glob::parse("**").ok()
 }

@@ -1,5 +1,5 @@
-//! The keys of `[[stream]]` that say what becomes of listeners: what they hear while the publisher is away, how many there
-//! may be and for how long, and what they are sent.
+//! Keys of `[[stream]]` for its listeners: what they hear while the publisher is away, their number and time limits, and what
+//! they are sent.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -9,34 +9,34 @@ use media::{Charset, StreamName};
 
 use crate::read::Section;
 
-/// What becomes of a stream's listeners.
+/// Rules for the listeners of one stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MountRule {
-    /// What is heard while the publisher is away.
+    /// Media that listeners receive while the publisher is away.
     pub fallback: Option<Fallback>,
-    /// How long the publisher may be away before.
+    /// Time for which the publisher may be away before the fallback starts.
     pub fallback_after: Duration,
-    /// A fallback of another sample rate or number of channels is heard, where each frame tells.
+    /// Whether a fallback of another sample rate or number of channels is played, in formats whose frames carry these values.
     pub fallback_any_format: bool,
-    /// A publisher takes over from the fallback. Otherwise it is refused until that ends.
+    /// Whether a publisher takes over from the fallback. Otherwise it is refused until the fallback ends.
     pub fallback_override: bool,
-    /// Listeners hear the fallback although they could not listen to it under its own name.
+    /// Whether listeners receive the fallback although they could not listen to it under its own name.
     pub fallback_open: bool,
-    /// Listeners beyond the limit are sent the fallback.
+    /// Whether listeners beyond the limit are sent the fallback.
     pub fallback_when_full: bool,
-    /// How many listeners there may be.
+    /// Limit of the listeners; `None` is no limit.
     pub listeners_max: Option<NonZeroU32>,
-    /// How long a listener may stay; zero is no limit.
+    /// Longest stay of a listener; zero is no limit.
     pub listen_duration_max: Duration,
-    /// A file whose frames listeners are sent before the stream.
+    /// File whose frames listeners are sent before the stream.
     pub intro: Option<PathBuf>,
-    /// The links of an Ogg chain are one logical stream.
+    /// Whether the links of an Ogg chain are sent as one logical stream.
     pub unchain: bool,
-    /// The character set of texts that are not UTF-8, and of titles that are sent between frames.
+    /// Character set of texts that are not UTF-8, and of titles that are sent between frames.
     pub charset: Charset,
 }
 
-/// What is heard while a publisher is away.
+/// Media that listeners receive while a publisher is away.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fallback {
     /// Another stream.
@@ -64,7 +64,7 @@ impl Default for MountRule {
 }
 
 impl MountRule {
-    /// Reads them.
+    /// Reads the keys.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Self {
         let mut rule = Self::default();
         let stream = s.read("fallback");

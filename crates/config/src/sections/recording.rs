@@ -1,4 +1,4 @@
-//! `[recording]` and `[[record]]`: which streams are recorded, how, and for how long that is kept.
+//! `[recording]` and `[[record]]`: which streams are recorded, how, and for how long recordings are kept.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -9,32 +9,33 @@ use crate::amount::{Age, ByteSize};
 use crate::read::Section;
 use media::Glob;
 
-/// Shorter files are better made by HLS; of longer ones the index takes minutes and hundreds of megabytes.
+/// Range of file durations. HLS serves better for shorter files; the index of longer ones takes minutes and hundreds of
+/// megabytes.
 const SPLITS: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(6 * 3_600);
 
-/// A recording is visited once a second.
+/// Shortest interval of snapshots: a recording is visited once a second.
 const SNAPSHOT_MIN: Duration = Duration::from_secs(1);
 
-/// Section `[recording]`: what holds for streams whose `[[record]]` does not say otherwise.
+/// Section `[recording]`: settings for streams whose `[[record]]` does not override them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Recording {
-    /// Where recordings are; `None` for those of rules with a directory of their own.
+    /// Directory of recordings; `None` if all rules have their own.
     pub directory: Option<PathBuf>,
-    /// How long a file is before the next one begins.
+    /// Duration of a file before the next one begins.
     pub split: Duration,
-    /// What streams become.
+    /// Container of recordings.
     pub container: RecordedAs,
-    /// How often the newest picture is kept; zero for never.
+    /// Interval at which the newest video frame is saved; zero for never.
     pub snapshot: Duration,
-    /// What is kept of the recordings of each rule, and of those without one.
+    /// Retention of the recordings of each rule, and of those without one.
     pub keep: Kept,
     /// Bytes that are left free on each disk; zero for none.
     pub min_free: u64,
-    /// Where recordings are copied to.
+    /// Copies of recordings in object storage.
     pub upload: Upload,
 }
 
-/// What a stream becomes that comes in no container of its own.
+/// Container of the recording of a stream without its own container.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RecordedAs {
     /// MP4.
@@ -46,14 +47,14 @@ pub enum RecordedAs {
     Ts,
 }
 
-/// How much is kept.
+/// Retention of recordings.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Kept {
-    /// How long after its end a recording is; zero for ever.
+    /// Time for which a recording is kept after its end; zero for ever.
     pub max_age: Duration,
-    /// How many bytes; zero for any.
+    /// Largest number of bytes; zero for any.
     pub max_bytes: u64,
-    /// How many recordings; zero for any.
+    /// Largest number of recordings; zero for any.
     pub max_count: u32,
 }
 
@@ -89,24 +90,24 @@ impl Recording {
 /// One `[[record]]`: streams that are recorded whenever they are live.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RecordRule {
-    /// Which streams.
+    /// Streams that are recorded.
     pub pattern: Glob,
-    /// Where.
+    /// Directory of the recordings.
     pub directory: PathBuf,
-    /// How long a file is before the next one begins.
+    /// Duration of a file before the next one begins.
     pub split: Duration,
-    /// What streams become.
+    /// Container of recordings.
     pub container: RecordedAs,
-    /// How often the newest picture is kept; zero for never.
+    /// Interval at which the newest video frame is saved; zero for never.
     pub snapshot: Duration,
-    /// What is kept of its recordings, all together.
+    /// Retention of its recordings, all together.
     pub keep: Kept,
-    /// `record.0`, `record.1`, …, for problems with it.
+    /// Key of the rule in reports: `record.0`, `record.1`, ….
     pub(crate) key: String,
 }
 
 impl Kept {
-    /// Reads what a section says, and has the rest of `base`.
+    /// Reads the keys of a section, and takes the rest from `base`.
     fn read(s: &mut Section<'_, '_>, base: Self) -> Self {
         let (age, bytes) = (s.read("max_age"), s.read("max_bytes"));
         Self {
@@ -118,7 +119,7 @@ impl Kept {
 }
 
 impl RecordRule {
-    /// Reads one; `None` when it does not say which streams it is for, or where they are recorded.
+    /// Reads one rule; `None` if its pattern or its directory is missing.
     pub(super) fn read(s: &mut Section<'_, '_>, section: &Recording) -> Option<Self> {
         let help = "say which streams are recorded, such as match = \"live/*\"";
         let pattern = s.needed("match", help);

@@ -13,11 +13,11 @@ pub struct Rtmp {
     pub listen: Vec<SocketAddr>,
     /// Addresses to accept RTMPS on. Not empty only if `[http]` has certificate and private key.
     pub tls_listen: Vec<SocketAddr>,
-    /// Connections of trusted proxies begin with a PROXY header.
+    /// Whether connections of trusted proxies begin with a PROXY header.
     pub proxy_protocol: bool,
-    /// How long a player waits for a stream that is not there; zero tells it at once.
+    /// Time for which a player waits for a stream that does not exist; with zero it is refused at once.
     pub play_wait: Duration,
-    /// Publishers are asked for user and password when they connect.
+    /// Whether publishers are asked for user and password when they connect.
     pub challenge: bool,
 }
 

@@ -9,11 +9,11 @@ use crate::read::Section;
 /// Section `[shoutcast]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Shoutcast {
-    /// Addresses to accept sources of SHOUTcast v1 on.
+    /// Addresses to accept SHOUTcast v1 sources on.
     pub listen: Vec<SocketAddr>,
-    /// Connections of trusted proxies begin with a PROXY header.
+    /// Whether connections of trusted proxies begin with a PROXY header.
     pub proxy_protocol: bool,
-    /// The stream of a source that names none.
+    /// Stream of a source that names none.
     pub stream: StreamName,
 }
 

@@ -11,65 +11,65 @@ use crate::read::Section;
 /// One `[[station]]`: a stream that is played from files.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StationRule {
-    /// What it is called.
+    /// Name of the stream.
     pub stream: StreamName,
-    /// Its files: first its own, then those of its further lists.
+    /// Lists of files: first its own, then its further lists.
     pub lists: Vec<StationList>,
-    /// It begins again at the end.
+    /// Whether it begins again at the end.
     pub is_looped: bool,
-    /// A shuffled file is not chosen again before.
+    /// Time before which a shuffled file is not chosen again, if there are others.
     pub no_repeat: Duration,
-    /// A file is not taken as a request before.
+    /// Time after a file was played before which it is not accepted as a request.
     pub request_after: Duration,
-    /// How long it waits after another publisher has left.
+    /// Time for which the station waits after another publisher has left.
     pub linger: Duration,
-    /// `station.0`, `station.1`, …, for problems with it.
+    /// Key of the rule in reports: `station.0`, `station.1`, ….
     pub(crate) key: String,
 }
 
-/// Files of a station, and how they take part in its programme.
+/// Files of a station, and their share of its programme.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StationList {
-    /// Where they are.
+    /// Location of the files.
     pub place: StationPlace,
-    /// They may lie outside of the folder.
+    /// Whether the files may be outside the folder.
     pub absolute_paths: bool,
-    /// Their order.
+    /// Order of the files.
     pub order: StationOrder,
-    /// How often the list has its turn, in proportion to others.
+    /// Number of the list's turns, in proportion to other lists.
     pub weight: u32,
-    /// One of its files comes after so many others, instead of in turn with them; 0 for a turn.
+    /// Number of other files after which one of its files is played, instead of in turn with them; 0 for a turn.
     pub every: u32,
-    /// When it takes part, in UTC; always if there are none.
+    /// Times at which the list takes part, in UTC; always if there are none.
     pub hours: Vec<WeekHours>,
 }
 
-/// Where the files of a station are.
+/// Location of a station's files.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StationPlace {
-    /// In a folder.
+    /// Files of a folder.
     Folder(PathBuf),
-    /// In a playlist.
+    /// Files of a playlist.
     Playlist(PathBuf),
 }
 
-/// In which order the files of a station are played.
+/// Order in which the files of a station are played.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StationOrder {
     /// One after the other.
     Sequential,
-    /// At random, each once in a turn.
+    /// Random order, with each file once per round.
     Shuffle,
 }
 
-/// Further lists of a station: programmes have a handful. Every choice looks at each.
+/// Largest number of further lists of a station: programmes have a handful. Every choice examines each.
 const LISTS_MAX: usize = 16;
 
-/// The largest weight and number of files between jingles: a hundredth of a rotation is hardly heard.
+/// Largest weight, and largest number of files between jingles: a hundredth of a rotation is hardly heard.
 const SHARE_MAX: u32 = 100;
 
 impl StationRule {
-    /// Reads one; `None` when it does not say what is played as what.
+    /// Reads one rule; `None` if its stream or its files are missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say what it is called, such as stream = \"radio.mp3\"";
         let stream = s.needed("stream", help);
@@ -110,7 +110,7 @@ impl StationRule {
 }
 
 impl StationList {
-    /// Reads one; `None` when it does not say what is played.
+    /// Reads one list; `None` if its files are missing.
     fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let folder = s.read("folder").flatten();
         let playlist = s.read("playlist").flatten();

@@ -8,7 +8,7 @@ use media::Span;
 
 use super::fanout::require_burst_bytes;
 use super::hls::require_window;
-use super::{MountRule, SoundRule};
+use super::{AudioRule, MountRule};
 use crate::read::Section;
 use auth::PlayAccess;
 use auth::Secret;
@@ -17,55 +17,55 @@ use media::Glob;
 /// One `[[stream]]`: exceptions for the streams whose names fit a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamRule {
-    /// Which streams.
+    /// Pattern of the streams' names.
     pub pattern: Glob,
-    /// The key to publish them; `None` leaves it to `auth.publish_key`.
+    /// Key to publish them; `None` leaves it to `auth.publish_key`.
     pub publish_key: Option<Secret>,
-    /// Whether their listeners need a credential; `None` leaves it to `auth.play`.
+    /// Credential that their listeners need; `None` leaves it to `auth.play`.
     pub play: Option<PlayAccess>,
     /// Whether they are listed on `/`.
     pub public: bool,
-    /// Its number for programs of SHOUTcast; `None` leaves it to the order of names.
+    /// Number of the stream for SHOUTcast programs; `None` leaves it to the order of names.
     pub sid: Option<NonZeroU32>,
-    /// How long listeners are kept while the publisher is away; `None` leaves it to `ingest.linger`.
+    /// Time for which listeners are kept while the publisher is away; `None` leaves it to `ingest.linger`.
     pub linger: Option<Duration>,
-    /// Who may replace its publisher; `None` leaves it to `ingest.takeover`.
+    /// Rule on who may replace its publisher; `None` leaves it to `ingest.takeover`.
     pub takeover: Option<Takeover>,
-    /// How much of the past can be watched; `None` leaves it to `hls.dvr`.
+    /// Length of the past that can be watched; `None` leaves it to `hls.dvr`.
     pub dvr: Option<Duration>,
     /// Whether it is encrypted over HLS; `None` leaves it to `hls.encryption`.
     pub encryption: Option<bool>,
-    /// What becomes of its listeners.
+    /// Rules for its listeners.
     pub mount: MountRule,
-    /// What of its sound is an event.
-    pub sound: SoundRule,
-    /// What differs from `fanout.audio` or `fanout.video`.
+    /// Rule that selects its audio events.
+    pub audio: AudioRule,
+    /// Differences from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
-    /// `stream.0`, `stream.1`, …, for problems with it.
+    /// Key of the rule in reports: `stream.0`, `stream.1`, ….
     pub(crate) key: String,
 }
 
-/// The rules of a [`Policy`] that a stream has for itself.
+/// Values of a [`Policy`] that a rule overrides.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PolicyOverrides {
-    /// See [`Policy::max_samples`].
+    /// Override of [`Policy::max_samples`].
     pub max_samples: Option<u32>,
-    /// See [`Policy::min_wait`].
+    /// Override of [`Policy::min_wait`].
     pub min_wait: Option<Duration>,
-    /// See [`Policy::max_wait`].
+    /// Override of [`Policy::max_wait`].
     pub max_wait: Option<Duration>,
-    /// See [`Policy::burst`].
+    /// Override of [`Policy::burst`].
     pub burst: Option<Span>,
-    /// See [`Policy::burst_bytes`].
+    /// Override of [`Policy::burst_bytes`].
     pub burst_bytes: Option<u32>,
-    /// See [`Policy::skip_after`].
+    /// Override of [`Policy::skip_after`].
     pub skip_after: Option<Span>,
-    /// See [`Policy::drop_after`].
+    /// Override of [`Policy::drop_after`].
     pub drop_after: Option<Span>,
 }
 
 impl StreamRule {
-    /// Reads one; `None` when it does not say which streams it is for.
+    /// Reads one rule; `None` if its pattern is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say which streams are meant, such as match = \"live/*\"";
         let pattern = s.needed("match", help);
@@ -79,7 +79,7 @@ impl StreamRule {
         require_window(s, dvr.unwrap_or_default());
         let encryption = s.read("encryption");
         let mount = MountRule::read(s);
-        let sound = SoundRule::read(s);
+        let audio = AudioRule::read(s);
         let policy = PolicyOverrides::read(s);
         Some(Self {
             pattern: pattern?,
@@ -92,7 +92,7 @@ impl StreamRule {
             dvr,
             encryption,
             mount,
-            sound,
+            audio,
             policy,
             key: s.path(),
         })
@@ -100,7 +100,7 @@ impl StreamRule {
 }
 
 impl PolicyOverrides {
-    /// A policy with these exceptions.
+    /// Returns the policy `base` with these exceptions.
     pub fn applied_to(&self, base: Policy) -> Policy {
         Policy {
             subgroup: base.subgroup,

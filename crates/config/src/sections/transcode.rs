@@ -8,15 +8,15 @@ use crate::read::Section;
 /// Section `[transcode]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Transcode {
-    /// AAC and MP3 are transcoded to Opus where a listener needs it.
+    /// Whether AAC and MP3 are transcoded to Opus for listeners that need it.
     pub enabled: bool,
-    /// kbit/s of stereo; within what the encoder takes.
+    /// kbit/s for stereo, within the encoder's limits.
     pub bitrate_kbps: u32,
-    /// Transcoding threads; 0 is one for four cores.
+    /// Number of transcoding threads; 0 is one for four cores.
     pub threads: usize,
-    /// Streams at a time; 0 is as many as the threads have time for.
+    /// Number of streams at a time; 0 is as many as the threads have time for.
     pub streams_max: usize,
-    /// How long transcoding goes on after the last listener has left.
+    /// Time for which transcoding continues after the last listener has left.
     pub linger: Duration,
 }
 
@@ -33,9 +33,9 @@ impl Default for Transcode {
 }
 
 impl Transcode {
-    /// As the encoder takes it.
-    pub fn options(&self) -> transcode::Options {
-        transcode::Options {
+    /// Returns the options for the encoder.
+    pub fn options(&self) -> audio::transcode::Options {
+        audio::transcode::Options {
             bitrate: self.bitrate_kbps.saturating_mul(1_000),
             ..Default::default()
         }

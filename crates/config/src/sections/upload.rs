@@ -1,4 +1,4 @@
-//! `[recording.upload]`: recordings are copied to object storage.
+//! `[recording.upload]`: copies of recordings in object storage.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -9,39 +9,39 @@ use crate::BaseUrl;
 use crate::amount::Age;
 use crate::read::Section;
 
-/// The journal's file in the directory of recordings.
+/// Name of the journal's file in the directory of recordings.
 const JOURNAL: &str = "uploads.redb";
 
 /// Section `[recording.upload]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Upload {
-    /// The bucket; empty for no uploads.
+    /// Name of the bucket; empty for no uploads.
     pub bucket: String,
-    /// Where the storage is; `None` for AWS.
+    /// Address of the storage; `None` for AWS.
     pub endpoint: Option<BaseUrl>,
-    /// When recordings begin to be sent.
+    /// Start of the upload of a recording.
     pub when: UploadWhen,
-    /// The region that requests are signed for.
+    /// Region that requests are signed for.
     pub region: String,
-    /// What the names of objects begin with; empty for nothing.
+    /// Prefix of the objects' names; empty for none.
     pub prefix: String,
-    /// A file of credentials; `None` for those of the environment.
+    /// File of credentials; `None` for those of the environment.
     pub credentials: Option<PathBuf>,
-    /// How long after its end a recording's file stays at least.
+    /// Shortest time for which a recording's file stays after its end.
     pub keep_local: Duration,
-    /// Megabits sent in a second at most.
+    /// Largest number of megabits sent in a second.
     pub mbps: Option<NonZeroU32>,
-    /// Where it is written down what has arrived; see [`Recording::journal`].
+    /// Journal of completed uploads; see [`Recording::journal`].
     pub journal: Option<PathBuf>,
 }
 
-/// When recordings begin to be sent.
+/// Start of the upload of a recording.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum UploadWhen {
-    /// Once they are complete.
+    /// After the recording is complete.
     #[default]
     Finalised,
-    /// While they are recorded.
+    /// While it is being recorded.
     WhileRecording,
 }
 
@@ -108,7 +108,7 @@ impl Upload {
 }
 
 impl Recording {
-    /// Where it is written down what has arrived in the storage.
+    /// Returns the path of the journal of completed uploads.
     pub fn journal(&self) -> Option<PathBuf> {
         let beside = || {
             self.directory
@@ -129,7 +129,7 @@ fn is_region(name: &str) -> bool {
     (1..=63).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// Names of objects have 1,024 bytes, and those of streams 255.
+/// Whether a text may be a prefix. Names of objects have up to 1,024 bytes, those of streams up to 255.
 fn is_prefix(prefix: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_segment =

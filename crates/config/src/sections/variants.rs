@@ -4,22 +4,22 @@ use media::StreamName;
 
 use crate::read::Section;
 
-/// Most streams of a group: more qualities than a ladder has, few enough to be looked up with each playlist.
+/// Largest number of streams in a group: more qualities than a ladder has, few enough to be looked up with each playlist.
 const STREAMS_MAX: usize = 16;
 
 /// One `[[variants]]`: streams that are played as one programme in several qualities.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct VariantGroup {
-    /// What they are called together. No stream of a group has that name.
+    /// Common name of the streams. No stream of a group has that name.
     pub name: StreamName,
-    /// The qualities, each once: at least one, and 16 at most.
+    /// Streams of the qualities, each once: at least one, and at most 16.
     pub streams: Vec<StreamName>,
-    /// `variants.0`, `variants.1`, …, for problems with it.
+    /// Key of the rule in reports: `variants.0`, `variants.1`, ….
     pub(crate) key: String,
 }
 
 impl VariantGroup {
-    /// Reads one; `None` when it does not say which streams have which name.
+    /// Reads one group; `None` if its name or its streams are missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say what they are called together, such as name = \"live/show\"";
         let name = s.needed("name", help);

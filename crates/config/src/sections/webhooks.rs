@@ -1,17 +1,17 @@
-//! `[webhooks]` and `[[webhook]]`: who is told what happens, over HTTP.
+//! `[webhooks]` and `[[webhook]]`: receivers of event messages over HTTP.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use net::url::Url;
-use webhooks::SigningKey;
+use outbound::webhooks::SigningKey;
 
 use super::all;
 use crate::read::Section;
 use media::Glob;
 
-/// What receivers can be told, by kind.
+/// Kinds of events that receivers can be notified of.
 pub const WEBHOOK_KINDS: [&str; 16] = [
     "recording.closed",
     "recording.deleted",
@@ -31,19 +31,19 @@ pub const WEBHOOK_KINDS: [&str; 16] = [
     "stream.unpublished",
 ];
 
-/// What receivers are told that do not say what they want: all but sessions, which are as many as there are listeners.
+/// Events sent to receivers that do not choose: all except sessions, of which there are as many as listeners.
 const EVENTS: [&str; 3] = ["recording.*", "station.*", "stream.*"];
 
-/// Largest file of keys that is read: each is a line of a hundred bytes.
+/// Limit of the bytes read from a file of keys: each key is a line of a hundred bytes.
 const FILE_BYTES_MAX: u64 = 4_096;
 
-/// What to write where a key is missing or wrong.
+/// Help for a key that is missing or wrong.
 const KEY_HELP: &str = "make one with: echo whsec_$(openssl rand -base64 32)";
 
 /// Section `[webhooks]`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Webhooks {
-    /// Where messages are kept until they are delivered; `None` for memory.
+    /// Directory of messages until they are delivered; `None` for memory.
     pub directory: Option<PathBuf>,
 }
 
@@ -56,15 +56,15 @@ impl Webhooks {
 /// One `[[webhook]]`: a receiver.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct WebhookRule {
-    /// Where it is; no two have one address.
+    /// Address of the receiver; no two are the same.
     pub url: Url,
-    /// What messages are signed with, one at least.
+    /// Keys that messages are signed with; at least one.
     pub keys: Vec<SigningKey>,
-    /// Of which kinds its messages are.
+    /// Kinds of its messages.
     pub events: Vec<Glob>,
-    /// Which streams they are about.
+    /// Streams that its messages are about.
     pub streams: Glob,
-    /// `webhook.0`, `webhook.1`, …, for problems with it.
+    /// Key of the rule in reports: `webhook.0`, `webhook.1`, ….
     pub(crate) key: String,
 }
 
@@ -73,17 +73,17 @@ pub struct WebhookRule {
 pub(crate) struct SigningKeys(pub(crate) Vec<SigningKey>);
 
 impl WebhookRule {
-    /// Whether the receiver wants messages of this kind, about this stream if it is about one.
+    /// Whether the receiver wants messages of this kind and, if `stream` is given, about this stream.
     pub fn wants(&self, kind: &str, stream: Option<&str>) -> bool {
         self.wants_kind(kind) && stream.is_none_or(|stream| self.streams.matches(stream))
     }
 
-    /// Whether it wants messages of this kind about any stream.
+    /// Whether the receiver wants messages of this kind about any stream.
     pub fn wants_kind(&self, kind: &str) -> bool {
         self.events.iter().any(|pattern| pattern.matches(kind))
     }
 
-    /// Reads one; `None` when it does not say who is told, or what the receiver knows the server by.
+    /// Reads one rule; `None` if its address or its key is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let help = "say who is told, such as url = \"https://example.com/hook\"";
         let url = s.needed("url", help);
@@ -131,7 +131,7 @@ impl WebhookRule {
     }
 }
 
-/// The keys of a file, one a line. Errors repeat nothing of it.
+/// Reads the keys of a file, one per line. Errors repeat nothing of it.
 fn read_keys(path: &Path) -> Result<Vec<SigningKey>, String> {
     let mut text = String::new();
     let read =

@@ -8,11 +8,11 @@ use crate::read::Section;
 /// Section `[webrtc]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Webrtc {
-    /// The UDP address for the media of all sessions; `None` turns WebRTC off.
+    /// UDP address for the media of all sessions; `None` turns WebRTC off.
     pub listen: Option<SocketAddr>,
-    /// The addresses in answers to peers; empty detects them. Each is one host's.
+    /// Addresses in answers to peers; empty detects them. Each belongs to one host.
     pub public_ips: Vec<IpAddr>,
-    /// TCP on the same port number, for peers whose network has no UDP.
+    /// Whether TCP is offered on the same port number, for peers whose network blocks UDP.
     pub tcp: bool,
 }
 

@@ -1,8 +1,8 @@
-//! How each type of setting is written, in the file and in the environment.
+//! Syntax of each type of setting, in the file and in the environment.
 //!
-//! The type of a field decides both: a [`Setting`] reads itself from a TOML value or from text,
-//! and says what it expected when it cannot. Here are the types of libraries and of other crates; `own` has those of this
-//! crate, and `words` those that are one of a few words.
+//! The type of a field decides both: a [`Setting`] parses itself from a TOML value or from text, and describes the expected
+//! form on failure. This module has the types of libraries and of other crates; `own` has those of this crate, and `words`
+//! those that are one of a few words.
 
 mod moment;
 mod nearest;
@@ -20,13 +20,13 @@ use std::time::Duration;
 use fanout::gate::{Country, Identity};
 use media::{Charset, NameError, Span, StreamName};
 use net::url::{Url, UrlError};
+use outbound::webhooks::{NotAKey, SigningKey};
 use toml::Spanned;
 use toml::de::DeValue;
-use webhooks::{NotAKey, SigningKey};
 
 use crate::amount::split;
 
-/// What is wrong with a value, and what to write instead.
+/// Fault of a value, and advice on what to write instead.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) message: String,
@@ -49,18 +49,18 @@ impl Fault {
     }
 }
 
-/// Faults of a value, each with the bytes of the file it is about.
+/// Faults of a value, each with the byte range of the file that it concerns.
 pub(crate) type Faults = Vec<(Range<usize>, Fault)>;
 
-/// A type that settings have.
+/// Type of a setting.
 pub(crate) trait Setting: Sized {
-    /// What is expected, with its article and an example.
+    /// Expected form, with its article and an example.
     const EXPECTED: &str;
 
-    /// Reads the text of an environment variable, or of a string in the file.
+    /// Parses the text of an environment variable, or of a string in the file.
     fn from_text(text: &str) -> Result<Self, Fault>;
 
-    /// Reads a value of the file. Most settings are strings there.
+    /// Parses a value of the file. Most settings are strings there.
     fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
         let result = match value.get_ref() {
             DeValue::String(text) => Self::from_text(text),
@@ -94,7 +94,7 @@ pub(crate) fn unreadable<T: Setting>(text: &str) -> Fault {
     )
 }
 
-/// Reads a bare number of the file, by way of its decimal text.
+/// Parses a bare number of the file, by way of its decimal text.
 fn number_from_value<T: Setting>(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<T> {
     let result = match value.get_ref() {
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
@@ -167,7 +167,7 @@ limits! {
     NonZeroU64 => u64;
 }
 
-/// Longest time a setting takes; a longer one is a slip of the unit.
+/// Longest duration of a setting; a longer one is a mistake in the unit.
 const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Setting for Duration {
@@ -193,10 +193,10 @@ impl Setting for Duration {
     }
 }
 
-/// Reads a duration written as in the configuration, such as `15s`.
+/// Parses a duration written as in the configuration, such as `15s`.
 ///
 /// # Errors
-/// What is wrong with the text, and what is expected.
+/// The fault of the text, and the expected form.
 pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::from_text(text).map_err(|Fault { message, help }| match help {
         Some(help) => format!("{message}; {help}"),
@@ -300,7 +300,7 @@ impl Setting for StreamName {
 
     fn from_text(text: &str) -> Result<Self, Fault> {
         let message = match Self::parse(text) {
-            // A name has no slash before it; the parser takes those of URLs.
+            // A name has no slash at its start; the parser accepts those of URLs.
             Ok(_) if text.starts_with('/') => "begins with a slash",
             Ok(name) => return Ok(name),
             Err(NameError::Empty) => "is empty, or has an empty segment",
@@ -313,7 +313,7 @@ impl Setting for StreamName {
     }
 }
 
-/// Where a webhook is posted to. Errors repeat nothing of it but its scheme, or one character of its host.
+/// Address of a webhook. Errors repeat nothing of it except its scheme, or one character of its host.
 impl Setting for Url {
     const EXPECTED: &str = "an address such as \"https://example.com/hook\"";
 
@@ -343,7 +343,7 @@ impl Setting for Option<Url> {
     }
 }
 
-/// No error repeats a key.
+/// Signing key; no error repeats it.
 impl Setting for SigningKey {
     const EXPECTED: &str = "`whsec_` and 24 to 64 bytes in base64";
 
@@ -354,7 +354,7 @@ impl Setting for SigningKey {
     }
 }
 
-/// In the environment a list is written with commas.
+/// List of settings; in the environment it is written with commas.
 impl<T: Setting> Setting for Vec<T> {
     const EXPECTED: &str = "an array, such as [\"a\", \"b\"]";
 

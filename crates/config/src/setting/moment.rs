@@ -1,4 +1,4 @@
-//! How moments are written.
+//! Syntax of points in time.
 
 use std::time::SystemTime;
 
@@ -26,7 +26,7 @@ impl Setting for SystemTime {
     }
 }
 
-/// The moment of a date and a time with its zone, from 1970 on.
+/// Converts a date and a time with its zone, from 1970 on.
 fn moment(mut datetime: Datetime) -> Option<SystemTime> {
     let time = datetime.time.as_mut()?;
     (time.second, time.nanosecond) = (Some(time.second.unwrap_or(0)), None);

@@ -1,13 +1,13 @@
-//! The known word that was probably meant by another.
+//! Suggestion of the known word that was probably meant.
 
-/// Below this similarity a guess would only confuse: `port` is no misspelling of `workers`.
+/// Similarity below which a guess would only confuse: `port` is not a misspelling of `workers`.
 const SIMILARITY_MIN: f64 = 0.75;
 
-/// One letter too many, too few, wrong, or changed with its neighbour. In a word as short as `url`
-/// that is as much as the other measure sees of it, which would let it pass.
+/// Similarity of a slip: one letter too many, too few, wrong, or swapped with its neighbour. In a word as short as `url` the
+/// other measure rates a slip too low to pass.
 const SLIP_SIMILARITY: f64 = 0.9;
 
-/// The known word that was probably meant.
+/// Returns the known word that was probably meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let similarity = |candidate: &str| {

@@ -1,4 +1,4 @@
-//! How the types of this crate are written.
+//! Syntax of the types of this crate.
 
 use auth::KeyHash;
 use media::StreamName;
@@ -62,7 +62,7 @@ impl Setting for LogTarget {
 impl Setting for Option<Secret> {
     const EXPECTED: &str = "a string in quotes";
 
-    /// No error repeats a secret.
+    /// Parses a secret; no error repeats it.
     fn from_text(text: &str) -> Result<Self, Fault> {
         if text.is_empty() {
             return Ok(None);
@@ -76,11 +76,11 @@ impl Setting for Option<Secret> {
     }
 }
 
-/// A key, or a hash of one.
+/// Key, or hash of one.
 impl Setting for Option<KeySecret> {
     const EXPECTED: &str = "a string in quotes";
 
-    /// No error repeats a secret, or a hash.
+    /// Parses a key or a hash; no error repeats it.
     fn from_text(text: &str) -> Result<Self, Fault> {
         if KeyHash::is_meant(text) {
             let hash = KeyHash::parse(text).map_err(|rejected| {
@@ -121,7 +121,7 @@ impl Setting for WeekHours {
     }
 }
 
-/// What has a `*` or a `?` is a pattern; no name has.
+/// Stream name or pattern: a text with a `*` or a `?` is a pattern, since no name contains these.
 impl Setting for Pulled {
     const EXPECTED: &str =
         "a stream's name, such as \"live/show\", or a pattern, such as \"cam/*\"";
@@ -134,7 +134,7 @@ impl Setting for Pulled {
     }
 }
 
-/// Errors repeat no more of an address than its scheme, a placeholder, or one character of its host.
+/// Creates the fault of an address. Errors repeat no more of it than its scheme, a placeholder, or one character of its host.
 fn wrong_url<T: Setting>(fault: &UrlFault, help: Option<String>) -> Fault {
     let help = help.unwrap_or_else(|| format!("write {}", T::EXPECTED));
     Fault::helped(fault.to_string(), help)

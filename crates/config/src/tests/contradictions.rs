@@ -2,193 +2,43 @@
 
 use super::*;
 
+const CONTRADICTIONS: &str = r#"
+[http] ; listen = ["0.0.0.0:1935"] => 2 http.listen: clashes with 0.0.0.0:1935 of rtmp
+[rtmp] ; listen = ["127.0.0.1:8000"] => 2 rtmp.listen: clashes
+[admin] ; listen = "127.0.0.1:8000" => 2 admin.listen: another port
+[hls] ; part = "2s" ; segment = "1s" => 3 hls.segment: hls.part is longer
+[auth.hook] ; end_url = "http://h/" => 2 auth.hook.end_url: needs `url`
+[auth.hook] ; url = "http://h/" ; secret = "vQ2xT9mLw4" => 3 auth.hook.secret: is for dialect = "ome"
+[auth.hook] ; url = "http://h/" ; end_url = "http://h/" ; dialect = "mediamtx" => 3 auth.hook.end_url: no ends
+[auth.hook] ; url = "http://h/" ; mount_url = "http://h/" => 3 auth.hook.mount_url: is for dialect = "icecast"
+[auth.hook] ; url = "http://h/" ; headers = ["referer"] => 3 auth.hook.headers: is for dialect = "icecast"
+[auth.hook] ; url = "http://h/" ; dialect = "icecast" ; headers = ["a=b"] => 4 auth.hook.headers: no header's name
+[hls] ; dvr = "2h" => 2 hls.dvr: no hls.dvr_directory
+[rtmp] ; proxy_protocol = true => 2 rtmp.proxy_protocol: no proxy is trusted
+[[access]] ; allow = [] => 2 access.0.allow: would let no client in
+[[access]] ; actions = [] ; deny = ["192.0.2.7"] => 2 access.0.actions: for nothing
+[http] ; country_header = "" ; [[access]] ; deny_countries = ["XX"] => 4 access.0.deny_countries: no client's is known
+[[access]] ; deny_file = "/nowhere/banned" => 2 access.0.deny_file: cannot be opened
+[hls] ; dvr = "2h" ; dvr_directory = "/tmp" ; encryption = true => 4 hls.encryption: no DVR window
+[hls] ; dvr = "2h" ; dvr_directory = "/tmp" ; [[stream]] ; match = "a" ; encryption = true => 6 stream.0.encryption: no DVR window
+[[stream]] ; match = "live/*" ; dvr = "2h" => 3 stream.0.dvr: no hls.dvr_directory
+[hls] ; dvr_directory = "/dev/null" => 2 hls.dvr_directory: not a directory
+[webrtc] ; listen = "127.0.0.1:8000" => 2 webrtc.listen: another port
+[http] ; listen = ["[::1]:80", "[::]:80"] => 2 http.listen: clashes
+[http] ; tls_listen = ["0.0.0.0:8443"] => 2 http.tls_listen: no certificate
+[rtmp] ; tls_listen = ["0.0.0.0:8443"] => 2 rtmp.tls_listen: no certificate
+[rtmp] ; listen = ["[::]:1935", "0.0.0.0:1935"] ; [admin] ; listen = "[::1]:1935" => 4 admin.listen: clashes
+[fanout.audio] ; min_wait = "1s" => 2 fanout.audio.min_wait: longer than
+[fanout.video] ; drop_after = "1s" => 2 fanout.video.drop_after: longer than
+[[stream]] ; match = "a" ; min_wait = "300ms" => 3 stream.0.min_wait: for video
+[[stream]] ; match = "a" ; drop_after = "1s" => 3 stream.0.drop_after: for audio
+[[stream]] ; match = "a" ; [[stream]] ; match = "a" => 4 stream.1.match: first match
+[[stream]] ; match = "**" ; [[stream]] ; match = "a" => 4 stream.1.match: first match
+"#;
+
 #[test]
-fn contradictions_are_told() {
-    for (source, line, key, words) in [
-        (
-            "[http]\nlisten = [\"0.0.0.0:1935\"]",
-            2,
-            "http.listen",
-            "clashes with 0.0.0.0:1935 of rtmp",
-        ),
-        (
-            "[rtmp]\nlisten = [\"127.0.0.1:8000\"]",
-            2,
-            "rtmp.listen",
-            "clashes",
-        ),
-        (
-            "[admin]\nlisten = \"127.0.0.1:8000\"",
-            2,
-            "admin.listen",
-            "another port",
-        ),
-        (
-            "[hls]\npart = \"2s\"\nsegment = \"1s\"",
-            3,
-            "hls.segment",
-            "hls.part is longer",
-        ),
-        (
-            "[auth.hook]\nend_url = \"http://h/\"",
-            2,
-            "auth.hook.end_url",
-            "needs `url`",
-        ),
-        (
-            "[auth.hook]\nurl = \"http://h/\"\nsecret = \"vQ2xT9mLw4\"",
-            3,
-            "auth.hook.secret",
-            "is for dialect = \"ome\"",
-        ),
-        (
-            "[auth.hook]\nurl = \"http://h/\"\nend_url = \"http://h/\"\ndialect = \"mediamtx\"",
-            3,
-            "auth.hook.end_url",
-            "no ends",
-        ),
-        (
-            "[auth.hook]\nurl = \"http://h/\"\nmount_url = \"http://h/\"",
-            3,
-            "auth.hook.mount_url",
-            "is for dialect = \"icecast\"",
-        ),
-        (
-            "[auth.hook]\nurl = \"http://h/\"\nheaders = [\"referer\"]",
-            3,
-            "auth.hook.headers",
-            "is for dialect = \"icecast\"",
-        ),
-        (
-            "[auth.hook]\nurl = \"http://h/\"\ndialect = \"icecast\"\nheaders = [\"a=b\"]",
-            4,
-            "auth.hook.headers",
-            "no header's name",
-        ),
-        ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
-        (
-            "[rtmp]\nproxy_protocol = true",
-            2,
-            "rtmp.proxy_protocol",
-            "no proxy is trusted",
-        ),
-        (
-            "[[access]]\nallow = []",
-            2,
-            "access.0.allow",
-            "would let no client in",
-        ),
-        (
-            "[[access]]\nactions = []\ndeny = [\"192.0.2.7\"]",
-            2,
-            "access.0.actions",
-            "for nothing",
-        ),
-        (
-            "[http]\ncountry_header = \"\"\n[[access]]\ndeny_countries = [\"XX\"]",
-            4,
-            "access.0.deny_countries",
-            "no client's is known",
-        ),
-        (
-            "[[access]]\ndeny_file = \"/nowhere/banned\"",
-            2,
-            "access.0.deny_file",
-            "cannot be opened",
-        ),
-        (
-            "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\nencryption = true",
-            4,
-            "hls.encryption",
-            "no DVR window",
-        ),
-        (
-            "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\n[[stream]]\nmatch = \"a\"\nencryption = true",
-            6,
-            "stream.0.encryption",
-            "no DVR window",
-        ),
-        (
-            "[[stream]]\nmatch = \"live/*\"\ndvr = \"2h\"",
-            3,
-            "stream.0.dvr",
-            "no hls.dvr_directory",
-        ),
-        (
-            "[hls]\ndvr_directory = \"/dev/null\"",
-            2,
-            "hls.dvr_directory",
-            "not a directory",
-        ),
-        (
-            "[webrtc]\nlisten = \"127.0.0.1:8000\"",
-            2,
-            "webrtc.listen",
-            "another port",
-        ),
-        (
-            "[http]\nlisten = [\"[::1]:80\", \"[::]:80\"]",
-            2,
-            "http.listen",
-            "clashes",
-        ),
-        (
-            "[http]\ntls_listen = [\"0.0.0.0:8443\"]",
-            2,
-            "http.tls_listen",
-            "no certificate",
-        ),
-        (
-            "[rtmp]\ntls_listen = [\"0.0.0.0:8443\"]",
-            2,
-            "rtmp.tls_listen",
-            "no certificate",
-        ),
-        (
-            "[rtmp]\nlisten = [\"[::]:1935\", \"0.0.0.0:1935\"]\n[admin]\nlisten = \"[::1]:1935\"",
-            4,
-            "admin.listen",
-            "clashes",
-        ),
-        (
-            "[fanout.audio]\nmin_wait = \"1s\"",
-            2,
-            "fanout.audio.min_wait",
-            "longer than",
-        ),
-        (
-            "[fanout.video]\ndrop_after = \"1s\"",
-            2,
-            "fanout.video.drop_after",
-            "longer than",
-        ),
-        (
-            "[[stream]]\nmatch = \"a\"\nmin_wait = \"300ms\"",
-            3,
-            "stream.0.min_wait",
-            "for video",
-        ),
-        (
-            "[[stream]]\nmatch = \"a\"\ndrop_after = \"1s\"",
-            3,
-            "stream.0.drop_after",
-            "for audio",
-        ),
-        (
-            "[[stream]]\nmatch = \"a\"\n[[stream]]\nmatch = \"a\"",
-            4,
-            "stream.1.match",
-            "first match",
-        ),
-        (
-            "[[stream]]\nmatch = \"**\"\n[[stream]]\nmatch = \"a\"",
-            4,
-            "stream.1.match",
-            "first match",
-        ),
-    ] {
-        one_problem(source, line, key, words);
-    }
+fn contradictions_are_reported() {
+    each_has_one_problem(CONTRADICTIONS);
     for fine in [
         "[http]\nlisten = [\"0.0.0.0:80\", \"[::]:80\"]",
         "[http]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]",
@@ -206,32 +56,19 @@ fn contradictions_are_told() {
 fn half_a_certificate_is_none() {
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let tls = "[http]\ntls_listen = [\"0.0.0.0:8443\"]\n";
-    one_problem(
-        &format!("{tls}certificate = \"{here}\""),
-        3,
-        "http.certificate",
-        "private_key",
-    );
-    one_problem(
-        &format!("{tls}private_key = \"{here}\""),
-        3,
-        "http.private_key",
-        "certificate",
-    );
-    let pair = format!("certificate = \"{here}\"\nprivate_key = \"{here}\"");
-    assert!(parse(&format!("{tls}{pair}")).is_ok());
+    let tls = format!("{tls}certificate = \"{here}\"\n");
+    one_problem(&tls, 3, "http.certificate", "private_key");
+    let key = format!("private_key = \"{here}\"");
+    let only_key = format!("[http]\ntls_listen = [\"0.0.0.0:8443\"]\n{key}");
+    one_problem(&only_key, 3, "http.private_key", "certificate");
+    assert!(parse(&format!("{tls}{key}")).is_ok());
+    let pair = format!("certificate = \"{here}\"\n{key}");
     let secure_rtmp = "[rtmp]\ntls_listen = [\"0.0.0.0:1936\"]\n";
     assert!(parse(&format!("{secure_rtmp}[http]\n{pair}")).is_ok());
-    assert!(
-        parse(&format!("[http]\n{pair}")).is_ok(),
-        "for upgrades on the plain port"
-    );
-    one_problem(
-        &format!("[http]\ntls_upgrade = false\n{pair}"),
-        3,
-        "http.certificate",
-        "tls_listen is empty",
-    );
-    let absent = format!("{tls}certificate = \"/absent\"\nprivate_key = \"{here}\"");
+    let for_upgrades = parse(&format!("[http]\n{pair}"));
+    assert!(for_upgrades.is_ok(), "on the plain port");
+    let none = format!("[http]\ntls_upgrade = false\n{pair}");
+    one_problem(&none, 3, "http.certificate", "tls_listen is empty");
+    let absent = format!("{tls}{key}").replacen(here, "/absent", 1);
     one_problem(&absent, 3, "http.certificate", "no file /absent");
 }

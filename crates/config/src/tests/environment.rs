@@ -38,12 +38,11 @@ fn the_environment_wins_and_is_typed_like_the_file() {
     assert_eq!(config.rtmp.play_wait, Duration::ZERO);
     assert_eq!(config.pushes[0].pattern.as_str(), "a");
     assert!(config.pulls[0].on_demand);
-    let public: Vec<_> = config
+    let public = config
         .streams
         .iter()
-        .map(|r| (r.pattern.as_str(), r.public))
-        .collect();
-    assert_eq!(public, [("a", false), ("b", true)]);
+        .map(|r| (r.pattern.as_str(), r.public));
+    assert_eq!(public.collect::<Vec<_>>(), [("a", false), ("b", true)]);
 }
 
 #[test]
@@ -58,9 +57,7 @@ fn errors_of_the_environment_name_their_variable() {
     );
     let shown = report.expect_err("wrong variables").to_string();
     assert!(shown.contains("environment: CARILLON__FANOUT__WORKRES: error: no such setting; did you mean `CARILLON__FANOUT__WORKERS`?"), "{shown}");
-    assert!(
-        shown.contains("environment: CARILLON__FANOUT__BACKEND: error: fanout.backend: `kqueue`"),
-        "{shown}"
-    );
+    let backend = "environment: CARILLON__FANOUT__BACKEND: error: fanout.backend: `kqueue`";
+    assert!(shown.contains(backend), "{shown}");
     assert!(shown.ends_with("3 errors"), "{shown}");
 }

@@ -47,6 +47,8 @@ fn weak_secrets_are_refused_and_no_secret_is_shown() {
 
 #[test]
 fn named_keys_open_the_streams_that_they_are_for() {
+    let (all, own) = ("x7Kq-92mPz", "other-k3y-here");
+    let (studio, van_key) = ("studio studio-k3y-1", "van van-k3y-number-2");
     let source = "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
         [[auth.key]]\nname = \"studio\"\nkey = \"studio-k3y-1\"\nmatch = \"live/*\"\n\
         [[stream]]\nmatch = \"live/own\"\npublish_key = \"other-k3y-here\"\n";
@@ -57,23 +59,13 @@ fn named_keys_open_the_streams_that_they_are_for() {
     ];
     let config = with_environment(source, &van).expect("valid");
     for (stream, expected) in [
-        (
-            "live/show",
-            &["x7Kq-92mPz", "studio studio-k3y-1", "van van-k3y-number-2"][..],
-        ),
-        (
-            "live/own",
-            &[
-                "other-k3y-here",
-                "studio studio-k3y-1",
-                "van van-k3y-number-2",
-            ],
-        ),
-        ("radio", &["x7Kq-92mPz", "van van-k3y-number-2"]),
+        ("live/show", &[all, studio, van_key][..]),
+        ("live/own", &[own, studio, van_key]),
+        ("radio", &[all, van_key]),
     ] {
-        let name = StreamName::parse(stream).expect("a name");
+        let stream = name(stream);
         let keys = config
-            .keys_for(Scope::Publish, &name, &[])
+            .keys_for(Scope::Publish, &stream, &[])
             .map(|key| match key.name {
                 Some(name) => format!("{name} {}", plain(key.secret).reveal()),
                 None => plain(key.secret).reveal().to_owned(),
@@ -83,64 +75,41 @@ fn named_keys_open_the_streams_that_they_are_for() {
     assert!(!format!("{config:?}").contains("k3y"), "{config:?}");
 }
 
+/// Behind two keys, that of all streams and one with a name, and the administrator's password.
+const AMBIGUOUS: &str = r#"
+{key} name = "studio" ; match = "a" => 9 auth.key.1.name: another key
+{van} key = "studio-k3y-1" => 11 auth.key.1.key: a publish key already
+{van} key = "x7Kq-92mPz" => 11 auth.key.1.key: a publish key already
+{van} key = "tower-warden-77" => 11 auth.key.1.key: administrator's password
+{van} key = "hackme" => 11 auth.key.1.key: shorter than 8
+{key} name = "" ; match = "a" => 9 auth.key.1.name: is empty
+{key} match = "a" => 8 auth.key.1.name: is missing
+{key} name = "van" => 8 auth.key.1.match: is missing
+{van} key = "other-k3y-here" ; [[stream]] ; match = "a" ; publish_key = "other-k3y-here" => 11 auth.key.1.key: a publish key already
+"#;
+
 #[test]
-fn keys_that_cannot_be_told_apart_are_refused() {
-    let with = |rest: &str| {
-        format!(
-            "[auth]\npublish_key = \"x7Kq-92mPz\"\nadmin_password = \"tower-warden-77\"\n\
-             [[auth.key]]\nname = \"studio\"\nkey = \"studio-k3y-1\"\nmatch = \"live/*\"\n\
-             [[auth.key]]\n{rest}\n"
-        )
-    };
-    let van = |key: &str| with(&format!("name = \"van\"\nkey = \"{key}\"\nmatch = \"a\""));
-    for (source, line, key, words) in [
-        (
-            with("name = \"studio\"\nmatch = \"a\""),
-            9,
-            "auth.key.1.name",
-            "another key",
-        ),
-        (
-            van("studio-k3y-1"),
-            10,
-            "auth.key.1.key",
-            "a publish key already",
-        ),
-        (
-            van("x7Kq-92mPz"),
-            10,
-            "auth.key.1.key",
-            "a publish key already",
-        ),
-        (
-            van("tower-warden-77"),
-            10,
-            "auth.key.1.key",
-            "administrator's password",
-        ),
-        (van("hackme"), 10, "auth.key.1.key", "shorter than 8"),
-        (
-            with("name = \"\"\nmatch = \"a\""),
-            9,
-            "auth.key.1.name",
-            "is empty",
-        ),
-        (with("match = \"a\""), 8, "auth.key.1.name", "is missing"),
-        (with("name = \"van\""), 8, "auth.key.1.match", "is missing"),
-    ] {
-        one_problem(&source, line, key, words);
-    }
-    let own = van("other-k3y-here") + "[[stream]]\nmatch = \"a\"\npublish_key = \"other-k3y-here\"";
-    one_problem(&own, 10, "auth.key.1.key", "a publish key already");
+fn keys_that_cannot_be_reported_apart_are_refused() {
+    let own = "[auth] ; publish_key = \"x7Kq-92mPz\" ; admin_password = \"tower-warden-77\"";
+    let studio = "[[auth.key]] ; name = \"studio\" ; key = \"studio-k3y-1\" ; match = \"live/*\"";
+    let rows = AMBIGUOUS.replace("{van}", "{key} name = \"van\" ; match = \"a\" ;");
+    each_has_one_problem(&rows.replace("{key}", &format!("{own} ; {studio} ; [[auth.key]] ;")));
 }
+
+const SCOPES_AND_ENDS: &str = r#"
+{key} scopes = [] => 5 auth.key.0.scopes: permits nothing
+{key} scopes = ["admin"] => 5 auth.key.0.scopes: all streams
+{key} scopes = ["listen"] => 5 auth.key.0.scopes: "metadata"
+{key} expires = "2027-01-01" => 5 auth.key.0.expires: with its zone
+{key} expires = "2027-01-01T00:00:00" => 5 auth.key.0.expires: with its zone
+{key} expires = "1969-01-01T00:00:00Z" => 5 auth.key.0.expires: with its zone
+{key} expires = 5 => 5 auth.key.0.expires: with its zone
+"#;
 
 #[test]
 fn keys_say_what_they_are_for_and_how_long() {
-    let with = |rest: &str| {
-        format!(
-            "[[auth.key]]\nname = \"van\"\nkey = \"van-k3y-number-2\"\nmatch = \"live/*\"\n{rest}\n"
-        )
-    };
+    let van = "[[auth.key]]\nname = \"van\"\nkey = \"van-k3y-number-2\"\nmatch = \"live/*\"\n";
+    let with = |rest: &str| format!("{van}{rest}\n");
     let config = parse(&with("expires = \"2027-01-01T00:00:00Z\"")).expect("valid");
     let key = &config.auth.keys[0];
     assert_eq!(key.scopes, Scopes::OF_PUBLISHERS);
@@ -160,25 +129,7 @@ fn keys_say_what_they_are_for_and_how_long() {
     ] {
         assert_eq!(seconds(source), expected, "{source}");
     }
-    for (rest, key, words) in [
-        ("scopes = []", "scopes", "permits nothing"),
-        ("scopes = [\"admin\"]", "scopes", "all streams"),
-        ("scopes = [\"listen\"]", "scopes", "\"metadata\""),
-        ("expires = \"2027-01-01\"", "expires", "with its zone"),
-        (
-            "expires = \"2027-01-01T00:00:00\"",
-            "expires",
-            "with its zone",
-        ),
-        (
-            "expires = \"1969-01-01T00:00:00Z\"",
-            "expires",
-            "with its zone",
-        ),
-        ("expires = 5", "expires", "with its zone"),
-    ] {
-        one_problem(&with(rest), 5, &format!("auth.key.0.{key}"), words);
-    }
+    each_has_one_problem(&SCOPES_AND_ENDS.replace("{key}", &van.replace('\n', " ; ")));
 }
 
 #[test]
@@ -186,10 +137,8 @@ fn hashes_of_keys_are_checked_and_not_shown() {
     let hash = include_str!("../../../auth/src/proof/hash.phc").trim();
     let with = |key: &str| format!("[[auth.key]]\nname = \"van\"\nmatch = \"a\"\nkey = \"{key}\"");
     let config = parse(&with(hash)).expect("valid");
-    assert!(matches!(
-        config.auth.keys[0].secret,
-        Some(KeySecret::Hash(_))
-    ));
+    let secret = &config.auth.keys[0].secret;
+    assert!(matches!(secret, Some(KeySecret::Hash(_))));
     assert!(!format!("{config:?}").contains("argon2"), "{config:?}");
     for (key, words) in [
         (hash.replace("m=1024", "m=999999"), "each guess"),
@@ -201,12 +150,11 @@ fn hashes_of_keys_are_checked_and_not_shown() {
         let shown = parse(&source).expect_err("wrong").to_string();
         assert!(!shown.contains("c29tZXNhbHQ"), "{shown}");
     }
-    let keys: Vec<_> = (0..33)
-        .map(|number| {
-            with(&hash.replace("OJC", &format!("{number:03}")))
-                .replace("van", &format!("van{number}"))
-        })
-        .collect();
+    let numbered = |number: i32| {
+        let hash = hash.replace("OJC", &format!("{number:03}"));
+        with(&hash).replace("van", &format!("van{number}"))
+    };
+    let keys: Vec<_> = (0..33).map(numbered).collect();
     let report = parse(&keys.join("\n")).expect_err("too many").to_string();
     assert!(report.contains("more than 32 hashes"), "{report}");
     let dear = |count: usize| {
@@ -219,33 +167,27 @@ fn hashes_of_keys_are_checked_and_not_shown() {
     parse(&keys[..32].join("\n")).expect("as many as may be");
 }
 
+const UNHEARD: &str = r#"
+[auth] ; play = "key" => 2 auth.play: no key for listeners
+[[stream]] ; match = "a" ; play = "key" => 3 stream.0.play: no key for listeners
+[auth.link] ; secret = "x7Kq-92mPz" => 2 auth.link.secret: 32
+[auth.link] ; secrets = ["x7Kq-92mPz"] => 2 auth.link.secrets: 32
+"#;
+
 #[test]
 fn listeners_that_need_a_key_can_have_one() {
+    each_has_one_problem(UNHEARD);
     let secret = "an-hmac-secret-of-32-characters!";
     let play = "[auth]\nplay = \"key\"\n";
-    one_problem(play, 2, "auth.play", "no key for listeners");
     let rule = "[[stream]]\nmatch = \"a\"\nplay = \"key\"\n";
-    one_problem(rule, 3, "stream.0.play", "no key for listeners");
     let link = format!("{rule}[auth.link]\nsecrets = [\"{secret}\"]");
     let config = parse(&link).expect("valid");
-    let access = |name| config.play_access(&StreamName::parse(name).expect("a name"));
+    let access = |stream| config.play_access(&name(stream));
     assert_eq!(access("a"), PlayAccess::Key);
     assert_eq!(access("a~720p"), PlayAccess::Key);
     assert_eq!(access("b"), PlayAccess::Open);
     let listener = "[[auth.key]]\nname = \"ear\"\nmatch = \"a\"\nscopes = [\"play\"]\n";
     parse(&format!("{play}{listener}")).expect("valid");
-    one_problem(
-        "[auth.link]\nsecret = \"x7Kq-92mPz\"",
-        2,
-        "auth.link.secret",
-        "32",
-    );
-    one_problem(
-        "[auth.link]\nsecrets = [\"x7Kq-92mPz\"]",
-        2,
-        "auth.link.secrets",
-        "32",
-    );
     let both = format!("[auth.link]\nsecret = \"{secret}\"\nsecrets = [\"{secret}\"]");
     let config = parse(&both).expect("valid");
     assert_eq!(config.auth.link_secrets.len(), 2);
@@ -265,15 +207,13 @@ fn a_file_of_keys_is_checked_with_the_configuration() {
     let read = |source: &str| keys_file::parse("keys.toml", source, &auth);
     let keys = read(&key("van", "van-k3y-number-2")).expect("valid");
     assert_eq!(keys[0].name.as_str(), "van");
+    let more = format!("{}x = 1", key("van", "van-k3y-number-2"));
     for (source, words) in [
         (key("studio", "van-k3y-number-2"), "another key"),
         (key("van", "studio-k3y-1"), "already"),
         (key("van", ""), "is missing"),
         (key("van", "hackme"), "is "),
-        (
-            format!("{}x = 1", key("van", "van-k3y-number-2")),
-            "no such key",
-        ),
+        (more, "no such key"),
     ] {
         let report = read(&source).expect_err(&source).to_string();
         assert!(
@@ -283,18 +223,15 @@ fn a_file_of_keys_is_checked_with_the_configuration() {
     }
 }
 
+const NO_USERS: &str = r#"
+[[auth.htpasswd]] ; file = "/nowhere/users" => 2 auth.htpasswd.0.file: cannot be read
+[[auth.htpasswd]] => 1 auth.htpasswd.0.file: say where
+[[auth.htpasswd]] ; file = "" ; scopes = ["admin"] => 3 auth.htpasswd.0.scopes: for a key
+"#;
+
 #[test]
 fn files_of_users_are_checked_with_the_configuration() {
-    let rule = "[[auth.htpasswd]]\nfile = \"/nowhere/users\"\n";
-    one_problem(rule, 2, "auth.htpasswd.0.file", "cannot be read");
-    one_problem(
-        "[[auth.htpasswd]]\n",
-        1,
-        "auth.htpasswd.0.file",
-        "say where",
-    );
-    let admin = "[[auth.htpasswd]]\nfile = \"\"\nscopes = [\"admin\"]";
-    one_problem(admin, 3, "auth.htpasswd.0.scopes", "for a key");
+    each_has_one_problem(NO_USERS);
 
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("users");
@@ -312,29 +249,21 @@ fn files_of_users_are_checked_with_the_configuration() {
     write("ann:0cc175b9c0f1b6a831c399e269772661\n", 0o640);
     let config = parse(&rule).expect("valid");
     let users = &config.auth.users[0];
-    let is_for = |scope, name| users.is_for(scope, &StreamName::parse(name).expect("a name"));
+    let is_for = |scope, stream| users.is_for(scope, &name(stream));
     assert!(is_for(Scope::Play, "a/b") && is_for(Scope::Play, "a/b~720p"));
     assert!(!is_for(Scope::Play, "b") && !is_for(Scope::Publish, "a/b"));
 }
 
+const NO_TOKENS: &str = r#"
+[auth.jwt] ; secret = "x7Kq-92mPz" => 2 auth.jwt.secret: 32
+[auth.jwt] ; issuer = "i" => 2 auth.jwt.issuer: no token is taken
+[auth.jwt] ; jwks_file = "/nowhere/keys.json" => 2 auth.jwt.jwks_file: cannot be opened
+[auth.jwt] ; jwks_url = "ftp://id.example" => 2 auth.jwt.jwks_url: http
+"#;
+
 #[test]
 fn tokens_need_a_key_that_can_be_used() {
-    one_problem(
-        "[auth.jwt]\nsecret = \"x7Kq-92mPz\"",
-        2,
-        "auth.jwt.secret",
-        "32",
-    );
-    one_problem(
-        "[auth.jwt]\nissuer = \"i\"",
-        2,
-        "auth.jwt.issuer",
-        "no token is taken",
-    );
-    let file = "[auth.jwt]\njwks_file = \"/nowhere/keys.json\"";
-    one_problem(file, 2, "auth.jwt.jwks_file", "cannot be opened");
-    let url = "[auth.jwt]\njwks_url = \"ftp://id.example\"";
-    one_problem(url, 2, "auth.jwt.jwks_url", "http");
+    each_has_one_problem(NO_TOKENS);
     let config = parse(
         "[auth]\nplay = \"key\"\n[auth.jwt]\nsecret = \"an-hmac-secret-of-32-characters!\"\naudience = \"a\"",
     );

@@ -58,6 +58,22 @@ fn one_problem(source: &str, line: usize, key: &str, words: &str) {
     );
 }
 
+/// Asserts of each row that its source has exactly one problem. The lines of a source are apart by ` ; `; behind ` => ` are the
+/// problem's line and key, and words of what is said.
+fn each_has_one_problem(rows: &str) {
+    for row in rows.lines().filter(|row| !row.is_empty()) {
+        let (source, problem) = row.split_once(" => ").expect(row);
+        let (place, words) = problem.split_once(": ").expect(row);
+        let (line, key) = place.split_once(' ').expect(row);
+        let line = line.parse().expect(row);
+        one_problem(&source.replace(" ; ", "\n"), line, key, words);
+    }
+}
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
 fn line_of(problem: &Problem) -> Option<usize> {
     match problem.at {
         Location::File { line, .. } => Some(line),
@@ -87,20 +103,14 @@ fn all_errors_come_in_one_run() {
 
 #[test]
 fn all_syntax_errors_come_in_one_run() {
-    let lines: Vec<_> = problems("[http\nlisten = [1,\n[rtmp]\nlisten == 2\n")
-        .iter()
-        .map(line_of)
-        .collect();
+    let found = problems("[http\nlisten = [1,\n[rtmp]\nlisten == 2\n");
+    let lines: Vec<_> = found.iter().map(line_of).collect();
     assert!(
         lines.len() >= 2 && lines.iter().all(Option::is_some),
         "{lines:?}"
     );
-    one_problem(
-        "[http]\nhead_timeout = \"1s\"\nhead_timeout = \"2s\"",
-        3,
-        "",
-        "duplicate",
-    );
+    let twice = "[http]\nhead_timeout = \"1s\"\nhead_timeout = \"2s\"";
+    one_problem(twice, 3, "", "duplicate");
 }
 
 #[test]

@@ -1,12 +1,8 @@
-//! `[[stream]]`: what becomes of listeners; `[[alias]]`.
+//! `[[stream]]`: rules for listeners; `[[alias]]`.
 
 use super::*;
 
-fn name(text: &str) -> StreamName {
-    StreamName::parse(text).expect("a name")
-}
-
-/// What a stream falls back to, and what that does, and so on.
+/// The fallback of a stream, the fallback of that, and so on.
 fn chain(config: &Config, first: &str) -> Vec<String> {
     let next = |name: &StreamName| config.fallback(name);
     let names = std::iter::successors(next(&name(first)), next);
@@ -25,11 +21,8 @@ fn fallbacks_are_found_by_name_and_by_pattern() {
     assert_eq!(chain(&config, "a.mp3"), ["b.mp3", "c.mp3"]);
     assert_eq!(chain(&config, "c.mp3"), [""; 0], "it is its own pattern's");
     assert_eq!(chain(&config, "live/show"), ["fallback/2"]);
-    assert_eq!(
-        chain(&config, "live/show~1"),
-        [""; 0],
-        "its parent's publisher has it"
-    );
+    let of_rendition = chain(&config, "live/show~1");
+    assert_eq!(of_rendition, [""; 0], "its parent's publisher has it");
     assert_eq!(chain(&config, "other"), [""; 0]);
     assert_eq!(config.named_with_fallback(), [name("a.mp3")]);
     let fillers: Vec<_> = config.fillers().collect();
@@ -45,74 +38,43 @@ fn fallbacks_are_found_by_name_and_by_pattern() {
     assert_eq!(config.mount(&name("other")), MountRule::default());
 }
 
+const UNHEARD: &str = r#"
+[[stream]] ; match = "a" ; fallback = "a" => 3 stream.0.fallback: is the stream itself
+[[stream]] ; match = "a" ; fallback = "b" ; [[stream]] ; match = "b" ; fallback = "c" ; [[stream]] ; match = "c" ; fallback = "a" => 3 stream.0.fallback: b, then c, then a
+[[stream]] ; match = "a*" ; fallback = "b" ; [[stream]] ; match = "b" ; fallback = "a1" => 3 stream.0.fallback: b, then a1, then b
+[[stream]] ; match = "a" ; fallback = "api/b" => 3 stream.0.fallback: own pages
+[[stream]] ; match = "a" ; fallback = "b" ; fallback_file = "/" => 4 stream.0.fallback_file: one of both
+[[stream]] ; match = "a" ; fallback_file = "/no/such/file.mp3" => 3 stream.0.fallback_file: no file or folder
+[[stream]] ; match = "a" ; fallback_when_full = true => 3 stream.0.fallback_when_full: needs a fallback
+[[stream]] ; match = "a" ; fallback = "b" ; fallback_after = "15s" => 4 stream.0.fallback_after: listeners are kept
+[[stream]] ; match = "a" ; fallback = "b" ; linger = "500ms" => 4 stream.0.linger: the stream ends after 0.5 s
+"#;
+
 #[test]
 fn what_cannot_be_heard_is_refused_with_its_place() {
-    let rule = |of: &str, to: &str| format!("[[stream]]\nmatch = \"{of}\"\nfallback = \"{to}\"\n");
-    let loop_of_three = rule("a", "b") + &rule("b", "c") + &rule("c", "a");
-    let loop_by_pattern = rule("a*", "b") + &rule("b", "a1");
-    for (source, line, key, words) in [
-        (
-            rule("a", "a"),
-            3,
-            "stream.0.fallback",
-            "is the stream itself",
-        ),
-        (loop_of_three, 3, "stream.0.fallback", "b, then c, then a"),
-        (
-            loop_by_pattern,
-            3,
-            "stream.0.fallback",
-            "b, then a1, then b",
-        ),
-        (rule("a", "api/b"), 3, "stream.0.fallback", "own pages"),
-        (
-            rule("a", "b") + "fallback_file = \"/\"\n",
-            4,
-            "stream.0.fallback_file",
-            "one of both",
-        ),
-        (
-            "[[stream]]\nmatch = \"a\"\nfallback_file = \"/no/such/file.mp3\"\n".to_owned(),
-            3,
-            "stream.0.fallback_file",
-            "no file or folder",
-        ),
-        (
-            "[[stream]]\nmatch = \"a\"\nfallback_when_full = true\n".to_owned(),
-            3,
-            "stream.0.fallback_when_full",
-            "needs a fallback",
-        ),
-        (
-            rule("a", "b") + "fallback_after = \"15s\"\n",
-            4,
-            "stream.0.fallback_after",
-            "listeners are kept",
-        ),
-        (
-            rule("a", "b") + "linger = \"500ms\"\n",
-            4,
-            "stream.0.linger",
-            "the stream ends after 0.5 s",
-        ),
-    ] {
-        one_problem(&source, line, key, words);
-    }
+    each_has_one_problem(UNHEARD);
 }
 
 #[test]
-fn sound_is_watched_where_that_is_wished() {
+fn audio_is_watched_where_that_is_wished() {
     let watched = "[[stream]]\nmatch = \"a\"\nsilence_after = \"20s\"\nsilence_below = -40.0\n\
                    [[stream]]\nmatch = \"b\"\nclipping = true\n";
     let config = parse(watched).expect("valid");
-    let sound = config.sound(&name("a"));
-    assert_eq!(sound.silence_after, Duration::from_secs(20));
-    assert!((sound.silence_peak() - 0.01).abs() < 1e-6);
-    assert!(sound.is_watched() && config.sound(&name("b")).is_watched());
-    assert!(!config.sound(&name("c")).is_watched());
+    let audio = config.audio(&name("a"));
+    assert_eq!(audio.silence_after, Duration::from_secs(20));
+    assert!((audio.silence_peak() - 0.01).abs() < 1e-6);
+    assert!(audio.is_watched() && config.audio(&name("b")).is_watched());
+    assert!(!config.audio(&name("c")).is_watched());
     let source = "[[stream]]\nmatch = \"a\"\nsilence_below = 3.0\n";
     one_problem(source, 3, "stream.0.silence_below", "from -96 to -1");
 }
+
+const ALIASES: &str = r#"
+[[alias]] ; path = "old" ; stream = "new" => 2 alias.0.path: such as "/old"
+[[alias]] ; path = "/api/x" ; stream = "new" => 2 alias.0.path: such as "/old"
+[[alias]] ; path = "/a" ; stream = "b" ; [[alias]] ; path = "/a" ; stream = "c" => 5 alias.1.path: another alias
+[[alias]] ; path = "/a" ; stream = "b" ; [[alias]] ; path = "/b" ; stream = "c" => 3 alias.0.stream: is an alias itself
+"#;
 
 #[test]
 fn aliases_are_paths_of_streams() {
@@ -129,15 +91,8 @@ fn aliases_are_paths_of_streams() {
     ] {
         assert_eq!(config.aliased(path).as_deref(), expected, "{path}");
     }
-    // What listeners of SHOUTcast have stored.
-    for path in [
-        "/",
-        "/;",
-        "/;stream.mp3",
-        "/stream/1/",
-        "/my radio (old)",
-        "/r\u{e4}dio",
-    ] {
+    // Addresses that SHOUTcast listeners have stored.
+    for path in "/|/;|/;stream.mp3|/stream/1/|/my radio (old)|/r\u{e4}dio".split('|') {
         let source = format!("[[alias]]\npath = \"{path}\"\nstream = \"new.mp3\"\n");
         let config = parse(&source).expect(path);
         assert_eq!(config.aliased(path).as_deref(), Some("/new.mp3"));
@@ -148,31 +103,7 @@ fn aliases_are_paths_of_streams() {
     let config = parse(both).expect("valid");
     assert_eq!(config.aliased("/a/1/").as_deref(), Some("/c"));
     assert_eq!(config.aliased("/a/1").as_deref(), Some("/b/1"));
-    let alias =
-        |path: &str, stream: &str| format!("[[alias]]\npath = \"{path}\"\nstream = \"{stream}\"\n");
-    for (source, line, key, words) in [
-        (alias("old", "new"), 2, "alias.0.path", "such as \"/old\""),
-        (
-            alias("/api/x", "new"),
-            2,
-            "alias.0.path",
-            "such as \"/old\"",
-        ),
-        (
-            alias("/a", "b") + &alias("/a", "c"),
-            5,
-            "alias.1.path",
-            "another alias",
-        ),
-        (
-            alias("/a", "b") + &alias("/b", "c"),
-            3,
-            "alias.0.stream",
-            "is an alias itself",
-        ),
-    ] {
-        one_problem(&source, line, key, words);
-    }
+    each_has_one_problem(ALIASES);
 }
 
 #[test]

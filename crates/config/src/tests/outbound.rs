@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::shipped::{assignments, dotted, replace, shipped_with_examples};
 use super::*;
 
-/// What is read, whether or not it is consistent.
+/// Reads a configuration, whether or not it is consistent.
 fn read(source: &str) -> (Config, Vec<Problem>) {
     let (table, _) = DeTable::parse_recoverable(source);
     let mut walk = Walk::new(source, std::iter::empty());

@@ -14,7 +14,7 @@ fn a_hook_is_asked_about_what_it_matches_and_not_where_files_of_users_decide() {
         let mut config = Config::default();
         // Without the check, for which there would have to be a file.
         walk.root(table.get_ref(), |section| config.read(section));
-        config.asks_hook(scope, &StreamName::parse(stream).expect("a name"))
+        config.asks_hook(scope, &name(stream))
     };
     for (stream, plays, publishes) in [
         ("free.mp3", true, true),
@@ -30,12 +30,8 @@ fn a_hook_is_asked_about_what_it_matches_and_not_where_files_of_users_decide() {
     assert!(asked(&asks, Scope::Play, "paid/a"));
     let everywhere = "[auth.hook]\nurl = \"http://h/\"\n";
     assert!(asked(everywhere, Scope::Play, "other.mp3"));
-    one_problem(
-        "[auth.hook]\nurl = \"http://h/\"\nmatch = []",
-        3,
-        "auth.hook.match",
-        "is empty",
-    );
+    let none = "[auth.hook]\nurl = \"http://h/\"\nmatch = []";
+    one_problem(none, 3, "auth.hook.match", "is empty");
 }
 
 #[test]
@@ -47,33 +43,19 @@ fn the_first_matching_rule_decides() {
          [[stream]]\nmatch = \"live/*\"\npublic = false\npublish_key = \"other-k3y-here\"\n",
     );
     let config = config.expect("valid");
-    let name = |text| StreamName::parse(text).expect("a name");
     let (low, show, radio) = (name("live/low"), name("live/show"), name("radio.mp3"));
-    assert_eq!(
-        config.policy(&low, Class::Audio).max_wait,
-        Duration::from_millis(20)
-    );
-    assert_eq!(config.policy(&low, Class::Audio).subgroup, 500);
-    assert_eq!(
-        config.policy(&radio, Class::Video),
-        Policy::default_for(Class::Video)
-    );
-    assert_eq!(
-        (config.takeover(&low), config.takeover(&show)),
-        (Takeover::Stalled, Takeover::SameCredential)
-    );
-    assert_eq!(
-        (config.linger(&low), config.linger(&show)),
-        (Duration::from_secs(1), Duration::from_secs(15))
-    );
-    assert_eq!(
-        (config.dvr(&low), config.dvr(&show)),
-        (Duration::ZERO, Duration::from_secs(7_200))
-    );
-    assert_eq!(
-        [&low, &show, &radio].map(|n| config.is_public(n)),
-        [true, false, true]
-    );
+    let audio = config.policy(&low, Class::Audio);
+    assert_eq!((audio.max_wait.as_millis(), audio.subgroup), (20, 500));
+    let video = config.policy(&radio, Class::Video);
+    assert_eq!(video, Policy::default_for(Class::Video));
+    let takeovers = [&low, &show].map(|name| config.takeover(name));
+    assert_eq!(takeovers, [Takeover::Stalled, Takeover::SameCredential]);
+    let lingers = [&low, &show].map(|name| config.linger(name).as_secs());
+    assert_eq!(lingers, [1, 15]);
+    let windows = [&low, &show].map(|name| config.dvr(name).as_secs());
+    assert_eq!(windows, [0, 7_200]);
+    let public = [&low, &show, &radio].map(|name| config.is_public(name));
+    assert_eq!(public, [true, false, true]);
     let opens = |name: &StreamName, key| {
         let mut keys = config.keys_for(Scope::Publish, name, &[]);
         keys.any(|one| plain(one.secret).matches(key))
@@ -97,7 +79,7 @@ fn renditions_have_the_rules_of_their_stream() {
         ("live/shows~1", 3, false),
         ("live/show~a_b", 3, false),
     ] {
-        let stream = StreamName::parse(stream).expect("a name");
+        let stream = name(stream);
         assert_eq!(config.linger(&stream).as_secs(), seconds, "{stream}");
         let mut keys = config.keys_for(Scope::Publish, &stream, &[]);
         let opens = keys.any(|one| plain(one.secret).matches("other-k3y-here"));
@@ -110,14 +92,9 @@ fn numbers_of_streams_are_not_shared() {
     let rule = |name: &str, sid: u32| format!("[[stream]]\nmatch = \"{name}\"\nsid = {sid}\n");
     let two = |sid| rule("one", 2) + &rule("two", sid);
     let config = parse(&two(3)).expect("valid");
-    let sid = |name| {
-        let rule = config.rule(&StreamName::parse(name).expect("a name"));
-        rule.and_then(|rule| rule.sid).map(|sid| sid.get())
-    };
-    assert_eq!(
-        [sid("one"), sid("two"), sid("three")],
-        [Some(2), Some(3), None]
-    );
+    let sid = |stream| config.rule(&name(stream)).and_then(|rule| rule.sid);
+    let sids = ["one", "two", "three"].map(|stream| sid(stream).map(|sid| sid.get()));
+    assert_eq!(sids, [Some(2), Some(3), None]);
     one_problem(&two(2), 6, "stream.1.sid", "another rule");
     // Zero is none.
     parse(&two(0)).expect("valid");
@@ -129,7 +106,6 @@ fn numbers_of_streams_are_not_shared() {
 fn listeners_are_judged_by_rules_about_them_and_by_a_hook() {
     let judged = |source: &str| {
         let config = parse(source).expect("valid");
-        let name = |text| StreamName::parse(text).expect("a name");
         ["live/show", "radio.mp3"].map(|text| config.is_judged_by_client(&name(text)))
     };
     let rule = |actions: &str| {

@@ -1,8 +1,12 @@
-//! The file that is shipped: the default, with every key, and what is told of a mistake in any of them.
+//! The file that is shipped: the default, with every key, and the report on a mistake in any of them.
 
 use super::*;
 
 const SHIPPED: &str = include_str!("../../../../config/carillon.toml");
+
+/// Keys that take any text.
+const TEXTS: &str = "server_header location contact access sessions certificate private_key dvr_directory directory folder \
+                     credentials journal publish_key admin_password encryption_secret key name";
 
 /// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[station]]`, `[[webhook]]` and so on taken out of the
 /// comments.
@@ -60,14 +64,10 @@ pub(super) fn replace(source: &str, number: usize, new: &str) -> String {
 
 #[test]
 fn the_shipped_file_is_the_default() {
-    assert_eq!(
-        parse(SHIPPED).expect("the shipped file is valid"),
-        Config::default()
-    );
-    assert_eq!(
-        parse("").expect("an empty file is valid"),
-        Config::default()
-    );
+    let shipped = parse(SHIPPED).expect("the shipped file is valid");
+    assert_eq!(shipped, Config::default());
+    let empty = parse("").expect("an empty file is valid");
+    assert_eq!(empty, Config::default());
     let loaded = Config::load(None, std::iter::empty()).expect("the default is valid");
     assert_eq!(loaded, Config::default());
 }
@@ -78,10 +78,8 @@ fn the_shipped_file_has_every_key() {
     let (table, _) = DeTable::parse_recoverable(&source);
     let mut walk = Walk::new(&source, std::iter::empty());
     walk.root(table.get_ref(), |section| Config::default().read(section));
-    let in_file: Vec<_> = assignments(&source)
-        .iter()
-        .map(|(_, s, k, _)| dotted(s, k))
-        .collect();
+    let in_file = assignments(&source);
+    let in_file: Vec<_> = in_file.iter().map(|(_, s, k, _)| dotted(s, k)).collect();
     let sections: Vec<_> = source
         .lines()
         .filter(|line| line.starts_with('['))
@@ -89,36 +87,28 @@ fn the_shipped_file_has_every_key() {
         .map(|line| line.replace("station.", "station.0."))
         .collect();
     for key in walk.known_keys() {
-        let is_section = sections.contains(&key);
-        assert!(
-            is_section || in_file.contains(&key),
-            "{key} is not in the shipped file"
-        );
+        let is_there = sections.contains(&key) || in_file.contains(&key);
+        assert!(is_there, "{key} is not in the shipped file");
     }
 }
 
 #[test]
 fn the_examples_are_valid() {
     let config = parse(&shipped_with_examples()).expect("the examples are valid");
-    let name = StreamName::parse("live/show").expect("a name");
-    assert_eq!(
-        config.policy(&name, Class::Video).max_wait,
-        Duration::from_millis(50)
-    );
+    let show = name("live/show");
+    let policy = config.policy(&show, Class::Video);
+    assert_eq!(policy.max_wait, Duration::from_millis(50));
     assert_eq!((config.auth.keys.len(), config.auth.users.len()), (1, 0));
-    let lists = (
+    let lists = [
         config.pushes.len(),
         config.pulls.len(),
         config.streams.len(),
-    );
-    assert_eq!(lists, (1, 1, 1));
+    ];
+    assert_eq!(lists, [1; 3]);
     assert_eq!((config.variants.len(), config.stations.len()), (1, 1));
     assert_eq!((config.files.len(), config.hooks.len()), (1, 1));
-    let pushed = config.pushes[0].url.of(&name);
-    assert_eq!(
-        pushed,
-        "rtmp://relay.example/live/show".parse::<net::url::Url>()
-    );
+    let pushed = "rtmp://relay.example/live/show".parse::<net::url::Url>();
+    assert_eq!(config.pushes[0].url.of(&show), pushed);
 }
 
 #[test]
@@ -132,21 +122,11 @@ fn each_misspelling_is_one_error_with_a_suggestion() {
             chars.swap(middle - 1, middle);
             chars.into_iter().collect()
         };
-        for wrong in [
-            format!("{head}{}", &tail[1..]),
-            format!("{head}x{tail}"),
-            swapped,
-        ] {
-            if wrong == key {
-                continue;
-            }
+        let (cut, longer) = (format!("{head}{}", &tail[1..]), format!("{head}x{tail}"));
+        for wrong in [cut, longer, swapped].iter().filter(|wrong| **wrong != key) {
             let broken = replace(&source, line, &format!("{wrong} = {value}"));
-            one_problem(
-                &broken,
-                line,
-                &dotted(&section, &wrong),
-                &format!("did you mean `{key}`?"),
-            );
+            let words = format!("did you mean `{key}`?");
+            one_problem(&broken, line, &dotted(&section, wrong), &words);
         }
     }
 }
@@ -155,41 +135,11 @@ fn each_misspelling_is_one_error_with_a_suggestion() {
 fn each_wrong_type_is_one_error_with_a_suggestion() {
     let source = shipped_with_examples();
     for (line, section, key, value) in assignments(&source) {
-        for wrong in [
-            "\"5 apples\"",
-            "5",
-            "-1",
-            "2.5",
-            "true",
-            "{}",
-            "[[]]",
-            "1979-05-27",
-        ] {
+        for wrong in "\"5 apples\"|5|-1|2.5|true|{}|[[]]|1979-05-27".split('|') {
             let broken = replace(&source, line, &format!("{key} = {wrong}"));
             let accepted = match wrong {
                 // Text fields take any text, and numbers any number that is in range.
-                "\"5 apples\"" => {
-                    ["server_header", "location", "contact", "access", "sessions"]
-                        .contains(&key.as_str())
-                        || [
-                            "certificate",
-                            "private_key",
-                            "dvr_directory",
-                            "directory",
-                            "folder",
-                            "credentials",
-                            "journal",
-                        ]
-                        .contains(&key.as_str())
-                        || [
-                            "publish_key",
-                            "admin_password",
-                            "encryption_secret",
-                            "key",
-                            "name",
-                        ]
-                        .contains(&key.as_str())
-                }
+                "\"5 apples\"" => TEXTS.split(' ').any(|text| text == key),
                 "5" => value.parse::<u64>().is_ok(),
                 // Only what is below zero by default may be so.
                 "-1" => value.starts_with('-'),

@@ -18,15 +18,10 @@ fn a_station_has_a_stream_and_files() {
         panic!("two lists: {:?}", station.lists)
     };
     assert_eq!(own.place, StationPlace::Playlist("/a/b.pls".into()));
-    assert_eq!(
-        (own.order, own.weight, own.every),
-        (StationOrder::Shuffle, 3, 0)
-    );
+    let (shuffle, plain) = (StationOrder::Shuffle, StationOrder::Sequential);
+    assert_eq!((own.order, own.weight, own.every), (shuffle, 3, 0));
     assert_eq!(jingles.place, StationPlace::Folder("/jingles".into()));
-    assert_eq!(
-        (jingles.order, jingles.every),
-        (StationOrder::Sequential, 4)
-    );
+    assert_eq!((jingles.order, jingles.every), (plain, 4));
     assert_eq!(jingles.hours[0].minutes()[0], 360..600);
     assert_eq!(station.no_repeat, Duration::from_secs(7_200));
     assert_eq!(station.request_after, Duration::from_secs(900));
@@ -40,84 +35,22 @@ fn a_station_has_a_stream_and_files() {
     assert!(!station.lists[0].absolute_paths && station.is_looped);
 }
 
+const STATIONS: &str = r#"
+[[station]] ; folder = "/a" => 1 station.0.stream: say what it is called
+[[station]] ; stream = "a" => 1 station.0.folder: say what is played
+[[station]] ; stream = "a" ; folder = "/a" ; playlist = "/a.pls" => 4 station.0.playlist: one of both
+[[station]] ; stream = "a" ; folder = "/a" ; weight = 0 => 4 station.0.weight: from 1 to 100
+[[station]] ; stream = "a" ; folder = "/a" ; [[station.list]] ; every = 4 => 4 station.0.list.0.folder: say what is played
+[[station]] ; stream = "a" ; folder = "/a" ; [[station.list]] ; folder = "/b" ; every = 101 => 6 station.0.list.0.every: more than 100
+[[station]] ; stream = "a" ; folder = "/a" ; order = "shufle" => 4 station.0.order: did you mean "shuffle"?
+[[station]] ; stream = "admin/a" ; folder = "/a" => 2 station.0.stream: own pages
+[[station]] ; stream = "a" ; folder = "/a" ; [[station]] ; stream = "a" ; folder = "/b" => 5 station.1.stream: another station
+[[pull]] ; stream = "a" ; url = "rtmp://h/a/b" ; [[station]] ; stream = "a" ; folder = "/b" => 5 station.0.stream: pulled from elsewhere
+[[station]] ; stream = "a" ; folder = "/a" ; linger = "15s" => 4 station.0.linger: listeners are kept
+[ingest] ; linger = "5s" ; [[station]] ; stream = "a" ; folder = "/a" => 4 station.0.stream: listeners are kept
+"#;
+
 #[test]
 fn a_station_that_cannot_work_is_refused() {
-    for (source, line, key, words) in [
-        (
-            "[[station]]\nfolder = \"/a\"",
-            1,
-            "station.0.stream",
-            "say what it is called",
-        ),
-        (
-            "[[station]]\nstream = \"a\"",
-            1,
-            "station.0.folder",
-            "say what is played",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\nplaylist = \"/a.pls\"",
-            4,
-            "station.0.playlist",
-            "one of both",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\nweight = 0",
-            4,
-            "station.0.weight",
-            "from 1 to 100",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\n[[station.list]]\nevery = 4",
-            4,
-            "station.0.list.0.folder",
-            "say what is played",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\n[[station.list]]\nfolder = \"/b\"\nevery = 101",
-            6,
-            "station.0.list.0.every",
-            "more than 100",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\norder = \"shufle\"",
-            4,
-            "station.0.order",
-            "did you mean \"shuffle\"?",
-        ),
-        (
-            "[[station]]\nstream = \"admin/a\"\nfolder = \"/a\"",
-            2,
-            "station.0.stream",
-            "own pages",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\n\
-             [[station]]\nstream = \"a\"\nfolder = \"/b\"",
-            5,
-            "station.1.stream",
-            "another station",
-        ),
-        (
-            "[[pull]]\nstream = \"a\"\nurl = \"rtmp://h/a/b\"\n\
-             [[station]]\nstream = \"a\"\nfolder = \"/b\"",
-            5,
-            "station.0.stream",
-            "pulled from elsewhere",
-        ),
-        (
-            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\nlinger = \"15s\"",
-            4,
-            "station.0.linger",
-            "listeners are kept",
-        ),
-        (
-            "[ingest]\nlinger = \"5s\"\n[[station]]\nstream = \"a\"\nfolder = \"/a\"",
-            4,
-            "station.0.stream",
-            "listeners are kept",
-        ),
-    ] {
-        one_problem(source, line, key, words);
-    }
+    each_has_one_problem(STATIONS);
 }

@@ -30,51 +30,25 @@ fn a_receiver_of_webhooks_has_an_address_and_keys() {
         assert_eq!(first.wants(kind, stream), wanted, "{kind} {stream:?}");
         assert!(second.wants(kind, stream));
     }
-    // Of every listener only those are told that say so.
+    // Only receivers that say so are notified of every listener.
     assert!(!second.wants_kind("session.ended"));
     assert!(!format!("{config:?}").contains("whsec_"));
 }
 
+const RECEIVERS: &str = r#"
+[[webhook]] ; {secret} => 1 webhook.0.url: say who is told
+{hook} => 1 webhook.0.secret: openssl rand
+{hook} ; secret = [] => 3 webhook.0.secret: is empty
+{hook} ; secret = "whsec_AAAA" => 3 webhook.0.secret: 24 to 64 bytes
+{hook} ; secret_file = "/none" => 3 webhook.0.secret_file: cannot be read
+{hook} ; {secret} ; events = ["recordings.*"] => 4 webhook.0.events: fits none of recording.closed
+[[webhook]] ; url = "rtmp://h/" ; {secret} => 2 webhook.0.url: is not spoken here
+{hook} ; {secret} ; {hook} ; {secret} => 5 webhook.1.url: another webhook
+"#;
+
 #[test]
-fn a_receiver_of_webhooks_that_cannot_be_told_is_refused() {
-    let hook = |rest: &str| format!("[[webhook]]\nurl = \"http://h/\"\n{rest}");
-    let secret = format!("secret = \"{WEBHOOK_KEY}\"\n");
-    for (source, line, key, words) in [
-        (
-            format!("[[webhook]]\n{secret}"),
-            1,
-            "url",
-            "say who is told",
-        ),
-        (hook(""), 1, "secret", "openssl rand"),
-        (hook("secret = []"), 3, "secret", "is empty"),
-        (
-            hook("secret = \"whsec_AAAA\""),
-            3,
-            "secret",
-            "24 to 64 bytes",
-        ),
-        (
-            hook("secret_file = \"/none\""),
-            3,
-            "secret_file",
-            "cannot be read",
-        ),
-        (
-            hook(&format!("{secret}events = [\"recordings.*\"]")),
-            4,
-            "events",
-            "fits none of recording.closed",
-        ),
-        (
-            format!("[[webhook]]\nurl = \"rtmp://h/\"\n{secret}"),
-            2,
-            "url",
-            "is not spoken here",
-        ),
-    ] {
-        one_problem(&source, line, &format!("webhook.0.{key}"), words);
-    }
-    let twice = format!("{}{}", hook(&secret), hook(&secret));
-    one_problem(&twice, 5, "webhook.1.url", "another webhook");
+fn a_receiver_of_webhooks_that_cannot_be_reported_is_refused() {
+    let rows = RECEIVERS.replace("{hook}", "[[webhook]] ; url = \"http://h/\"");
+    let secret = format!("secret = \"{WEBHOOK_KEY}\"");
+    each_has_one_problem(&rows.replace("{secret}", &secret));
 }

@@ -8,7 +8,7 @@ pub(super) const OBJECT: u8 = 3;
 pub(super) const OBJECT_END: [u8; 3] = [0, 0, 9];
 const LONG_STRING: u8 = 12;
 
-/// Values that are put together.
+/// AMF0 values under construction.
 #[derive(Debug, Default)]
 pub(super) struct Amf(pub(super) Vec<u8>);
 
@@ -29,7 +29,7 @@ impl Amf {
         self.number(span.seconds());
     }
 
-    /// Keys are names that are written in the program, or read behind a length of two bytes.
+    /// Writes a key. Keys are literals in the program, or were read with a two-byte length.
     pub(super) fn key(&mut self, key: &[u8]) {
         self.0.extend_from_slice(&(key.len() as u16).to_be_bytes());
         self.0.extend_from_slice(key);
@@ -48,7 +48,7 @@ impl Amf {
             }
             Err(_) => {
                 self.0.push(LONG_STRING);
-                // An event has some kilobytes.
+                // An event has some kilobytes, so its length fits.
                 self.0.extend_from_slice(&(text.len() as u32).to_be_bytes());
             }
         }

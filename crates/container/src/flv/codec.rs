@@ -1,4 +1,4 @@
-//! Codecs as FLV names them, and the tracks that sequence headers announce.
+//! FLV's codec identifiers, and the tracks that sequence headers announce.
 
 use bytes::Bytes;
 use media::codec::aac::AudioSpecificConfig;
@@ -27,19 +27,19 @@ const FOURCC_EAC3: [u8; 4] = *b"ec-3";
 pub(super) const VIDEO_HEVC: u8 = 12;
 pub(super) const AUDIO_OPUS: u8 = 13;
 
-/// A codec as FLV names it.
+/// Codec identifier in FLV.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CodecTag {
-    /// The four-bit number of a legacy body.
+    /// Four-bit number of a legacy body.
     Number(u8),
-    /// The four characters of an enhanced one.
+    /// Four characters of an enhanced body.
     FourCc([u8; 4]),
-    /// A multitrack body whose tracks each name their own.
+    /// Several codecs: a multitrack body whose tracks each state their own.
     Mixed,
 }
 
 impl CodecTag {
-    /// The codec that it stands for.
+    /// Returns the codec that the identifier stands for.
     pub(super) const fn codec(self, kind: Kind) -> Codec {
         match (kind, self) {
             (_, Self::Mixed) => Codec::UNKNOWN,
@@ -88,9 +88,9 @@ impl CodecTag {
         }
     }
 
-    /// The codec of a track whose samples hold all that its bodies do. Further tracks of a multitrack
-    /// publisher keep their bodies, because their number is part of them, and other codecs, because there are
-    /// several ways to write them.
+    /// Returns the codec of a track whose samples hold all that its bodies do. Further tracks of a multitrack publisher
+    /// keep their bodies, because their number is part of them. So do other codecs, because there are several ways to
+    /// write them.
     pub(super) fn plain(self, id: TrackId) -> Option<Codec> {
         let codec = match id {
             TrackId::VIDEO => self.codec(Kind::Video),
@@ -106,7 +106,7 @@ impl CodecTag {
     }
 }
 
-/// The four characters of Enhanced RTMP for a codec; `None` for one that it does not name.
+/// Returns Enhanced RTMP's four characters for a codec; `None` if it has none.
 pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
     Some(match codec {
         Codec::H264 => FOURCC_AVC,
@@ -125,9 +125,9 @@ pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
     })
 }
 
-/// A track whose samples hold everything; `None` when its configuration cannot be read.
+/// Creates a track whose samples hold everything; `None` when its configuration cannot be read.
 ///
-/// The configuration is copied: it outlives the message buffer it came in.
+/// The configuration is copied, because it outlives the message buffer in which it arrived.
 pub(super) fn plain_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
     let (kind, is_readable) = match codec {
         Codec::H264 => (Kind::Video, AvcConfig::parse(config).is_some()),
@@ -138,8 +138,8 @@ pub(super) fn plain_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Tr
     is_readable.then(|| track(id, kind, codec, config))
 }
 
-/// A track that is relayed unchanged: the bodies of its sequence header and its facts, either of which may be
-/// empty.
+/// Creates a track that is relayed unchanged: `header` and `facts` are the bodies of its sequence header and its facts,
+/// either of which may be empty.
 pub(super) fn kept_track(
     id: TrackId,
     kind: Kind,
@@ -153,7 +153,7 @@ pub(super) fn kept_track(
     }
 }
 
-/// The codec's own record in the body of a sequence header. The other kind of header, of MPEG-2 TS, has none.
+/// Returns the codec's own record from the body of a sequence header. The other kind of header, of MPEG-2 TS, has none.
 fn record(kind: Kind, header: &[u8]) -> &[u8] {
     let parsed = Body::of(kind, header);
     let parsed =
@@ -168,7 +168,7 @@ fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Track {
             .map(|config| (config.sample_rate, config.channels))
             .unwrap_or_default(),
         Codec::Opus => (opus::RATE, opus::head_channels(config).unwrap_or_default()),
-        // The only rate that FLV has for them.
+        // The only rate that FLV has for these codecs.
         Codec::Pcma | Codec::Pcmu => (8_000, 0),
         _ => (0, 0),
     };
@@ -180,7 +180,7 @@ fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Track {
     }
 }
 
-/// The track that an MP3 body implies: by its frame header, else by the tag's own flags.
+/// Returns the track that an MP3 body implies: by its frame header, else by the tag's own flags.
 pub(super) fn mp3_track(body: &[u8], payload: usize) -> Track {
     const FLAG_RATES: [u32; 4] = [5_512, 11_025, 22_050, 44_100];
     let flags = body.first().copied().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Tag bodies to items.
+//! Conversion of tag bodies to items.
 //!
-//! Samples are the codec's own bytes, without their framing. H.264, AAC, MP3 and Opus of one or two channels
-//! need no more, however they were announced, as long as their samples hold all that the bodies did; every
-//! other track also keeps its bodies ([`Track::flv`]), for FLV listeners. Nothing a publisher sends is an
-//! error here: bodies without media are skipped, unknown ones relayed.
+//! Samples are the codec's own bytes, without their framing. H.264, AAC, MP3, and Opus of one or two channels need no
+//! more, however they were announced, as long as their samples hold all that the bodies did. Every other track also
+//! keeps its bodies ([`Track::flv`]), for FLV listeners. Nothing a publisher sends is an error here: bodies without
+//! media are skipped, unknown ones relayed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,39 +18,39 @@ use super::body::{Body, Packet, WireTrack};
 use super::codec::{CodecTag, kept_track, mp3_track, plain_track};
 use super::{multitrack, whole};
 
-/// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of renditions; each
-/// track costs its sequence header in memory.
+/// Upper bound on the numbered tracks of one kind that are distinguished. Multitrack publishers send a handful of
+/// renditions; each track costs its sequence header in memory.
 pub const WIRE_TRACKS_MAX: u8 = 16;
 
-/// The longest sequence header that is kept. Real ones have tens of bytes, a few hundred with many
+/// Upper bound on the bytes of a sequence header that is kept. Real ones have tens of bytes, or a few hundred with many
 /// parameter sets.
 pub const CONFIG_BYTES_MAX: usize = 64 * 1024;
 
-/// How long before its decoding a picture may be presented, in milliseconds: more than any encoder reorders. Only muxers of
-/// other containers have to do with it, and delay pictures by as much.
+/// Lowest composition time of a video frame, in milliseconds: beyond the reordering of any encoder. It matters only to
+/// muxers of other containers, which delay video by as much.
 const COMPOSITION_MILLIS_MIN: i32 = -10_000;
 
-/// Turns the bodies of RTMP audio and video messages, or FLV tags, into items.
+/// Converter of RTMP audio and video message bodies, or FLV tag bodies, into items.
 ///
-/// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a multitrack
-/// publisher is `2n` (audio) or `2n + 1` (video). Sequence headers of several tracks in one body are split,
-/// so that each track has its own; media of several tracks stays together and counts as the first track's.
-/// Numbers beyond [`WIRE_TRACKS_MAX`] share a track.
+/// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a multitrack publisher
+/// is `2n` (audio) or `2n + 1` (video). A body with sequence headers of several tracks is split, so that each track has
+/// its own; a body with media of several tracks stays whole and counts as the first track's. Numbers beyond
+/// [`WIRE_TRACKS_MAX`] share a track.
 #[derive(Debug, Default)]
 pub struct Depacketizer {
     slots: Vec<Slot>,
 }
 
-/// The state of one track.
+/// State of one track.
 #[derive(Debug)]
 struct Slot {
     track: Arc<Track>,
     codec: CodecTag,
-    /// Bodies have come that hold more than samples do.
+    /// Bodies have arrived that hold more than samples do.
     must_be_kept: bool,
 }
 
-/// A body of one track, and where in it the codec's own bytes are.
+/// Body of one track, and the range of the codec's own bytes in it.
 struct Arrival {
     id: TrackId,
     kind: Kind,
@@ -61,12 +61,12 @@ struct Arrival {
 }
 
 impl Depacketizer {
-    /// Takes an audio body that arrived for `at`, appending its items to `out`.
+    /// Takes an audio body that arrived for `at`, and appends its items to `out`.
     pub fn audio(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
         self.take(Kind::Audio, at, body, out);
     }
 
-    /// Takes a video body that is to be decoded at `at`, appending its items to `out`.
+    /// Takes a video body that is to be decoded at `at`, and appends its items to `out`.
     pub fn video(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
         self.take(Kind::Video, at, body, out);
     }
@@ -104,13 +104,13 @@ impl Depacketizer {
             coded,
         };
         match parsed.packet {
-            // Of an unknown number of tracks no configuration can be kept for joiners.
+            // For an unknown number of tracks, no configuration can be kept for joiners.
             Packet::SequenceHeader | Packet::Facts if number.is_none() => self.sample(arrival, out),
             Packet::SequenceHeader => self.configure(&arrival, out),
             Packet::Facts => self.facts(&arrival, out),
             Packet::Coded => self.sample(arrival, out),
             Packet::Other => {
-                // It holds nothing of the codec's; a track that keeps its bodies keeps it.
+                // Such a body holds none of the codec's bytes; it is passed on only for a track that keeps its bodies.
                 let track = self.slot(id, parsed.codec);
                 if let Some(track) = track.filter(|track| track.flv.is_some()) {
                     out.push(Item::Sample(arrival.into_sample(&track)));
@@ -119,7 +119,7 @@ impl Depacketizer {
         }
     }
 
-    /// Sequence headers, or facts, of several tracks: each is treated as if it had come alone.
+    /// Splits sequence headers, or facts, of several tracks, and treats each as if it had arrived alone.
     fn take_apart(
         &mut self,
         kind: Kind,
@@ -128,14 +128,14 @@ impl Depacketizer {
         body: &Bytes,
         out: &mut Vec<Item>,
     ) {
-        // No more than are told apart: a body lists each track once.
+        // No more than are distinguished: a body lists each track once.
         for part in multitrack::parts(parsed, body).take(WIRE_TRACKS_MAX.into()) {
             let alone = multitrack::numbered(kind, parsed, body, &part);
             self.take(kind, at, alone, out);
         }
     }
 
-    /// A sequence header: the track appears or changes, unless it is the header in force.
+    /// Takes a sequence header: the track appears or changes, unless the header is already in force.
     fn configure(&mut self, arrival: &Arrival, out: &mut Vec<Item>) {
         let Arrival {
             id, parsed, body, ..
@@ -144,8 +144,8 @@ impl Depacketizer {
         let payload = body.get(parsed.payload..).unwrap_or_default();
         let known = self.slot(*id, codec);
         let plain = codec.plain(*id);
-        // ffmpeg writes an empty AAC header when it has none to write. Of codecs that need no
-        // configuration an empty header is all there is.
+        // ffmpeg writes an empty AAC header when it has none to write. For codecs that need no configuration, an empty
+        // header is complete.
         let needs_config = plain.is_some() || matches!(codec, CodecTag::Number(_));
         let is_empty = payload.is_empty() && (needs_config || known.is_some());
         if is_empty || body.len() > CONFIG_BYTES_MAX {
@@ -156,7 +156,7 @@ impl Depacketizer {
         let track = track.unwrap_or_else(|| {
             let bodies = known.as_ref().and_then(|known| known.flv.as_deref());
             let (header, facts) = bodies.map(whole::split).unwrap_or_default();
-            // A new header's facts follow it; until then there are none, unless they came first.
+            // A new header's facts follow it; until then there are none, unless they arrived first.
             let stay = header.is_empty() || header == body;
             let facts = if stay { facts } else { &[] };
             kept_track(*id, arrival.kind, codec, body, facts)
@@ -167,24 +167,23 @@ impl Depacketizer {
         }
     }
 
-    /// Colour or channel layout, which a joiner needs like a sequence header.
+    /// Takes colour or channel layout, which a joiner needs like a sequence header.
     fn facts(&mut self, arrival: &Arrival, out: &mut Vec<Item>) {
         let Arrival { id, kind, body, .. } = arrival;
         let codec = arrival.parsed.codec;
         let in_force = self.slots.iter().find(|slot| slot.track.id == *id);
         let in_force = in_force.map(|slot| slot.codec);
-        // Frames of MP3, and the configurations of AAC and Opus, name their channels themselves, unless they
-        // cannot be read. And before its sequence header a track of plain samples has no facts.
+        // MP3 frames, and the configurations of AAC and Opus, give their channels themselves, unless they cannot be
+        // read. And before its sequence header, a track of plain samples has no facts.
         let is_kept = self
             .slot(*id, codec)
             .is_some_and(|track| track.flv.is_some());
         let is_needless = *kind == Kind::Audio && !is_kept || in_force.is_none();
-        let is_told = codec.plain(*id).is_some() && is_needless;
-        if is_told && !self.must_be_kept(*id, codec) || body.len() > CONFIG_BYTES_MAX {
+        let is_reported = codec.plain(*id).is_some() && is_needless;
+        if is_reported && !self.must_be_kept(*id, codec) || body.len() > CONFIG_BYTES_MAX {
             return;
         }
-        // ffmpeg leaves out the number of the track it means: facts that the track's codec cannot have are
-        // kept beside it.
+        // ffmpeg leaves out the track number: facts that the track's codec cannot have are kept as a separate track.
         let is_astray = in_force.is_some_and(|known| known != codec);
         let id = if is_astray {
             track_id(*kind, WIRE_TRACKS_MAX)
@@ -218,7 +217,7 @@ impl Depacketizer {
         }
         let is_plain = says_no_more && !self.must_be_kept(id, codec);
         let track = if plain == Some(Codec::Mp3) && is_plain {
-            // MP3 has no sequence header: each frame names the format.
+            // MP3 has no sequence header: each frame states its format.
             let track = mp3_track(body, parsed.payload);
             Some(self.announce(track, codec, out))
         } else {
@@ -240,19 +239,19 @@ impl Depacketizer {
         out.push(Item::Sample(arrival.into_sample(&track)));
     }
 
-    /// The track `id` in force, if it is coded as `codec`.
+    /// Returns the track `id` in force, if its codec is `codec`.
     fn slot(&self, id: TrackId, codec: CodecTag) -> Option<Arc<Track>> {
         let slot = self.slots.iter().find(|slot| slot.track.id == id)?;
         (slot.codec == codec).then(|| Arc::clone(&slot.track))
     }
 
-    /// Whether bodies of the track have come that hold more than samples do.
+    /// Returns whether bodies of the track have arrived that hold more than samples do.
     fn must_be_kept(&self, id: TrackId, codec: CodecTag) -> bool {
         let slot = self.slots.iter().find(|slot| slot.track.id == id);
         slot.is_some_and(|slot| slot.codec == codec && slot.must_be_kept)
     }
 
-    /// From here on a track of plain samples keeps its bodies, as long as it keeps its codec.
+    /// Makes a track of plain samples keep its bodies from now on, as long as its codec stays the same.
     fn keep(&mut self, id: TrackId, codec: CodecTag, out: &mut Vec<Item>) {
         let slot = self.slots.iter_mut().find(|slot| slot.track.id == id);
         let Some(slot) = slot.filter(|slot| slot.codec == codec) else {
@@ -262,7 +261,7 @@ impl Depacketizer {
         if slot.track.flv.is_some() {
             return;
         }
-        // The first bytes of a sequence header in a body of one unnumbered track.
+        // First bytes of a sequence header in a body of one unnumbered track.
         let prefix: &[u8] = match slot.track.codec {
             Codec::H264 => b"\x90avc1",
             Codec::Aac => b"\x90mp4a",
@@ -303,7 +302,7 @@ impl Depacketizer {
 }
 
 impl Arrival {
-    /// As a sample of `track`.
+    /// Converts the body to a sample of `track`.
     fn into_sample(self, track: &Track) -> Sample {
         let Self {
             at,
@@ -315,7 +314,7 @@ impl Arrival {
         let (data, flv) = if track.flv.is_some() {
             (body.slice(coded), Some(Box::new(body)))
         } else {
-            // Not split, because splitting makes a shared buffer, which costs another allocation.
+            // The body is not split, because splitting makes a shared buffer, which costs another allocation.
             body.advance(coded.start);
             (body, None)
         };
@@ -331,12 +330,12 @@ impl Arrival {
     }
 }
 
-/// The stream's name for a numbered track; numbers are below 128.
+/// Returns the stream's id for a numbered track; numbers are below 128.
 fn track_id(kind: Kind, number: u8) -> TrackId {
     TrackId(2 * number + if kind == Kind::Video { 1 } else { 0 })
 }
 
-/// How long a sample lasts, if its codec tells.
+/// Returns the duration of a sample, if its codec determines it.
 fn duration(track: &Track, data: &[u8]) -> Span {
     let duration = match track.codec {
         Codec::Aac => AudioSpecificConfig::parse(&track.config).map(|config| {
@@ -350,7 +349,8 @@ fn duration(track: &Track, data: &[u8]) -> Span {
     duration.unwrap_or_default()
 }
 
-/// When a picture is presented: before it is decoded, where its publisher says so (FLV v10.1, E.4.3.1: `SI24`).
+/// Returns the presentation time of a video frame: before its decoding time, if the publisher says so (FLV v10.1,
+/// E.4.3.1: `SI24`).
 fn presentation(at: Timestamp, parsed: Body) -> Timestamp {
     let millis = parsed.composition_millis.max(COMPOSITION_MILLIS_MIN);
     at + Span::from_millis(millis.into())

@@ -6,7 +6,7 @@
 //! | cue | `onCuePoint { name, time, type: "event", parameters: { action, duration, scte35 } }` |
 //! | ID3 | `onCuePoint { name: "id3", time, type: "event", parameters: { data } }` |
 //!
-//! Times and durations are in seconds, bytes in base64, and what is unknown is left out.
+//! Times and durations are in seconds, bytes in base64, and unknown fields are left out.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ use media::{CueAction, EventContent, Span, TimedEvent};
 
 use super::amf::Amf;
 
-/// The body of the message that tells `event`: a name and an object.
+/// Returns the body of the message for `event`: a name and an object.
 pub(super) fn body(event: &TimedEvent) -> Bytes {
     let mut out = Amf::default();
     match &event.content {

@@ -1,7 +1,7 @@
-//! FLV files: what stands at their beginning, and where their tags are.
+//! FLV files: the beginning of a file, and the search for its tags.
 //!
-//! Nothing here reads a file: a [`FileHead`] is made of its first bytes, a [`Search`] says which it wants next. Any input
-//! results in a finding or in an end.
+//! Nothing here reads a file: a [`FileHead`] is made from the first bytes, and a [`Search`] requests the bytes it needs
+//! next. Any input produces a finding or an end.
 
 use std::ops::Range;
 
@@ -12,40 +12,40 @@ use super::read::ON_METADATA;
 use super::tag::FILE_HEADER_BYTES;
 use super::{ReadError, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TAG_VIDEO};
 
-/// The first bytes of a file in which metadata and codec headers are looked for: the keyframes of four hours are
-/// listed in 130 KB, and media begins right behind.
+/// Bytes at the beginning of a file that are searched for metadata and codec headers: the keyframes of four hours are
+/// listed in 130 KB, and media begins right after.
 pub const FILE_HEAD_BYTES: usize = 1 << 20;
 
-/// Bytes of a body that tell what it is.
+/// Bytes of a body that identify its content.
 const BODY_LOOK_BYTES: usize = 64;
 
-/// Bytes that a search reads at once: some frames of sound; pictures are passed over.
+/// Bytes that a search reads at once: some audio frames; video is skipped.
 const LOOK_BYTES: u64 = 4 << 10;
 
-/// Tags that one search passes over: a day of pictures and sound.
+/// Upper bound on the tags that one search skips: a day of video and audio.
 const TAGS_MAX: usize = 8_000_000;
 
-/// Bytes of an entry of a list: a marker and the number.
+/// Bytes of a list entry: a marker and the number.
 const NUMBER_BYTES: usize = 9;
 
-/// The beginning of a tag.
+/// Header of a tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TagHead {
     pub(super) kind: u8,
     pub(super) body_bytes: u32,
-    /// Its time, in milliseconds.
+    /// Timestamp in milliseconds.
     pub millis: u32,
 }
 
 impl TagHead {
-    /// Reads one. `None` if these bytes begin no tag of a file.
+    /// Parses a tag header. `None` if these bytes begin no tag of a file.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let head: &[u8; TAG_HEADER_BYTES] = bytes.first_chunk()?;
         let is_tag = matches!(head[0], TAG_AUDIO | TAG_VIDEO | TAG_SCRIPT) && head[8..] == [0; 3];
         is_tag.then(|| Self::read(head))
     }
 
-    /// Reads what may be one of any kind.
+    /// Reads a header of any kind, without validation.
     pub(super) fn read(head: &[u8; TAG_HEADER_BYTES]) -> Self {
         let [kind, s0, s1, s2, t0, t1, t2, extended, ..] = *head;
         Self {
@@ -55,17 +55,17 @@ impl TagHead {
         }
     }
 
-    /// Bytes of the tag, and of its size behind it.
+    /// Returns the bytes of the tag, including its trailing size.
     pub fn bytes(self) -> u64 {
         u64::from(self.body_bytes) + (TAG_HEADER_BYTES + TAG_TRAILER_BYTES) as u64
     }
 
-    /// Whether the four bytes behind a tag are its size.
+    /// Returns whether the four bytes after a tag are its size.
     pub fn is_closed_by(self, trailer: [u8; TAG_TRAILER_BYTES]) -> bool {
         u64::from(u32::from_be_bytes(trailer)) + TAG_TRAILER_BYTES as u64 == self.bytes()
     }
 
-    /// What its body is, of which these are the first bytes. `None` if it has no media.
+    /// Parses the first bytes of the tag's body. `None` if it has no media.
     fn media(self, body: &[u8]) -> Option<Body> {
         match self.kind {
             TAG_AUDIO => Body::of(Kind::Audio, body),
@@ -75,26 +75,26 @@ impl TagHead {
     }
 }
 
-/// What a player needs that begins in the middle of a file.
+/// Beginning of a file, as needed by a player that begins in the middle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileHead {
-    /// The header of the file, its metadata, and the first codec header of each kind: tags, as they are in the file.
+    /// File header, metadata, and the first codec header of each kind: tags, as they are in the file.
     pub bytes: Vec<u8>,
-    /// Where media begins in the file.
+    /// Offset in the file at which media begins.
     pub end: u64,
-    /// It has pictures.
+    /// The file has video.
     pub has_pictures: bool,
-    /// How long it plays, in seconds, if its metadata says so.
+    /// Duration in seconds, if the metadata states it.
     pub duration: Option<f64>,
-    /// Where keyframes are, and when, in milliseconds, if its metadata lists them.
+    /// Offsets and times in milliseconds of keyframes, if the metadata lists them.
     keyframes: Vec<(u64, u32)>,
 }
 
 impl FileHead {
-    /// Reads the first bytes of a file, [`FILE_HEAD_BYTES`] if it has as many.
+    /// Parses the first bytes of a file, [`FILE_HEAD_BYTES`] if it has as many.
     ///
     /// # Errors
-    /// When it is no FLV file.
+    /// If the file is not an FLV file.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let signature = bytes.get(..3) == Some(b"FLV");
         let announced: Option<&[u8; 4]> = bytes.get(5..9).and_then(|length| length.first_chunk());
@@ -147,8 +147,8 @@ impl FileHead {
         Ok(head)
     }
 
-    /// Reads what metadata says of duration and keyframes. Only these values are looked for, wherever they are: lists
-    /// of keyframes are longer than any other value may be.
+    /// Reads duration and keyframes from the metadata. Only these values are searched for, at any position: lists of
+    /// keyframes are longer than any other value may be.
     fn metadata(&mut self, body: &[u8]) {
         let number = |bytes: &[u8]| -> Option<f64> {
             let (marker, number) = bytes.split_first()?;
@@ -168,12 +168,12 @@ impl FileHead {
             return;
         };
         let both = positions.into_iter().zip(times);
-        // Negative numbers become zero, and what is too large is beyond the file.
+        // Negative numbers become zero, and numbers that are too large point beyond the file.
         let keyframes = both.map(|(position, time)| (position as u64, (time * 1_000.0) as u32));
         self.keyframes = keyframes.collect();
     }
 
-    /// A search for the last keyframe at or before a time, in milliseconds, in a file of this length.
+    /// Creates a search for the last keyframe at or before a time, in milliseconds, in a file of `length` bytes.
     pub fn search(&self, millis: u32, length: u64) -> Search {
         let listed = self.keyframes.iter();
         let listed = listed.filter(|(position, at)| *at <= millis && *position >= self.end);
@@ -190,35 +190,35 @@ impl FileHead {
     }
 }
 
-/// The bytes behind the first occurrence of a key.
+/// Returns the bytes after the first occurrence of a key.
 fn behind<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let at = body.windows(key.len()).position(|window| window == key)?;
     body.get(at + key.len()..)
 }
 
-/// A search for a place to begin at.
+/// Search for a position to begin at.
 #[derive(Debug)]
 pub struct Search {
     at: u64,
-    /// It begins where metadata says, of which nothing is known yet.
+    /// The search starts at an offset from the metadata that has not been verified yet.
     is_listed: bool,
-    /// Where the file ends.
+    /// End of the file.
     end: u64,
     millis: u32,
     has_pictures: bool,
-    /// The last keyframe so far.
+    /// Offset of the last keyframe so far.
     found: u64,
     tags: usize,
 }
 
 impl Search {
-    /// The bytes that it needs next; none when it is over.
+    /// Returns the range of the file to read next; empty when the search is over.
     pub fn wants(&self) -> Range<u64> {
         let from = self.at.min(self.end);
         from..self.end.min(from.saturating_add(LOOK_BYTES))
     }
 
-    /// Takes the bytes that it wanted. The position, when it is over.
+    /// Takes the wanted bytes. Returns the position when the search is over.
     pub fn take(&mut self, bytes: &[u8]) -> Option<u64> {
         let mut rest = bytes;
         loop {
@@ -262,7 +262,7 @@ impl Search {
         }
     }
 
-    /// No tag begins here. `is_cut` when there is more of it in the file.
+    /// Handles the end of tags: no tag begins here. `is_cut` when more of the tag may follow in the file.
     fn end_of_tags(&mut self, is_cut: bool) -> Option<u64> {
         if is_cut {
             return None;
@@ -280,14 +280,7 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tag(kind: u8, millis: u32, body: &[u8]) -> Vec<u8> {
-        let [extended, time @ ..] = millis.to_be_bytes();
-        let [_, size @ ..] = (body.len() as u32).to_be_bytes();
-        let head = [&[kind][..], &size, &time, &[extended, 0, 0, 0]].concat();
-        let trailer = (TAG_HEADER_BYTES as u32 + body.len() as u32).to_be_bytes();
-        [&head[..], body, &trailer].concat()
-    }
+    use crate::testing::flv_tag as tag;
 
     const VIDEO_HEADER: &[u8] = b"\x17\0\0\0\0record";
     const AUDIO_HEADER: &[u8] = b"\xaf\0\x12\x10";

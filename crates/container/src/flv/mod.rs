@@ -1,8 +1,8 @@
-//! FLV, on disk, over HTTP, and inside RTMP messages.
+//! FLV on disk, over HTTP, and inside RTMP messages.
 //!
-//! An RTMP audio or video message body is an FLV tag body, so [`Depacketizer`] serves RTMP ingest
-//! and [`Reader`] alike. [`Muxer`] goes the other way: it decides which [`Tag`]s a stream consists
-//! of and where a listener may join, and leaves their framing to the format's packager.
+//! An RTMP audio or video message body is an FLV tag body, so [`Depacketizer`] serves both RTMP ingest and [`Reader`].
+//! [`Muxer`] works in the other direction: it decides which [`Tag`]s a stream consists of and where a listener may
+//! join, and leaves the framing to the format's packager.
 //!
 //! Sources: Adobe FLV and F4V specification 10.1, annex E; Enhanced RTMP v2 (Veovera).
 
@@ -39,15 +39,15 @@ const TAG_SCRIPT: u8 = 18;
 
 /// Bytes before a tag's body.
 const TAG_HEADER_BYTES: usize = 11;
-/// Bytes after it: its size again, for reading backwards.
+/// Bytes after the body: the tag's size again, for reading backwards.
 const TAG_TRAILER_BYTES: usize = 4;
 
-/// `VideoTagHeader` and `AudioTagHeader` codec numbers.
+/// Codec numbers of `VideoTagHeader` and `AudioTagHeader`.
 const VIDEO_AVC: u8 = 7;
 const AUDIO_MP3: u8 = 2;
 const AUDIO_AAC: u8 = 10;
 const AUDIO_MP3_8K: u8 = 14;
 
-/// `AVCPacketType` and `AACPacketType`, which agree.
+/// Values of `AVCPacketType` and `AACPacketType`, which agree.
 const PACKET_SEQUENCE_HEADER: u8 = 0;
 const PACKET_CODED: u8 = 1;

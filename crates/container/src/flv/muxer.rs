@@ -1,13 +1,12 @@
-//! Items to tags: what is carried, where listeners may join, and what a joiner is sent first.
+//! Conversion of items to tags: decides which are carried, where listeners may join, and what joiners are sent first.
 //!
 //! ```text
 //! opening: onMetaData │ sequence headers        units: tag │ tag │ tag …
 //!                                                           └ join: a keyframe
 //! ```
 //!
-//! HTTP listeners and RTMP players get the same tags and differ in the framing, which is the
-//! [`Sink`]'s. A muxer is pure; it copies nothing but the metadata's reference, and allocates
-//! nothing per sample.
+//! HTTP listeners and RTMP players get the same tags. Only the framing differs, which is up to the [`Sink`]. A muxer is
+//! pure: it copies nothing but the reference to the metadata, and allocates nothing per sample.
 
 use bytes::Bytes;
 use media::codec::aac::AdtsHeader;
@@ -17,39 +16,39 @@ use super::event;
 use super::tag::{self, Tag, TagKind};
 use crate::joins::Joins;
 
-/// Tracks carried at the most: as many as a stream announces.
+/// Upper bound on the tracks carried: as many as a stream announces.
 const TRACKS_MAX: usize = 16;
 
-/// Frames of sound share a preamble for this long. Its tags are stamped with the time it was made,
-/// so a joiner sees them at most this much before its first frame, and no frame costs an allocation.
+/// Time for which audio frames share a preamble. Its tags are stamped with the time at which the preamble was made, so
+/// a joiner gets timestamps at most this much before its first frame, and no frame costs an allocation.
 const PREAMBLE_SHARED_FOR: Span = Span::from_millis(1_000);
 
-/// Where a muxer writes: the framing of one wire format, and its log.
+/// Output of a muxer: the framing of one wire format, and its log.
 pub trait Sink {
-    /// An [`Opening`] as joiners receive it. Clones share.
+    /// [`Opening`] in the form that joiners receive. Clones share its memory.
     type Preamble: Clone;
 
     /// Appends a tag to the open unit.
     fn tag(&mut self, tag: &Tag<'_>);
 
-    /// Frames what a joiner needs first.
+    /// Frames the data that a joiner needs first.
     fn preamble(&mut self, opening: &Opening<'_>) -> Self::Preamble;
 
     /// Ends the open unit, whose time is `at`; with `join`, a listener may start at it.
     fn end_unit(&mut self, at: Timestamp, join: Option<Self::Preamble>);
 }
 
-/// The kinds of track that are carried.
+/// Kinds of track that are carried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Selection {
-    /// Sound.
+    /// Audio tracks are carried.
     pub audio: bool,
-    /// Pictures.
+    /// Video tracks are carried.
     pub video: bool,
 }
 
 impl Selection {
-    /// Everything.
+    /// Selection of all kinds.
     pub const ALL: Self = Self {
         audio: true,
         video: true,
@@ -63,10 +62,10 @@ impl Selection {
     }
 }
 
-/// Turns a stream's items into tags.
+/// Muxer of a stream's items into tags; call [`push`](Self::push) for each item.
 ///
-/// Where there are pictures, listeners join at keyframes of the first picture track; else at every frame of
-/// sound. Nothing is written before the first join point, because no listener could read it.
+/// If there is video, listeners join at keyframes of the first video track; else at every audio frame. Nothing is
+/// written before the first join point, because no listener could decode it.
 ///
 /// `P` is the [`Sink::Preamble`] of the sink that is written to.
 #[derive(Debug)]
@@ -74,28 +73,28 @@ pub struct Muxer<P> {
     selection: Selection,
     tracks: Vec<Carried>,
     metadata: Option<Bytes>,
-    /// Changes with the tracks and the metadata.
+    /// Counter that changes with the tracks and the metadata.
     generation: u32,
-    /// The last preamble of this generation, and the time its tags are stamped with.
+    /// Last preamble of this generation, and the time on its tags.
     preamble: Option<(Timestamp, P)>,
-    /// The time of the latest unit; it never goes back, although the tracks' times interleave.
+    /// Time of the latest unit; never decreases, although the tracks' times interleave.
     at: Timestamp,
     joins: Joins,
     has_begun: bool,
 }
 
-/// A track as FLV carries it.
+/// Track in the form that FLV carries.
 #[derive(Debug, Eq, PartialEq)]
 struct Carried {
     track: Track,
-    /// Its samples begin with an ADTS header, which FLV cannot carry.
+    /// Samples begin with an ADTS header, which FLV cannot carry.
     is_adts: bool,
 }
 
-/// What a joiner needs before its first unit.
+/// Data that a joiner needs before its first unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
-    /// When the unit is due that the opening is for.
+    /// Time of the unit that the opening precedes.
     at: Timestamp,
     generation: u32,
     metadata: Option<&'a Bytes>,
@@ -104,7 +103,7 @@ pub struct Opening<'a> {
 }
 
 impl<P: Clone> Muxer<P> {
-    /// A muxer for a new stream, without tracks.
+    /// Creates a muxer for a new stream, without tracks.
     pub fn new(selection: Selection) -> Self {
         Self {
             selection,
@@ -126,7 +125,7 @@ impl<P: Clone> Muxer<P> {
             Item::Script(script) => self.script(TagKind::Script, script.at, &script.body, sink),
             Item::Sample(sample) => self.sample(sample, sink),
             Item::Epoch => self.begin_epoch(),
-            // The publisher's own message tells it.
+            // The publisher's own message carries this event.
             Item::Event(event) if event.is_scripted => {}
             Item::Event(event) => {
                 self.script(TagKind::Script, event.at, &event::body(event), sink);
@@ -157,8 +156,8 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
-    /// nothing of the last one's.
+    /// Begins an epoch, since the next publisher announces its own tracks. Joiners wait for its video, if it has any,
+    /// and for nothing of the previous publisher.
     fn begin_epoch(&mut self) {
         self.tracks.clear();
         self.metadata = None;
@@ -171,12 +170,12 @@ impl<P: Clone> Muxer<P> {
             return;
         }
         self.metadata = Some(body.clone());
-        // Pictures that are not selected are not waited for.
+        // A muxer does not wait for video that is not selected.
         if self.selection.video {
             self.joins.metadata(body);
         }
         self.renew();
-        // It describes what follows, whatever time the publisher gave it; most use zero.
+        // The metadata describes what follows, whatever time the publisher gave it; most use zero.
         self.script(TagKind::Metadata, self.at, body, sink);
     }
 
@@ -222,7 +221,7 @@ impl<P: Clone> Muxer<P> {
             }
             (Kind::Video, _) => false,
             (Kind::Audio, pictures) => {
-                let may_join = self.joins.at_sound(self.at, pictures.is_some());
+                let may_join = self.joins.at_audio(self.at, pictures.is_some());
                 may_join && sample.keyframe
             }
         }
@@ -235,7 +234,7 @@ impl<P: Clone> Muxer<P> {
             .map(|track| track.id)
     }
 
-    /// The preamble for a unit at `at`: made for a picture, perhaps shared for sound.
+    /// Returns the preamble for a unit at `at`: newly made for a video frame, possibly shared for audio.
     fn preamble(&mut self, kind: Kind, at: Timestamp, sink: &mut impl Sink<Preamble = P>) -> P {
         if let Some((made_at, preamble)) = &self.preamble
             && kind == Kind::Audio
@@ -261,18 +260,18 @@ impl<P: Clone> Muxer<P> {
 }
 
 impl Opening<'_> {
-    /// Changes with the metadata and the sequence headers.
+    /// Returns a number that changes with the metadata and the sequence headers.
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Whether the stream has a track of `kind`, or announces one.
+    /// Returns whether the stream has a track of `kind`, or announces one.
     pub fn has(&self, kind: Kind) -> bool {
         self.tracks.iter().any(|c| c.track.kind == kind) || self.joins.announces(kind)
     }
 
-    /// Emits the metadata and the sequence headers, these stamped with the time of the join. The metadata is
-    /// stamped 0: at any other time ffmpeg takes it for a track of its own.
+    /// Emits the metadata and the sequence headers. The headers are stamped with the time of the join, the metadata
+    /// with 0: with any other time, ffmpeg takes the metadata for a track of its own.
     pub fn tags(&self, emit: &mut impl FnMut(&Tag<'_>)) {
         let metadata = self
             .metadata
@@ -308,7 +307,7 @@ impl Carried {
         })
     }
 
-    /// Writes the headers that listeners with the `old` ones lack.
+    /// Writes the headers that listeners of the `old` track lack.
     fn write_news(&self, old: Option<&Self>, at: Timestamp, sink: &mut impl Sink) {
         for tag in Tag::headers(&self.track, at) {
             let mut had = old.into_iter().flat_map(|old| Tag::headers(&old.track, at));
@@ -319,7 +318,7 @@ impl Carried {
         }
     }
 
-    /// The sample's bytes as a tag holds them; `None` for an ADTS frame of more than one access unit, which a
+    /// Returns the sample's bytes as a tag holds them; `None` for an ADTS frame of more than one access unit, which a
     /// tag cannot hold.
     fn payload<'a>(&self, sample: &'a Sample) -> Option<&'a [u8]> {
         if !self.is_adts {
@@ -330,7 +329,7 @@ impl Carried {
     }
 }
 
-/// Whether a [`Muxer`] can carry `track`: what FLV [`carries`](super::carries), and AAC in ADTS frames.
+/// Returns whether a [`Muxer`] can carry `track`: what FLV [`carries`](super::carries), and AAC in ADTS frames.
 pub fn can_mux(track: &Track) -> bool {
     Carried::new(track).is_some()
 }

@@ -1,4 +1,4 @@
-//! The bytes of a tag body before the codec's own.
+//! Prelude of a tag body: the bytes before the codec's own.
 
 use media::{Codec, Framing, Sample, Track, TrackId};
 
@@ -6,13 +6,13 @@ use super::body::{AUDIO_EX_HEADER, EX_CODED_FRAMES, EX_CODED_FRAMES_X, EX_SEQUEN
 use super::codec::{FOURCC_OPUS, fourcc};
 use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
 
-/// The longest prelude: frame and packet type, four characters, composition time.
+/// Bytes of the longest prelude: frame and packet type, four characters, composition time.
 pub(super) const PRELUDE_BYTES_MAX: usize = 8;
 
 /// Sixteen bits per sample and two channels, which AAC always declares (annex E.4.2.1).
-const SOUND_AAC: u8 = AUDIO_AAC << 4 | 0x0F;
+const AAC_FIRST_BYTE: u8 = AUDIO_AAC << 4 | 0x0F;
 
-/// See the module's description.
+/// Prelude of one tag body, at most [`PRELUDE_BYTES_MAX`] bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prelude {
     bytes: [u8; PRELUDE_BYTES_MAX],
@@ -20,7 +20,7 @@ pub(super) struct Prelude {
 }
 
 impl Prelude {
-    /// Of this many bytes, a number that the compiler knows.
+    /// Creates a prelude whose length is known at compile time.
     #[inline]
     fn new<const N: usize>(bytes: [u8; N]) -> Self {
         let mut prelude = Self::default();
@@ -37,12 +37,12 @@ impl Prelude {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// The bytes, and zeros up to the longest.
+    /// Returns the bytes, padded with zeros to the maximum length.
     pub(super) const fn padded(&self) -> &[u8; PRELUDE_BYTES_MAX] {
         &self.bytes
     }
 
-    /// Of the sequence header of a track whose samples hold everything; `None` if there is none.
+    /// Returns the prelude of the sequence header of a track whose samples hold everything; `None` if it has no header.
     pub(super) fn of_header(track: &Track) -> Option<Self> {
         // VP8 and VP9 are announced without a configuration, too.
         let is_announced = matches!(track.codec, Codec::Vp8 | Codec::Vp9);
@@ -57,7 +57,7 @@ impl Prelude {
                 0,
                 0,
             ])),
-            Codec::Aac => Some(Self::new([SOUND_AAC, PACKET_SEQUENCE_HEADER])),
+            Codec::Aac => Some(Self::new([AAC_FIRST_BYTE, PACKET_SEQUENCE_HEADER])),
             Codec::Opus => Some(Self::opus(EX_SEQUENCE_START)),
             codec => {
                 let [a, b, c, d] = enhanced_picture(codec)?;
@@ -66,7 +66,7 @@ impl Prelude {
         }
     }
 
-    /// Of a sample of such a track, which must be one that [`is_plain`] allows.
+    /// Returns the prelude of a sample of such a track, which must be one that [`is_plain`] allows.
     pub(super) fn of_sample(track: &Track, sample: &Sample) -> Self {
         match track.codec {
             Codec::H264 => {
@@ -74,13 +74,13 @@ impl Prelude {
                 let frame = if sample.keyframe { 0x10 } else { 0x20 };
                 Self::new([frame | VIDEO_AVC, PACKET_CODED, high, middle, low])
             }
-            Codec::Aac => Self::new([SOUND_AAC, PACKET_CODED]),
+            Codec::Aac => Self::new([AAC_FIRST_BYTE, PACKET_CODED]),
             Codec::Opus => Self::opus(EX_CODED_FRAMES),
             codec => match enhanced_picture(codec) {
-                None => Self::new([mp3_sound(track)]),
+                None => Self::new([mp3_audio(track)]),
                 Some([a, b, c, d]) => {
                     let frame = if sample.keyframe { 0x90 } else { 0xA0 };
-                    // Of these only HEVC has pictures that are decoded earlier than presented.
+                    // Of these codecs, only HEVC has frames that are decoded earlier than presented.
                     match (codec, composition(sample)) {
                         (Codec::Hevc, [0, 0, 0]) => {
                             Self::new([frame | EX_CODED_FRAMES_X, a, b, c, d])
@@ -101,15 +101,15 @@ impl Prelude {
     }
 }
 
-/// Presentation minus decoding time in milliseconds, as an `SI24`.
+/// Returns presentation minus decoding time in milliseconds, as an `SI24`.
 fn composition(sample: &Sample) -> [u8; 3] {
     let millis = (sample.pts.millis() - sample.dts.millis()).clamp(-0x80_0000, 0x7F_FFFF) as i32;
     let [_, time @ ..] = millis.to_be_bytes();
     time
 }
 
-/// Whether each sample of `track` has a prelude. A body that names no track is the first track's, so Opus
-/// that was derived beside the first sound has none.
+/// Returns whether each sample of `track` has a prelude. A body that states no track is the first track's, so Opus that
+/// was derived beside the first audio track has none.
 pub(super) fn is_plain(track: &Track) -> bool {
     match (track.framing, track.codec) {
         (Framing::Bare, Codec::H264 | Codec::Aac | Codec::Mp3) => true,
@@ -119,14 +119,14 @@ pub(super) fn is_plain(track: &Track) -> bool {
     }
 }
 
-/// The four characters of pictures that only Enhanced RTMP has, and that need only a prelude.
+/// Returns the four characters of a video codec that only Enhanced RTMP has, and that needs only a prelude.
 fn enhanced_picture(codec: Codec) -> Option<[u8; 4]> {
     let is_one = matches!(codec, Codec::Hevc | Codec::Av1 | Codec::Vp8 | Codec::Vp9);
     fourcc(codec).filter(|_| is_one)
 }
 
-/// The sound byte of an MP3 tag. Rates that it cannot name are rounded; players read the frame.
-fn mp3_sound(track: &Track) -> u8 {
+/// Returns the first byte of an MP3 tag body. Rates that the byte cannot state are rounded; players read the frame.
+fn mp3_audio(track: &Track) -> u8 {
     let (format, rate) = match track.sample_rate {
         8_000 => (AUDIO_MP3_8K, 0),
         1..=8_268 => (AUDIO_MP3, 0),

@@ -1,4 +1,4 @@
-//! An FLV byte stream to items.
+//! Reader of an FLV byte stream.
 
 use bytes::{Buf, Bytes, BytesMut};
 use media::{Item, Script, Timestamp};
@@ -8,20 +8,20 @@ use super::{
     Depacketizer, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TAG_VIDEO, TagHead,
 };
 
-/// The longest tag body that is accepted: the size limit of a live stream's keyframe.
+/// Upper bound on the bytes of a tag body: the size limit of a live stream's keyframe.
 pub const TAG_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The longest body of a script tag that is passed on, as for RTMP. Metadata is held for joiners and copied
-/// to each; a longer body is not metadata.
+/// Upper bound on the bytes of a script tag body that is passed on, as for RTMP. Metadata is held for joiners and
+/// copied to each; a longer body is not metadata.
 pub const SCRIPT_BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest file header that is skipped; it has had nine bytes since 2008.
+/// Upper bound on the bytes of a file header that is skipped; it has had nine bytes since 2008.
 const HEADER_BYTES_MAX: usize = 1_024;
 
-/// AMF0 string marker and length before the name that makes a script tag stream metadata.
+/// AMF0 string marker and length, and the name that makes a script tag stream metadata.
 pub(super) const ON_METADATA: &[u8] = b"\x02\x00\x0AonMetaData";
 
-/// Why a byte stream cannot be read as FLV. Each is the sender's fault.
+/// Reason why a byte stream cannot be read as FLV. Each is the sender's fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum ReadError {
     /// The stream does not begin with the FLV signature.
@@ -35,20 +35,20 @@ pub enum ReadError {
     TagTooLong(usize),
 }
 
-/// A push reader: bytes in, however they were cut, items out.
+/// Push reader: takes bytes, however they were cut, and returns items.
 ///
 /// Timestamps are the file's own, in milliseconds from its start.
 #[derive(Debug, Default)]
 pub struct Reader {
     buffer: BytesMut,
     header_read: bool,
-    /// Bytes still to come of a tag that is skipped.
+    /// Remaining bytes of a tag that is skipped.
     unwanted_bytes: usize,
     depacketizer: Depacketizer,
 }
 
 impl Reader {
-    /// Takes `bytes`, appending to `out` the items they complete. After an error the reader is unusable.
+    /// Takes `bytes` and appends the items they complete to `out`. After an error the reader is unusable.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<(), ReadError> {
         let wanted = self.pass_over(bytes);
         self.buffer.extend_from_slice(wanted);
@@ -59,14 +59,14 @@ impl Reader {
         Ok(())
     }
 
-    /// The rest of `bytes` after the end of a skipped tag.
+    /// Skips the rest of an unwanted tag, and returns the bytes after it.
     fn pass_over<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let (unwanted, rest) = bytes.split_at(self.unwanted_bytes.min(bytes.len()));
         self.unwanted_bytes -= unwanted.len();
         rest
     }
 
-    /// Bytes held until the tag they belong to is complete.
+    /// Returns the bytes held until their tag is complete.
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
@@ -119,7 +119,7 @@ impl Reader {
         match head.kind {
             TAG_AUDIO => self.depacketizer.audio(at, body, out),
             TAG_VIDEO => self.depacketizer.video(at, body, out),
-            // A copy, because it is held for long, and may be a small part of its buffer.
+            // The body is copied, because it is held for long, and may be a small part of its buffer.
             TAG_SCRIPT => out.push(script(at, Bytes::copy_from_slice(&body))),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! One body to the bodies of its tracks (Enhanced RTMP v2, `AvMultitrackType`).
+//! Splitting of one multitrack body into the bodies of its tracks (Enhanced RTMP v2, `AvMultitrackType`).
 //!
 //! ```text
 //! [first:4 multitrack:4] [layout:4 type:4] then of one track    [FourCC] [track] data
@@ -7,8 +7,8 @@
 //! becomes, of each track                   [first:4 type:4] [FourCC] data
 //! ```
 //!
-//! What stands before the packet type (`ModEx`) stays with each of them. A length is checked before its bytes are
-//! taken or copied.
+//! Bytes before the packet type (`ModEx`) stay with each track. A length is checked before its bytes are taken or
+//! copied.
 
 use bytes::{Buf, Bytes, BytesMut};
 use media::Kind;
@@ -21,32 +21,32 @@ use super::body::{
 };
 use super::multitrack::{Part, alone, part, take};
 
-/// Why a multitrack body cannot be read. Each is the sender's fault.
+/// Reason why a multitrack body cannot be read. Each is the sender's fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum MultitrackError {
-    /// It ends within a header or a track.
+    /// The body ends within a header or a track.
     #[error("a multitrack message is cut short")]
     Cut,
-    /// The tracks are listed in a way that Enhanced RTMP v2 does not have.
+    /// The tracks are listed in a layout that Enhanced RTMP v2 does not have.
     #[error("a multitrack message of the unknown type {0}")]
     Layout(u8),
-    /// Its packet type is that of multitrack bodies or of modifiers again.
+    /// The packet type is again that of multitrack bodies or of modifiers.
     #[error("a multitrack message within a multitrack message")]
     Nested,
-    /// It lists no track, or more than are told apart.
+    /// The body lists no track, or more than are distinguished.
     #[error("a multitrack message of {0} tracks; there may be 1 to {WIRE_TRACKS_MAX}")]
     Count(usize),
 }
 
-/// Calls `each` with the number of each track in the body and a body of that track alone, in the order of the
-/// list. A body that is not multitrack is passed on as it is, with number 0.
+/// Calls `each` with the number of each track in the body and a body of that track alone, in list order. A body that is
+/// not multitrack is passed on unchanged, with number 0.
 ///
-/// Pictures, and the sound with number 0, get the form of a publisher that has no other track. Further sound
-/// keeps its number in its body. Bodies of one track are changed in place, if the caller has no other
-/// reference to them; those of several are copied.
+/// Video, and the audio track with number 0, get the form of a publisher that has no other track. Further audio tracks
+/// keep their number in their bodies. A body of one track is changed in place, if the caller has no other reference to
+/// it; bodies of several tracks are copied.
 ///
 /// # Errors
-/// When the body is malformed. `each` has not been called then.
+/// If the body is malformed. `each` has not been called then.
 pub fn split(
     kind: Kind,
     body: Bytes,
@@ -83,7 +83,7 @@ pub fn split(
     Ok(())
 }
 
-/// The parts of a body of several tracks, whose list begins at `list`.
+/// Returns the parts of a body of several tracks, whose list begins at `list`.
 fn parts(body: &[u8], list: usize, layout: u8) -> Result<Vec<Part<'_>>, MultitrackError> {
     let mut rest = body.get(list..).unwrap_or_default();
     let shared = match layout {
@@ -102,13 +102,13 @@ fn parts(body: &[u8], list: usize, layout: u8) -> Result<Vec<Part<'_>>, Multitra
     }
 }
 
-/// Takes the layout and the number out of the body of one track, in place. `at` is where its packet type is.
+/// Removes the layout and the number from the body of one track, in place. `at` is the offset of its packet type.
 fn unwrap(body: Bytes, at: usize, packet_type: u8) -> Bytes {
     let mut body = body
         .try_into_mut()
         .unwrap_or_else(|shared| BytesMut::from(&shared[..]));
     body[at] = body[at] & 0xF0 | packet_type;
-    // What stands before moves behind them: the four characters by one byte, the rest by two.
+    // Shift the preceding bytes over them: the four characters by one byte, the rest by two.
     body.copy_within(at + 2..at + 6, at + 3);
     body.copy_within(..=at, 2);
     body.advance(2);
@@ -152,28 +152,24 @@ mod tests {
 
     #[test]
     fn one_track_gets_the_form_of_a_single_one() {
-        // A sequence header, a keyframe with composition time 80, as ffmpeg writes them.
-        assert_eq!(
-            bodies(Kind::Video, b"\x96\x00avc1\x01config"),
-            one(1, b"\x90avc1config")
-        );
-        assert_eq!(
-            bodies(Kind::Video, b"\x96\x01avc1\x01\0\0\x50nal"),
-            one(1, b"\x91avc1\0\0\x50nal")
-        );
-        // Frames that are presented when they are decoded; a nanosecond offset before the packet type.
-        assert_eq!(
-            bodies(Kind::Video, b"\xA7\x02\x01\x02\x03\x06\x03hvc1\x02nal"),
-            one(2, b"\xA7\x02\x01\x02\x03\x03hvc1nal")
-        );
-        assert_eq!(
-            bodies(Kind::Audio, b"\x95\x01mp4a\x00aac"),
-            one(0, b"\x91mp4aaac")
-        );
-        assert_eq!(
-            bodies(Kind::Audio, b"\x95\x01mp4a\x01aac"),
-            one(1, b"\x95\x01mp4a\x01aac")
-        );
+        let video: [(&[u8], u8, &[u8]); 3] = [
+            // A sequence header, a keyframe with composition time 80, as ffmpeg writes them.
+            (b"\x96\x00avc1\x01config", 1, b"\x90avc1config"),
+            (b"\x96\x01avc1\x01\0\0\x50nal", 1, b"\x91avc1\0\0\x50nal"),
+            // Frames that are presented when they are decoded; a nanosecond offset before the packet type.
+            (
+                b"\xA7\x02\x01\x02\x03\x06\x03hvc1\x02nal",
+                2,
+                b"\xA7\x02\x01\x02\x03\x03hvc1nal",
+            ),
+        ];
+        for (body, number, alone) in video {
+            assert_eq!(bodies(Kind::Video, body), one(number, alone));
+        }
+        let body = b"\x95\x01mp4a\x00aac";
+        assert_eq!(bodies(Kind::Audio, body), one(0, b"\x91mp4aaac"));
+        let body = b"\x95\x01mp4a\x01aac";
+        assert_eq!(bodies(Kind::Audio, body), one(1, body));
     }
 
     #[test]
@@ -181,39 +177,36 @@ mod tests {
         let body = Bytes::from(b"\x96\x01avc1\x01\0\0\x50nal".to_vec());
         let end = body.as_ptr_range().end;
         let mut ends = Vec::new();
-        split(Kind::Video, body, |_, body| {
-            ends.push(body.as_ptr_range().end)
-        })
-        .expect("it is whole");
+        let found = split(Kind::Video, body, |_, it| ends.push(it.as_ptr_range().end));
+        found.expect("it is whole");
         assert_eq!(ends, [end]);
     }
 
     #[test]
-    fn several_tracks_are_told_apart() {
-        assert_eq!(
-            bodies(
+    fn several_tracks_are_reported_apart() {
+        let coded = b"\x96\x11hvc1\x00\0\0\x05\0\0\x28ab\x02\0\0\x04\0\0\0c";
+        let configs = b"\x96\x20avc1\x00\0\0\x04confhvc1\x01\0\0\0";
+        let audio = b"\x95\x11mp4a\x00\0\0\x01a\x01\0\0\x01b";
+        for (kind, body, [first, second]) in [
+            (
                 Kind::Video,
-                b"\x96\x11hvc1\x00\0\0\x05\0\0\x28ab\x02\0\0\x04\0\0\0c"
+                &coded[..],
+                [(0, &b"\x91hvc1\0\0\x28ab"[..]), (2, b"\x91hvc1\0\0\0c")],
             ),
-            Ok(vec![
-                (0, b"\x91hvc1\0\0\x28ab".to_vec()),
-                (2, b"\x91hvc1\0\0\0c".to_vec())
-            ])
-        );
-        assert_eq!(
-            bodies(Kind::Video, b"\x96\x20avc1\x00\0\0\x04confhvc1\x01\0\0\0"),
-            Ok(vec![
-                (0, b"\x90avc1conf".to_vec()),
-                (1, b"\x90hvc1".to_vec())
-            ])
-        );
-        assert_eq!(
-            bodies(Kind::Audio, b"\x95\x11mp4a\x00\0\0\x01a\x01\0\0\x01b"),
-            Ok(vec![
-                (0, b"\x91mp4aa".to_vec()),
-                (1, b"\x95\x01mp4a\x01b".to_vec())
-            ])
-        );
+            (
+                Kind::Video,
+                configs,
+                [(0, b"\x90avc1conf"), (1, b"\x90hvc1")],
+            ),
+            (
+                Kind::Audio,
+                audio,
+                [(0, b"\x91mp4aa"), (1, b"\x95\x01mp4a\x01b")],
+            ),
+        ] {
+            let expected = [first, second].map(|(number, body)| (number, body.to_vec()));
+            assert_eq!(bodies(kind, body), Ok(expected.to_vec()), "{body:02x?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Tags: the pieces of a track in a file, an HTTP body or an RTMP connection.
 //!
-//! A [`Tag`] borrows its payload from the sample, so that framing copies each byte once, into a log.
-//! [`Tag::write`] frames it for FLV; RTMP puts the same body in chunks.
+//! A [`Tag`] borrows its payload from the sample, so that framing copies each byte once, into a log. [`Tag::write`]
+//! frames the tag for FLV; RTMP sends the same body in chunks.
 
 use media::{Kind, Sample, Timestamp, Track};
 
@@ -11,29 +11,30 @@ use super::{TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, whole};
 /// Bytes that [`file_header`] returns: a listener receives them once.
 pub const FILE_HEADER_BYTES: usize = 13;
 
-/// The longest body that a 24-bit size field can announce.
+/// Bytes of the longest body that a 24-bit size field can announce.
 pub const BODY_BYTES_MAX: usize = 0xFF_FFFF;
 
-/// Timestamps are signed on disk and wrap after 24.8 days.
+/// Mask of timestamps, which are signed on disk and wrap after 24.8 days.
 const TIMESTAMP_MASK: i64 = 0x7FFF_FFFF;
 
-/// Signature, version 1, which kinds of tag follow, and the size 0 of the tag before the first.
+/// Returns the file header: signature, version 1, the kinds of tag that follow, and the size 0 of the tag before the
+/// first.
 pub const fn file_header(audio: bool, video: bool) -> [u8; FILE_HEADER_BYTES] {
     let kinds = if audio { 4 } else { 0 } | if video { 1 } else { 0 };
     [b'F', b'L', b'V', 1, kinds, 0, 0, 0, 9, 0, 0, 0, 0]
 }
 
-/// Whether FLV can carry the samples of `track`.
+/// Returns whether FLV can carry the samples of `track`.
 pub fn carries(track: &Track) -> bool {
     track.flv.is_some() || is_plain(track)
 }
 
-/// The kind of a tag, which is also the type of an RTMP message.
+/// Kind of a tag, which is also the type of an RTMP message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TagKind {
-    /// Sound.
+    /// Audio.
     Audio,
-    /// A picture.
+    /// Video.
     Video,
     /// `onMetaData` and its values, in AMF0.
     Metadata,
@@ -41,19 +42,19 @@ pub enum TagKind {
     Script,
 }
 
-/// One tag, not yet framed.
+/// Tag that is not framed yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag<'a> {
-    /// What it carries.
+    /// Kind of the content.
     pub kind: TagKind,
-    /// When it takes effect; for media, when it is to be decoded.
+    /// Time at which the tag takes effect; for media, the decoding time.
     pub at: Timestamp,
     prelude: Prelude,
     payload: &'a [u8],
 }
 
 impl<'a> Tag<'a> {
-    /// The tags that configure a decoder for `track`, in order; none for a track that needs none.
+    /// Returns the tags that configure a decoder for `track`, in order; none for a track that needs none.
     pub fn headers(track: &'a Track, at: Timestamp) -> impl Iterator<Item = Self> {
         let (prelude, bodies) = match &track.flv {
             Some(bodies) => {
@@ -72,13 +73,13 @@ impl<'a> Tag<'a> {
         bodies.filter_map(move |(_, body)| Self::media(track, at, prelude, body))
     }
 
-    /// The tag of one sample; `None` for a track that [`carries`] denies, and for a sample of
-    /// 16 MiB or more.
+    /// Returns the tag of one sample; `None` for a track that FLV does not [carry](carries), and for a sample of 16 MiB
+    /// or more.
     pub fn sample(track: &Track, sample: &'a Sample) -> Option<Self> {
         Self::with_payload(track, sample, &sample.data)
     }
 
-    /// The same with other bytes than the sample's own, unless it has a whole body.
+    /// Returns the sample's tag with `payload` instead of the sample's own bytes, unless the sample has a whole body.
     #[inline]
     pub(super) fn with_payload(
         track: &Track,
@@ -95,8 +96,8 @@ impl<'a> Tag<'a> {
         }
     }
 
-    /// The tag of a data message: AMF0, a name and its values, as [`media::Script`] keeps it.
-    /// `None` for a body of 16 MiB or more.
+    /// Returns the tag of a data message: AMF0, a name and its values, as [`media::Script`] keeps it. `None` for a body
+    /// of 16 MiB or more.
     pub fn script(kind: TagKind, at: Timestamp, body: &'a [u8]) -> Option<Self> {
         (body.len() <= BODY_BYTES_MAX).then_some(Self {
             kind,
@@ -120,17 +121,17 @@ impl<'a> Tag<'a> {
         })
     }
 
-    /// The body, in the two pieces it lies in.
+    /// Returns the body in the two pieces in which it is stored.
     pub fn parts(&self) -> [&[u8]; 2] {
         [self.prelude.as_slice(), self.payload]
     }
 
-    /// The length of the body, below 16 MiB.
+    /// Returns the length of the body, below 16 MiB.
     pub fn body_bytes(&self) -> usize {
         self.prelude.len() + self.payload.len()
     }
 
-    /// Writes the tag as FLV has it: a header, the body, and the size of both.
+    /// Writes the tag as FLV frames it: a header, the body, and the size of both.
     pub fn write(&self, emit: &mut impl FnMut(&[u8])) {
         let millis = (self.at.millis().max(0) & TIMESTAMP_MASK) as u32;
         let [extended, time @ ..] = millis.to_be_bytes();
@@ -144,7 +145,7 @@ impl<'a> Tag<'a> {
         head[1..4].copy_from_slice(&size);
         head[4..7].copy_from_slice(&time);
         head[7] = extended;
-        // Of a length that the compiler knows, so that it is one move; what is too much is not sent.
+        // The length is known at compile time, so that this is one move; excess bytes are not sent.
         head[TAG_HEADER_BYTES..].copy_from_slice(self.prelude.padded());
         emit(&head[..TAG_HEADER_BYTES + self.prelude.len()]);
         emit(self.payload);

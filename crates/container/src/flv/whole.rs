@@ -1,17 +1,17 @@
-//! The configuration of a track that is relayed unchanged: tag bodies, as they came.
+//! Configuration of a track that is relayed unchanged: tag bodies, as received.
 //!
 //! ```text
 //! [length:24] sequence header  ( [length:24] facts )
 //! ```
 //!
-//! Facts are what Enhanced RTMP calls `Metadata` of video and `MultichannelConfig` of audio. Either
-//! body may be empty. Made by the depacketizer, kept in [`media::Track::flv`], read by
-//! [`Tag::headers`](super::Tag::headers).
+//! Facts are Enhanced RTMP's `Metadata` for video and `MultichannelConfig` for audio. Either body may be empty. The
+//! depacketizer writes the configuration, [`media::Track::flv`] keeps it, and [`Tag::headers`](super::Tag::headers)
+//! reads it.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// A configuration in memory of its own, because it outlives the message buffers its bodies came in. Empty
-/// when both bodies are, which must be shorter than 16 MiB.
+/// Copies a configuration to memory of its own, because it outlives the message buffers of its bodies. Empty when both
+/// bodies are; each must be shorter than 16 MiB.
 pub(super) fn join(header: &[u8], facts: &[u8]) -> Bytes {
     if header.is_empty() && facts.is_empty() {
         return Bytes::new();
@@ -29,7 +29,7 @@ fn put(body: &[u8], config: &mut BytesMut) {
     config.put_slice(body);
 }
 
-/// Sequence header and facts; empty if missing.
+/// Splits a configuration into sequence header and facts; empty if missing.
 pub(super) fn split(config: &[u8]) -> (&[u8], &[u8]) {
     let (header, rest) = take(config);
     (header, take(rest).0)

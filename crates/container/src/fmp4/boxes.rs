@@ -1,9 +1,9 @@
-//! Boxes (ISO/IEC 14496-12 §4.2), whose sizes are filled in when they end.
+//! Writer of boxes (ISO/IEC 14496-12 §4.2), whose sizes are filled in when they end.
 
 /// Bytes before the content of a box: its size and its kind.
 pub(crate) const HEADER_BYTES: usize = 8;
 
-/// A buffer that boxes are appended to.
+/// Buffer to which boxes are appended.
 #[derive(Debug, Default)]
 pub(crate) struct Boxes(Vec<u8>);
 
@@ -57,7 +57,7 @@ impl Boxes {
         self.put(&value.to_be_bytes());
     }
 
-    /// Forgets what was written and keeps the memory.
+    /// Drops the contents and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

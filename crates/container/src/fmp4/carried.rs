@@ -1,7 +1,7 @@
-//! A track as MP4 carries it: its sample entry, the bytes of its samples, and how long sound lasts.
+//! Track as carried in MP4: its sample entry, the bytes of its samples, and the duration of audio frames.
 //!
-//! Most tracks are described by their configuration, others by their frames: the size of VP9's pictures is in
-//! its keyframes alone, and MP3 and Dolby's codecs have no configuration.
+//! Most tracks are described by their configuration, others by their frames: the dimensions of VP9 video are only in
+//! its keyframes, and MP3 and Dolby codecs have no configuration.
 
 use bytes::Bytes;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
@@ -19,42 +19,42 @@ use crate::ogg::OpusMuxer;
 
 const OPUS_TICKS_PER_SAMPLE: i64 = TICKS_PER_SECOND / opus::RATE as i64;
 
-/// Rates from here on are MPEG-1's.
+/// Lowest sample rate of MPEG-1; lower rates are MPEG-2.
 pub(super) const MPEG1_RATE_MIN: u32 = 32_000;
 
-/// A track's entries in `moov`.
+/// Entries of a track in `moov`.
 #[derive(Debug)]
 pub(super) struct Description {
-    /// The whole sample entry.
+    /// Whole sample entry.
     pub(super) entry: Vec<u8>,
-    /// Units of its clock in one second.
+    /// Units of the track's clock per second.
     pub(super) timescale: u32,
-    /// Width and height; zeros for sound.
+    /// Width and height; zeros for audio.
     pub(super) size: (u16, u16),
 }
 
-/// See the module's description.
+/// Track of a muxer, with the facts known about it.
 #[derive(Debug)]
 pub(super) struct Carried {
-    /// As it was announced.
+    /// Track as it was announced.
     pub(super) track: Track,
-    /// Its samples begin with an ADTS header, which MP4 cannot carry.
+    /// Samples begin with an ADTS header, which MP4 cannot carry.
     is_adts: bool,
-    /// The codec's record; of Opus always an identification header.
+    /// The codec's record; for Opus, always an identification header.
     config: Bytes,
-    /// Whether frames hold what the configuration does not.
+    /// Frames hold facts that the configuration does not.
     do_frames_tell: bool,
     facts: Facts,
 }
 
-/// Facts about a track beside its configuration.
+/// Facts about a track beyond its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Facts {
-    /// A frame will hold them.
+    /// A frame will hold the facts.
     Unknown,
     Picture(u16, u16),
     Vp9(KeyHeader),
-    Sound {
+    Audio {
         rate: u32,
         channels: u8,
         /// Samples of each frame; 0 where frames differ.
@@ -62,14 +62,14 @@ enum Facts {
     },
     Dolby {
         frame: SyncFrame,
-        /// Of the first sample. Bitrates may vary; a change is no news.
+        /// Bytes of the first sample. Bitrates may vary, so a change does not count as new.
         sample_bytes: usize,
     },
 }
 
 impl Carried {
-    /// `None` for a track that MP4 cannot carry: an unknown codec or framing, an unreadable record, a picture
-    /// of unknown size.
+    /// Creates the state of a track; `None` if MP4 cannot carry it: an unknown codec or framing, an unreadable record,
+    /// or video of unknown dimensions.
     pub(super) fn new(track: &Track) -> Option<Self> {
         let is_framed = matches!(track.codec, Codec::Aac | Codec::Mp3);
         match track.framing {
@@ -92,12 +92,12 @@ impl Carried {
         })
     }
 
-    /// Whether players take it from a live body or a segment: VP8 is in files alone.
+    /// Returns whether players accept the track in a live body or a segment: VP8 is only in files.
     pub(super) fn is_live(&self) -> bool {
         self.track.codec != Codec::Vp8
     }
 
-    /// Whether `other` was announced in the same way.
+    /// Returns whether `other` was announced in the same way.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.track.kind == other.track.kind
             && self.track.codec == other.track.codec
@@ -105,17 +105,17 @@ impl Carried {
             && self.config == other.config
     }
 
-    /// Whether enough is known for a [`Description`].
+    /// Returns whether enough is known for a [`Description`].
     pub(super) fn is_known(&self) -> bool {
         self.facts != Facts::Unknown
     }
 
-    /// The facts in `frame`, a keyframe if it is a picture, if they are new.
+    /// Returns the facts in `frame`, which is a keyframe if it is video, if they are new.
     pub(super) fn news(&self, frame: &[u8]) -> Option<News> {
         if !self.do_frames_tell {
             return None;
         }
-        let facts = Facts::told_by(self.track.codec, frame)?;
+        let facts = Facts::reported_by(self.track.codec, frame)?;
         let is_known = match (self.facts, facts) {
             (Facts::Dolby { frame: known, .. }, Facts::Dolby { frame, .. }) => known == frame,
             (known, new) => known == new,
@@ -132,7 +132,7 @@ impl Carried {
         &self.config
     }
 
-    /// A picture with the parameter sets of H.264 or HEVC before it.
+    /// Returns a video frame with the parameter sets of H.264 or HEVC before it.
     pub(super) fn with_parameter_sets(&self, data: Bytes) -> Bytes {
         let (length_bytes, units) = match self.track.codec {
             Codec::H264 => AvcConfig::parse(&self.config)
@@ -157,17 +157,17 @@ impl Carried {
         whole.into()
     }
 
-    /// Units of the track's clock in one second; 0 when unknown.
+    /// Returns the units of the track's clock per second; 0 when unknown.
     pub(super) fn timescale(&self) -> u32 {
         match self.facts {
             Facts::Unknown => 0,
             Facts::Picture(..) | Facts::Vp9(_) => PICTURE_TIMESCALE,
-            Facts::Sound { rate, .. } => rate,
+            Facts::Audio { rate, .. } => rate,
             Facts::Dolby { frame, .. } => frame.sample_rate,
         }
     }
 
-    /// The bytes of a sample; `None` for one without any, and for an ADTS frame of more than one access
+    /// Returns the bytes of a sample; `None` for a sample without any, and for an ADTS frame of more than one access
     /// unit.
     pub(super) fn payload(&self, sample: &Sample) -> Option<Bytes> {
         let data = &sample.data;
@@ -183,10 +183,10 @@ impl Carried {
         (!unit.is_empty()).then(|| data.slice_ref(unit))
     }
 
-    /// How many units of its clock a frame of sound lasts; `None` for what is no frame.
+    /// Returns the duration of an audio frame in units of the track's clock; `None` for bytes that are not a frame.
     pub(super) fn frame_samples(&self, frame: &[u8]) -> Option<u32> {
         let samples = match (self.track.codec, self.facts) {
-            (_, Facts::Sound { frame_samples, .. }) if frame_samples > 0 => Some(frame_samples),
+            (_, Facts::Audio { frame_samples, .. }) if frame_samples > 0 => Some(frame_samples),
             (Codec::Mp3, _) => FrameHeader::parse(frame).map(|header| header.samples()),
             (Codec::Opus, _) => opus::duration(frame)
                 .and_then(|span| u32::try_from(span.ticks() / OPUS_TICKS_PER_SAMPLE).ok()),
@@ -197,7 +197,7 @@ impl Carried {
         samples.filter(|samples| *samples > 0)
     }
 
-    /// The track's entries in `moov`; `None` before enough is known.
+    /// Returns the track's entries in `moov`; `None` before enough is known.
     pub(super) fn describe(&self) -> Option<Description> {
         let (entry, size) = match self.facts {
             Facts::Unknown => return None,
@@ -211,7 +211,7 @@ impl Carried {
                 let record = record.unwrap_or_else(|| header.record());
                 (self.visual_entry(size, &record)?, size)
             }
-            Facts::Sound { rate, channels, .. } => (self.audio_entry(rate, channels)?, (0, 0)),
+            Facts::Audio { rate, channels, .. } => (self.audio_entry(rate, channels)?, (0, 0)),
             Facts::Dolby {
                 frame,
                 sample_bytes,
@@ -283,15 +283,15 @@ impl Carried {
     }
 }
 
-/// The entry of VP8 or VP9 (VP Codec ISO Media File Format Binding).
+/// Creates the entry of VP8 or VP9 (VP Codec ISO Media File Format Binding).
 fn vp_entry(kind: &[u8; 4], size: (u16, u16), record: &[u8]) -> Vec<u8> {
     entry::visual(kind, size, |entry| {
         entry.put_full_box(b"vpcC", 1, 0, |vpcc| vpcc.put(record));
     })
 }
 
-/// A temporal unit of AV1 without the delimiter that it may begin with: a sample is one unit, and should have none
-/// (AV1 in ISOBMFF §2.4).
+/// Removes the delimiter with which an AV1 temporal unit may begin: a sample is one unit, and should have none (AV1 in
+/// ISOBMFF §2.4).
 fn without_delimiter(data: &Bytes) -> Bytes {
     let mut rest = &data[..];
     match av1::Obu::take(&mut rest) {
@@ -305,7 +305,7 @@ fn without_delimiter(data: &Bytes) -> Bytes {
 pub(super) struct News(Facts);
 
 impl Facts {
-    /// The facts in the announcement of a track; `None` if MP4 cannot carry it.
+    /// Returns the facts in the announcement of a track; `None` if MP4 cannot carry it.
     fn of(track: &Track) -> Option<Self> {
         let config = &track.config;
         match (track.kind, track.codec) {
@@ -317,7 +317,7 @@ impl Facts {
             },
             (Kind::Audio, Codec::Aac) => {
                 let parsed = AudioSpecificConfig::parse(config)?;
-                Some(Self::Sound {
+                Some(Self::Audio {
                     rate: parsed.sample_rate,
                     channels: parsed.channels,
                     frame_samples: parsed.samples_per_frame(),
@@ -326,11 +326,11 @@ impl Facts {
             (Kind::Audio, Codec::Opus) => {
                 let head = OpusMuxer::head_of(track);
                 entry::opus_box(&head)?;
-                Some(Self::sound(opus::RATE, opus::head_channels(&head)?))
+                Some(Self::audio(opus::RATE, opus::head_channels(&head)?))
             }
             (Kind::Audio, Codec::Flac) => {
                 let parsed = StreamInfo::parse(config)?;
-                Some(Self::sound(parsed.sample_rate, parsed.channels))
+                Some(Self::audio(parsed.sample_rate, parsed.channels))
             }
             (Kind::Video, Codec::Vp8 | Codec::Vp9)
             | (Kind::Audio, Codec::Mp3 | Codec::Ac3 | Codec::Eac3) => Some(Self::Unknown),
@@ -338,8 +338,8 @@ impl Facts {
         }
     }
 
-    /// The facts in a frame; for a picture, in a keyframe.
-    fn told_by(codec: Codec, frame: &[u8]) -> Option<Self> {
+    /// Returns the facts in a frame; for video, in a keyframe.
+    fn reported_by(codec: Codec, frame: &[u8]) -> Option<Self> {
         match codec {
             Codec::Av1 => Self::picture(av1::dimensions(frame)?),
             Codec::Vp8 => match vp8::FrameHeader::parse(frame)? {
@@ -352,7 +352,7 @@ impl Facts {
             },
             Codec::Mp3 => {
                 let header = FrameHeader::parse(frame)?;
-                Some(Self::sound(header.sample_rate, header.channels))
+                Some(Self::audio(header.sample_rate, header.channels))
             }
             Codec::Ac3 | Codec::Eac3 => Some(Self::Dolby {
                 frame: SyncFrame::parse(frame)?,
@@ -362,8 +362,8 @@ impl Facts {
         }
     }
 
-    const fn sound(rate: u32, channels: u8) -> Self {
-        Self::Sound {
+    const fn audio(rate: u32, channels: u8) -> Self {
+        Self::Audio {
             rate,
             channels,
             frame_samples: 0,
@@ -376,7 +376,7 @@ impl Facts {
     }
 }
 
-/// The object type of MPEG audio at `rate`.
+/// Returns the object type of MPEG audio at `rate`.
 pub(super) const fn mpeg_object(rate: u32) -> u8 {
     if rate >= MPEG1_RATE_MIN {
         entry::OBJECT_MPEG1_AUDIO
@@ -389,7 +389,7 @@ fn header_size(header: &KeyHeader) -> Option<(u16, u16)> {
     fitting((header.width, header.height))
 }
 
-/// A size that fits into a sample entry.
+/// Returns a size if it fits into a sample entry.
 fn fitting((width, height): (u32, u32)) -> Option<(u16, u16)> {
     let side = |side: u32| u16::try_from(side).ok().filter(|side| *side > 0);
     Some((side(width)?, side(height)?))

@@ -1,69 +1,70 @@
-//! The tracks' clocks: from the stream's times to units of a track's timescale that never go back.
+//! Clocks of the tracks: conversion of the stream's times to units of a track's timescale that never decrease.
 
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
 use super::PICTURE_TIMESCALE;
 
-/// Sound follows the sound before it without a gap or an overlap as long as its times are, on average, this near to
-/// that. Times rounded to milliseconds are off by one; times that an encoder took when it received a frame are off
-/// by up to some frames, to either side. Sound may be 40 ms ahead of its picture before that is noticed (EBU R 37), so
-/// the correction is inaudible, and a clock that drifts by more is followed again.
-const SOUND_DRIFT_MAX: Span = Span::from_millis(40);
+/// Largest average deviation of the audio's timestamps at which audio frames still follow one another without a gap or
+/// an overlap. Times rounded to milliseconds are off by one; times that an encoder took when it received a frame are
+/// off by up to some frames, in either direction. Audio may be 40 ms ahead of its video before that is noticed (EBU R
+/// 37), so the correction is inaudible, and a clock that drifts by more is followed again.
+const AUDIO_DRIFT_MAX: Span = Span::from_millis(40);
 
-/// Sound that is further off than this has a hole before it, or lies over what came before: jitter is less.
-const SOUND_JITTER_MAX: Span = Span::from_millis(200);
+/// Largest deviation of a single timestamp that counts as jitter. Audio that is further off has a gap before it, or
+/// overlaps the audio before.
+const AUDIO_JITTER_MAX: Span = Span::from_millis(200);
 
-/// A picture's time in units of [`PICTURE_TIMESCALE`].
+/// Clock of video, in units of [`PICTURE_TIMESCALE`].
 #[derive(Debug, Default)]
 pub(super) struct PictureClock {
-    /// No picture is decoded before.
+    /// Earliest decoding time of the next frame.
     floor: u64,
 }
 
 impl PictureClock {
-    /// When a picture that should be decoded at `dts` is decoded.
+    /// Returns the decoding time of a frame that should be decoded at `dts`.
     pub(super) fn place(&mut self, dts: Timestamp) -> u64 {
         let at = to_units(dts, PICTURE_TIMESCALE).max(self.floor);
         self.floor = at + 1;
         at
     }
 
-    /// The last picture was written to last until `end`.
+    /// Records that the last frame was written to last until `end`.
     pub(super) fn hold_until(&mut self, end: u64) {
         self.floor = self.floor.max(end);
     }
 }
 
-/// Sound's time in samples: a running count, corrected by the stream's times when these are, on average of a second,
-/// too far away from it.
+/// Clock of audio in samples: a running count, corrected by the stream's times when these deviate too far from it on
+/// average over a second.
 #[derive(Debug, Default)]
-pub(super) struct SoundClock {
+pub(super) struct AudioClock {
     rate: u32,
-    /// Where the sound so far ends; `None` before the first.
+    /// End of the audio so far; `None` before the first frame.
     next: Option<u64>,
-    /// How far the stream's times are ahead of the count, on average.
+    /// Average lead of the stream's times over the count.
     drift: i64,
     /// The next frame belongs to another run.
     is_interrupted: bool,
 }
 
-/// Where a frame of sound belongs.
+/// Position of an audio frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FramePosition {
-    /// Right behind the one before it, and as much longer as it has samples.
+    /// Immediately after the frame before, and lasting `longer` samples more than its own.
     Next { at: u64, longer: u32 },
     /// After a gap, which begins where the run before it ends, if it is of the same run.
     Jump { from: Option<u64>, at: u64 },
-    /// Nowhere: the sound before it lasts too far beyond its time. With one frame less, the times meet again.
+    /// Nowhere: the audio before lasts too far beyond this frame's time. With one frame less, the times agree again.
     Behind,
 }
 
-impl SoundClock {
+impl AudioClock {
     pub(super) fn rate(&self) -> u32 {
         self.rate
     }
 
-    /// Continues in another unit.
+    /// Changes the unit, and converts the count.
     pub(super) fn set_rate(&mut self, rate: u32) {
         if rate != self.rate {
             let old = u128::from(self.rate.max(1));
@@ -74,18 +75,18 @@ impl SoundClock {
         }
     }
 
-    /// The last frame was written to last until `end`.
+    /// Records that the last frame was written to last until `end`.
     pub(super) fn hold_until(&mut self, end: u64) {
         self.next = self.next.map(|next| next.max(end));
     }
 
-    /// What follows does not continue what came before.
+    /// Records that the following audio does not continue the audio before.
     pub(super) fn interrupt(&mut self) {
         self.is_interrupted = true;
         self.drift = 0;
     }
 
-    /// Places a frame of `samples` that should be at `dts`.
+    /// Places a frame of `samples` samples that should be at `dts`.
     pub(super) fn place(&mut self, dts: Timestamp, samples: u32) -> FramePosition {
         let wanted = to_units(dts, self.rate);
         let is_interrupted = std::mem::take(&mut self.is_interrupted);
@@ -114,11 +115,11 @@ impl SoundClock {
         is_interrupted: bool,
     ) -> FramePosition {
         let units = |span| to_units(Timestamp::ZERO + span, self.rate) as i64;
-        let drift_max = units(SOUND_DRIFT_MAX);
+        let drift_max = units(AUDIO_DRIFT_MAX);
         let jitter_max = match is_interrupted {
             // There is no average yet.
             true => drift_max,
-            false => units(SOUND_JITTER_MAX),
+            false => units(AUDIO_JITTER_MAX),
         };
         let off = wanted as i64 - next as i64;
         if off > jitter_max {
@@ -145,7 +146,7 @@ impl SoundClock {
     }
 }
 
-/// A time in units of `scale` a second, rounded; times before the stream's beginning count as the beginning.
+/// Converts a time to units of `scale` per second, rounded; times before the stream's beginning count as the beginning.
 pub(super) fn to_units(at: Timestamp, scale: u32) -> u64 {
     let ticks = at.ticks().max(0) as u128;
     let second = TICKS_PER_SECOND as u128;
@@ -153,7 +154,7 @@ pub(super) fn to_units(at: Timestamp, scale: u32) -> u64 {
     ((ticks * u128::from(scale) + second / 2) / second) as u64
 }
 
-/// The time that is `units` after the start, in units of `scale` a second.
+/// Returns the time that is `units` after the start, in units of `scale` per second.
 pub(super) fn to_time(units: u64, scale: u32) -> Timestamp {
     Timestamp::ZERO + Span::from_samples(units, scale)
 }

@@ -4,16 +4,16 @@
 
 use super::boxes::Boxes;
 
-/// 72 dots per inch, a conventional value without effect.
+/// Resolution of 72 dots per inch, a conventional value without effect.
 const RESOLUTION: u32 = 0x0048_0000;
 
-/// 24 bits: colour without alpha.
+/// Depth of 24 bits: colour without alpha.
 const DEPTH: u16 = 0x18;
 
 /// Bits per sample, a conventional value for codecs that have none.
 const SAMPLE_BITS: u16 = 16;
 
-/// Descriptors (ISO/IEC 14496-1 §7.2.2.1).
+/// Descriptor tags (ISO/IEC 14496-1 §7.2.2.1).
 pub(crate) const ES_DESCRIPTOR: u8 = 3;
 pub(crate) const DECODER_CONFIG_DESCRIPTOR: u8 = 4;
 pub(crate) const DECODER_SPECIFIC_INFO: u8 = 5;
@@ -24,10 +24,10 @@ pub(crate) const OBJECT_AAC: u8 = 0x40;
 pub(crate) const OBJECT_MPEG2_AUDIO: u8 = 0x69;
 pub(crate) const OBJECT_MPEG1_AUDIO: u8 = 0x6B;
 
-/// `streamType` 5, sound, and a reserved bit that is set.
+/// `streamType` 5, audio, and a reserved bit that is set.
 const STREAM_AUDIO: u8 = 5 << 2 | 1;
 
-/// A `VisualSampleEntry` with the codec's box in it.
+/// Creates a `VisualSampleEntry` with the codec's box in it.
 pub(super) fn visual(
     kind: &[u8; 4],
     (width, height): (u16, u16),
@@ -51,8 +51,8 @@ pub(super) fn visual(
     boxes.into_bytes()
 }
 
-/// An `AudioSampleEntry` with the codec's box in it. A rate of 64 kHz or more does not fit in the entry and
-/// is only in the codec's box.
+/// Creates an `AudioSampleEntry` with the codec's box in it. A rate of 64 kHz or more does not fit in the entry and is
+/// only in the codec's box.
 pub(super) fn audio(
     kind: &[u8; 4],
     channels: u8,
@@ -73,7 +73,7 @@ pub(super) fn audio(
     boxes.into_bytes()
 }
 
-/// The `esds` box (ISO/IEC 14496-14 §6.7.2), with an AudioSpecificConfig unless that is empty.
+/// Writes the `esds` box (ISO/IEC 14496-14 §6.7.2), with an AudioSpecificConfig unless that is empty.
 pub(super) fn put_esds(boxes: &mut Boxes, object: u8, config: &[u8]) {
     let has_config = !config.is_empty();
     let specific = if has_config {
@@ -98,8 +98,8 @@ pub(super) fn put_esds(boxes: &mut Boxes, object: u8, config: &[u8]) {
     });
 }
 
-/// The content of `dOps` (Opus in ISOBMFF §4.3.2) from an identification header (RFC 7845 §5.1):
-/// the same fields, in the other byte order. `None` when the header is cut.
+/// Converts an identification header (RFC 7845 §5.1) to the content of `dOps` (Opus in ISOBMFF §4.3.2): the same
+/// fields, in the other byte order. `None` when the header is cut.
 pub(super) fn opus_box(head: &[u8]) -> Option<Vec<u8>> {
     let fields: &[u8; 11] = head.strip_prefix(b"OpusHead")?.first_chunk()?;
     let [
@@ -125,16 +125,16 @@ pub(super) fn opus_box(head: &[u8]) -> Option<Vec<u8>> {
     (channels > 0).then_some(content)
 }
 
-/// The start of every sample entry: its data is in this file.
+/// Writes the start of every sample entry: its data is in this file.
 fn put_reference(entry: &mut Boxes) {
     entry.put_zeros(6);
     entry.put_u16(1);
 }
 
-/// A tag, and a length in four bytes, as most writers have it.
+/// Bytes of a tag, and of a length in four bytes, as most writers write it.
 const DESCRIPTOR_HEADER_BYTES: usize = 5;
 
-/// Configurations are far shorter than the 28 bits of a length allow.
+/// Writes a descriptor's header. Configurations are far shorter than the 28 bits of a length allow.
 fn put_descriptor(boxes: &mut Boxes, tag: u8, length: usize) {
     let septet = |shift: u32| (length >> shift & 0x7F) as u8;
     boxes.put(&[

@@ -10,28 +10,29 @@ use super::clock::to_units;
 use crate::crc::crc32;
 use crate::id3;
 
-/// The message is an ID3v2.4 tag ("Carriage of ID3 Timed Metadata in CMAF" §2.2.3).
+/// Scheme of a message that is an ID3v2.4 tag ("Carriage of ID3 Timed Metadata in CMAF" §2.2.3).
 const SCHEME_ID3: &[u8] = b"https://aomedia.org/emsg/ID3";
 
-/// The message is a `splice_info_section` (ANSI/SCTE 214-3 §7.3.2).
+/// Scheme of a message that is a `splice_info_section` (ANSI/SCTE 214-3 §7.3.2).
 const SCHEME_SPLICE: &[u8] = b"urn:scte:scte35:2013:bin";
 
-/// It lasts until the next one: ID3 has no durations (§2.2.3 there), and breaks may have none.
+/// Duration of a message that lasts until the next one: ID3 has no durations (§2.2.3 there), and breaks may have none.
 const DURATION_UNKNOWN: u32 = u32::MAX;
 
-/// A message, to stand before the fragment in whose time it takes effect (ISO/IEC 23000-19 §7.4.5).
+/// Event message, to be written before the fragment in whose time it takes effect (ISO/IEC 23000-19 §7.4.5).
 #[derive(Clone, Debug)]
 pub struct EventMessage<'a> {
     at: MediaTime,
     scheme: &'static [u8],
     duration: Option<Span>,
-    /// Tells messages of one time apart.
+    /// Number that distinguishes messages of the same time.
     number: u32,
     message: Cow<'a, [u8]>,
 }
 
 impl<'a> EventMessage<'a> {
-    /// An ID3v2.4 tag that takes effect at `at`: within the fragment's presentation, on the clock of a track.
+    /// Creates the message for an ID3v2.4 tag that takes effect at `at`: within the fragment's presentation, on the
+    /// clock of a track.
     pub fn of_tag(at: MediaTime, tag: &'a [u8]) -> Self {
         Self {
             at,
@@ -42,7 +43,7 @@ impl<'a> EventMessage<'a> {
         }
     }
 
-    /// An event that takes effect at `at`.
+    /// Creates the message for an event that takes effect at `at`.
     pub fn of_event(at: MediaTime, event: &'a TimedEvent) -> Self {
         let (scheme, duration, message) = match &event.content {
             EventContent::Cue(Cue {
@@ -59,8 +60,8 @@ impl<'a> EventMessage<'a> {
         }
     }
 
-    /// The box. Messages at different times, or of different bytes, have different identifiers, the same wherever
-    /// they are written.
+    /// Returns the box. Messages at different times, or of different bytes, have different identifiers, which are the
+    /// same wherever the messages are written.
     pub fn to_bytes(&self) -> Vec<u8> {
         let MediaTime { count, timescale } = self.at;
         let duration = self.duration.map_or(DURATION_UNKNOWN, |span| {

@@ -1,42 +1,42 @@
-//! One fragment: the samples it collects, and how it is written (ISO/IEC 14496-12 §8.8).
+//! Fragment: the samples it collects, and its encoding (ISO/IEC 14496-12 §8.8).
 //!
 //! ```text
-//! moof [ mfhd │ traf [ tfhd tfdt trun ] of pictures │ traf of sound ]  mdat [ pictures │ sound ]
+//! moof [ mfhd │ traf [ tfhd tfdt trun ] of video │ traf of audio ]  mdat [ video │ audio ]
 //! ```
 //!
-//! Samples are kept by reference and copied once, into the log; what goes to a file is not copied at all.
+//! Samples are kept by reference and copied once, into the log; data for a file is not copied at all.
 
 use bytes::Bytes;
 
 use super::boxes::{Boxes, HEADER_BYTES};
-use super::parts::{PICTURE_COLUMNS, SOUND_COLUMNS, put_picture, put_run, put_track};
-use super::{PICTURE_ID, SOUND_ID};
+use super::parts::{AUDIO_COLUMNS, PICTURE_COLUMNS, put_picture, put_run, put_track};
+use super::{AUDIO_ID, PICTURE_ID};
 
-/// Bytes after which a fragment ends. A tenth of a second of the heaviest live media has one MiB; one sample
-/// more, of 16 MiB at the most, still fits the size of a box.
+/// Size in bytes at which a fragment ends. A tenth of a second of the heaviest live media has one MiB; one sample more,
+/// of 16 MiB at most, still fits the size of a box.
 const FRAGMENT_BYTES_MAX: usize = 8 << 20;
 
-/// Samples that a fragment collects before it ends: ten seconds of sound and pictures have 1,100.
+/// Upper bound on the samples that a fragment collects before it ends: ten seconds of audio and video have 1,100.
 const FRAGMENT_SAMPLES_MAX: usize = 4_096;
 
 const MFHD_BYTES: usize = 16;
-/// A `traf` without the rows of its table: its header, `tfhd`, `tfdt` and `trun`.
+/// Bytes of a `traf` without the rows of its table: its header, `tfhd`, `tfdt` and `trun`.
 const TRAF_BYTES: usize = HEADER_BYTES + 16 + 20 + 20;
-/// A `traf` without samples: its header, `tfhd` and `tfdt`.
+/// Bytes of a `traf` without samples: its header, `tfhd` and `tfdt`.
 const EMPTY_TRAF_BYTES: usize = HEADER_BYTES + 16 + 20;
 const PICTURE_ROW_BYTES: usize = 16;
-const SOUND_ROW_BYTES: usize = 8;
+const AUDIO_ROW_BYTES: usize = 8;
 
-/// One sample on its track's clock.
+/// Sample on its track's clock.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// When it is to be decoded.
+    /// Decoding time.
     pub(super) at: u64,
-    /// How long it lasts.
+    /// Duration.
     pub(super) duration: u32,
-    /// When it is to be presented, after `at`; negative if its decoding time had to be moved.
+    /// Presentation time minus `at`; negative if the decoding time had to be moved.
     pub(super) composition: i32,
-    /// It depends on no other.
+    /// The sample depends on no other.
     pub(super) is_sync: bool,
     pub(super) data: Bytes,
 }
@@ -47,13 +47,13 @@ impl Piece {
     }
 }
 
-/// The samples collected. Those of a track follow one another without a hole.
+/// Collected samples. Those of a track follow one another without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Fragment {
     pictures: Vec<Piece>,
-    sounds: Vec<Piece>,
+    audio_frames: Vec<Piece>,
     bytes: usize,
-    /// Where it begins, and until when a picture of the fragment before lasts on in it.
+    /// Beginning of this fragment, and end of a frame of an earlier fragment that lasts into it.
     lasting: Option<(u64, u64)>,
     /// Kept for its allocation.
     head: Boxes,
@@ -65,17 +65,17 @@ impl Fragment {
         self.pictures.push(picture);
     }
 
-    pub(super) fn push_sound(&mut self, sound: Piece) {
-        self.bytes += sound.data.len();
-        self.sounds.push(sound);
+    pub(super) fn push_audio(&mut self, audio: Piece) {
+        self.bytes += audio.data.len();
+        self.audio_frames.push(audio);
     }
 
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= FRAGMENT_BYTES_MAX
-            || self.pictures.len() + self.sounds.len() >= FRAGMENT_SAMPLES_MAX
+            || self.pictures.len() + self.audio_frames.len() >= FRAGMENT_SAMPLES_MAX
     }
 
-    /// Where the pictures begin and end, one that lasts on included.
+    /// Returns the beginning and end of the video, including an earlier frame that lasts into the fragment.
     pub(super) fn pictures(&self) -> Option<(u64, u64)> {
         let own = range(&self.pictures);
         match (self.lasting, own) {
@@ -84,78 +84,81 @@ impl Fragment {
         }
     }
 
-    /// Where the sound begins and ends.
-    pub(super) fn sound(&self) -> Option<(u64, u64)> {
-        range(&self.sounds)
+    /// Returns the beginning and end of the audio.
+    pub(super) fn audio(&self) -> Option<(u64, u64)> {
+        range(&self.audio_frames)
     }
 
-    /// Makes the last sound last until `end`, if it ends before.
-    pub(super) fn stretch_sound(&mut self, end: u64) {
-        if let Some(last) = self.sounds.last_mut() {
+    /// Extends the last audio frame until `end`, if it ends before.
+    pub(super) fn stretch_audio(&mut self, end: u64) {
+        if let Some(last) = self.audio_frames.last_mut() {
             let duration = u32::try_from(end.saturating_sub(last.at)).unwrap_or(u32::MAX);
             last.duration = last.duration.max(duration);
         }
     }
 
-    /// Takes the sound that begins at `from` or later out of it.
-    pub(super) fn split_sound(&mut self, from: u64) -> Vec<Piece> {
-        let first = self.sounds.partition_point(|sound| sound.at < from);
-        let later = self.sounds.split_off(first);
-        self.bytes -= later.iter().map(|sound| sound.data.len()).sum::<usize>();
+    /// Removes and returns the audio that begins at `from` or later.
+    pub(super) fn split_audio(&mut self, from: u64) -> Vec<Piece> {
+        let first = self.audio_frames.partition_point(|audio| audio.at < from);
+        let later = self.audio_frames.split_off(first);
+        self.bytes -= later.iter().map(|audio| audio.data.len()).sum::<usize>();
         later
     }
 
-    /// Has nothing but that sound, and the picture that lasts on until the end of `lasting`.
-    pub(super) fn begin_within(&mut self, lasting: (u64, u64), sounds: Vec<Piece>) {
+    /// Reduces the fragment to `audio_frames`, and to the frame that lasts until the end of `lasting`.
+    pub(super) fn begin_within(&mut self, lasting: (u64, u64), audio_frames: Vec<Piece>) {
         self.clear();
         self.lasting = Some(lasting);
-        sounds.into_iter().for_each(|sound| self.push_sound(sound));
+        audio_frames
+            .into_iter()
+            .for_each(|audio| self.push_audio(audio));
     }
 
-    /// Whether it has no sample.
+    /// Returns whether the fragment has no sample.
     pub(super) fn is_empty(&self) -> bool {
-        self.pictures.is_empty() && self.sounds.is_empty()
+        self.pictures.is_empty() && self.audio_frames.is_empty()
     }
 
-    /// Whether it begins with a keyframe.
+    /// Returns whether the fragment begins with a keyframe.
     pub(super) fn begins_with_keyframe(&self) -> bool {
         self.lasting.is_none() && self.pictures.first().is_some_and(|first| first.is_sync)
     }
 
-    /// Whether it has a keyframe.
+    /// Returns whether the fragment has a keyframe.
     pub(super) fn has_keyframe(&self) -> bool {
         self.pictures.iter().any(|picture| picture.is_sync)
     }
 
-    /// The pictures and the sound.
+    /// Returns the video and the audio samples.
     pub(super) fn pieces(&self) -> (&[Piece], &[Piece]) {
-        (&self.pictures, &self.sounds)
+        (&self.pictures, &self.audio_frames)
     }
 
     /// Writes the fragment with its number.
     pub(super) fn write(&mut self, number: u32, put: &mut impl FnMut(&[u8])) {
         self.make_head(number);
         put(self.head.as_slice());
-        for piece in self.pictures.iter().chain(&self.sounds) {
+        for piece in self.pictures.iter().chain(&self.audio_frames) {
             put(&piece.data);
         }
     }
 
-    /// The same in pieces: the headers, and then each sample as it is. The samples are no longer in it.
+    /// Returns the encoded fragment in pieces: the headers, then each sample uncopied. The samples are removed from the
+    /// fragment.
     pub(super) fn take_pieces(&mut self, number: u32) -> Vec<Bytes> {
         self.make_head(number);
         let head = Bytes::copy_from_slice(self.head.as_slice());
-        let samples = self.pictures.drain(..).chain(self.sounds.drain(..));
+        let samples = self.pictures.drain(..).chain(self.audio_frames.drain(..));
         std::iter::once(head)
             .chain(samples.map(|piece| piece.data))
             .collect()
     }
 
-    /// Writes what precedes the samples.
+    /// Writes the headers before the samples.
     fn make_head(&mut self, number: u32) {
         let tables = [
             (self.pictures.len(), PICTURE_ROW_BYTES),
-            (self.sounds.len(), SOUND_ROW_BYTES),
+            (self.audio_frames.len(), AUDIO_ROW_BYTES),
         ];
         let tables = tables.iter().filter(|(rows, _)| *rows > 0);
         let trafs: usize = tables.map(|(rows, row)| TRAF_BYTES + rows * row).sum();
@@ -168,10 +171,14 @@ impl Fragment {
         self.head.put_box(b"moof", |moof| {
             moof.put_full_box(b"mfhd", 0, 0, |mfhd| mfhd.put_u32(number));
             put_pictures(moof, &self.pictures, pictures_at as u32);
-            put_sounds(moof, &self.sounds, (pictures_at + picture_bytes) as u32);
+            put_audio(
+                moof,
+                &self.audio_frames,
+                (pictures_at + picture_bytes) as u32,
+            );
             if let Some((_, end)) = nothing {
-                // Of a time in which a picture lasts on there is a fragment, too; parsers want a track in it. The next
-                // picture is at the end.
+                // A period during which an earlier frame lasts has a fragment, too, and parsers require a track in it.
+                // The next video frame is at the end.
                 put_track(moof, PICTURE_ID, end, |_| {});
             }
         });
@@ -180,10 +187,10 @@ impl Fragment {
         self.head.put(b"mdat");
     }
 
-    /// Forgets the samples.
+    /// Drops the samples.
     pub(super) fn clear(&mut self) {
         self.pictures.clear();
-        self.sounds.clear();
+        self.audio_frames.clear();
         self.lasting = None;
         self.bytes = 0;
     }
@@ -206,11 +213,11 @@ fn put_pictures(moof: &mut Boxes, pictures: &[Piece], data_at: u32) {
     );
 }
 
-fn put_sounds(moof: &mut Boxes, sounds: &[Piece], data_at: u32) {
+fn put_audio(moof: &mut Boxes, audio_frames: &[Piece], data_at: u32) {
     put_pieces(
         moof,
-        (SOUND_ID, SOUND_COLUMNS),
-        sounds,
+        (AUDIO_ID, AUDIO_COLUMNS),
+        audio_frames,
         data_at,
         |row, it| {
             row.put_u32(it.duration);

@@ -1,7 +1,6 @@
-//! The initialization segment: `ftyp` and `moov` (ISO/IEC 14496-12 §8; ISO/IEC 23000-19 §7.3).
+//! Initialization segment: `ftyp` and `moov` (ISO/IEC 14496-12 §8; ISO/IEC 23000-19 §7.3).
 //!
-//! Times are those of the stream, so there is no edit list, and all media is in fragments, so its
-//! tables are empty.
+//! Times are those of the stream, so there is no edit list. All media is in fragments, so the tables are empty.
 
 use media::Kind;
 
@@ -10,31 +9,31 @@ use super::carried::Description;
 use super::parts::{
     DEPENDENT, SYNC, put_brands, put_matrix, put_movie_header, put_without_samples,
 };
-use super::{PICTURE_ID, SOUND_ID};
+use super::{AUDIO_ID, PICTURE_ID};
 
 const BRANDS: [&[u8; 4]; 4] = [b"iso5", b"iso6", b"cmfc", b"mp41"];
 
-/// Units of the presentation's own clock in one second; nothing is counted in them.
+/// Units of the presentation's own clock per second; nothing is counted in them.
 const MOVIE_TIMESCALE: u32 = 1_000;
 
-/// The track is enabled, in the presentation and in its preview.
+/// Flags of a track that is enabled, in the presentation and in its preview.
 const TRACK_FLAGS: u32 = 7;
 
-/// `und`, three letters of five bits.
+/// Language `und`, as three letters of five bits.
 const LANGUAGE: u16 = 0x55C4;
 
-/// Writes the segment for the tracks there are.
-pub(super) fn write(picture: Option<&Description>, sound: Option<&Description>) -> Vec<u8> {
+/// Writes the segment for the tracks given.
+pub(super) fn write(picture: Option<&Description>, audio: Option<&Description>) -> Vec<u8> {
     let tracks = [
         (PICTURE_ID, Kind::Video, picture),
-        (SOUND_ID, Kind::Audio, sound),
+        (AUDIO_ID, Kind::Audio, audio),
     ];
     let tracks = tracks.map(|(id, kind, description)| description.map(|it| (id, kind, it)));
     let tracks = || tracks.into_iter().flatten();
     let mut boxes = Boxes::default();
     put_brands(&mut boxes, &BRANDS);
     boxes.put_box(b"moov", |moov| {
-        put_movie_header(moov, MOVIE_TIMESCALE, 0, SOUND_ID + 1);
+        put_movie_header(moov, MOVIE_TIMESCALE, 0, AUDIO_ID + 1);
         for (id, kind, description) in tracks() {
             moov.put_box(b"trak", |trak| put_track(trak, id, kind, description));
         }

@@ -1,23 +1,22 @@
-//! Fragmented MP4: what browsers append to a `MediaSource`, and what HLS is made of.
+//! Fragmented MP4, which browsers append to a `MediaSource` and of which HLS segments consist.
 //!
 //! ```text
 //! preamble: ftyp │ moov        log: moof mdat │ moof mdat │ moof mdat │ …
 //!                                   └ join: begins with a keyframe
 //! ```
 //!
-//! [`Muxer`] turns a stream's items into units, each a fragment with the first picture track and the first
-//! sound track that MP4 can carry; its [`Sink`] writes them. [`can_mux`], [`codec_string`] and [`media_type`]
-//! tell what is available of a stream.
+//! [`Muxer`] turns a stream's items into units, each a fragment with the first video track and the first audio track
+//! that MP4 can carry; its [`Sink`] writes them. [`can_mux`], [`codec_string`] and [`media_type`] describe how a stream
+//! is available as MP4.
 //!
-//! A fragment ends before each keyframe, and so may have one picture. GStreamer's `qtdemux` (1.22) then
-//! reports no frame rate, upon which its AV1 decoder starts anew within a group, and fails or loses pictures;
-//! it does so with files that ffmpeg has cut like that. Its other decoders, and other players, show every
-//! picture.
+//! A fragment ends before each keyframe, and so may have a single frame. GStreamer's `qtdemux` (1.22) then reports no
+//! frame rate, upon which its AV1 decoder restarts within a group, and fails or loses frames; the same happens with
+//! files that ffmpeg has cut like that. Its other decoders, and other players, show every frame.
 //!
-//! The boxes are written here and not by a library: codecs' records go into them unchanged, the fragments are
-//! the data path, and the rest is two hundred lines of constants.
+//! The boxes are written here and not by a library: codecs' records go into them unchanged, the fragments are the data
+//! path, and the rest is two hundred lines of constants.
 //!
-//! [`Collected`] is the seam between what a fragment holds and how it is written: a sink may put the samples into
+//! [`Collected`] is the boundary between the content of a fragment and its encoding: a sink may put the samples into
 //! another container, which then has the same parts, or write an [`EventMessage`] first.
 //!
 //! Sources: ISO/IEC 14496-12 (boxes), 14496-14 and -15 (AAC, H.264, HEVC), 23000-19 (CMAF); the
@@ -47,10 +46,10 @@ pub use name::{can_file, can_mux, codec_string, media_type};
 pub use sink::{Content, FragmentCandidate, Fragmentation, Init, Sink, Turn, Unit};
 pub use still::still;
 
-/// The tracks of every initialization segment, whatever their numbers in the stream.
+/// Track numbers in every initialization segment, whatever the tracks' numbers in the stream.
 const PICTURE_ID: u32 = 1;
-const SOUND_ID: u32 = 2;
+const AUDIO_ID: u32 = 2;
 
-/// Units of a picture track's clock in one second: milliseconds are whole, and so are frames at 24,
-/// 25, 30, 50 and 60 a second and at 30,000/1,001. Sound counts samples.
+/// Units of a video track's clock per second: milliseconds are whole, and so are frames at 24, 25, 30, 50 and 60 a
+/// second and at 30,000/1,001. Audio counts samples.
 const PICTURE_TIMESCALE: u32 = 90_000;

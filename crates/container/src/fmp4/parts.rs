@@ -1,33 +1,34 @@
-//! Boxes that are alike wherever MP4 is written.
+//! Boxes that are the same wherever MP4 is written.
 
 use super::boxes::Boxes;
 
-/// `sample_flags` (ISO/IEC 14496-12 §8.8.3.1): depends on no other.
+/// `sample_flags` (ISO/IEC 14496-12 §8.8.3.1): the sample depends on no other.
 pub(crate) const SYNC: u32 = 0x0200_0000;
-/// Depends on others; decoders cannot start at it.
+/// `sample_flags`: the sample depends on others; decoders cannot start at it.
 pub(crate) const DEPENDENT: u32 = 0x0101_0000;
 
 /// `tf_flags`: positions are counted from the start of the `moof`.
 const DEFAULT_BASE_IS_MOOF: u32 = 0x02_0000;
 
-/// `tr_flags`: which columns a table of samples has.
+/// `tr_flags`: the columns of a sample table.
 const DATA_OFFSET: u32 = 0x001;
 const DURATION: u32 = 0x100;
 const SIZE: u32 = 0x200;
 const FLAGS: u32 = 0x400;
 const COMPOSITION: u32 = 0x800;
 
-/// Columns of pictures, and of sound.
+/// Columns of video, and of audio.
 pub(crate) const PICTURE_COLUMNS: u32 = DATA_OFFSET | DURATION | SIZE | FLAGS | COMPOSITION;
-pub(crate) const SOUND_COLUMNS: u32 = DATA_OFFSET | DURATION | SIZE;
+pub(crate) const AUDIO_COLUMNS: u32 = DATA_OFFSET | DURATION | SIZE;
 
-/// The unit matrix: pictures are shown as they are.
+/// Unit matrix: video is shown untransformed.
 const MATRIX: [u32; 9] = [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000];
 
-/// The data is in this file.
+/// Flag of a data reference: the data is in this file.
 const SELF_CONTAINED: u32 = 1;
 
-/// Writes `ftyp`. All here has fragments with 64-bit times and signed composition offsets, or comes from such.
+/// Writes `ftyp`. All files written here have fragments with 64-bit times and signed composition offsets, or are made
+/// from such.
 pub(crate) fn put_brands(boxes: &mut Boxes, brands: &[&[u8; 4]]) {
     boxes.put_box(b"ftyp", |ftyp| {
         ftyp.put(b"iso6");
@@ -36,8 +37,8 @@ pub(crate) fn put_brands(boxes: &mut Boxes, brands: &[&[u8; 4]]) {
     });
 }
 
-/// Writes `mvhd`: units of the presentation's own clock in one second, how long it lasts in them (0 if that is not
-/// known), and the number of the next track, if there ever were one.
+/// Writes `mvhd`: `timescale` is the presentation clock's units per second, `duration` the duration in these units
+/// (0 if it is not known), and `next` the number of the next track, if one were added.
 pub(crate) fn put_movie_header(moov: &mut Boxes, timescale: u32, duration: u32, next: u32) {
     moov.put_full_box(b"mvhd", 0, 0, |mvhd| {
         mvhd.put_zeros(8);
@@ -56,7 +57,7 @@ pub(crate) fn put_matrix(boxes: &mut Boxes) {
     MATRIX.iter().for_each(|value| boxes.put_u32(*value));
 }
 
-/// Writes what follows the media header of a track whose samples are in fragments, with `stsd`, a whole box.
+/// Writes the boxes after the media header of a track whose samples are in fragments, including `stsd`, a whole box.
 pub(crate) fn put_without_samples(minf: &mut Boxes, stsd: &[u8]) {
     minf.put_box(b"dinf", |dinf| {
         dinf.put_full_box(b"dref", 0, 0, |dref| {
@@ -72,7 +73,7 @@ pub(crate) fn put_without_samples(minf: &mut Boxes, stsd: &[u8]) {
     });
 }
 
-/// Writes the part of a track in a fragment: what is in it is decoded from `at` on.
+/// Writes a track's part of a fragment, whose first sample is decoded at `at`.
 pub(crate) fn put_track(moof: &mut Boxes, id: u32, at: u64, put_run: impl FnOnce(&mut Boxes)) {
     moof.put_box(b"traf", |traf| {
         traf.put_full_box(b"tfhd", 0, DEFAULT_BASE_IS_MOOF, |tfhd| tfhd.put_u32(id));

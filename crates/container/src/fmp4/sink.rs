@@ -1,22 +1,22 @@
-//! What a muxer writes, and where.
+//! Output interface of a muxer, and the units it writes.
 
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
 use super::Collected;
 
-/// The longest fragment that may be configured. Longer ones serve no live listener, and no picture's length
-/// overflows its field before it.
+/// Longest fragment that may be configured. Longer ones serve no live listener, and no frame's duration overflows its
+/// field within this span.
 const FRAGMENT_SPAN_MAX: Span = Span::from_millis(10_000);
 
-/// Where fragments end.
+/// Rule for the end of fragments.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragmentation {
-    /// A fragment ends once it spans this much; zero makes each picture, or frame of sound where there are
-    /// none, a fragment. More than ten seconds counts as ten.
+    /// Span at which a fragment ends; zero makes each video frame a fragment, or each audio frame where there is no
+    /// video. More than ten seconds counts as ten.
     ///
-    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in it, 16
-    /// for each picture and 8 for each frame of sound.
+    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in it, 16 for each
+    /// video frame and 8 for each audio frame.
     pub span: Span,
 }
 
@@ -27,7 +27,7 @@ impl Fragmentation {
 }
 
 impl Default for Fragmentation {
-    /// A tenth of a second: headers are 2 % of the bytes of a megabit, and players buffer more than that.
+    /// Returns a tenth of a second: headers are 2 % of the bytes of a megabit, and players buffer more than that.
     fn default() -> Self {
         Self {
             span: Span::from_millis(100),
@@ -35,9 +35,9 @@ impl Default for Fragmentation {
     }
 }
 
-/// Where a muxer writes.
+/// Output of a muxer.
 pub trait Sink {
-    /// What joiners receive first. Clones share.
+    /// Data that joiners receive first. Clones share its memory.
     type Preamble: Clone;
 
     /// Appends to the open unit.
@@ -48,95 +48,94 @@ pub trait Sink {
         fragment.write(&mut |bytes| self.put(bytes));
     }
 
-    /// Makes what joiners receive first. Called once for each initialization segment, when the first of them
+    /// Creates the data that joiners receive first. Called once for each initialization segment, when the first joiner
     /// may start.
     fn preamble(&mut self, init: &Init) -> Self::Preamble;
 
-    /// Ends the open unit. With `join` it is a fragment that depends on none before it: a listener may
-    /// start there.
+    /// Ends the open unit. With `join`, the unit is a fragment that depends on none before it: a listener may start
+    /// there.
     fn end_unit(&mut self, unit: Unit, join: Option<Self::Preamble>);
 
-    /// How much the fragment that begins at `at` may span, if that is limited by more than [`Fragmentation`]:
-    /// it ends before the first sample that does not fit. Of a picture that lasts longer the first fragment has it
-    /// whole, and those that follow, until it ends, have only sound.
+    /// Returns the maximum span of the fragment that begins at `at`, if it is limited by more than [`Fragmentation`]:
+    /// the fragment ends before the first sample that does not fit. A video frame that lasts longer is entirely in the
+    /// first fragment, and the following ones, until the frame ends, have only audio.
     fn room(&self, _at: Timestamp) -> Option<Span> {
         None
     }
 
-    /// Whether a fragment has to begin with `next`, however short the one before it is. Called for each picture when
-    /// it is known how long that lasts, before that for those that are independent, and for sound where there are no
-    /// pictures.
+    /// Returns whether a fragment has to begin with `next`, however short the one before it is. Called for each video
+    /// frame when its duration is known, before that for independent frames, and for audio where there is no video.
     fn splits_at(&self, next: FragmentCandidate) -> bool {
         next.is_picture && next.is_independent && next.until.is_none()
     }
 
-    /// [`splits_at`](Self::splits_at) asked for a split: everything before `next` has been written.
+    /// Reports a split that [`splits_at`](Self::splits_at) requested: everything before `next` has been written.
     fn split(&mut self, _next: FragmentCandidate) {}
 
-    /// What follows does not continue what has been written: for a while there was no media.
+    /// Reports that the following media does not continue what has been written: for a while there was no media.
     fn break_off(&mut self) {}
 
-    /// That segment is in force from the next fragment on.
+    /// Reports the segment that is in force from the next fragment on.
     fn init(&mut self, _init: &Init) {}
 }
 
-/// A sample that may begin a fragment.
+/// Sample that may begin a fragment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FragmentCandidate {
-    /// When it is to be decoded.
+    /// Decoding time.
     pub at: Timestamp,
-    /// When it ends, once that is known.
+    /// End, once it is known.
     pub until: Option<Timestamp>,
-    /// It is a picture, and no sound.
+    /// The sample is video, not audio.
     pub is_picture: bool,
-    /// A listener may start at it.
+    /// A listener may start at the sample.
     pub is_independent: bool,
-    /// Whether its epoch is still the present one.
+    /// Relation of the sample to its epoch.
     pub turn: Turn,
 }
 
-/// A run of bytes that is complete in itself.
+/// Run of bytes that is complete in itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Unit {
-    /// What it is.
+    /// Kind of the content.
     pub content: Content,
-    /// When its first picture, or without any its first sound, is to be decoded. Never before the unit
-    /// that precedes it.
+    /// Decoding time of the first video frame, or of the first audio frame without video. Never earlier than that of
+    /// the unit before.
     pub at: Timestamp,
-    /// How long its pictures, or without any its sound, last.
+    /// Duration of the video, or of the audio without video.
     pub duration: Span,
-    /// It has a picture that depends on none before it; or it is sound at which a listener may start.
+    /// The unit has a video frame that depends on none before it, or audio at which a listener may start.
     pub is_independent: bool,
-    /// Whether its epoch is still the present one.
+    /// Relation of the unit to its epoch.
     pub turn: Turn,
-    /// It is the first fragment of its epoch.
+    /// The unit is the first fragment of its epoch.
     pub begins_epoch: bool,
 }
 
-/// When in relation to epochs a unit is written.
+/// Relation of a unit to the epoch in which it is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Turn {
-    /// In its epoch.
+    /// The unit belongs to the current epoch.
     InTime,
-    /// It was left over when the next epoch began.
+    /// The unit was left over when the next epoch began.
     Late,
 }
 
-/// What a unit is.
+/// Kind of a unit's content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Content {
-    /// An initialization segment that differs from the one before it, for present listeners. It is in force
-    /// from the next unit on.
+    /// An initialization segment that differs from the one before it, for current listeners. It is in force from the
+    /// next unit on.
     Init,
     /// Media.
     Fragment,
 }
 
-/// An initialization segment: `ftyp` and `moov`.
+/// Initialization segment: `ftyp` and `moov`.
 #[derive(Clone, Debug)]
 pub struct Init {
-    /// Its bytes.
+    /// Bytes of the segment.
     pub bytes: Bytes,
-    /// Changes with them.
+    /// Counter that changes with the bytes.
     pub generation: u32,
 }

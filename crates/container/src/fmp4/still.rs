@@ -1,4 +1,4 @@
-//! One picture as a file, which players show without a decoder of ours.
+//! Single video frame as a file, which players show without a decoder on the server.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use media::{Item, Sample, Timestamp, Track};
 
 use super::{Fragmentation, Init, Muxer, Sink, Unit};
 
-/// An MP4 of one keyframe, which begins at zero. `None` if MP4 cannot carry it.
+/// Creates an MP4 of one keyframe, which begins at zero. `None` if MP4 cannot carry it.
 pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
     let first = Sample {
         dts: Timestamp::ZERO,
@@ -22,7 +22,7 @@ pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
     file.has_picture.then(|| file.bytes.into())
 }
 
-/// An initialization segment and the fragments that follow it.
+/// Sink that collects an initialization segment and the fragments that follow it.
 #[derive(Debug, Default)]
 struct File {
     bytes: Vec<u8>,

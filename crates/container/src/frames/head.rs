@@ -14,7 +14,7 @@ pub(crate) enum Head {
 }
 
 impl Head {
-    /// Bytes that [`Self::parse`] needs.
+    /// Returns the bytes that [`Self::parse`] needs.
     pub(super) const fn bytes(syntax: Syntax) -> usize {
         match syntax {
             Syntax::MpegAudio => FrameHeader::BYTES,
@@ -65,7 +65,7 @@ impl Head {
         }
     }
 
-    /// MPEG audio has no configuration.
+    /// Returns the AudioSpecificConfig; MPEG audio has none.
     fn config(&self) -> Option<[u8; 2]> {
         match self {
             Self::MpegAudio(_) => None,
@@ -73,7 +73,7 @@ impl Head {
         }
     }
 
-    /// The track of frames like this one.
+    /// Creates the track of frames like this one.
     pub(crate) fn track(&self, id: TrackId, framing: Framing) -> Track {
         let config = self.config();
         Track {
@@ -84,7 +84,7 @@ impl Head {
         }
     }
 
-    /// Whether both may stand in one run of frames.
+    /// Returns whether both headers may occur in one run of frames.
     pub(super) fn is_consistent_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::MpegAudio(one), Self::MpegAudio(other)) => one.is_consistent_with(other),
@@ -93,7 +93,7 @@ impl Head {
         }
     }
 
-    /// Whether `track` was announced for frames like this one.
+    /// Returns whether `track` was announced for frames like this one.
     pub(super) fn describes(&self, track: &Track) -> bool {
         let config = self.config();
         track.config == config.as_ref().map_or(&[][..], |config| config)
@@ -102,7 +102,7 @@ impl Head {
             && track.channels == self.channels()
     }
 
-    /// Whether the frame is a file's table of contents instead of music.
+    /// Returns whether the frame is a file's table of contents instead of audio.
     pub(super) fn is_info_frame(&self, frame: &[u8]) -> bool {
         match self {
             Self::MpegAudio(head) => head.is_info_frame(frame),

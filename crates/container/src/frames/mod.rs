@@ -1,10 +1,9 @@
 //! MPEG audio and ADTS streams: runs of frames that carry their own headers.
 //!
-//! A single sync word is no proof, since eleven set bits are frequent inside frames. The demuxer therefore
-//! *locks* only where three headers follow each other at the distances they announce, and once locked trusts
-//! each frame to end where the next begins, so that a frame is passed on as soon as its last byte arrives.
-//! Bytes between frames are dropped and counted: ID3 and APE tags, garbage, and the Xing or Info frame of an
-//! encoder that thinks it writes a file.
+//! A single sync word is no proof, since eleven set bits are frequent inside frames. The demuxer therefore *locks* only
+//! where three headers follow each other at the distances they announce. Once locked, it trusts each frame to end where
+//! the next begins, so that a frame is passed on as soon as its last byte arrives. Bytes between frames are dropped and
+//! counted: ID3 and APE tags, garbage, and the Xing or Info frame of an encoder that thinks it writes a file.
 
 pub(crate) mod head;
 mod tag;
@@ -19,19 +18,19 @@ use media::{Container, Framing, Item, Sample, Span, Timestamp, Track, TrackId};
 
 use self::head::Head;
 
-/// Consistent headers in a row that make a lock.
+/// Consecutive consistent headers required for a lock.
 const LOCK_FRAMES: usize = 3;
 
-/// The longest frame of either syntax: the 13-bit length of ADTS.
+/// Length of the longest frame of either syntax: the 13-bit length of ADTS.
 const FRAME_BYTES_MAX: usize = 0x1FFF;
 
-/// Input taken in at once. It bounds the buffer, together with the look-ahead of locking.
+/// Input bytes taken in at once. This bounds the buffer, together with the look-ahead for locking.
 const STEP_BYTES: usize = 16 * 1024;
 
-/// The most that is ever held back: enough for the frames of a lock, plus one step of input.
+/// Upper bound on the bytes held back: the frames of a lock, plus one step of input.
 pub const BUFFERED_BYTES_MAX: usize = LOCK_FRAMES * FRAME_BYTES_MAX + STEP_BYTES;
 
-/// Which of the two frame syntaxes a stream uses.
+/// Frame syntax of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Syntax {
     /// MPEG-1/2/2.5 audio, layers I to III.
@@ -40,28 +39,28 @@ pub enum Syntax {
     Adts,
 }
 
-/// A push demuxer for one run of frames. Every frame is one sample, and a join point.
+/// Push demuxer for one run of frames. Every frame is one sample and a join point.
 #[derive(Debug)]
 pub struct Demuxer {
     syntax: Syntax,
-    /// Bytes from the next frame (or what may be one) on.
+    /// Bytes from the start of the next frame (or what may be one).
     buffer: BytesMut,
-    /// Bytes of a tag that have yet to arrive and be dropped.
+    /// Remaining bytes of a tag, to be dropped as they arrive.
     tag_bytes_left: usize,
-    /// The header that the lock was made on.
+    /// Header on which the lock was made.
     locked: Option<Head>,
     track: Option<Arc<Track>>,
-    /// Where the present sample rate began, and samples counted since.
+    /// Time at which the current sample rate began, and samples counted since.
     rate_began: Timestamp,
     samples: u64,
     skipped_bytes: u64,
 }
 
-/// What stands at the front of the buffer.
+/// Classification of the bytes at the front of the buffer.
 enum Front {
-    /// Not known until more arrives.
+    /// Unknown until more bytes arrive.
     Unclear,
-    /// A tag, or a frame that is no music: this many bytes to drop.
+    /// A tag, or a frame that is not audio: this many bytes to drop.
     Foreign(usize),
     /// A frame of the stream.
     Frame(Head),
@@ -70,7 +69,7 @@ enum Front {
 }
 
 impl Demuxer {
-    /// A demuxer that waits for the first lock.
+    /// Creates a demuxer that waits for the first lock.
     pub fn new(syntax: Syntax) -> Self {
         Self {
             syntax,
@@ -84,7 +83,7 @@ impl Demuxer {
         }
     }
 
-    /// The kind of byte stream that the samples form.
+    /// Returns the kind of byte stream that the samples form.
     pub const fn container(&self) -> Container {
         match self.syntax {
             Syntax::MpegAudio => Container::Mp3,
@@ -92,7 +91,7 @@ impl Demuxer {
         }
     }
 
-    /// Takes `bytes`, appending to `out` the frames that they complete.
+    /// Takes `bytes` and appends the frames that they complete to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         for step in bytes.chunks(STEP_BYTES) {
             self.buffer.extend_from_slice(step);
@@ -100,19 +99,19 @@ impl Demuxer {
         }
     }
 
-    /// The source has ended. A frame that was cut short is dropped.
+    /// Ends the input. A truncated frame is dropped.
     pub fn finish(&mut self, _out: &mut Vec<Item>) {
         self.skip(self.buffer.len());
         self.locked = None;
         self.tag_bytes_left = 0;
     }
 
-    /// Bytes that were not part of any frame, so far.
+    /// Returns the bytes so far that were not part of any frame.
     pub const fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
 
-    /// Bytes held back; at most [`BUFFERED_BYTES_MAX`].
+    /// Returns the bytes held back; at most [`BUFFERED_BYTES_MAX`].
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
@@ -168,8 +167,8 @@ impl Demuxer {
         }
     }
 
-    /// Whether the headers of a lock follow each other from the front on; `None` while too little
-    /// has arrived to tell.
+    /// Returns whether the headers of a lock follow each other from the front of the buffer; `None` while too little
+    /// has arrived to decide.
     fn chain(&self, first: Head) -> Option<bool> {
         let mut at = first.frame_bytes();
         for _ in 1..LOCK_FRAMES {
@@ -185,7 +184,7 @@ impl Demuxer {
         Some(true)
     }
 
-    /// How many bytes after the first neither begin a frame nor a tag.
+    /// Counts the bytes, the first one included, before the next place where a frame or a tag may begin.
     fn garbage_bytes(&self) -> usize {
         let rest = &self.buffer[1..];
         rest.iter()
@@ -224,7 +223,7 @@ impl Demuxer {
         )));
     }
 
-    /// The time that the samples so far have taken.
+    /// Returns the time at which the next frame begins.
     fn now(&self) -> Timestamp {
         let rate = self.track.as_ref().map_or(0, |track| track.sample_rate);
         self.rate_began + Span::from_samples(self.samples, rate)

@@ -4,8 +4,8 @@ use bytes::Buf;
 
 use crate::id3;
 
-/// The longest tag that is accepted. Cover art makes large ones; a greater length is taken for an accident,
-/// because accepting it would silence the stream for minutes.
+/// Length of the longest tag that is accepted. Cover art makes large ones; a greater length is assumed to be an
+/// accident, because accepting it would silence the stream for minutes.
 const TAG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 const ID3V2_HEADER_BYTES: usize = 10;
@@ -15,17 +15,17 @@ const APE_HEADER_BYTES: usize = 32;
 pub(super) enum Found {
     /// A tag of this many bytes.
     Tag(usize),
-    /// Not known until more arrives.
+    /// Unknown until more bytes arrive.
     Perhaps,
     None,
 }
 
-/// Whether a tag may begin with `byte`.
+/// Returns whether a tag may begin with `byte`.
 pub(super) const fn may_begin(byte: u8) -> bool {
     matches!(byte, b'I' | b'T' | b'A')
 }
 
-/// Looks for a tag that begins where `bytes` does.
+/// Looks for a tag that begins at the start of `bytes`.
 pub(super) fn at_front(bytes: &[u8]) -> Found {
     match bytes.first() {
         Some(b'I') => of_format(bytes, b"ID3", ID3V2_HEADER_BYTES, id3v2_bytes),
@@ -57,14 +57,14 @@ fn of_format(
     }
 }
 
-/// ID3v2 §3.1: seven bits of length to a byte, header and footer not counted.
+/// Returns the length of an ID3v2 tag (§3.1): seven bits of length per byte, header and footer not counted.
 fn id3v2_bytes(head: &[u8]) -> Option<usize> {
     let has_footer = head[5] & 0x10 != 0;
     let size = id3::read_size(&head[6..10])?;
     Some(ID3V2_HEADER_BYTES * if has_footer { 2 } else { 1 } + size)
 }
 
-/// APEv2: the length counts the items and the footer. Nothing follows a footer.
+/// Returns the length of an APEv2 tag: its length field counts the items and the footer. Nothing follows a footer.
 fn ape_bytes(head: &[u8]) -> Option<usize> {
     let field = |at: usize| head.get(at..)?.try_get_u32_le().ok();
     let is_header = field(20)? >> 29 & 1 == 1;
@@ -91,22 +91,13 @@ mod tests {
     #[test]
     fn beginnings_wait_and_accidents_do_not() {
         for beginning in ["I", "ID", "ID3", "T", "TAG", "A", "APETAGE", "APETAGEX"] {
-            assert_eq!(
-                at_front(beginning.as_bytes()),
-                Found::Perhaps,
-                "{beginning}"
-            );
+            let found = at_front(beginning.as_bytes());
+            assert_eq!(found, Found::Perhaps, "{beginning}");
         }
-        for other in [
-            &b"IE"[..],
-            b"TAX",
-            b"APP",
-            b"\xFF",
-            b"",
-            b"ID3\x04\0\0\x80\0\0\0",
-        ] {
+        let others: [&[u8]; 5] = [b"IE", b"TAX", b"APP", b"\xFF", b""];
+        let lies: [&[u8]; 2] = [b"ID3\x04\0\0\x80\0\0\0", b"ID3\x04\0\0\x7F\x7F\x7F\x7F"];
+        for other in others.into_iter().chain(lies) {
             assert_eq!(at_front(other), Found::None, "{other:?}");
         }
-        assert_eq!(at_front(b"ID3\x04\0\0\x7F\x7F\x7F\x7F"), Found::None);
     }
 }

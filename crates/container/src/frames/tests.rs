@@ -1,10 +1,9 @@
-use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
-use media::codec::mpeg_audio::FrameHeader;
 use media::{Codec, TICKS_PER_SECOND};
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::samples;
+use crate::testing::{adts_frame as adts, mp3_frame as mp3};
+use crate::testing::{pieces, samples, stream_bytes, tracks};
 
 /// MPEG-1 layer III, 128 kb/s, 44.1 kHz, joint stereo, without and with padding; the same at
 /// 64 kb/s; 48 kHz; 44.1 kHz mono.
@@ -13,21 +12,6 @@ const PADDED: u32 = 0xFFFB_9264;
 const SLOWER: u32 = 0xFFFB_5064;
 const FASTER: u32 = 0xFFFB_9464;
 const MONO: u32 = 0xFFFB_90C4;
-
-fn mp3(bits: u32, fill: u8) -> Vec<u8> {
-    let header = FrameHeader::parse(&bits.to_be_bytes()).expect("a valid header");
-    let mut frame = vec![fill; header.frame_bytes()];
-    frame[..4].copy_from_slice(&bits.to_be_bytes());
-    frame
-}
-
-fn adts(config: [u8; 2], payload: usize, fill: u8) -> Vec<u8> {
-    let config = AudioSpecificConfig::parse(&config).expect("a valid configuration");
-    let header = AdtsHeader::for_config(&config).and_then(|header| header.to_bytes(payload));
-    let mut frame = header.expect("ADTS can say it").to_vec();
-    frame.resize(frame.len() + payload, fill);
-    frame
-}
 
 /// Demuxes the pieces as they are cut.
 fn demux(syntax: Syntax, pieces: &[&[u8]]) -> (Vec<Item>, u64) {
@@ -41,41 +25,24 @@ fn demux(syntax: Syntax, pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     (out, demuxer.skipped_bytes())
 }
 
-fn audio_bytes(items: &[Item]) -> Vec<u8> {
-    samples(items)
-        .iter()
-        .flat_map(|sample| sample.data.to_vec())
-        .collect()
-}
-
-fn tracks(items: &[Item]) -> Vec<&Track> {
-    let tracks = items.iter().filter_map(|item| match item {
-        Item::Track(track) => Some(&**track),
-        _ => None,
-    });
-    tracks.collect()
+/// The items of a stream of which each byte is handed on.
+fn clean(syntax: Syntax, input: &[u8]) -> Vec<Item> {
+    let (items, skipped) = demux(syntax, &[input]);
+    assert_eq!((&stream_bytes(&items)[..], skipped), (input, 0));
+    items
 }
 
 #[test]
 fn a_clean_stream_passes_byte_for_byte() {
-    let input: Vec<u8> = [PLAIN, PADDED, SLOWER, PLAIN, PADDED]
-        .iter()
-        .flat_map(|bits| mp3(*bits, 0xFF))
-        .collect();
-    let (items, skipped) = demux(Syntax::MpegAudio, &[&input]);
-    assert_eq!((audio_bytes(&items), skipped), (input, 0));
+    let frames = [PLAIN, PADDED, SLOWER, PLAIN, PADDED];
+    let input = frames.map(|bits| mp3(bits, 0xFF)).concat();
+    let items = clean(Syntax::MpegAudio, &input);
     assert!(matches!(&items[0], Item::Track(track) if track.codec == Codec::Mp3));
     let samples = samples(&items);
     assert_eq!(samples.len(), 5);
-    assert!(
-        samples
-            .iter()
-            .all(|sample| sample.keyframe && sample.pts == sample.dts)
-    );
-    assert_eq!(
-        samples[4].dts.ticks(),
-        4 * 1_152 * TICKS_PER_SECOND / 44_100
-    );
+    assert!(samples.iter().all(|it| it.keyframe && it.pts == it.dts));
+    let last = 4 * 1_152 * TICKS_PER_SECOND / 44_100;
+    assert_eq!(samples[4].dts.ticks(), last);
 }
 
 #[test]
@@ -96,21 +63,14 @@ fn once_locked_a_frame_is_handed_on_with_its_last_byte() {
 
 #[test]
 fn adts_tells_its_configuration() {
-    let input: Vec<u8> = (0..4)
-        .flat_map(|index| adts([0x12, 0x10], 200 + index, 0xFF))
-        .collect();
-    let (items, skipped) = demux(Syntax::Adts, &[&input]);
-    assert_eq!((audio_bytes(&items), skipped), (input, 0));
+    let frames = [200, 201, 202, 203].map(|bytes| adts([0x12, 0x10], bytes, 0xFF));
+    let items = clean(Syntax::Adts, &frames.concat());
     let track = tracks(&items)[0];
-    assert_eq!(
-        (track.codec, track.sample_rate, track.channels),
-        (Codec::Aac, 44_100, 2)
-    );
+    assert_eq!(track.codec, Codec::Aac);
+    assert_eq!((track.sample_rate, track.channels), (44_100, 2));
     assert_eq!(track.config, [0x12, 0x10][..]);
-    assert_eq!(
-        samples(&items)[3].dts.ticks(),
-        3 * 1_024 * TICKS_PER_SECOND / 44_100
-    );
+    let last = 3 * 1_024 * TICKS_PER_SECOND / 44_100;
+    assert_eq!(samples(&items)[3].dts.ticks(), last);
 }
 
 #[test]
@@ -125,12 +85,10 @@ fn tags_and_file_tables_are_stripped() {
     let id3v1 = [b"TAG".as_slice(), &[b'x'; 125]].concat();
     let mut ape = b"APETAGEX\xD0\x07\0\0\x40\0\0\0\x01\0\0\0\0\0\0\xA0\0\0\0\0\0\0\0\0".to_vec();
     ape.extend([0xFF; 64]);
-    let input = [
-        &id3v2, &info, &frames, &id3v1, &ape, &id3v2, &info, &frames, &id3v1,
-    ]
-    .map(|part| &part[..]);
-    let (items, skipped) = demux(Syntax::MpegAudio, &[&input.concat()]);
-    assert_eq!(audio_bytes(&items), frames.repeat(2));
+    let file = [&id3v2[..], &info, &frames, &id3v1].concat();
+    let input = [&file[..], &ape, &file].concat();
+    let (items, skipped) = demux(Syntax::MpegAudio, &[&input]);
+    assert_eq!(stream_bytes(&items), frames.repeat(2));
     assert_eq!(tracks(&items).len(), 1);
     let foreign = 2 * (id3v2.len() + info.len() + id3v1.len()) + ape.len();
     assert_eq!(skipped, foreign as u64);
@@ -139,30 +97,23 @@ fn tags_and_file_tables_are_stripped() {
 #[test]
 fn garbage_costs_only_itself() {
     let frames = mp3(PLAIN, 0).repeat(4);
-    let garbage =
-        [b"some \xFF\xFB\x90\x64 sync words \xFF\xFB\x90\x64 \xFF\xFF\xFF I TA AP".as_slice()];
-    let input = [garbage[0], &frames, garbage[0], &frames, b"\xFF"].concat();
+    let garbage = b"some \xFF\xFB\x90\x64 sync words \xFF\xFB\x90\x64 \xFF\xFF\xFF I TA AP";
+    let input = [&garbage[..], &frames, garbage, &frames, b"\xFF"].concat();
     let (items, skipped) = demux(Syntax::MpegAudio, &[&input]);
-    assert_eq!(audio_bytes(&items), frames.repeat(2));
-    assert_eq!(skipped, 2 * garbage[0].len() as u64 + 1);
+    assert_eq!(stream_bytes(&items), frames.repeat(2));
+    assert_eq!(skipped, 2 * garbage.len() as u64 + 1);
 }
 
 #[test]
-fn a_new_format_is_a_new_track_and_time_goes_on() {
-    let input: Vec<u8> = [PLAIN, FASTER, MONO]
-        .iter()
-        .flat_map(|bits| mp3(*bits, 0).repeat(4))
-        .collect();
-    let (items, skipped) = demux(Syntax::MpegAudio, &[&input]);
-    assert_eq!((audio_bytes(&items), skipped), (input, 0));
-    let formats: Vec<_> = tracks(&items)
-        .iter()
-        .map(|track| (track.sample_rate, track.channels))
-        .collect();
-    assert_eq!(formats, [(44_100, 2), (48_000, 2), (44_100, 1)]);
-    let end = samples(&items)
-        .last()
-        .map(|sample| (sample.dts + sample.duration).ticks());
+fn a_new_format_is_a_new_track_and_time_continues() {
+    let input = [PLAIN, FASTER, MONO].map(|bits| mp3(bits, 0).repeat(4));
+    let items = clean(Syntax::MpegAudio, &input.concat());
+    let formats = tracks(&items).into_iter();
+    let formats = formats.map(|track| (track.sample_rate, track.channels));
+    let expected = [(44_100, 2), (48_000, 2), (44_100, 1)];
+    assert_eq!(formats.collect::<Vec<_>>(), expected);
+    let samples = samples(&items);
+    let end = samples.last().map(|it| (it.dts + it.duration).ticks());
     let expected = 8 * 1_152 * TICKS_PER_SECOND / 44_100 + 4 * 1_152 * TICKS_PER_SECOND / 48_000;
     assert_eq!(end, Some(expected));
 }
@@ -171,7 +122,7 @@ fn a_new_format_is_a_new_track_and_time_goes_on() {
 fn a_lying_tag_does_not_silence_the_stream() {
     let frames = mp3(PLAIN, 0).repeat(4);
     let input = [b"ID3\x04\0\0\x7F\x7F\x7F\x7F".as_slice(), &frames].concat();
-    assert_eq!(audio_bytes(&demux(Syntax::MpegAudio, &[&input]).0), frames);
+    assert_eq!(stream_bytes(&demux(Syntax::MpegAudio, &[&input]).0), frames);
 }
 
 /// Parts that streams are made of, some of them broken.
@@ -201,21 +152,11 @@ proptest! {
     ) {
         let syntax = if is_adts { Syntax::Adts } else { Syntax::MpegAudio };
         let input = parts.concat();
-        let mut pieces = Vec::new();
-        let mut rest = &input[..];
-        for cut in cuts.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (piece, after) = rest.split_at((*cut).min(rest.len()));
-            pieces.push(piece);
-            rest = after;
-        }
         let whole = demux(syntax, &[&input]);
-        let cut = demux(syntax, &pieces);
+        let cut = demux(syntax, &pieces(&input, &cuts));
         prop_assert_eq!(format!("{:?}", &whole), format!("{cut:?}"));
         // Every byte is in a frame or counted.
-        prop_assert_eq!(audio_bytes(&whole.0).len() as u64 + whole.1, input.len() as u64);
+        prop_assert_eq!(stream_bytes(&whole.0).len() as u64 + whole.1, input.len() as u64);
         let times: Vec<_> = samples(&whole.0).iter().map(|sample| sample.dts).collect();
         prop_assert!(times.is_sorted());
     }

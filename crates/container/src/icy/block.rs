@@ -1,28 +1,28 @@
-//! One metadata block.
+//! ICY metadata block.
 
 use bytes::Bytes;
 use media::{Charset, Title};
 
-/// The length byte and the most text it can announce.
+/// Upper bound on a block's length: the length byte and the most text that it can announce.
 pub const BLOCK_BYTES_MAX: usize = 1 + TEXT_BYTES_MAX;
 
-/// 255 times 16.
+/// Upper bound on a block's text: 255 times 16 bytes.
 const TEXT_BYTES_MAX: usize = 4_080;
 
-/// A longer link is left out, because half a link leads nowhere.
+/// Length limit of a link. A longer one is left out, because half a link leads nowhere.
 const URL_BYTES_MAX: usize = 1_024;
 
 const TITLE_OPENS: &str = "StreamTitle='";
 const URL_OPENS: &str = "StreamUrl='";
-/// Ends a value. Players look for exactly this, since nothing is ever escaped.
+/// End of a value. Players look for exactly this, since nothing is ever escaped.
 const CLOSES: &str = "';";
 
-/// A metadata block, ready for the wire.
+/// Metadata block, ready for the wire.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Block(Bytes);
 
 impl Block {
-    /// The block with `title`.
+    /// Creates the block with `title`.
     ///
     /// Control characters become spaces, so that no title spans lines or ends early in a player written in C;
     /// a `';` inside gets a space in between, so that it does not close its quotes; and what does not fit is
@@ -54,17 +54,17 @@ impl Block {
         Self(bytes.into())
     }
 
-    /// The empty block: no change of title.
+    /// Creates the empty block, which means no change of title.
     pub const fn empty() -> Self {
         Self(Bytes::from_static(&[0]))
     }
 
-    /// Whether it is the empty block.
+    /// Returns whether this is the empty block.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 1
     }
 
-    /// The bytes on the wire, length byte first.
+    /// Returns the bytes on the wire, length byte first.
     pub const fn bytes(&self) -> &Bytes {
         &self.0
     }
@@ -74,19 +74,19 @@ fn harmless(value: &str) -> String {
     value.replace(char::is_control, " ").replace(CLOSES, "' ;")
 }
 
-/// The title in a block's text, as players find it: up to the first `';`.
+/// Extracts the title from a block's text as players do: up to the first `';`.
 pub fn title_of(block: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(block.get(1..)?).ok()?;
     let (_, value) = text.split_once(TITLE_OPENS)?;
     Some(value.split_once(CLOSES)?.0)
 }
 
-/// The title and the link in the text of a block from another server, which is what follows its length byte; `None` if it has
-/// no title.
+/// Extracts the title and the link from a block of another server; `text` is what follows the length byte. `None` if
+/// there is no title.
 pub fn title_in(text: &str) -> Option<Title> {
     let value = |opens| {
         let (_, value) = text.split_once(opens)?;
-        // One that is cut, because it was too long for the block, ends with the block.
+        // A value that was truncated to fit into the block ends with the block.
         let end = value.find(CLOSES).unwrap_or(value.len());
         Some(value[..end].replace(char::is_control, "").trim().to_owned())
     };
@@ -112,42 +112,35 @@ mod tests {
 
     #[test]
     fn a_usual_title() {
-        assert_eq!(
-            block("Artist - Song", "").bytes(),
-            &b"\x02StreamTitle='Artist - Song';\0\0\0\0"[..]
-        );
-        assert_eq!(
-            block("A", "http://x/").bytes(),
-            &b"\x03StreamTitle='A';StreamUrl='http://x/';\0\0\0\0\0\0\0\0\0\0"[..]
-        );
+        let plain = &b"\x02StreamTitle='Artist - Song';\0\0\0\0"[..];
+        assert_eq!(block("Artist - Song", "").bytes(), plain);
+        let link = &b"\x03StreamTitle='A';StreamUrl='http://x/';\0\0\0\0\0\0\0\0\0\0"[..];
+        assert_eq!(block("A", "http://x/").bytes(), link);
         assert_eq!(Block::empty().bytes(), &[0][..]);
     }
 
     #[test]
     fn titles_of_other_servers_are_read_as_they_come() {
-        let title = |text: &str| title_in(text).map(|title| (title.text, title.url));
-        let read = |text: &str, url: &str| Some((text.to_owned(), url.to_owned()));
-        assert_eq!(title("StreamTitle='Ü - ß';\0\0"), read("Ü - ß", ""));
-        assert_eq!(
-            title("StreamTitle='Rock 'n' Roll';StreamUrl='http://x/';"),
-            read("Rock 'n' Roll", "http://x/")
-        );
-        assert_eq!(
-            title("StreamTitle='a title that is cu\0"),
-            read("a title that is cu", "")
-        );
-        assert_eq!(title("StreamTitle='';"), read("", ""));
-        assert_eq!(title("StreamUrl='x';"), None);
-        assert_eq!(title(""), None);
+        let linked = "StreamTitle='Rock 'n' Roll';StreamUrl='http://x/';";
+        for (sent, text, url) in [
+            ("StreamTitle='Ü - ß';\0\0", "Ü - ß", ""),
+            (linked, "Rock 'n' Roll", "http://x/"),
+            ("StreamTitle='it is cu\0", "it is cu", ""),
+            ("StreamTitle='';", "", ""),
+        ] {
+            let title = title_in(sent).expect("a title");
+            assert_eq!((&title.text[..], &title.url[..]), (text, url));
+        }
+        for sent in ["StreamUrl='x';", ""] {
+            assert_eq!(title_in(sent), None);
+        }
     }
 
     #[test]
     fn titles_cannot_break_out() {
         let hostile = block("x';StreamUrl='http://evil/';\r\n\0y", "u';StreamTitle='z");
-        assert_eq!(
-            title_of(hostile.bytes()),
-            Some("x' ;StreamUrl='http://evil/' ;   y")
-        );
+        let harmless = "x' ;StreamUrl='http://evil/' ;   y";
+        assert_eq!(title_of(hostile.bytes()), Some(harmless));
         assert_eq!(title_of(block("Rock 'n'", "").bytes()), Some("Rock 'n'"));
     }
 

@@ -1,21 +1,21 @@
-//! Takes metadata blocks out of an audio stream again.
+//! Removal of metadata blocks from an audio stream.
 
 use std::num::NonZeroUsize;
 
 use super::{BLOCK_BYTES_MAX, Piece};
 
-/// Separates audio from metadata, however the stream is cut.
+/// Splitter that separates audio from metadata, however the stream is cut.
 #[derive(Clone, Debug)]
 pub struct Deinterleaver {
     metaint: NonZeroUsize,
     /// Audio bytes until the next block.
     left: usize,
-    /// The part of a block that has arrived; at most [`BLOCK_BYTES_MAX`].
+    /// Part of a block that has arrived; at most [`BLOCK_BYTES_MAX`].
     block: Vec<u8>,
 }
 
 impl Deinterleaver {
-    /// A reader of a stream that begins `metaint` bytes before its first block.
+    /// Creates a reader of a stream that begins `metaint` bytes before its first block.
     pub const fn new(metaint: NonZeroUsize) -> Self {
         Self {
             metaint,
@@ -24,7 +24,7 @@ impl Deinterleaver {
         }
     }
 
-    /// Takes `bytes`, giving audio to `emit` as it comes and blocks once they are whole.
+    /// Takes `bytes`; passes audio to `emit` as it arrives, and blocks once they are whole.
     pub fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(Piece<'_>)) {
         while !bytes.is_empty() {
             if self.left > 0 {

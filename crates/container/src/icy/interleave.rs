@@ -1,10 +1,10 @@
-//! Puts metadata blocks into an audio stream.
+//! Insertion of metadata blocks into an audio stream.
 
 use std::num::NonZeroUsize;
 
 use super::{Block, Piece};
 
-/// Counts audio bytes and inserts a block after every `metaint` of them.
+/// Inserter of a block after every `metaint` bytes of audio.
 #[derive(Clone, Debug)]
 pub struct Interleaver {
     metaint: NonZeroUsize,
@@ -13,7 +13,7 @@ pub struct Interleaver {
 }
 
 impl Interleaver {
-    /// An interleaver at a position where a listener may start: `metaint` bytes before a block.
+    /// Creates an interleaver at a position where a listener may start: `metaint` bytes before a block.
     pub const fn new(metaint: NonZeroUsize) -> Self {
         Self {
             metaint,
@@ -21,8 +21,8 @@ impl Interleaver {
         }
     }
 
-    /// Interleaves `audio`, giving its pieces and the blocks between them to `emit` in order. A block
-    /// directly follows its last audio byte, with the value that `block` has then.
+    /// Interleaves `audio`; passes its pieces and the blocks between them to `emit` in order. A block directly follows
+    /// its last audio byte, with the value that `block` has then.
     pub fn push(&mut self, mut audio: &[u8], block: &Block, mut emit: impl FnMut(Piece<'_>)) {
         while audio.len() >= self.left {
             let (before, after) = audio.split_at(self.left);
@@ -37,7 +37,7 @@ impl Interleaver {
         }
     }
 
-    /// Audio bytes between blocks: the `icy-metaint` of the response head.
+    /// Returns the audio bytes between blocks: the `icy-metaint` of the response head.
     pub const fn metaint(&self) -> NonZeroUsize {
         self.metaint
     }
@@ -65,12 +65,8 @@ mod tests {
     #[test]
     fn blocks_stand_at_fixed_positions() {
         let metaint = NonZeroUsize::new(4).expect("four is not zero");
-        let bytes = wire(
-            metaint,
-            &[b"abcde".to_vec(), b"fgh".to_vec()],
-            &Block::empty(),
-        );
-        assert_eq!(bytes, b"abcd\0efgh\0");
+        let frames = [b"abcde".to_vec(), b"fgh".to_vec()];
+        assert_eq!(wire(metaint, &frames, &Block::empty()), b"abcd\0efgh\0");
     }
 
     proptest! {

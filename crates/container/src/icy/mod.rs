@@ -16,11 +16,11 @@ pub use block::{BLOCK_BYTES_MAX, Block, title_in, title_of};
 pub use deinterleave::Deinterleaver;
 pub use interleave::Interleaver;
 
-/// A stretch of an ICY stream.
+/// Piece of an ICY stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Piece<'a> {
     /// Audio, as the source sent it.
     Audio(&'a [u8]),
-    /// One whole metadata block, its length byte included. Right after it a listener may start.
+    /// One whole metadata block, including its length byte. A listener may start right after it.
     Block(&'a [u8]),
 }

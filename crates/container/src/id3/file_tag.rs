@@ -1,20 +1,20 @@
-//! ID3 tags of files: their length, and who plays what. Read by stations and for listeners of files on demand.
+//! ID3 tags of files: their length, artist and title. Used by stations and for listeners of files on demand.
 //!
-//! Sources: "ID3 tag version 2.4.0", 2.3.0 and 2.2.0. Of version 1 the fields that all editions share.
+//! Sources: "ID3 tag version 2.4.0", 2.3.0 and 2.2.0. Of version 1, only the fields that all editions share are read.
 
 use super::{HEADER_BYTES, read_size};
 
-/// The longest text that is taken of a frame, in bytes.
+/// Length limit of a text that is read from a frame, in bytes.
 const TEXT_BYTES_MAX: usize = 2_048;
 
-/// Frames that are looked at. Titles stand at the front.
+/// Upper bound on the frames that are examined. Titles stand at the front.
 const FRAMES_MAX: usize = 256;
 
 const UNSYNCHRONISED: u8 = 0x80;
 const EXTENDED: u8 = 0x40;
 const HAS_FOOTER: u8 = 0x10;
 
-/// A tag at the beginning of some bytes, which may hold no more than its beginning.
+/// ID3v2 tag at the beginning of some bytes, which may hold only the start of the tag.
 #[derive(Debug)]
 pub struct FileTag<'a> {
     bytes: u64,
@@ -24,7 +24,7 @@ pub struct FileTag<'a> {
 }
 
 impl<'a> FileTag<'a> {
-    /// The tag that the bytes begin with; `None` if they begin with something else.
+    /// Returns the tag at the start of `bytes`; `None` if they begin with something else.
     pub fn at_front(bytes: &'a [u8]) -> Option<Self> {
         let (version, flags, size, rest) = super::header(bytes)?;
         let footer = if flags & HAS_FOOTER != 0 {
@@ -40,12 +40,12 @@ impl<'a> FileTag<'a> {
         })
     }
 
-    /// Its whole length.
+    /// Returns the length of the whole tag in bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// `artist - title`, or whichever of them is there.
+    /// Returns `artist - title`, or whichever of the two is present.
     pub fn title(&self) -> Option<String> {
         let plain;
         let is_mixed = self.flags & UNSYNCHRONISED != 0;
@@ -85,7 +85,7 @@ impl<'a> FileTag<'a> {
         joined(artist, title)
     }
 
-    /// The name and the content of the frame at the front, and what follows it.
+    /// Splits the frame at the front into its name and its content, and returns the remaining bytes as well.
     fn frame<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8], &'b [u8])> {
         let (head, name) = if self.version == 2 { (6, 3) } else { (10, 4) };
         let (header, rest) = bytes.split_at_checked(head)?;
@@ -103,7 +103,7 @@ impl<'a> FileTag<'a> {
     }
 }
 
-/// The title in the tag of version 1 at the end of a file.
+/// Returns the title in the ID3 version 1 tag at the end of a file.
 pub fn title_at_end(tail: &[u8]) -> Option<String> {
     let tag = tail.last_chunk::<128>()?.strip_prefix(b"TAG")?;
     let field = |bytes: &[u8]| {
@@ -117,7 +117,7 @@ pub fn title_at_end(tail: &[u8]) -> Option<String> {
     joined(field(&tag[30..60]), field(&tag[..30]))
 }
 
-/// `artist - title`, or whichever of them is there.
+/// Returns `artist - title`, or whichever of the two is present.
 pub fn joined(artist: Option<String>, title: Option<String>) -> Option<String> {
     match (artist, title) {
         (Some(artist), Some(title)) => Some(format!("{artist} - {title}")),
@@ -125,7 +125,7 @@ pub fn joined(artist: Option<String>, title: Option<String>) -> Option<String> {
     }
 }
 
-/// Without the zeros that keep a tag from looking like a frame (§6.1).
+/// Removes the zeros that keep a tag from looking like an audio frame (§6.1).
 fn resynchronised(bytes: &[u8]) -> Vec<u8> {
     let mut last = 0;
     bytes
@@ -135,7 +135,7 @@ fn resynchronised(bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The first text of a frame (§4.2).
+/// Returns the first text of a frame (§4.2).
 fn text(content: &[u8]) -> Option<String> {
     let (encoding, bytes) = content.split_first()?;
     let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
@@ -169,31 +169,13 @@ mod tests {
 
     fn tag(version: u8, flags: u8, frames: &[u8]) -> Vec<u8> {
         let size = frames.len() as u8;
-        [
-            &[
-                b'I',
-                b'D',
-                b'3',
-                version,
-                0,
-                flags,
-                0,
-                0,
-                size >> 7,
-                size & 0x7F,
-            ],
-            frames,
-        ]
-        .concat()
+        let head = [version, 0, flags, 0, 0, size >> 7, size & 0x7F];
+        [b"ID3", &head[..], frames].concat()
     }
 
     fn frame(name: &str, content: &[u8]) -> Vec<u8> {
-        [
-            name.as_bytes(),
-            &[0, 0, 0, content.len() as u8, 0, 0],
-            content,
-        ]
-        .concat()
+        let size = [0, 0, 0, content.len() as u8, 0, 0];
+        [name.as_bytes(), &size, content].concat()
     }
 
     fn title(bytes: &[u8]) -> Option<String> {
@@ -209,36 +191,25 @@ mod tests {
         ];
         let four = tag(4, 0, &four.concat());
         assert_eq!(title(&four).as_deref(), Some("Björk - Jóga"));
-        assert_eq!(
-            FileTag::at_front(&four).map(|tag| tag.bytes()),
-            Some(four.len() as u64)
-        );
-        let three = tag(3, 0, &frame("TIT2", b"\x01\xFF\xFEa\0\xFC\0"));
-        assert_eq!(title(&three).as_deref(), Some("aü"));
-        let big = tag(3, 0, &frame("TPE1", b"\x01\xFE\xFF\0a\0\xFC"));
-        assert_eq!(title(&big).as_deref(), Some("aü"));
-        let mixed = tag(
-            3,
-            UNSYNCHRONISED,
-            &frame("TIT2", b"\x01\xFF\xFEa\0")
-                .iter()
-                .flat_map(|byte| match byte {
-                    0xFF => vec![0xFF, 0],
-                    other => vec![*other],
-                })
-                .collect::<Vec<_>>(),
-        );
-        assert_eq!(title(&mixed).as_deref(), Some("a"));
-        let two = tag(2, 0, b"TT2\0\0\x03\0ab\0\0\0\0");
-        assert_eq!(title(&two).as_deref(), Some("ab"));
+        let bytes = |tag: &[u8]| FileTag::at_front(tag).map(|tag| tag.bytes());
+        assert_eq!(bytes(&four), Some(four.len() as u64));
+        let mut unsynchronised = frame("TIT2", b"\x01\xFF\xFEa\0");
+        let at = unsynchronised.iter().position(|byte| *byte == 0xFF);
+        unsynchronised.insert(at.expect("the mark of its order") + 1, 0);
         let extended = [&[0, 0, 0, 6, 0, 0, 0, 0, 0, 0], &frame("TIT2", b"\0a")[..]].concat();
-        assert_eq!(title(&tag(3, EXTENDED, &extended)).as_deref(), Some("a"));
+        for (version, flags, frames, expected) in [
+            (3, 0, frame("TIT2", b"\x01\xFF\xFEa\0\xFC\0"), "aü"),
+            (3, 0, frame("TPE1", b"\x01\xFE\xFF\0a\0\xFC"), "aü"),
+            (3, UNSYNCHRONISED, unsynchronised, "a"),
+            (2, 0, b"TT2\0\0\x03\0ab\0\0\0\0".to_vec(), "ab"),
+            (3, EXTENDED, extended, "a"),
+        ] {
+            let title = title(&tag(version, flags, &frames));
+            assert_eq!(title.as_deref(), Some(expected), "{frames:x?}");
+        }
         assert_eq!(title(&tag(4, 0, &frame("TIT2", b"\0 \n"))), None);
         assert!(FileTag::at_front(b"ID3\x04\0\0\x80\0\0\0").is_none());
-        assert_eq!(
-            FileTag::at_front(&tag(4, HAS_FOOTER, b"")).map(|tag| tag.bytes()),
-            Some(20)
-        );
+        assert_eq!(bytes(&tag(4, HAS_FOOTER, b"")), Some(20));
     }
 
     #[test]
@@ -248,10 +219,8 @@ mod tests {
         tag[3..7].copy_from_slice(b"J\xF3ga");
         assert_eq!(title_at_end(&tag).as_deref(), Some("Jóga"));
         tag[33..38].copy_from_slice(b"Bj\xF6rk");
-        assert_eq!(
-            title_at_end(&[&[1; 9], &tag[..]].concat()).as_deref(),
-            Some("Björk - Jóga")
-        );
+        let title = title_at_end(&[&[1; 9], &tag[..]].concat());
+        assert_eq!(title.as_deref(), Some("Björk - Jóga"));
         assert_eq!(title_at_end(&tag[1..]), None);
     }
 

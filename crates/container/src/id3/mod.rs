@@ -1,5 +1,5 @@
-//! ID3v2.4 tags: what segments of packed audio begin with, and what tells titles and events in all segments. Those of
-//! files are read by [`FileTag`], in any version.
+//! ID3v2.4 tags: the start of segments of packed audio, and the carrier of titles and events in all segments.
+//! [`FileTag`] reads the tags of files, in any version.
 //!
 //! ```text
 //! tag:   "ID3" 04 00 │ flags:8 │ size:32 │ frame │ frame │ …
@@ -25,31 +25,31 @@ const MAGIC_AND_VERSION: [u8; 5] = *b"ID3\x04\x00";
 /// UTF-8 (§4).
 const ENCODING_UTF8: u8 = 3;
 
-/// Text beyond this is cut. No source announces as much, and players show a line.
+/// Length limit of a text, in bytes; the rest is cut. No source announces as much, and players show one line.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// Whose frame says when the first sample of packed audio is presented (RFC 8216bis §3.1.4).
+/// Owner of the `PRIV` frame that gives the presentation time of the first sample of packed audio (RFC 8216bis §3.1.4).
 const TIMESTAMP_OWNER: &str = "com.apple.streaming.transportStreamTimestamp";
 
-/// The clock of that timestamp, and how far it counts.
+/// Rate of that timestamp's clock in Hz, and the count at which it wraps.
 const TIMESTAMP_RATE: i64 = 90_000;
 const TIMESTAMP_MODULUS: i64 = 1 << 33;
 
 /// Bytes before the frames.
 const HEADER_BYTES: usize = 10;
 
-/// The versions of ID3v2 whose header is laid out alike and that players know.
+/// Versions of ID3v2 that players know and whose headers share one layout.
 const VERSIONS: std::ops::RangeInclusive<u8> = 2..=4;
 
-/// How the text of a caption is described; its language, if that is known, follows behind a colon.
+/// Description of a caption's text; its language, if known, follows after a colon.
 const CAPTION: &str = "caption";
 
-/// Whether `bytes` are one ID3v2 tag, whole and without anything behind it.
+/// Returns whether `bytes` are exactly one whole ID3v2 tag.
 pub fn is_tag(bytes: &[u8]) -> bool {
     header(bytes).is_some_and(|(_, _, size, frames)| size > 0 && size == frames.len())
 }
 
-/// The version, the flags and the size of the tag that some bytes begin with, and what follows its header.
+/// Reads the header of the tag at the start of some bytes: version, flags and size, and the bytes after the header.
 fn header(bytes: &[u8]) -> Option<(u8, u8, usize, &[u8])> {
     let (&[b'I', b'D', b'3', version, _, flags, a, b, c, d], rest) =
         bytes.split_first_chunk::<HEADER_BYTES>()?
@@ -60,15 +60,15 @@ fn header(bytes: &[u8]) -> Option<(u8, u8, usize, &[u8])> {
     Some((version, flags, size, rest))
 }
 
-/// A size in bytes of seven bits (§6.2).
+/// Reads a size with seven bits per byte (§6.2).
 pub(crate) fn read_size(bytes: &[u8]) -> Option<usize> {
     bytes.iter().try_fold(0, |size: usize, byte| {
         (*byte < 0x80).then_some(size << 7 | usize::from(*byte))
     })
 }
 
-/// The tag that tells an event: its own, or the text of a caption as `TXXX`. A cue has none, and its section is
-/// carried as it is.
+/// Returns the tag that carries an event: its own, or a caption's text as `TXXX`. A cue has no tag, since its section
+/// is carried as it is.
 pub fn of_event(content: &EventContent) -> Cow<'_, [u8]> {
     match content {
         EventContent::Id3(tag) => Cow::Borrowed(tag),
@@ -84,18 +84,18 @@ pub fn of_event(content: &EventContent) -> Cow<'_, [u8]> {
     }
 }
 
-/// A tag that is being put together.
+/// ID3 tag under construction.
 ///
-/// Text is untrusted: control characters in it become spaces, because a zero would end it early, and what is
-/// too long is cut between characters.
+/// Text is untrusted: control characters become spaces, because a zero would end the text early, and text that is too
+/// long is cut between characters.
 #[derive(Clone, Debug, Default)]
 pub struct Tag {
     frames: Vec<u8>,
 }
 
 impl Tag {
-    /// Adds the time at which the first sample behind the tag is presented: 33 bits at 90 kHz, rounded to the
-    /// nearest unit.
+    /// Adds the time at which the first sample after the tag is presented: 33 bits at 90 kHz, rounded to the nearest
+    /// unit.
     #[must_use]
     pub fn transport_timestamp(self, at: Timestamp) -> Self {
         let unit = TICKS_PER_SECOND / TIMESTAMP_RATE;
@@ -117,7 +117,7 @@ impl Tag {
         })
     }
 
-    /// Adds a text with a description of its own: `TXXX`. There should be one of each description.
+    /// Adds a text with its own description: `TXXX`. Each description should occur only once.
     #[must_use]
     pub fn user_text(self, description: &str, value: &str) -> Self {
         self.frame(b"TXXX", |content| {
@@ -128,7 +128,7 @@ impl Tag {
         })
     }
 
-    /// The bytes of the tag. Without a frame there are none, for a tag has at least one (§3).
+    /// Returns the bytes of the tag; empty without frames, because a tag has at least one (§3).
     pub fn into_bytes(self) -> Vec<u8> {
         if self.frames.is_empty() {
             return Vec::new();
@@ -151,7 +151,7 @@ impl Tag {
     }
 }
 
-/// A size in four bytes of seven bits (§6.2). Tags that are written here have a few kilobytes.
+/// Encodes a size in four bytes of seven bits (§6.2). Tags written here have a few kilobytes.
 fn syncsafe(size: usize) -> [u8; 4] {
     [21, 14, 7, 0].map(|shift| (size >> shift) as u8 & 0x7F)
 }
@@ -187,9 +187,7 @@ mod tests {
         let stamp = |at: Timestamp| {
             let tag = Tag::default().transport_timestamp(at).into_bytes();
             let at = tag.len() - 8;
-            tag[at..]
-                .iter()
-                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+            u64::from_be_bytes(*tag[at..].first_chunk().expect("eight bytes"))
         };
         let unit = TICKS_PER_SECOND / TIMESTAMP_RATE;
         assert_eq!(stamp(Timestamp::from_ticks(unit)), 1);
@@ -197,24 +195,18 @@ mod tests {
         assert_eq!(stamp(Timestamp::from_ticks(unit / 2)), 1);
         assert_eq!(stamp(Timestamp::from_ticks(((1 << 33) + 7) * unit)), 7);
         // 1,024 samples at 44.1 kHz: 2,089.795… units.
-        assert_eq!(
-            stamp(Timestamp::ZERO + Span::from_samples(1_024, 44_100)),
-            2_090
-        );
+        let frame = Span::from_samples(1_024, 44_100);
+        assert_eq!(stamp(Timestamp::ZERO + frame), 2_090);
     }
 
     #[test]
     fn texts_are_utf_8() {
-        let tag = Tag::default()
-            .title("Björk – Jóga")
-            .user_text("StreamUrl", "http://x/");
-        let frames = id3_frames(&tag.into_bytes());
-        let title = (
-            "TIT2".to_owned(),
-            b"\x03Bj\xC3\xB6rk \xE2\x80\x93 J\xC3\xB3ga".to_vec(),
-        );
-        let link = ("TXXX".to_owned(), b"\x03StreamUrl\0http://x/".to_vec());
-        assert_eq!(frames, [title, link]);
+        let tag = Tag::default().title("Björk – Jóga");
+        let tag = tag.user_text("StreamUrl", "http://x/").into_bytes();
+        let title = "\x03Björk – Jóga".as_bytes();
+        let expected = [("TIT2", title), ("TXXX", b"\x03StreamUrl\0http://x/")];
+        let expected = expected.map(|(name, text)| (name.to_owned(), text.to_vec()));
+        assert_eq!(id3_frames(&tag), expected);
         assert!(Tag::default().into_bytes().is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! The frame that tells how long a file is, and where in it each hundredth of its time begins.
+//! First frame of an MP3 file, which holds the file's length and the offset of each hundredth of its time.
 
 use std::time::Duration;
 
@@ -9,20 +9,21 @@ use crate::walk::{Closed, Piece, Pieces, halve};
 /// Entries of the table of seek points.
 const POINTS: usize = 100;
 
-/// Mark, flags, frames, bytes, points.
+/// Bytes of the table: mark, flags, frames, bytes, points.
 const TABLE_BYTES: usize = 4 + 4 + 4 + 4 + POINTS;
 
-/// What the table has: frames, bytes and points.
+/// Flags for the fields of the table: frames, bytes and points.
 const FLAGS: u32 = 1 | 2 | 4;
 
-/// Places kept of a file: ten for each seek point, however long it is.
+/// Upper bound on the places kept of a file: ten to twenty for each seek point, however long the file is.
 const PLACES_MAX: usize = 2_000;
 
-/// A frame with an empty table, for a file whose first frame is `first`; `None` if that is no frame of layer III.
+/// Creates a frame with an empty table, for a file whose first frame is `first`; `None` if `first` is not a frame of layer
+/// III.
 pub fn opening(first: &[u8]) -> Option<Vec<u8>> {
     let head = FrameHeader::parse(first).filter(|head| head.layer == Layer::Three)?;
     let [sync, mut version, mut rate, mode] = *first.first_chunk()?;
-    // Without checksum or padding, and of the stream's own bit rate if the table fits.
+    // Without checksum or padding, and with the stream's own bit rate if the table fits.
     version |= 1;
     rate &= !0b10;
     let needed = FrameHeader::BYTES + head.side_info_bytes() + TABLE_BYTES;
@@ -39,18 +40,18 @@ pub fn opening(first: &[u8]) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// The frames of a file.
+/// Parser of a file's frames.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// Where the mark of the first frame's table is, if that has one.
+    /// Offset of the mark of the first frame's table, if that frame has one.
     table: Option<u64>,
-    /// Frames of sound.
+    /// Audio frames.
     count: u32,
     lasts: Duration,
-    /// The bit rate of all frames, while they have one.
+    /// Bit rate of the last frame.
     bitrate: Option<u32>,
     is_variable: bool,
-    /// Where every so many frames begin.
+    /// Offsets of every `every`th frame.
     places: Vec<u64>,
     every: u32,
 }
@@ -77,7 +78,7 @@ impl Frames {
         self.lasts += Duration::from_nanos(nanos);
     }
 
-    /// The table, of a file of so many bytes.
+    /// Returns the table of a file of `bytes` bytes.
     fn table(&self, bytes: u64) -> Vec<u8> {
         let mut table = Vec::with_capacity(TABLE_BYTES);
         let mark = match self.is_variable {
@@ -111,7 +112,7 @@ impl Pieces for Frames {
         if bytes == 0 {
             return Piece::Foreign;
         }
-        // Counted only if it is whole.
+        // A frame is counted only if it is whole.
         let Some(frame) = front.get(..bytes) else {
             return Piece::Short(bytes);
         };

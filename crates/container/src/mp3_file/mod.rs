@@ -1,4 +1,4 @@
-//! A file of MP3: frames as a stream has them, behind one that tells how long they last.
+//! MP3 files: the frames of a stream, after a frame that gives their total length.
 //!
 //! ```text
 //!  ┌──────┬───────┬───────┬───────┬ ┄
@@ -6,9 +6,9 @@
 //!  └──────┴───────┴───────┴───────┴ ┄      when it is closed
 //! ```
 //!
-//! * [`opening`] is the empty table, a frame of silence like the first of the stream.
+//! * [`opening`] creates the empty table, a silent frame in the format of the stream's first frame.
 //! * [`Reservoir`] mends the first frames of a stream that is joined midway: they refer to bytes before them.
-//! * [`silence()`] fills so many bytes with frames.
+//! * [`silence()`] creates frames of a given total length.
 //! * [`walk`] finds the file's whole part, its length, and the table.
 //!
 //! Sources: ISO/IEC 11172-3 and 13818-3; Xing's header as LAME writes it.
@@ -25,7 +25,7 @@ pub use self::reservoir::Reservoir;
 pub use self::silence::silence;
 use crate::walk::Walk;
 
-/// Goes through a file of MP3 of so many bytes.
+/// Creates a walk through an MP3 file of `file_bytes` bytes.
 pub fn walk(file_bytes: u64) -> Walk<Frames> {
     Walk::of(file_bytes)
 }

@@ -1,33 +1,34 @@
-//! The first frames of a stream that is joined midway.
+//! Mending of the first frames of a stream that is joined midway.
 //!
-//! A frame's sound may begin in the frames before it, which have had room to spare (the bit reservoir). Where those are
-//! missing it cannot be decoded: it is made silent, and keeps its bytes, so that the next frame finds there what it
-//! refers to. One or two frames of a usual stream are.
+//! A frame's audio data may begin in earlier frames that had room to spare (the bit reservoir). If those are missing,
+//! the frame cannot be decoded: it is silenced but keeps its bytes, so that the next frame finds the data it refers to.
+//! In a usual stream this affects one or two frames.
 
 use bytes::{Bytes, BytesMut};
 use media::codec::mpeg_audio::{FrameHeader, Layer, Version};
 
-/// Bytes that a frame can refer back to at most: nine bits of them.
+/// Upper bound on the bytes that a frame can refer back to: nine bits.
 const BYTES_MAX: usize = 511;
 
-/// See the module's description.
+/// State of a joined stream's bit reservoir; pass each frame to [`mended`](Self::mended) or [`mend`](Self::mend).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reservoir {
-    /// Bytes of sound that the frames so far have.
+    /// Bytes of audio data in the frames so far.
     bytes: usize,
     /// A frame has found all that it refers to, and so do those after it.
-    is_sound: bool,
+    is_audio: bool,
 }
 
 impl Reservoir {
-    /// Whether frames may be passed on as they are.
-    pub const fn is_sound(&self) -> bool {
-        self.is_sound
+    /// Returns whether frames may be passed on unchanged.
+    pub const fn is_audio(&self) -> bool {
+        self.is_audio
     }
 
-    /// The next frame, as it can be decoded behind those of another stream. Once they are sound, frames are not copied.
+    /// Returns the next frame, made decodable after frames of another stream. Frames are not copied once they need no
+    /// mending.
     pub fn mended(&mut self, frame: Bytes) -> Bytes {
-        if self.is_sound {
+        if self.is_audio {
             return frame;
         }
         let mut own = BytesMut::from(&frame[..]);
@@ -35,13 +36,13 @@ impl Reservoir {
         own.freeze()
     }
 
-    /// Takes the next frame; silences it if what it refers to is not there.
+    /// Takes the next frame; silences it if the data it refers to is missing.
     pub fn mend(&mut self, frame: &mut [u8]) {
-        if self.is_sound {
+        if self.is_audio {
             return;
         }
         let Some(head) = FrameHeader::parse(frame).filter(|head| head.layer == Layer::Three) else {
-            self.is_sound = true;
+            self.is_audio = true;
             return;
         };
         let checksum = if head.checksum { 2 } else { 0 };
@@ -55,7 +56,7 @@ impl Reservoir {
             Version::Mpeg2 | Version::Mpeg25 => usize::from(high),
         };
         if begins_before <= self.bytes {
-            self.is_sound = true;
+            self.is_audio = true;
             return;
         }
         let Some(info) = frame.get_mut(side..main) else {
@@ -70,7 +71,7 @@ impl Reservoir {
     }
 }
 
-/// CRC-16 with polynomial 0x8005, begun with ones (ISO/IEC 11172-3 §2.4.3.1).
+/// Returns the CRC-16 with polynomial 0x8005, starting from all ones (ISO/IEC 11172-3 §2.4.3.1).
 fn checksum_of(header: &[u8], side_info: &[u8]) -> [u8; 2] {
     let all = header.iter().chain(side_info);
     let sum = all.fold(u16::MAX, |sum, byte| {

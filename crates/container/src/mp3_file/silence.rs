@@ -1,12 +1,12 @@
-//! Frames of silence that fill so many bytes.
+//! Silent frames of a given total length.
 
 use media::codec::mpeg_audio::FrameHeader;
 
-/// Bit rates that a header can name.
+/// Bit rates that a header can state.
 const RATES: std::ops::RangeInclusive<u8> = 1..=14;
 
-/// As few frames of silence as have `bytes` bytes together, in the format of `frame`. `None` where no frames have.
-/// To be called for some tens of kilobytes at most, of which it looks at each byte.
+/// Returns the fewest silent frames that have `bytes` bytes in total, in the format of `frame`. `None` if no
+/// combination fits. The work grows with `bytes`, so callers should request some tens of kilobytes at most.
 pub fn silence(frame: &[u8], bytes: usize) -> Option<Vec<u8>> {
     let &[sync, version, rates, mode] = frame.first_chunk()?;
     // Without a checksum, of every bit rate, with and without a byte of padding.
@@ -15,7 +15,7 @@ pub fn silence(frame: &[u8], bytes: usize) -> Option<Vec<u8>> {
     let sizes: Vec<_> = heads
         .filter_map(|head| Some((FrameHeader::parse(&head)?.frame_bytes(), head)))
         .collect();
-    // For each number of bytes the fewest frames, and the last one of them.
+    // For each number of bytes: the fewest frames, and the last one of them.
     let mut fewest = vec![None; bytes + 1];
     fewest[0] = Some((0_usize, 0));
     for end in 1..=bytes {
@@ -50,9 +50,8 @@ mod tests {
         ] {
             let like = FrameHeader::parse(&head).expect("a header");
             let largest = [head[0], head[1], 0xE2 | (head[2] & 0x0C), head[3]];
-            let largest = FrameHeader::parse(&largest)
-                .expect("a header")
-                .frame_bytes();
+            let largest = FrameHeader::parse(&largest).expect("a header");
+            let largest = largest.frame_bytes();
             for bytes in [0, 4_000, 4_001, 9_999, 16_123] {
                 let silence = silence(&head, bytes).expect("there are frames for it");
                 assert_eq!(silence.len(), bytes);
@@ -68,10 +67,8 @@ mod tests {
                 }
                 // Sizes that add up to it exactly take some more than the largest would.
                 let fewest = bytes.div_ceil(largest);
-                assert!(
-                    at == bytes && frames <= fewest + 4,
-                    "{frames} frames, {fewest}"
-                );
+                assert_eq!(at, bytes);
+                assert!(frames <= fewest + 4, "{frames} frames, {fewest}");
             }
             assert_eq!(silence(&head, 5), None);
         }

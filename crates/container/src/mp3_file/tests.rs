@@ -1,7 +1,7 @@
 use media::codec::mpeg_audio::{FRAME_BYTES_MAX, FrameHeader};
 
 use super::*;
-use crate::Walker;
+use crate::{Closed, testing};
 
 /// MPEG-1 layer III, 128 kb/s, 44.1 kHz, stereo: 417 bytes that refer back to `back` bytes.
 fn frame(back: u16) -> Vec<u8> {
@@ -11,12 +11,8 @@ fn frame(back: u16) -> Vec<u8> {
     frame
 }
 
-fn closed(file: &[u8]) -> crate::Closed {
-    let mut walk = walk(file.len() as u64);
-    while let Some(wanted) = walk.wants() {
-        walk.take(&file[wanted.start as usize..wanted.end as usize]);
-    }
-    walk.close()
+fn closed(file: &[u8]) -> Closed {
+    testing::closed(walk(file.len() as u64), file)
 }
 
 fn patched(mut file: Vec<u8>) -> Vec<u8> {
@@ -58,7 +54,7 @@ fn a_table_is_empty_at_first_and_then_tells_all() {
 }
 
 #[test]
-fn a_long_file_of_frames_of_any_size_is_told_as_variable() {
+fn a_long_file_of_frames_of_any_size_is_reported_as_variable() {
     let mut file = opening(&frame(0)).expect("a frame");
     let mut large = vec![0xFF, 0xFB, 0xE0, 0x04];
     large.resize(FrameHeader::parse(&large).expect("one").frame_bytes(), 0);
@@ -111,11 +107,11 @@ fn frames_that_refer_to_what_is_missing_are_silent_and_keep_their_bytes() {
     // 381 bytes are there.
     let mut second = frame(382);
     reservoir.mend(&mut second);
-    assert!(second[4..36] == [0; 32] && !reservoir.is_sound());
+    assert!(second[4..36] == [0; 32] && !reservoir.is_audio());
     let mut third = frame(511);
     reservoir.mend(&mut third);
     assert_eq!(third, frame(511), "the most there is");
-    assert!(reservoir.is_sound());
+    assert!(reservoir.is_audio());
     // A checksum is of what is there now: one that is known, of zeros.
     let mut summed = frame(300);
     summed[1] = 0xFA;

@@ -1,4 +1,4 @@
-//! From fragments to the index of a plain file.
+//! Conversion of a fragmented file to a plain one: collects the fragments and writes the index.
 
 use std::time::Duration;
 
@@ -10,51 +10,51 @@ use super::{Fragment, Init, InitTrack, PLACEHOLDER_BYTES, grid};
 use crate::fmp4::boxes::Boxes;
 use crate::fmp4::parts::put_movie_header;
 
-/// Samples of one file at most: six hours of 240 pictures a second and of sound. They take some five bytes each.
+/// Upper bound on the samples of one file: six hours of 240 frames a second plus audio. Each takes some five bytes.
 const SAMPLES_MAX: usize = 8 << 20;
 
-/// Units of the presentation's clock in one second. 32 bits of them last for five days.
+/// Units of the presentation's clock per second. 32 bits of them last for five days.
 const MOVIE_TIMESCALE: u32 = 10_000;
 
-/// Why a file stays as it is.
+/// Reason why a file stays fragmented.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotFinalised {
-    /// It has no placeholder before its fragments.
+    /// The file has no placeholder before its fragments.
     #[error("there is no room for the header")]
     NoPlaceholder,
-    /// It has no samples.
+    /// The file has no samples.
     #[error("there is no media in it")]
     Empty,
-    /// It has more samples than an index is made of.
+    /// The file has more samples than an index can hold.
     #[error("it has more than {SAMPLES_MAX} samples")]
     TooLarge,
 }
 
-/// What makes a file of fragments a plain one. First `moov` is appended to it, and is to be safe on the disk; then the
+/// Bytes that turn a fragmented file into a plain one. First `moov` is appended, and must be safely on disk; then the
 /// header replaces the placeholder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finished {
-    /// The index.
+    /// Index to append.
     pub moov: Vec<u8>,
-    /// Where the placeholder is.
+    /// Offset of the placeholder.
     pub header_at: u64,
-    /// What replaces it: the header of an `mdat` with everything up to the index.
+    /// Replacement of the placeholder: the header of an `mdat` that contains everything up to the index.
     pub header: [u8; PLACEHOLDER_BYTES],
-    /// How long the file lasts then.
+    /// Duration of the finalised file.
     pub duration: Duration,
 }
 
-/// See the module's description.
+/// Collector of a file's fragments; call [`add`](Self::add) for each, then [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Finaliser {
     init: Init,
-    /// In the order of the tracks.
+    /// Tables in the order of the tracks.
     tables: Vec<Table>,
     samples: usize,
 }
 
 impl Finaliser {
-    /// For the fragments that follow `init`.
+    /// Creates a finaliser for the fragments that follow `init`.
     pub fn new(init: Init) -> Self {
         let tables = init.tracks().iter();
         let tables = tables.map(|track| Table::new(track.timescale)).collect();
@@ -77,7 +77,7 @@ impl Finaliser {
         }
     }
 
-    /// How long what was added lasts, in whole units of the presentation's clock.
+    /// Returns the duration of the fragments added, in whole units of the presentation's clock.
     pub fn duration(&self) -> Duration {
         let begins = self.begins();
         let ends = self.used();
@@ -86,7 +86,7 @@ impl Finaliser {
         time(units.into(), MOVIE_TIMESCALE)
     }
 
-    /// Makes the index, to be appended to a file whose whole part ends at `end`.
+    /// Writes the index, to be appended to a file whose whole part ends at `end`.
     ///
     /// # Errors
     /// See [`NotFinalised`].
@@ -116,13 +116,13 @@ impl Finaliser {
         })
     }
 
-    /// Tracks with samples.
+    /// Returns the tracks that have samples.
     fn used(&self) -> impl Iterator<Item = (&InitTrack, &Table)> {
         let all = self.init.tracks().iter().zip(&self.tables);
         all.filter(|(_, table)| !table.sizes.is_empty())
     }
 
-    /// When the first sample of all is presented.
+    /// Returns the presentation time of the first sample of all tracks, in seconds.
     fn begins(&self) -> f64 {
         let begins = self.used().map(|(_, table)| table.begins());
         let first = begins.fold(f64::INFINITY, f64::min);
@@ -145,12 +145,13 @@ impl Finaliser {
     }
 }
 
-/// The duration that the beginning of a `moov` tells, which is the box with its header: its first 128 bytes suffice.
+/// Reads the duration from the beginning of a `moov` box, header included: its first 128 bytes suffice.
 pub fn movie_duration(moov: &[u8]) -> Option<Duration> {
     index::duration(find(moov.get(8..)?, b"mvhd")?)
 }
 
-/// Seconds on the presentation's clock; a conversion of floats saturates. All ones would stand for what is not known.
+/// Converts seconds to the presentation's clock; a conversion of floats saturates. All ones would mean an unknown
+/// duration.
 pub(super) fn movie_units(seconds: f64) -> u32 {
     let units = (seconds * f64::from(MOVIE_TIMESCALE)).round() as u32;
     units.min(u32::MAX - 1)

@@ -1,4 +1,4 @@
-//! One fragment: `moof` and the `mdat` behind it.
+//! Fragment of an MP4 file: a `moof` and the `mdat` after it.
 
 use std::ops::Range;
 
@@ -6,49 +6,49 @@ use super::moof::{Part, parts};
 use super::walk::Head;
 use super::{FRAGMENT_SAMPLES_MAX, Init};
 
-/// What a fragment has.
+/// Fragment: its place in the file and its samples.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fragment {
-    /// Where it is in the file: `moof` and `mdat`.
+    /// Byte range of `moof` and `mdat` in the file.
     pub range: Range<u64>,
-    /// Its samples, in runs that follow one another.
+    /// Samples, in runs that follow one another.
     pub runs: Vec<Run>,
 }
 
-/// Samples of one track that lie side by side.
+/// Run of consecutive samples of one track, stored contiguously.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Run {
-    /// The track's number.
+    /// Number of the track.
     pub track: u32,
-    /// When the first is decoded, on the track's clock.
+    /// Decoding time of the first sample, on the track's clock.
     pub at: u64,
-    /// Where its bytes are in the file.
+    /// Offset of the first sample's bytes in the file.
     pub data: u64,
-    /// The samples; never none.
+    /// Samples of the run; never empty.
     pub rows: Vec<Row>,
 }
 
-/// One sample.
+/// Sample of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Row {
-    /// How long it lasts, on the track's clock.
+    /// Duration, on the track's clock.
     pub duration: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// When it is presented, after it is decoded.
+    /// Presentation time minus decoding time, on the track's clock.
     pub composition: i32,
-    /// It depends on no other.
+    /// The sample depends on no other.
     pub is_sync: bool,
 }
 
 impl Run {
-    /// Where its last sample ends, on the track's clock.
+    /// Returns the end of the last sample, on the track's clock.
     pub fn end(&self) -> u64 {
         let durations = self.rows.iter().map(|row| u64::from(row.duration));
         self.at.saturating_add(durations.sum())
     }
 
-    /// Where its bytes end in the file.
+    /// Returns the offset in the file at which the run's bytes end.
     fn data_end(&self) -> u64 {
         let sizes = self.rows.iter().map(|row| u64::from(row.size));
         self.data.saturating_add(sizes.sum())
@@ -56,8 +56,8 @@ impl Run {
 }
 
 impl Fragment {
-    /// Reads a fragment of which `moof` is the content of the header box and `mdat` where its media is. `None` if it
-    /// makes no sense, or if samples are elsewhere.
+    /// Parses a fragment; `moof` is the content of the header box and `mdat` the range of its media. `None` if the
+    /// fragment is invalid, or if samples lie elsewhere.
     pub(super) fn parse(init: &Init, moof: &[u8], moof_at: u64, mdat: &Range<u64>) -> Option<Self> {
         let mut runs = Vec::new();
         let mut left = FRAGMENT_SAMPLES_MAX;
@@ -71,8 +71,8 @@ impl Fragment {
         })
     }
 
-    /// A fragment as a lane has it: `unit` is its bytes, or those up to its media, of which there are `bytes` in all. It
-    /// is read as if it stood at `at` in a file.
+    /// Parses a fragment as a lane stores it: `unit` is its bytes, or at least those up to its media, and `bytes` its
+    /// total length. The fragment is read as if it stood at `at` in a file.
     pub fn of_unit(init: &Init, unit: &[u8], at: u64, bytes: u64) -> Option<Self> {
         let moof = Head::read_sized(unit, bytes).filter(|head| head.kind == *b"moof")?;
         let (header, rest) = unit.split_at_checked(usize::try_from(moof.bytes).ok()?)?;
@@ -85,7 +85,7 @@ impl Fragment {
         Self::parse(init, content, at, &(media..at.checked_add(bytes)?))
     }
 
-    /// The runs of a track.
+    /// Returns the runs of a track.
     pub fn runs_of(&self, track: u32) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |run| run.track == track)
     }

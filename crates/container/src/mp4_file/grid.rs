@@ -1,36 +1,37 @@
-//! Times of pictures that were rounded on their way, by RTMP to milliseconds: editors take them for a varying rate.
+//! Restoration of frame times that were rounded on their way, by RTMP to milliseconds: editors take them for a variable
+//! rate.
 //!
-//! Where each picture of a track is within a millisecond of a line of one grid, of n or n/1.001 lines a second, it is
-//! put on that line. Lines may be empty: encoders drop pictures, publishers leave and return. One picture beside the
-//! lines, and the times stay as they are.
+//! If every frame of a track is within a millisecond of a line of one grid, of n or n/1.001 lines per second, each
+//! frame is moved to its line. Lines may be empty: encoders drop frames, publishers leave and return. If a single frame
+//! is off the lines, all times stay as they are.
 
 use super::table::{RunLengths, Table};
 
-/// The finest grid: lines of any finer one are near to every time.
+/// Rate of the finest grid: a finer one has lines near every time.
 const RATE_MAX: u32 = 240;
 
-/// How many thousandths of a second a picture may be away from its line.
+/// Allowed distance of a frame from its line, in milliseconds.
 const TOLERANCE: u32 = 1;
 
-/// `numerator / denominator` lines a second.
+/// Grid of `numerator / denominator` lines per second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Grid {
     numerator: u32,
     denominator: u32,
 }
 
-/// Times on a grid, of another clock.
+/// Frame times moved to a grid, on a clock of their own.
 struct Aligned {
     timescale: u32,
     durations: RunLengths<u32>,
     compositions: RunLengths<i32>,
-    /// How long all last.
+    /// Total duration.
     total: u64,
-    /// How far from its line the farthest picture was, of a second.
+    /// Largest distance of a frame from its line, in seconds.
     error: f64,
 }
 
-/// Puts the pictures of a track on their grid, if they have one.
+/// Moves the frames of a track to their grid, if they have one.
 pub(super) fn align(table: &mut Table) {
     let grids = candidates(table).into_iter().flatten();
     let fits = grids.filter_map(|grid| grid.align(table));
@@ -44,7 +45,7 @@ pub(super) fn align(table: &mut Table) {
     (table.durations, table.compositions) = (best.durations, best.compositions);
 }
 
-/// The grids that may be meant: of the usual durations' mean, and those next to it.
+/// Returns the likely grids: of the mean of the usual durations, and those next to it.
 fn candidates(table: &Table) -> [Option<Grid>; 4] {
     let mut sorted: Vec<(u32, u32)> = table.durations.0.clone();
     sorted.sort_unstable_by_key(|(_, duration)| *duration);
@@ -82,7 +83,7 @@ fn candidates(table: &Table) -> [Option<Grid>; 4] {
 }
 
 impl Grid {
-    /// The line next to a time, and how far that is away, in units of the track's clock times the numerator.
+    /// Returns the line nearest to a time, and its distance in units of the track's clock times the numerator.
     fn line(self, at: i128, timescale: u32) -> (i128, i128) {
         let span = i128::from(timescale) * i128::from(self.denominator);
         let scaled = at * i128::from(self.numerator);
@@ -90,7 +91,7 @@ impl Grid {
         (line, (scaled - line * span).abs())
     }
 
-    /// `None` if a picture is on no line of its own.
+    /// Moves the frames of a track to this grid; `None` if a frame has no line of its own.
     fn align(self, table: &Table) -> Option<Aligned> {
         let scale = table.timescale;
         let whole = u64::from(scale) * u64::from(self.denominator);
@@ -101,7 +102,7 @@ impl Grid {
             ),
             _ => (self.numerator, self.denominator),
         };
-        // And a unit for the rounding to the track's clock.
+        // One more unit covers the rounding to the track's clock.
         let tolerance = i128::from(self.numerator) * i128::from(TOLERANCE * scale / 1_000 + 1);
         let mut durations = RunLengths::default();
         let mut compositions = RunLengths::default();
@@ -114,7 +115,7 @@ impl Grid {
             compositions.push(i32::try_from((shown - line) * i128::from(step)).ok()?);
             at += i128::from(duration);
             let (mut next, distance) = self.line(at, scale);
-            // How long the last one lasts is assumed.
+            // The duration of the last frame is assumed.
             match number == table.sizes.len() {
                 true => next = next.max(line + 1),
                 false => farthest = farthest.max(distance),
@@ -142,7 +143,7 @@ impl Grid {
 mod tests {
     use super::*;
 
-    /// A track on a clock of 90,000 with pictures at these times, in seconds, which are rounded to milliseconds.
+    /// A track on a clock of 90,000 with frames at these times, in seconds, which are rounded to milliseconds.
     fn table(times: impl IntoIterator<Item = f64>, composition: f64) -> Table {
         let millis = |seconds: f64| 90 * (1_000.0 * seconds).round() as i64;
         let times: Vec<f64> = times.into_iter().collect();
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn other_times_stay_as_they_are() {
-        // A camera that follows the light; a clock that runs differently; a picture that came late.
+        // A camera that follows the light; a clock that runs differently; a frame that arrived late.
         let varying =
             (0..300).map(|number| f64::from(number) * (0.033 + 0.000_05 * f64::from(number)));
         let drifting = at_rate(30.01);

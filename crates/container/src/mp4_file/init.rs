@@ -1,34 +1,34 @@
-//! The `moov` that stands before the fragments: what the tracks are.
+//! `moov` at the start of a fragmented file: the description of its tracks.
 
 use super::TRACKS_MAX;
 use super::moof::Defaults;
 use super::walk::{behind_times, children, find, stbl, timescale};
 
-/// The tracks of a file of fragments.
+/// Tracks of a fragmented file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Init {
     tracks: Vec<InitTrack>,
-    /// Where the placeholder is, if there is one.
+    /// Offset of the placeholder, if there is one.
     pub(super) placeholder: Option<u64>,
 }
 
-/// One of them.
+/// Track of a fragmented file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InitTrack {
-    /// Its number.
+    /// Number of the track.
     pub id: u32,
-    /// Units of its clock in one second; never zero.
+    /// Units of the track's clock per second; never zero.
     pub timescale: u32,
-    /// It has pictures.
+    /// The track is video.
     pub is_video: bool,
-    /// What its samples are where a fragment does not say it: duration, size and flags (`trex`).
+    /// Defaults for samples where a fragment does not state them: duration, size and flags (`trex`).
     pub(super) defaults: Defaults,
-    /// The content of its `trak`.
+    /// Content of the track's `trak`.
     pub(super) trak: Vec<u8>,
 }
 
 impl Init {
-    /// Reads the content of a `moov`. `None` if it has no track, or one that cannot be understood.
+    /// Parses the content of a `moov`. `None` if it has no track, or an invalid one.
     pub(super) fn parse(moov: &[u8], placeholder: Option<u64>) -> Option<Self> {
         let mut tracks = Vec::new();
         for trak in children(moov).filter(|child| child.kind == *b"trak") {
@@ -43,22 +43,22 @@ impl Init {
         })
     }
 
-    /// Reads an initialization segment, `ftyp` and `moov`, as a packager makes it.
+    /// Parses an initialization segment, `ftyp` and `moov`, as a packager writes it.
     pub fn of_segment(segment: &[u8]) -> Option<Self> {
         Self::parse(find(segment, b"moov")?, None)
     }
 
-    /// Its tracks.
+    /// Returns the tracks.
     pub fn tracks(&self) -> &[InitTrack] {
         &self.tracks
     }
 
-    /// Whether there are pictures.
+    /// Returns whether there is a video track.
     pub fn has_video(&self) -> bool {
         self.tracks.iter().any(|track| track.is_video)
     }
 
-    /// The track of a number.
+    /// Returns the track with number `id`.
     pub fn track(&self, id: u32) -> Option<&InitTrack> {
         self.tracks.iter().find(|track| track.id == id)
     }

@@ -4,14 +4,14 @@ use super::Row;
 use super::numbers::Numbers;
 use super::walk::{children, find};
 
-/// `tfhd`: which fields it has, in their order.
+/// Flags of `tfhd` that mark its fields, in field order.
 const HAS_POSITION: u32 = 0x01;
 const HAS_DESCRIPTION: u32 = 0x02;
 const HAS_DURATION: u32 = 0x08;
 const HAS_SIZE: u32 = 0x10;
 const HAS_FLAGS: u32 = 0x20;
 
-/// `trun`: likewise, of all samples and of each.
+/// Flags of `trun` that mark its fields, of all samples and of each sample.
 const DATA_OFFSET: u32 = 0x001;
 const FIRST_FLAGS: u32 = 0x004;
 const DURATION: u32 = 0x100;
@@ -19,10 +19,10 @@ const SIZE: u32 = 0x200;
 const FLAGS: u32 = 0x400;
 const COMPOSITION: u32 = 0x800;
 
-/// `sample_flags`: it depends on others.
+/// Flag in `sample_flags`: the sample depends on others.
 const NO_SYNC: u32 = 0x0001_0000;
 
-/// What samples have that say nothing else.
+/// Default properties of a track's samples.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Defaults {
     duration: u32,
@@ -31,7 +31,7 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// What `trex` says of a track; nothing if there is none.
+    /// Reads a track's defaults from its `trex`; zero if there is none.
     pub(super) fn of(moov: &[u8], id: u32) -> Self {
         let mvex = find(moov, b"mvex").unwrap_or_default();
         let mut all = children(mvex).filter(|child| &child.kind == b"trex");
@@ -52,27 +52,27 @@ impl Defaults {
     }
 }
 
-/// The parts of a fragment's tracks: the contents of its `traf` boxes.
+/// Returns the parts of a fragment's tracks: the contents of its `traf` boxes.
 pub(super) fn parts(moof: &[u8]) -> impl Iterator<Item = &[u8]> {
     let parts = children(moof).filter(|child| &child.kind == b"traf");
     parts.map(|child| child.content)
 }
 
-/// A track's part of a fragment.
+/// One track's part of a fragment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
-    /// The track.
+    /// Number of the track.
     pub(super) id: u32,
-    /// Where its data offsets count from, if not from the `moof`.
+    /// Base of the data offsets, if it is not the `moof`.
     pub(super) position: Option<u64>,
-    /// When its first sample is decoded, if that is said.
+    /// Decoding time of the first sample, if stated.
     pub(super) at: Option<u64>,
     defaults: Defaults,
     traf: &'a [u8],
 }
 
 impl<'a> Part<'a> {
-    /// Reads one. `defaults` are those of a track; `None` for one that is not asked for.
+    /// Reads a track's part. `defaults` returns the defaults of a track, or `None` for a track that is not wanted.
     pub(super) fn read(
         traf: &'a [u8],
         defaults: impl FnOnce(u32) -> Option<Defaults>,
@@ -106,7 +106,7 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Its runs; `None` for one that makes no sense.
+    /// Returns the runs; `None` for an invalid one.
     pub(super) fn runs(self) -> impl Iterator<Item = Option<Run<'a>>> {
         let runs = children(self.traf).filter(|child| &child.kind == b"trun");
         runs.map(move |trun| Run::read(trun.content, self.defaults))
@@ -119,14 +119,14 @@ fn decode_time(tfdt: &[u8]) -> Option<u64> {
     numbers.by_version(version)
 }
 
-/// Samples of a track that lie side by side.
+/// Run of consecutive samples of one track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run<'a> {
-    /// How many; not yet compared with the bytes that there are.
+    /// Number of samples; not yet compared with the bytes present.
     pub(super) count: u32,
-    /// Where their bytes begin, if that is said.
+    /// Offset of the first sample's bytes, if stated.
     pub(super) data_offset: Option<i32>,
-    /// The flags of the first, until it is read.
+    /// Flags of the first sample, until it is read.
     first_flags: Option<u32>,
     columns: u32,
     defaults: Defaults,
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The next sample.
+    /// Reads the next sample.
     pub(super) fn row(&mut self) -> Option<Row> {
         let mut column = |flag: u32, default: u32| match self.columns & flag {
             0 => Some(default),
@@ -173,10 +173,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// How long all of them last, and whether the first depends on no other.
+    /// Returns the total duration of the samples, and whether the first depends on no other.
     pub(super) fn sum(mut self) -> Option<(u64, bool)> {
         if self.columns & (DURATION | SIZE | FLAGS | COMPOSITION) == 0 {
-            // The bytes say nothing of how many they are, so they are not gone through.
+            // The bytes do not bound the number of samples, so the samples are not iterated over.
             let total = u64::from(self.count) * u64::from(self.defaults.duration);
             return Some((total, self.row()?.is_sync));
         }
@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
             is_sync.get_or_insert(row.is_sync);
             total += u64::from(row.duration);
         }
-        // One without samples says with its flags what it would begin with.
+        // A run without samples states with its flags what it would begin with.
         let flags = self.first_flags.unwrap_or(self.defaults.flags);
         Some((total, is_sync.unwrap_or(flags & NO_SYNC == 0)))
     }

@@ -1,6 +1,6 @@
-//! Numbers in a box.
+//! Reader of the numbers in a box.
 
-/// Numbers, most significant byte first, from the front.
+/// Remaining bytes of a box, from which big-endian numbers are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers<'a>(pub(super) &'a [u8]);
 
@@ -24,20 +24,20 @@ impl Numbers<'_> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A version and flags.
+    /// Reads a version and flags.
     pub(super) fn full(&mut self) -> Option<(u8, u32)> {
         let word = self.u32()?;
         Some(((word >> 24) as u8, word & 0x00ff_ffff))
     }
 
-    /// Passes over a version, flags and two times, and returns the version.
+    /// Skips a version, flags and two times, and returns the version.
     pub(super) fn times(&mut self) -> Option<u8> {
         let (version, _) = self.full()?;
         self.skip(if version == 0 { 8 } else { 16 })?;
         Some(version)
     }
 
-    /// A number that is longer in later versions.
+    /// Reads a number that is longer in later versions.
     pub(super) fn by_version(&mut self, version: u8) -> Option<u64> {
         match version {
             0 => self.u32().map(u64::from),

@@ -1,4 +1,5 @@
-//! What a lane's bytes become in a file: the beginning with its placeholder, and fragments whose times begin at zero.
+//! Changes from a lane's bytes to a file's: the beginning gets its placeholder, and the times of fragments begin at
+//! zero.
 
 use std::time::Duration;
 
@@ -7,26 +8,26 @@ use super::{Fragment, Init, PLACEHOLDER_BYTES};
 use crate::fmp4::boxes::Boxes;
 use crate::fmp4::parts;
 
-/// Of fragments, and of what becomes of them; the last is for files with sound alone.
+/// Brands of fragmented files and of finalised ones; the last is for files with audio alone.
 const BRANDS: [&[u8; 4]; 5] = [b"isom", b"iso5", b"iso6", b"mp41", b"M4A "];
 
-/// Upper bound on where the placeholder of a file of ours ends.
+/// Upper bound on the offset at which the placeholder of a file written here ends.
 pub const PLACEHOLDER_END_MAX: usize = 64;
 
-/// Units of the clock of durations, in a second.
+/// Clock rate of durations, in Hz.
 const NANOSECONDS: u32 = 1_000_000_000;
 
-/// The time of the stream that is zero in the file.
+/// Time of the stream that is mapped to the beginning of the file, or to a later time in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Base {
     at: u64,
     timescale: u32,
-    /// When that is.
+    /// Time in the file to which `at` is mapped.
     begins: Duration,
 }
 
 impl Base {
-    /// The earliest time in the first fragment of a file.
+    /// Returns the earliest time in the first fragment of a file.
     pub fn of(first: &Fragment, init: &Init) -> Option<Self> {
         let times = first.runs.iter().filter_map(|run| {
             let timescale = init.track(run.track)?.timescale;
@@ -43,7 +44,7 @@ impl Base {
         times.min_by(earlier)
     }
 
-    /// A time of the stream, which becomes `begins` instead of zero.
+    /// Creates a base at a time of the stream, which becomes `begins` in the file instead of zero.
     pub fn at(time: Duration, begins: Duration) -> Self {
         Self {
             at: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
@@ -52,7 +53,7 @@ impl Base {
         }
     }
 
-    /// What a time on a clock becomes.
+    /// Maps a time of the stream to a time in the file, both on a clock of rate `timescale`.
     fn apply(self, time: u64, timescale: u32) -> u64 {
         let begins = self.begins.as_nanos() * u128::from(timescale) / u128::from(NANOSECONDS);
         let begins = u64::try_from(begins).unwrap_or(u64::MAX);
@@ -60,14 +61,14 @@ impl Base {
             .saturating_sub(self.units(timescale))
     }
 
-    /// The same on another clock, rounded down.
+    /// Returns the base on another clock, rounded down.
     pub fn units(self, timescale: u32) -> u64 {
         let units = u128::from(self.at) * u128::from(timescale) / u128::from(self.timescale.max(1));
         u64::try_from(units).unwrap_or(u64::MAX)
     }
 }
 
-/// The beginning of a file: an initialization segment with the placeholder in it. `None` if it is none.
+/// Returns the beginning of a file: an initialization segment with the placeholder in it. `None` if `segment` is invalid.
 pub fn opening(segment: &[u8]) -> Option<Vec<u8>> {
     let init = Init::of_segment(segment)?;
     let moov = find(segment, b"moov")?;
@@ -78,7 +79,7 @@ pub fn opening(segment: &[u8]) -> Option<Vec<u8>> {
     Some(boxes.into_bytes())
 }
 
-/// An initialization segment with this `moov`, of which `init` tells.
+/// Writes an initialization segment with this `moov`, which `init` describes.
 pub(super) fn segment(init: &Init, moov: &[u8]) -> Vec<u8> {
     let mut boxes = Boxes::default();
     put_brands(&mut boxes, init);
@@ -93,8 +94,8 @@ fn put_brands(boxes: &mut Boxes, init: &Init) {
     }
 }
 
-/// Whether the beginning of a file of ours, its first [`PLACEHOLDER_END_MAX`] bytes, is that of a plain one. All that a
-/// file's bytes differ in before and after it was finalised is among them.
+/// Returns whether `beginning`, the first [`PLACEHOLDER_END_MAX`] bytes of a file written here, is that of a plain
+/// file. All bytes that finalisation changes are among them.
 pub fn is_finalised(beginning: &[u8]) -> bool {
     let placeholder = Head::read_sized(beginning, u64::MAX).and_then(|ftyp| {
         let rest = beginning.get(usize::try_from(ftyp.bytes).ok()?..)?;
@@ -103,8 +104,8 @@ pub fn is_finalised(beginning: &[u8]) -> bool {
     placeholder.is_some_and(|head| head.kind == *b"mdat")
 }
 
-/// Gives a fragment the number that it has in its file, and times that count from `base`. `moof` is its header box.
-/// False if that is none; nothing can be said of its bytes then.
+/// Gives a fragment its number in the file, and times that count from `base`. `moof` is its header box. Returns false
+/// and leaves the bytes unchanged if `moof` is not such a box.
 pub fn rebase(moof: &mut [u8], number: u32, base: Base, init: &Init) -> bool {
     let Some(changes) = changes(moof, number, base, init) else {
         return false;
@@ -118,10 +119,10 @@ pub fn rebase(moof: &mut [u8], number: u32, base: Base, init: &Init) -> bool {
     true
 }
 
-/// A field of a fragment's header, of four or eight bytes.
+/// Change of a field in a fragment's header, of four or eight bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Change {
-    /// Where it is in the header.
+    /// Offset of the field in the header.
     pub at: usize,
     bytes: usize,
     value: [u8; 8],
@@ -136,13 +137,13 @@ impl Change {
         }
     }
 
-    /// What is to stand there.
+    /// Returns the new bytes of the field.
     pub fn value(&self) -> &[u8] {
         &self.value[self.value.len() - self.bytes..]
     }
 }
 
-/// What [`rebase`] changes in a header. `None` if it is none.
+/// Returns the changes that [`rebase`] makes to a header. `None` if `moof` is not a `moof` box.
 pub fn changes(moof: &[u8], number: u32, base: Base, init: &Init) -> Option<Vec<Change>> {
     let outer = children(moof).next().filter(|it| it.kind == *b"moof")?;
     let mut changes = Vec::new();

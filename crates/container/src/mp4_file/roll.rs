@@ -1,20 +1,20 @@
-//! From how far before a sample decoders must begin, so that its sound is right (ISO/IEC 14496-12 §10.1, `roll`).
+//! Distance before a sample at which decoders must begin so that the audio is correct (ISO/IEC 14496-12 §10.1, `roll`).
 
 use super::table::Table;
 use super::walk::{children, find};
 use crate::fmp4::boxes::Boxes;
 use crate::fmp4::entry::OBJECT_AAC;
 
-/// Bytes of an `AudioSampleEntry` before the boxes in it.
+/// Bytes of an `AudioSampleEntry` before its boxes.
 const AUDIO_ENTRY_BYTES: usize = 28;
 
-/// Where the object type is in `esds` as it is written here.
+/// Offset of the object type in an `esds` as written here.
 const OBJECT_TYPE_AT: usize = 17;
 
-/// Opus converges within 80 ms, of its 48,000 samples a second (Opus in ISOBMFF §4.3.6.2).
+/// Samples within which Opus converges: 80 ms at 48,000 samples per second (Opus in ISOBMFF §4.3.6.2).
 const OPUS_ROLL: u32 = 3_840;
 
-/// Writes the group that all samples of a track are in, if its sound needs one. `stsd` is the content of that box.
+/// Writes the group that contains all samples of a track, if its audio needs one. `stsd` is the content of that box.
 pub(super) fn put_roll(stbl: &mut Boxes, stsd: &[u8], table: &Table) {
     let Some(samples) = samples(stsd, table) else {
         return;
@@ -33,7 +33,7 @@ pub(super) fn put_roll(stbl: &mut Boxes, stsd: &[u8], table: &Table) {
     });
 }
 
-/// How many samples before. `None` for what is right from its first sample on, or not known.
+/// Returns the distance in samples. `None` for audio that is correct from its first sample, or of an unknown codec.
 fn samples(stsd: &[u8], table: &Table) -> Option<i16> {
     let entry = children(stsd.get(8..)?).next()?;
     match &entry.kind {

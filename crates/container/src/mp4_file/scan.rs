@@ -1,65 +1,66 @@
-//! Going through a file of fragments, box by box, up to where its whole part ends.
+//! Scan of a file of fragments, box by box, up to the end of its whole part.
 
 use std::ops::Range;
 
 use super::walk::Head;
 use super::{Fragment, Init, MOOF_BYTES_MAX, MOOV_BYTES_MAX, PLACEHOLDER_BYTES};
 
-/// Bytes wanted of a box of unknown size: the header of a usual fragment of a second, and that of its media.
+/// Bytes wanted for a box of unknown size: the header of a usual one-second fragment, and that of its media.
 const PROBE_BYTES: u64 = 4_096;
 
-/// Bytes of the header behind a `moof`, in its longest form.
+/// Bytes of the header after a `moof`, in its longest form.
 const MDAT_HEADER_BYTES: u64 = 16;
 
-/// Boxes that may stand between fragments and mean nothing here.
+/// Boxes that may stand between fragments and are ignored.
 const PASSED: [&[u8; 4]; 6] = [b"free", b"skip", b"styp", b"sidx", b"emsg", b"prft"];
 
-/// See the module's description. The caller reads the bytes that it [`wants`](Self::wants), until there are none.
+/// Scan of a file. The caller reads the bytes that it [`wants`](Self::wants) and passes them to [`take`](Self::take),
+/// until there are none.
 #[derive(Debug, Default)]
 pub struct Scan {
     file_bytes: u64,
-    /// Where the next box begins; all before is whole.
+    /// Offset of the next box; everything before it is whole.
     at: u64,
-    /// How much of it is needed.
+    /// Bytes needed from there.
     need: u64,
     placeholder: Option<u64>,
-    /// It goes through the fragments of a finalised file as well.
+    /// Also goes through the fragments of a finalised file.
     sees_through: bool,
-    /// It is in the media of such a file, behind which there are no fragments.
+    /// Inside the media of a finalised file, after which there are no fragments.
     is_bounded: bool,
     init: Option<Init>,
-    /// What it came to, once it has ended.
+    /// Outcome, once the scan has ended.
     outcome: Option<Outcome>,
 }
 
-/// What the bytes that were read were.
+/// Part of a file found in the bytes that were read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Found {
-    /// What the tracks are.
+    /// Description of the tracks.
     Init(Init),
-    /// A whole fragment.
+    /// One whole fragment.
     Fragment(Fragment),
 }
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// A file of fragments. What follows `whole` is none, or cut, and may be removed.
+    /// A fragmented file. Anything after `whole` is foreign or truncated, and may be removed.
     Fragmented {
-        /// Where the last whole fragment ends.
+        /// End of the last whole fragment, in bytes.
         whole: u64,
     },
-    /// A file that was finalised; nothing is to be done about it.
+    /// A finalised file; nothing needs to be done.
     Finalised {
-        /// Where its `moov` begins.
+        /// Offset of its `moov`.
         moov: u64,
     },
-    /// No such file, or cut before its first fragment could begin.
+    /// No such file, or truncated before its first fragment could begin.
     Nothing,
 }
 
 impl Scan {
-    /// Of a file of so many bytes.
+    /// Creates a scan of a file of `file_bytes` bytes.
     pub fn new(file_bytes: u64) -> Self {
         Self {
             file_bytes,
@@ -68,7 +69,7 @@ impl Scan {
         }
     }
 
-    /// The same, but the fragments of a finalised file are found as well: they are where they were.
+    /// Creates a scan that also finds the fragments of a finalised file, at their original offsets.
     pub(super) fn through(file_bytes: u64) -> Self {
         Self {
             sees_through: true,
@@ -76,20 +77,21 @@ impl Scan {
         }
     }
 
-    /// More of the file is whole: so many bytes in all.
+    /// Extends the whole part of the file to `file_bytes` bytes.
     pub(super) fn grow(&mut self, file_bytes: u64) {
         if !self.is_bounded {
             self.file_bytes = self.file_bytes.max(file_bytes);
         }
     }
 
-    /// The bytes of the file that it needs next, a MiB at most; `None` at its end.
+    /// Returns the range of the file to read next, a MiB at most; `None` at its end.
     pub fn wants(&self) -> Option<Range<u64>> {
         let end = self.at.saturating_add(self.need).min(self.file_bytes);
         (self.outcome.is_none() && self.at < end).then_some(self.at..end)
     }
 
-    /// Takes the bytes that it wants, and says what they are once they suffice. Fewer bytes than it wants are the end.
+    /// Takes the wanted bytes, and returns their part of the file once they suffice. Fewer bytes than wanted mean the
+    /// end.
     pub fn take(&mut self, bytes: &[u8]) -> Option<Found> {
         let range = self.wants()?;
         if (bytes.len() as u64) < range.end - range.start {
@@ -134,7 +136,7 @@ impl Scan {
         }
     }
 
-    /// What the file is, once nothing is wanted.
+    /// Returns the kind of the file, once nothing is wanted.
     pub fn outcome(&self) -> Outcome {
         self.outcome.unwrap_or_else(|| self.so_far())
     }
@@ -190,7 +192,7 @@ impl Scan {
         Some(Found::Fragment(fragment))
     }
 
-    /// The fragment at hand, if all of it is in the file.
+    /// Parses the fragment that begins at `bytes`, if all of it is in the file.
     fn whole(&self, head: Head, bytes: &[u8]) -> Option<Fragment> {
         let (moof, rest) = bytes.split_at_checked(head.bytes as usize)?;
         let mdat_at = self.at + head.bytes;

@@ -1,24 +1,24 @@
-//! The samples of one track, as an index has them.
+//! Samples of one track, in the form of an index.
 
 use super::Run;
 
-/// See the module's description.
+/// Table of a track's samples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    /// Units of its clock in one second; never zero.
+    /// Units of the track's clock per second; never zero.
     pub(super) timescale: u32,
-    /// When the first is decoded.
+    /// Decoding time of the first sample.
     pub(super) at: u64,
-    /// When the last ends.
+    /// End of the last sample.
     pub(super) end: u64,
     pub(super) sizes: Vec<u32>,
     pub(super) durations: RunLengths<u32>,
     pub(super) compositions: RunLengths<i32>,
-    /// The numbers of those that depend on no other, from 1.
+    /// Numbers of the samples that depend on no other, counted from 1.
     pub(super) syncs: Vec<u32>,
-    /// Where runs of them are in the file.
+    /// Offsets in the file of the runs of samples.
     pub(super) chunks: Vec<u64>,
-    /// How many are in each run.
+    /// Number of samples in each run.
     pub(super) chunk_samples: RunLengths<u32>,
 }
 
@@ -36,7 +36,7 @@ impl Table {
         } else if run.at != self.end
             && let Some(last) = self.durations.pop()
         {
-            // The index knows no holes: the last sample lasts until the next, or ends earlier.
+            // An index has no holes: the last sample is extended to the next one, or shortened.
             let longer = i128::from(last) + i128::from(run.at) - i128::from(self.end);
             let longer = u32::try_from(longer.max(0)).unwrap_or(u32::MAX);
             self.durations.push(longer);
@@ -59,7 +59,7 @@ impl Table {
         self.end.saturating_sub(self.at)
     }
 
-    /// The same in seconds.
+    /// Returns the duration in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.duration() as f64 / f64::from(self.timescale)
     }
@@ -68,14 +68,14 @@ impl Table {
         self.compositions.0.first().map_or(0, |(_, first)| *first)
     }
 
-    /// When its first sample is presented, in seconds of the file.
+    /// Returns the presentation time of the first sample, in seconds of the file.
     pub(super) fn begins(&self) -> f64 {
         let units = self.at as f64 + f64::from(self.first_composition());
         units / f64::from(self.timescale)
     }
 }
 
-/// Values, most of which are like those before them.
+/// Run-length encoded values, most of which equal the one before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunLengths<T>(pub(super) Vec<(u32, T)>);
 
@@ -87,7 +87,7 @@ impl<T: Copy + Eq> RunLengths<T> {
         }
     }
 
-    /// Each of them.
+    /// Iterates over the values.
     pub(super) fn iter(&self) -> impl Iterator<Item = T> {
         let runs = self.0.iter();
         runs.flat_map(|(count, value)| std::iter::repeat_n(*value, *count as usize))

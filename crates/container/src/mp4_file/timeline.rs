@@ -1,8 +1,8 @@
-//! The fragments of a recording by their times, while its file grows and after it was finalised.
+//! Index of a recording's fragments by time, while its file grows and after it was finalised.
 //!
-//! A file's fragments stay where they are for as long as it exists, so each has one number, and so has each segment that
-//! is made of some of them. [`Timeline::segments`] depends on the fragments alone: what it said of a file that grew it
-//! says of the whole one as well.
+//! A file's fragments stay where they are for as long as the file exists, so each fragment has a fixed number, and so
+//! has each segment made of them. [`Timeline::segments`] depends on the fragments alone: segments reported for a
+//! growing file are also segments of the finished one.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,13 +11,14 @@ use super::patch::segment;
 use super::walk::Head;
 use super::{Found, Fragment, Init, Scan};
 
-/// Fragments of a file: two days of fragments of a second. Each takes 48 bytes of memory.
+/// Upper bound on the fragments of a file: two days of one-second fragments. Each takes 48 bytes of memory.
 const POINTS_MAX: usize = 200_000;
 
-/// A segment ends before the first keyframe behind this.
+/// Target duration of a segment, which ends before the first keyframe after it.
 const SEGMENT: Duration = Duration::from_secs(6);
 
-/// See the module's description. The caller reads the bytes that it [`wants`](Self::wants), until there are none.
+/// Timeline of one recording. The caller reads the bytes that it [`wants`](Self::wants) and passes them to
+/// [`take`](Self::take), until there are none.
 #[derive(Debug, Default)]
 pub struct Timeline {
     scan: Scan,
@@ -26,52 +27,53 @@ pub struct Timeline {
     points: Vec<Point>,
 }
 
-/// One fragment.
+/// Fragment in a timeline.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Point {
-    /// Where it is in the file, with what precedes the next one.
+    /// Byte range in the file, including anything before the next fragment.
     begin: u64,
     end: u64,
-    /// Nanoseconds from the file's beginning on.
+    /// Nanoseconds from the file's beginning.
     at: u64,
     until: u64,
-    /// Of its first sample of any track.
+    /// Beginning of the first sample of any track, in nanoseconds.
     first: u64,
     is_sync: bool,
 }
 
 impl Point {
-    /// When it begins, from the file's beginning on.
+    /// Returns the beginning, from the file's beginning.
     pub fn at(&self) -> Duration {
         Duration::from_nanos(self.at)
     }
 
-    /// When its media ends.
+    /// Returns the end of the fragment's media.
     pub fn until(&self) -> Duration {
         Duration::from_nanos(self.until)
     }
 
-    /// When its first sample of any track begins.
+    /// Returns the beginning of the first sample of any track.
     pub fn first(&self) -> Duration {
         Duration::from_nanos(self.first)
     }
 
-    /// Where it is in the file.
+    /// Returns the byte range in the file.
     pub fn range(&self) -> Range<u64> {
         self.begin..self.end
     }
 
-    /// Whether a player can start at it.
+    /// Returns whether a player can start at this fragment.
     pub fn is_sync(&self) -> bool {
         self.is_sync
     }
 }
 
 impl Timeline {
-    /// The longest segment, unless one fragment is longer: how far a playlist may fall behind if keyframes are rare.
+    /// Longest segment, unless one fragment is longer. This limits how far a playlist may fall behind if keyframes are
+    /// rare.
     pub const SEGMENT_MAX: Duration = Duration::from_secs(12);
 
-    /// Of a file of which so many bytes are whole.
+    /// Creates the timeline of a file whose first `bytes` bytes are whole.
     pub fn new(bytes: u64) -> Self {
         Self {
             scan: Scan::through(bytes),
@@ -79,18 +81,18 @@ impl Timeline {
         }
     }
 
-    /// More of the file is whole: so many bytes in all.
+    /// Extends the whole part of the file to `bytes` bytes.
     pub fn grow(&mut self, bytes: u64) {
         self.scan.grow(bytes);
     }
 
-    /// The bytes of the file that it needs next, a MiB at most; `None` if it knows all of it.
+    /// Returns the range of the file to read next, a MiB at most; `None` once everything is known.
     pub fn wants(&self) -> Option<Range<u64>> {
         let wanted = self.scan.wants();
         wanted.filter(|_| self.points.len() < POINTS_MAX)
     }
 
-    /// Takes the bytes that it wants.
+    /// Takes the wanted bytes.
     pub fn take(&mut self, bytes: &[u8]) {
         match self.scan.take(bytes) {
             Some(Found::Init(init)) => {
@@ -107,23 +109,23 @@ impl Timeline {
         }
     }
 
-    /// What its tracks are; `None` if it has no fragments, or does not know them yet.
+    /// Returns the tracks; `None` if the file has no fragments, or none that are known yet.
     pub fn init(&self) -> Option<&Init> {
         self.init.as_ref()
     }
 
-    /// The initialization segment; empty without tracks.
+    /// Returns the initialization segment; empty without tracks.
     pub fn init_segment(&self) -> &[u8] {
         &self.segment
     }
 
-    /// Its fragments, in their order.
+    /// Returns the fragments in file order.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// The fragment that a player starts at which is to play what is at this time, from the file's beginning on: the last
-    /// keyframe before it, or the first at all.
+    /// Returns the number of the fragment at which a player starts in order to play from `time`, counted from the
+    /// file's beginning: the last one with a keyframe before `time`, or the very first.
     pub fn at(&self, time: Duration) -> usize {
         let before = self.points.partition_point(|point| point.at() <= time);
         let sync = self.points[..before]
@@ -132,8 +134,8 @@ impl Timeline {
         sync.unwrap_or(0)
     }
 
-    /// Segments as fragments, from one of them on. The last is listed when the file `is_whole`, or once it will not grow
-    /// any more.
+    /// Returns the segments as ranges of fragments, from fragment `from`. The last segment is listed only when the file
+    /// `is_whole`, or once the segment can no longer grow.
     pub fn segments(&self, from: usize, is_whole: bool) -> Vec<Range<usize>> {
         let mut segments = Vec::new();
         let mut begin = from;
@@ -152,13 +154,13 @@ impl Timeline {
         segments
     }
 
-    /// Where fragments that follow one another are in the file; `None` if there are none of these numbers.
+    /// Returns the byte range of consecutive fragments; `None` if there are none with these numbers.
     pub fn range(&self, fragments: &Range<usize>) -> Option<Range<u64>> {
         let all = self.points.get(fragments.clone())?;
         Some(all.first()?.begin..all.last()?.end)
     }
 
-    /// How long fragments that follow one another last.
+    /// Returns the total duration of consecutive fragments.
     pub fn lasts(&self, fragments: &Range<usize>) -> Duration {
         let all = self.points.get(fragments.clone()).unwrap_or_default();
         let (first, last) = (all.first(), all.last());
@@ -166,13 +168,13 @@ impl Timeline {
         ends.saturating_sub(first.map_or(Duration::ZERO, Point::at))
     }
 
-    /// Memory that it takes, about.
+    /// Returns the approximate memory in bytes.
     pub fn memory(&self) -> usize {
         self.segment.len() + self.points.capacity() * size_of::<Point>()
     }
 }
 
-/// A fragment by the times of its pictures, or of its sound where it has none.
+/// Creates the point of a fragment from the times of its video, or of its audio if it has none.
 fn point(init: &Init, fragment: &Fragment) -> Option<Point> {
     let is_video = |run: &&super::Run| init.track(run.track).is_some_and(|track| track.is_video);
     let picture = fragment.runs.iter().find(is_video);

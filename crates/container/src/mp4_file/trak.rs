@@ -1,4 +1,4 @@
-//! The `trak` of a plain file: that of the fragments, with durations, edits and tables.
+//! `trak` of a plain file: that of the fragments, plus durations, edits and tables.
 
 use super::InitTrack;
 use super::finalise::movie_units;
@@ -7,7 +7,7 @@ use super::table::Table;
 use super::walk::{Child, children};
 use crate::fmp4::boxes::Boxes;
 
-/// Writes a track: what its `trak` has, with durations, edits and tables.
+/// Writes a track: the content of its `trak`, plus durations, edits and tables.
 pub(super) fn put_track(trak: &mut Boxes, track: &InitTrack, table: &Table, delay: u32) {
     let lasts = movie_units(table.seconds());
     for child in children(&track.trak) {
@@ -23,8 +23,8 @@ pub(super) fn put_track(trak: &mut Boxes, track: &InitTrack, table: &Table, dela
     }
 }
 
-/// A track that begins later is preceded by nothing; one whose pictures are presented in another order begins at the
-/// first presented.
+/// Writes edits: an empty edit before a track that begins later, and a start at the first presented frame if
+/// presentation order differs.
 fn put_edits(trak: &mut Boxes, table: &Table, lasts: u32, delay: u32) {
     let first = u32::try_from(table.first_composition()).unwrap_or(0);
     if delay == 0 && first == 0 {
@@ -71,7 +71,7 @@ fn put_media(mdia: &mut Boxes, whole: Child<'_>, table: &Table) {
 
 fn put_media_header(mdia: &mut Boxes, old: Child<'_>, table: &Table) {
     let (timescale, duration) = (table.timescale, table.duration());
-    // Language and the two bytes behind it are the last.
+    // The language and the two bytes after it come last.
     let tail = old.content.last_chunk::<4>().copied().unwrap_or_default();
     let short = u32::try_from(duration);
     mdia.put_full_box(b"mdhd", u8::from(short.is_err()), 0, |mdhd| {
@@ -134,7 +134,7 @@ fn put_tables(stbl: &mut Boxes, table: &Table) {
     });
 }
 
-/// Copies a box whose duration is 32 bits at `at`; one with longer times stays as it is.
+/// Copies a box with a 32-bit duration at `at`; a box with longer times is copied unchanged.
 fn put_with_duration(boxes: &mut Boxes, child: Child<'_>, at: usize, duration: u32) {
     let mut content = child.content.to_vec();
     if content.first() == Some(&0)

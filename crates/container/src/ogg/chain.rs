@@ -1,4 +1,4 @@
-//! One link of a chain: the logical streams that play at the same time.
+//! Link of a chain: the logical streams that play at the same time.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use super::page::Page;
 use super::{HEADER_BYTES_MAX, comments};
 use crate::timeline::Timeline;
 
-/// Logical streams in one link. A film with commentary and subtitles has four or five.
+/// Upper bound on the logical streams in one link. A film with commentary and subtitles has four or five.
 const LOGICAL_MAX: usize = 16;
 
-/// A first data page that ends later than this belongs to a stream that was joined midway, so its position
-/// does not give its length. The longest pages in use last a few seconds.
+/// Longest plausible first data page. If it ends later, its stream was joined midway, so its position does not give its
+/// length. The longest pages in use last a few seconds.
 pub(super) const FIRST_PAGE_TICKS_MAX: i64 = 5 * TICKS_PER_SECOND;
 
-/// A link whose headers are arriving or complete.
+/// Link whose headers are arriving or complete.
 #[derive(Debug)]
 pub(super) struct Chain {
-    /// Header pages so far, as they arrived, but for data behind the last header; at most [`HEADER_BYTES_MAX`].
+    /// Header pages so far, as they arrived, but without data after the last header; at most [`HEADER_BYTES_MAX`].
     header: Vec<u8>,
     logical: Vec<Logical>,
-    /// Nothing but first pages has arrived.
+    /// Only first pages have arrived.
     is_opening: bool,
     /// The headers are complete and passed on.
     has_begun: bool,
@@ -34,7 +34,7 @@ struct Logical {
     serial: u32,
     mapping: Mapping,
     id: Option<TrackId>,
-    /// The header packet that is being put together, within the bound of the header pages.
+    /// Header packet that is being assembled, within the bound of the header pages.
     packet: Vec<u8>,
     packets: u32,
     is_complete: bool,
@@ -43,21 +43,21 @@ struct Logical {
     has_data: bool,
 }
 
-/// The role of a page in a link.
+/// Role of a page in a link.
 pub(super) enum Meaning {
-    /// It was one of the header pages.
+    /// A header page.
     Header,
-    /// It carries data; the headers are complete.
+    /// A data page; the headers are complete.
     Data,
-    /// It was the last of a stream's header pages, and this has the data that followed on it.
+    /// The last of a stream's header pages, and the data that followed on it.
     HeaderAndData(Page),
-    /// It belongs to no stream of the link, or comes too early.
+    /// A page that belongs to no stream of the link, or arrives too early.
     Foreign,
     /// The headers exceed their bound. The link is unusable.
     Overflow,
 }
 
-/// When a data page plays, and whether a listener may start with it.
+/// Playback time of a data page, and whether a listener may start with it.
 pub(super) struct PageTiming {
     pub(super) track: TrackId,
     pub(super) began: Timestamp,
@@ -75,14 +75,14 @@ impl Chain {
         }
     }
 
-    /// Whether a first page with this serial number joins the link rather than beginning the next.
+    /// Returns whether a first page with this serial number joins the link rather than beginning the next.
     pub(super) fn admits(&self, serial: u32) -> bool {
         self.is_opening
             && self.logical.len() < LOGICAL_MAX
             && self.logical.iter().all(|logical| logical.serial != serial)
     }
 
-    /// Sorts a page, keeping it if it is a header page. `now` is when the link's media begins.
+    /// Classifies a page, and keeps it if it is a header page. `now` is the time at which the link's media begins.
     pub(super) fn take(&mut self, page: &Page, now: Timestamp) -> Meaning {
         if page.is_first() {
             self.logical.push(Logical::new(page.serial(), now));
@@ -112,7 +112,7 @@ impl Chain {
             return Meaning::Overflow;
         }
         let taken = self.logical[at].take_header(page);
-        // Listeners that join later need the headers without this data, which is of another time.
+        // Listeners that join later need the headers without this data, which belongs to another time.
         if let Some((header, data)) = page.split(taken) {
             self.header.extend_from_slice(&header.bytes);
             return Meaning::HeaderAndData(data);
@@ -121,8 +121,8 @@ impl Chain {
         Meaning::Header
     }
 
-    /// Whether the headers can be passed on without waiting for data: every stream has announced how many it
-    /// has, and no further stream can join.
+    /// Returns whether the headers can be passed on without waiting for data: every stream has stated its number of
+    /// headers, and no further stream can join.
     pub(super) fn is_complete(&self) -> bool {
         !self.is_opening && self.logical.iter().all(|logical| logical.is_complete)
     }
@@ -131,7 +131,7 @@ impl Chain {
         self.has_begun
     }
 
-    /// Header bytes that were never passed on.
+    /// Returns the header bytes that were never passed on.
     pub(super) fn unused_bytes(&self) -> usize {
         self.header.len()
     }
@@ -153,12 +153,13 @@ impl Chain {
         (std::mem::take(&mut self.header).into(), tracks, title)
     }
 
-    /// Whether a page belongs to the link, once it has begun.
+    /// Returns whether a page belongs to the link, once it has begun.
     pub(super) fn has(&self, page: &Page) -> bool {
         !page.is_first() && self.logical.iter().any(|it| it.serial == page.serial())
     }
 
-    /// The stream that listeners start with, and what its positions count: the first picture, or the first sound.
+    /// Returns the stream that listeners start with, and its mapping: the first video stream, or else the first audio
+    /// stream.
     pub(super) fn leader(&self) -> Option<(u32, Mapping)> {
         let of = |kind| {
             let mut logical = self.logical.iter();
@@ -190,8 +191,8 @@ impl Chain {
         })
     }
 
-    /// The first sound and the first picture get their usual ids, others the next ones. A link of unknown
-    /// streams only counts as sound.
+    /// Assigns track ids: the first audio and the first video stream get their usual ids, others the next ones. A link
+    /// with only unknown streams counts as audio.
     fn name_tracks(&mut self) {
         let mut next = TrackId::VIDEO.0 + 1;
         let (mut has_audio, mut has_video) = (false, false);
@@ -226,7 +227,7 @@ impl Logical {
         }
     }
 
-    /// Whether `page` continues the headers of this stream.
+    /// Returns whether `page` continues the headers of this stream.
     fn expects_header(&self, page: &Page) -> bool {
         match self.mapping {
             Mapping::Unknown => {
@@ -244,14 +245,14 @@ impl Logical {
         }
     }
 
-    /// Whether data may come. Unknown streams are ready whenever the others are.
+    /// Returns whether data may arrive. Unknown streams are ready whenever the others are.
     fn is_ready(&self) -> bool {
         self.is_complete || self.mapping == Mapping::Unknown
             // Its first audio frame ends the metadata blocks.
             || matches!(self.mapping, Mapping::Flac { .. })
     }
 
-    /// Takes packets in until the headers are complete; returns how many pieces of the page that was.
+    /// Takes packets until the headers are complete; returns the number of header pieces on the page.
     fn take_header(&mut self, page: &Page) -> usize {
         let mut taken = 0;
         for (piece, ends) in page.pieces() {
@@ -290,7 +291,7 @@ impl Logical {
         })
     }
 
-    /// When the page begins and ends. A granule position is where a page *ends*.
+    /// Returns the beginning and the end of the page. A granule position is where a page *ends*.
     fn advance(&mut self, page: &Page) -> (Timestamp, Timestamp) {
         let began = self.timeline.now();
         let Some(granule) = page.granule() else {
@@ -306,11 +307,11 @@ impl Logical {
     }
 }
 
-/// Whether a listener to a stream may start with a page of it.
+/// Returns whether a listener of a stream may start with a page of it.
 pub(super) fn may_start_at(mapping: Mapping, page: &Page) -> bool {
     if mapping.kind() == Some(Kind::Video) {
-        // A keyframe that begins after the end of an older frame is sufficient: decoders drop a packet of
-        // which they have only the end.
+        // A keyframe that begins after the end of an older frame is sufficient: decoders drop a packet of which they
+        // have only the end.
         let mut begun = page.pieces().skip(usize::from(page.is_continued()));
         return begun.any(|(packet, _)| mapping.is_keyframe(packet));
     }

@@ -4,17 +4,17 @@ use media::Title;
 
 use crate::id3;
 
-/// The longest title that is kept: more than a display shows or a metadata block holds.
+/// Upper bound on the bytes of a title that is kept: more than a display shows or a metadata block holds.
 const TITLE_BYTES_MAX: usize = 2_048;
 
-/// The title in the comments.
+/// Artist and title in the comments.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Song {
     pub(super) artist: Option<String>,
     pub(super) title: Option<String>,
 }
 
-/// `ARTIST - TITLE`, or whichever of them is there.
+/// Returns `ARTIST - TITLE`, or whichever of the two is present.
 pub(super) fn title(comments: &[u8]) -> Option<Title> {
     let Song { artist, title } = song(comments)?;
     let mut text = id3::joined(artist, title)?;
@@ -25,7 +25,7 @@ pub(super) fn title(comments: &[u8]) -> Option<Title> {
     })
 }
 
-/// `ARTIST` and `TITLE`.
+/// Returns `ARTIST` and `TITLE`.
 pub(super) fn song(comments: &[u8]) -> Option<Song> {
     let mut rest = comments;
     field(&mut rest)?; // vendor
@@ -55,7 +55,7 @@ pub(super) fn song(comments: &[u8]) -> Option<Song> {
     Some(song)
 }
 
-/// Writes a packet of comments: the name of the encoder, and the values that are not empty behind their keys.
+/// Writes a packet of comments: the name of the encoder, and each non-empty value after its key.
 pub(super) fn write(opening: &[u8], vendor: &[u8], fields: &[(&str, &str)]) -> Vec<u8> {
     let mut packet = opening.to_vec();
     put(&mut packet, &[vendor]);
@@ -67,7 +67,7 @@ pub(super) fn write(opening: &[u8], vendor: &[u8], fields: &[(&str, &str)]) -> V
     packet
 }
 
-/// Appends a text made of parts, after its length.
+/// Appends a text made of parts, preceded by its length.
 fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     out.extend((length as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! What the header pages of a stream tell people about it.
+//! Description of a stream for people, from its header pages.
 
 use bytes::{Buf, Bytes};
 
@@ -10,33 +10,33 @@ use media::{Codec, Kind};
 /// Header packets that are read: the codec's own, and its comments.
 const PACKETS_MAX: u32 = 2;
 
-/// A stream, as its header has it.
+/// Description of a stream according to its header.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Description {
-    /// The coding of its sound.
+    /// Codec of the audio.
     pub codec: Option<Codec>,
-    /// All codings that are known, in the order of their first pages.
+    /// All known codecs, in the order of their first pages.
     pub codecs: Vec<Codec>,
-    /// Its picture, if that is Theora's.
+    /// Video format, if the video is Theora.
     pub picture: Option<TheoraPicture>,
-    /// The bit rate that the encoder aims at; only Vorbis has it.
+    /// Bit rate that the encoder aims at; only Vorbis has it.
     pub nominal_bitrate: Option<u32>,
-    /// Who plays.
+    /// Artist.
     pub artist: Option<String>,
-    /// What is played.
+    /// Title.
     pub title: Option<String>,
 }
 
-/// What the first header packet of Theora says (Theora specification, §6.2).
+/// Facts in the first header packet of Theora (Theora specification, §6.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TheoraPicture {
-    /// Pixels across and down.
+    /// Width and height in pixels.
     pub size: (u32, u32),
-    /// Frames, in so many seconds.
+    /// Frame rate as a fraction: frames and seconds.
     pub frames: (u32, u32),
-    /// The bit rate that the encoder aims at; 0 without one.
+    /// Bit rate that the encoder aims at; 0 without one.
     pub nominal_bitrate: u32,
-    /// What the encoder aims at, from 0 to 63.
+    /// Quality that the encoder aims at, from 0 to 63.
     pub quality: u8,
 }
 
@@ -56,11 +56,11 @@ impl TheoraPicture {
     }
 }
 
-/// Reads the header pages of one chain link: what it consists of, and the first stream of sound.
+/// Reads the header pages of one chain link: its codecs, and its first audio stream.
 pub fn describe(header: &[u8]) -> Description {
     let mut description = Description::default();
     let (mut codecs, mut picture) = (Vec::new(), None);
-    let mut sound: Option<(u32, Mapping)> = None;
+    let mut audio: Option<(u32, Mapping)> = None;
     let (mut packet, mut count) = (Vec::new(), 0);
     for page in page::pages(Bytes::copy_from_slice(header)) {
         let first = page.pieces().next().filter(|_| page.is_first());
@@ -69,7 +69,7 @@ pub fn describe(header: &[u8]) -> Description {
             codecs.extend((codec != Codec::UNKNOWN).then_some(codec));
             picture = picture.or_else(|| TheoraPicture::of(packet));
         }
-        if sound.is_some_and(|(serial, _)| serial != page.serial()) {
+        if audio.is_some_and(|(serial, _)| serial != page.serial()) {
             continue;
         }
         for (piece, ends) in page.pieces() {
@@ -78,7 +78,7 @@ pub fn describe(header: &[u8]) -> Description {
                 continue;
             }
             count += 1;
-            let (_, mapping) = *sound.get_or_insert_with(|| (page.serial(), Mapping::of(&packet)));
+            let (_, mapping) = *audio.get_or_insert_with(|| (page.serial(), Mapping::of(&packet)));
             if count == 1 && mapping.kind() == Some(Kind::Audio) {
                 description.codec = Some(mapping.codec());
                 description.nominal_bitrate = mapping.nominal_bitrate(&packet);
@@ -89,11 +89,11 @@ pub fn describe(header: &[u8]) -> Description {
             }
             packet.clear();
         }
-        if sound.is_some_and(|(_, mapping)| mapping.kind() != Some(Kind::Audio)) {
-            // A picture's, or unknown: the next stream may be sound.
-            (sound, description, count) = (None, Description::default(), 0);
+        if audio.is_some_and(|(_, mapping)| mapping.kind() != Some(Kind::Audio)) {
+            // This stream is video, or unknown: the next stream may be audio.
+            (audio, description, count) = (None, Description::default(), 0);
         }
-        // The first pages of all streams stand before all others.
+        // The first pages of all streams come before all other pages.
         if count >= PACKETS_MAX {
             break;
         }
@@ -107,18 +107,10 @@ pub fn describe(header: &[u8]) -> Description {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use media::FourCc;
 
-    fn comments(fields: &[&str]) -> Vec<u8> {
-        let mut bytes = b"\x03vorbis\0\0\0\0".to_vec();
-        bytes.extend((fields.len() as u32).to_le_bytes());
-        for field in fields {
-            bytes.extend((field.len() as u32).to_le_bytes());
-            bytes.extend(field.as_bytes());
-        }
-        bytes
-    }
+    use super::super::tests::comments;
+    use super::*;
 
     #[test]
     fn vorbis_says_who_plays_what_and_how_much_of_it() {
@@ -127,7 +119,8 @@ mod tests {
             first.extend(field.to_le_bytes());
         }
         first.extend([0xB8, 1]);
-        let second = comments(&["artist=Some Band", "TITLE=Some Song"]);
+        let list = comments(&["artist=Some Band", "TITLE=Some Song"]);
+        let second = [b"\x03vorbis", &list[..]].concat();
         let pages = [
             page::build(2, 0, 7, &[(&first, true)]),
             page::build(0, 0, 7, &[(&second, true), (b"\x05vorbis", true)]),
@@ -141,7 +134,7 @@ mod tests {
             title: Some("Some Song".to_owned()),
         };
         assert_eq!(describe(&pages.concat()), expected);
-        // Behind a picture, and cut short.
+        // After a video stream, and cut short.
         let mut theora = b"\x80theora\x03\x02\x01\0\x28\0\x17\0\x02\x76\0\x01\x68\0\0".to_vec();
         theora.extend([30_u32, 1].map(u32::to_be_bytes).concat());
         theora.extend(b"\0\0\x01\0\0\x01\0\x03\x0D\x40\x28\xC0");

@@ -1,4 +1,4 @@
-//! The header packets of a link with one stream of sound, and header pages made of them.
+//! Header packets of a link with one audio stream, and header pages made from them.
 
 use bytes::Bytes;
 use media::{Kind, SongTitle};
@@ -8,23 +8,23 @@ use super::mapping::Mapping;
 use super::page::{self, FLAG_CONTINUED, FLAG_FIRST, PagePosition};
 use super::page::{SEGMENTS_MAX, lace};
 
-/// Where the comments are among the header packets of every codec but FLAC.
+/// Index of the comments among the header packets of every codec but FLAC.
 const COMMENTS_AT: usize = 1;
 
-/// Header packets beyond which a stream is not read: FLAC may have many, of which none matters here.
+/// Upper bound on the header packets that are read: FLAC may have many, of which none matters here.
 const PACKETS_MAX: usize = 64;
 
-/// Where `OpusHead` has what depends on the encoder and not on the coding: the pre-skip, and the sample rate that the
-/// sound once had (RFC 7845 §5.1).
+/// Ranges in `OpusHead` of the fields that depend on the encoder and not on the coding: the pre-skip, and the
+/// pre-skip with the original sample rate of the audio (RFC 7845 §5.1).
 const PRE_SKIP: std::ops::Range<usize> = 10..12;
 const OF_THE_ENCODER: std::ops::Range<usize> = 10..16;
 
-/// Where the first packet of FLAC has its block sizes, and its sample rate, channels and bits (RFC 9639 §8.2, §10.1). What
-/// stands between and behind them is about a file.
+/// Ranges in the first packet of FLAC of its block sizes, and of its sample rate, channels and bits (RFC 9639 §8.2,
+/// §10.1). The bytes between and after them describe a file.
 const FLAC_BLOCKS: std::ops::Range<usize> = 17..21;
 const FLAC_FORMAT: std::ops::Range<usize> = 27..30;
 
-/// The header packets of one logical stream.
+/// Header packets of one logical stream.
 #[derive(Clone, Debug)]
 pub(super) struct Headers {
     pub(super) serial: u32,
@@ -33,7 +33,7 @@ pub(super) struct Headers {
 }
 
 impl Headers {
-    /// Reads the header pages of a link; `None` unless it is one stream of sound whose headers are understood.
+    /// Reads the header pages of a link; `None` unless it is one audio stream whose headers are understood.
     pub(super) fn of(header: &Bytes) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut packet = Vec::new();
@@ -63,13 +63,13 @@ impl Headers {
                 headers.packets.push(std::mem::take(&mut packet));
             }
         }
-        let is_sound = |headers: &Self| headers.mapping.kind() == Some(Kind::Audio);
+        let is_audio = |headers: &Self| headers.mapping.kind() == Some(Kind::Audio);
         let is_whole = |headers: &Self| headers.packets.len() > COMMENTS_AT && packet.is_empty();
-        found.filter(|headers| is_sound(headers) && is_whole(headers))
+        found.filter(|headers| is_audio(headers) && is_whole(headers))
     }
 
-    /// Whether a decoder of one goes on with the packets of the other: all but the comments, and what is of no use to it,
-    /// is the same.
+    /// Returns whether a decoder for one can continue with the packets of the other: everything but the comments, and
+    /// fields that a decoder does not use, is identical.
     pub(super) fn decode_alike(&self, other: &Self) -> bool {
         if self.mapping.codec() != other.mapping.codec() {
             return false;
@@ -84,7 +84,7 @@ impl Headers {
         }
     }
 
-    /// The same with other comments: the name of the encoder, and the song. Only for Vorbis and Opus.
+    /// Returns the headers with new comments: the encoder's name as before, and the song. Only for Vorbis and Opus.
     pub(super) fn titled(&self, song: &SongTitle) -> Option<Self> {
         let (opening, end): (&[u8], &[u8]) = match self.mapping {
             // The framing bit (Vorbis I specification, §5.2.1).
@@ -104,27 +104,27 @@ impl Headers {
         Some(titled)
     }
 
-    /// Has decoders drop so many samples of Opus at the beginning.
+    /// Sets the number of Opus samples that decoders drop at the beginning.
     pub(super) fn set_pre_skip(&mut self, samples: u16) {
         if let Some(field) = self.packets[0].get_mut(PRE_SKIP) {
             field.copy_from_slice(&samples.to_le_bytes());
         }
     }
 
-    /// The samples of Opus that decoders drop at the beginning.
+    /// Returns the number of Opus samples that decoders drop at the beginning.
     pub(super) fn pre_skip(&self) -> u64 {
         let field = self.packets[0].get(PRE_SKIP);
         field.map_or(0, |field| u16::from_le_bytes([field[0], field[1]]).into())
     }
 
-    /// The header pages of a stream with this number, and how many they are.
+    /// Returns the header pages of a stream with this serial number, and the number of pages.
     pub(super) fn pages(&self, serial: u32) -> (Bytes, u32) {
         let (pages, count) = pages(&self.packets, serial);
         (pages.into(), count)
     }
 }
 
-/// What of `OpusHead` matters to a decoder.
+/// Returns `OpusHead` with the fields that do not matter to a decoder set to zero.
 fn of_opus(head: &[u8]) -> Vec<u8> {
     let mut head = head.to_vec();
     if let Some(field) = head.get_mut(OF_THE_ENCODER) {
@@ -133,8 +133,8 @@ fn of_opus(head: &[u8]) -> Vec<u8> {
     head
 }
 
-/// The pages of header packets, and how many they are: the first packet has a page of its own, as all mappings demand, and
-/// data begins on a new page.
+/// Returns the pages of header packets, and the number of pages. The first packet has a page of its own, as all
+/// mappings require, and data begins on a new page.
 pub(super) fn pages(packets: &[impl AsRef<[u8]>], serial: u32) -> (Vec<u8>, u32) {
     let (mut out, mut sequence) = (Vec::new(), 0);
     let (first, rest) = packets.split_at(1);
@@ -144,7 +144,7 @@ pub(super) fn pages(packets: &[impl AsRef<[u8]>], serial: u32) -> (Vec<u8>, u32)
     (out, sequence)
 }
 
-/// Writes header packets on as few pages as hold them.
+/// Writes header packets on as few pages as can hold them.
 fn paginate(
     packets: &[impl AsRef<[u8]>],
     mut flags: u8,

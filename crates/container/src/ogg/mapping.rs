@@ -1,9 +1,9 @@
-//! How each codec maps onto Ogg: its header packets, and what its granule positions count.
+//! Mappings of codecs to Ogg: their header packets, and the units of their granule positions.
 
 use bytes::Buf;
 use media::{Codec, FourCc, Kind, Span, TICKS_PER_SECOND};
 
-/// A codec, known by the first packet of its logical stream.
+/// Codec mapping, identified by the first packet of its logical stream.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Mapping {
     /// Vorbis I specification, annex A.
@@ -33,11 +33,11 @@ pub(super) enum Mapping {
     Unknown,
 }
 
-/// Header packets that Speex may announce beyond its two; none are known in use.
+/// Upper bound on the header packets that Speex may announce beyond its two; none are known in use.
 const SPEEX_EXTRA_HEADERS_MAX: u32 = 16;
 
 impl Mapping {
-    /// Recognises a logical stream by its first packet.
+    /// Recognizes a logical stream by its first packet.
     pub(super) fn of(packet: &[u8]) -> Self {
         Self::vorbis(packet)
             .or_else(|| Self::opus(packet))
@@ -132,7 +132,7 @@ impl Mapping {
         }
     }
 
-    /// The bit rate that the first header packet names.
+    /// Returns the bit rate that the first header packet states.
     pub(super) fn nominal_bitrate(self, packet: &[u8]) -> Option<u32> {
         match self {
             Self::Vorbis { .. } => {
@@ -142,7 +142,7 @@ impl Mapping {
         }
     }
 
-    /// Whether the header packets are complete after the `count`th, which was `packet`.
+    /// Returns whether the header packets are complete after the `count`th, which was `packet`.
     pub(super) fn is_complete(self, count: u32, packet: &[u8]) -> bool {
         match self {
             Self::Vorbis { .. } | Self::Theora { .. } => count == 3,
@@ -154,7 +154,7 @@ impl Mapping {
         }
     }
 
-    /// The VorbisComment structure inside the `count`th header packet, if it is the one.
+    /// Returns the VorbisComment structure in the `count`th header packet, if that packet has it.
     pub(super) fn comments(self, count: u32, packet: &[u8]) -> Option<&[u8]> {
         match self {
             Self::Vorbis { .. } => packet.strip_prefix(b"\x03vorbis"),
@@ -166,7 +166,7 @@ impl Mapping {
         }
     }
 
-    /// A granule position as ticks of the codec's own timeline.
+    /// Converts a granule position to ticks of the codec's own timeline.
     pub(super) fn ticks(self, granule: u64) -> i64 {
         let Self::Theora {
             rate,
@@ -176,14 +176,14 @@ impl Mapping {
         else {
             return Span::from_samples(granule, self.sample_rate()).ticks();
         };
-        // Keyframes before this one, and frames since.
+        // The frame number of the last keyframe, plus the frames since.
         let frames = (granule >> shift) + (granule & ((1 << shift) - 1));
         let ticks = i128::from(frames) * i128::from(TICKS_PER_SECOND) * i128::from(per_rate)
             / i128::from(rate.max(1));
         i64::try_from(ticks).unwrap_or(i64::MAX)
     }
 
-    /// Whether `packet` is data that a decoder can begin with.
+    /// Returns whether `packet` is data that a decoder can begin with.
     pub(super) fn is_keyframe(self, packet: &[u8]) -> bool {
         match self {
             // Neither a header nor an inter frame.

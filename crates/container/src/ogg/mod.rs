@@ -1,14 +1,13 @@
-//! Ogg streams, page by page; and bare Opus made into one, by [`OpusMuxer`], and extracted from one, by
-//! [`OpusPackets`].
+//! Ogg streams, page by page; [`OpusMuxer`] makes one from bare Opus, and [`OpusPackets`] extracts bare Opus from one.
 //!
-//! Every page is one sample and keeps its bytes. The header pages of a chain link go into one
-//! [`Item::Header`], because a listener needs them before any data page; chained links, which is how
-//! sources announce titles, each bring a new one. A page on which data follows the last header (MPD writes
-//! such pages, against the specifications of the codecs) becomes two pages of the same number. A listener may start at any page that does not
-//! continue a packet; where a Theora picture plays, only where one of its keyframes begins.
+//! Every page is one sample and keeps its bytes. The header pages of a chain link go into one [`Item::Header`], because
+//! a listener needs them before any data page. Sources announce titles by chaining links, each of which brings a new
+//! header. A page with data after the last header (MPD writes such pages, against the codecs' specifications) becomes
+//! two pages of the same number. A listener may start at any page that does not continue a packet; in a stream with
+//! Theora video, only at a page on which one of its keyframes begins.
 //!
-//! Pages with a wrong checksum are dropped, and reading resumes at the next valid page: for a decoder they
-//! are worse than a gap.
+//! Pages with a wrong checksum are dropped, and reading resumes at the next valid page: for a decoder, they are worse
+//! than a gap.
 //!
 //! Sources: RFC 3533 (pages), RFC 7845 (Opus), RFC 9639 (FLAC), and the Xiph specifications.
 
@@ -41,39 +40,38 @@ use self::page::{Front, Page};
 pub use self::retitle::Retitler;
 pub use self::unchain::Unchainer;
 
-/// The most header pages that a chain link may have. Cover art sits in the comments and is what
-/// makes them large.
+/// Upper bound on the bytes of a chain link's header pages. Cover art is stored in the comments and makes them large.
 pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Input taken in at once. Together with the longest page it bounds the buffer.
+/// Input bytes taken in at once. Together with the longest page, this bounds the buffer.
 const STEP_BYTES: usize = 16 * 1024;
 
-/// The most that is ever held back: headers twice (as pages, and as the packet on them), a page,
-/// and a step of input.
+/// Upper bound on the bytes held back: headers twice (as pages, and as the packet on them), a page, and a step of
+/// input.
 pub const BUFFERED_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX + PAGE_BYTES_MAX + STEP_BYTES;
 
-/// Bytes of which a wrong checksum may be computed, per byte received, in addition to `CHECKS_MIN`. Input
-/// that looks like the start of a long page every five bytes would have each of them checked; a damaged
-/// source is far from this.
+/// Bytes for which a wrong checksum may be computed, per byte received, in addition to `CHECKS_MIN`. In an input that
+/// looks like the start of a long page every five bytes, each of them would be checked; a damaged source is far from
+/// this.
 const CHECKS_PER_BYTE: u64 = 2;
 const CHECKS_MIN: u64 = 16 * PAGE_BYTES_MAX as u64;
 
-/// A push demuxer for one physical Ogg stream.
+/// Push demuxer for one physical Ogg stream.
 #[derive(Debug, Default)]
 pub struct Demuxer {
     buffer: BytesMut,
     chain: Option<Chain>,
-    /// When the last page began, and the latest end of any.
+    /// Beginning of the last page, and the latest end of any page.
     began: Timestamp,
     ended: Timestamp,
     skipped_bytes: u64,
     received_bytes: u64,
-    /// Bytes whose checksum was computed, and was wrong.
+    /// Bytes whose checksum was computed and found wrong.
     checked_in_vain: u64,
 }
 
 impl Demuxer {
-    /// Takes `bytes`, appending to `out` the pages that they complete.
+    /// Takes `bytes` and appends the pages that they complete to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         for step in bytes.chunks(STEP_BYTES) {
             self.received_bytes += step.len() as u64;
@@ -82,18 +80,18 @@ impl Demuxer {
         }
     }
 
-    /// The source has ended. A page that was cut short is dropped.
+    /// Ends the input. A truncated page is dropped.
     pub fn finish(&mut self, _out: &mut Vec<Item>) {
         self.skip(self.buffer.len());
         self.drop_chain();
     }
 
-    /// Bytes that were not part of any page passed on, so far.
+    /// Returns the bytes so far that were not part of any page passed on.
     pub const fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
 
-    /// Bytes held back until they make a page or a header set.
+    /// Returns the bytes held back until they complete a page or a header set.
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.len() + self.chain.as_ref().map_or(0, Chain::unused_bytes)
     }
@@ -107,7 +105,7 @@ impl Demuxer {
                     self.checked_in_vain += length as u64;
                     let may_check = CHECKS_MIN + CHECKS_PER_BYTE * self.received_bytes;
                     match self.checked_in_vain <= may_check {
-                        // The damage may be in its length, and another page may begin within it.
+                        // The damage may be in the length field, and another page may begin within it.
                         true => self.skip_to_capture(),
                         false => self.skip(length),
                     }
@@ -120,7 +118,7 @@ impl Demuxer {
         }
     }
 
-    /// Skips to where the next page may begin.
+    /// Skips to the next place where a page may begin.
     fn skip_to_capture(&mut self) {
         let rest = &self.buffer[1..];
         let next = rest.iter().position(|byte| *byte == page::CAPTURE[0]);
@@ -139,7 +137,7 @@ impl Demuxer {
         }
         let length = page.bytes.len() as u64;
         let Some(chain) = &mut self.chain else {
-            // Joined in the middle of a link: without its headers nothing can be decoded.
+            // Joined in the middle of a link: without its headers, nothing can be decoded.
             self.skipped_bytes += length;
             return;
         };
@@ -170,7 +168,7 @@ impl Demuxer {
         let Some(place) = self.chain.as_mut().and_then(|chain| chain.place(&page)) else {
             return;
         };
-        // Streams that play together are interleaved only roughly; a log goes one way.
+        // Streams that play together are interleaved only roughly; the times of a log never decrease.
         self.began = self.began.max(place.began);
         self.ended = self.ended.max(place.began + place.duration);
         out.push(Item::Sample(Sample {
@@ -179,7 +177,7 @@ impl Demuxer {
         }));
     }
 
-    /// Forgets the present link; header pages not yet passed on are lost.
+    /// Drops the current link; header pages not yet passed on are lost.
     fn drop_chain(&mut self) {
         if let Some(chain) = self.chain.take() {
             self.skipped_bytes += chain.unused_bytes() as u64;

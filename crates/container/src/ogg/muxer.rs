@@ -1,12 +1,12 @@
-//! Bare Opus packets as an Ogg stream (RFC 7845).
+//! Muxer of bare Opus packets into an Ogg stream (RFC 7845).
 //!
 //! ```text
 //! OpusHead │ OpusTags │ page of packets │ page of packets │ …
 //! └──── header ─────┘   └ a listener that has the header may start here
 //! ```
 //!
-//! Every page holds whole packets and its end is counted from the start of time, so a listener may
-//! start at any of them: decoders take the first page they see for the beginning.
+//! Every page holds whole packets, and its end is counted from the start of time, so a listener may start at any page:
+//! decoders take the first page they receive as the beginning.
 
 use bytes::Bytes;
 use media::codec::opus;
@@ -15,41 +15,41 @@ use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, Track};
 use super::page::{self, FLAG_LAST, PagePosition, SEGMENTS_MAX};
 use super::{comments, headers};
 
-/// Sound on one page: a tenth of a second costs little delay, and its page 2 % of the bytes.
+/// Audio on one page: a tenth of a second costs little delay, and the page header 2 % of the bytes.
 const PAGE_SPAN: Span = Span::from_millis(100);
 
-/// Stamps that were rounded to milliseconds, or that jitter, are within this distance of the end of the
-/// packets before; a larger distance is a gap. No missing packet is shorter.
+/// Largest distance of a timestamp from the end of the packets before it, in samples, that is treated as rounding to
+/// milliseconds or jitter; a larger one is a gap. No missing packet is shorter.
 const DRIFT_MAX: u64 = RATE / 100;
 
 const RATE: u64 = opus::RATE as u64;
 const TICKS_PER_SAMPLE: i64 = TICKS_PER_SECOND / opus::RATE as i64;
 
-/// Bytes of a title that listeners receive. A longer one is left out.
+/// Upper bound on the bytes of a title for listeners. A longer one is truncated.
 const TITLE_BYTES_MAX: usize = 1_024;
 
-/// The longest identification header: one with a mapping for 255 channels (RFC 7845 §5.1.1).
+/// Bytes of the longest identification header: one with a mapping for 255 channels (RFC 7845 §5.1.1).
 const HEAD_BYTES_MAX: usize = 21 + 255;
 
 const VENDOR: &[u8] = b"Carillon";
 
-/// Writes one logical stream.
+/// Muxer of one logical stream.
 #[derive(Debug, Default)]
 pub struct OpusMuxer {
     serial: u32,
     head: Bytes,
-    /// Samples that decoders drop at the start, which positions count.
+    /// Samples that decoders drop at the start; positions include them.
     pre_skip: u64,
-    /// Of the next page; the header's have 0 and 1.
+    /// Number of the next page; the header pages have 0 and 1.
     sequence: u32,
-    /// Where the next packet begins, without the pre-skip; `None` before the first.
+    /// Beginning of the next packet in samples, without the pre-skip; `None` before the first.
     next: Option<u64>,
     pending: Pending,
     /// Kept for its allocation.
     page: Vec<u8>,
 }
 
-/// The page that is being filled.
+/// Page that is being filled.
 #[derive(Debug, Default)]
 struct Pending {
     began: Timestamp,
@@ -59,8 +59,7 @@ struct Pending {
 }
 
 impl OpusMuxer {
-    /// A stream of the packets of `track`, with a number that differs from those of the streams before
-    /// it.
+    /// Creates a stream of the packets of `track`. `serial` must differ from those of the streams before.
     pub fn new(track: &Track, serial: u32) -> Self {
         let head = Self::head_of(track);
         let pre_skip = u64::from(u16::from_le_bytes([head[10], head[11]]));
@@ -73,7 +72,7 @@ impl OpusMuxer {
         }
     }
 
-    /// The identification header of a track of bare Opus: its own, or the usual one.
+    /// Returns the identification header of a track of bare Opus: its own, or the usual one.
     pub fn head_of(track: &Track) -> Bytes {
         let is_one = track.config.starts_with(b"OpusHead")
             && (opus::HEAD_BYTES..=HEAD_BYTES_MAX).contains(&track.config.len());
@@ -84,12 +83,12 @@ impl OpusMuxer {
         }
     }
 
-    /// The identification header.
+    /// Returns the identification header.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The header pages, with what is playing, if that is known.
+    /// Returns the header pages, with the current title, if it is known.
     pub fn header(&self, title: Option<&str>) -> Vec<u8> {
         let title = title.unwrap_or_default();
         let title = &title[..title.floor_char_boundary(TITLE_BYTES_MAX)];
@@ -97,8 +96,8 @@ impl OpusMuxer {
         headers::pages(&[self.head.clone(), tags.into()], self.serial).0
     }
 
-    /// Takes one packet. Gives the page that it completes, or that had to end before it, and when that page
-    /// began. Anything but a packet is left out.
+    /// Takes one packet. Passes the page that it completes, or that had to end before it, to `out`, with the time at
+    /// which that page began. Anything but a packet is left out.
     pub fn push(&mut self, sample: &Sample, mut out: impl FnMut(Timestamp, &[u8])) {
         let Some(duration) = opus::duration(&sample.data) else {
             return;
@@ -129,7 +128,7 @@ impl OpusMuxer {
         }
     }
 
-    /// Gives the page that is being filled, if there is anything on it.
+    /// Passes the page that is being filled to `out`, unless it is empty.
     pub fn flush(&mut self, mut out: impl FnMut(Timestamp, &[u8])) {
         if !self.pending.table.is_empty() {
             self.write(0);
@@ -138,7 +137,7 @@ impl OpusMuxer {
         }
     }
 
-    /// Gives the page that is being filled, marked as the last. Another stream may follow.
+    /// Passes the page that is being filled to `out`, marked as the last. Another stream may follow.
     pub fn end(&mut self, mut out: impl FnMut(Timestamp, &[u8])) {
         self.write(FLAG_LAST);
         out(self.pending.began, &self.page);
@@ -173,23 +172,20 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use media::{Codec, Framing, Item, Kind, TrackId};
+    use media::{Codec, Item, TrackId};
 
     use super::*;
     use crate::ogg::Demuxer;
+    use crate::testing;
 
     const PRE_SKIP: i64 = 312;
 
     fn track(config: &'static [u8]) -> Track {
         Track {
             id: TrackId::DERIVED,
-            kind: Kind::Audio,
-            codec: Codec::Opus,
-            framing: Framing::Bare,
-            config: config.into(),
             sample_rate: 48_000,
             channels: 2,
-            flv: None,
+            ..testing::track(Codec::Opus, config)
         }
     }
 
@@ -198,15 +194,7 @@ mod tests {
         let at = Timestamp::from_millis(millis);
         let mut data = vec![0x55; len];
         data[0] = 0xFC;
-        Sample {
-            track: TrackId::DERIVED,
-            dts: at,
-            pts: at,
-            duration: Span::from_millis(20),
-            keyframe: true,
-            data: data.into(),
-            flv: None,
-        }
+        Sample::frame(TrackId::DERIVED, at, Span::from_millis(20), data.into())
     }
 
     /// The pages of some packets: when each began, where it ends in samples, and its bytes.
@@ -217,9 +205,9 @@ mod tests {
             let granule = u64::from_le_bytes(page[6..14].try_into().expect("eight bytes"));
             pages.push((at.millis(), granule, page.to_vec()));
         };
-        packets
-            .iter()
-            .for_each(|sample| muxer.push(sample, &mut note));
+        for sample in packets {
+            muxer.push(sample, &mut note);
+        }
         muxer.flush(&mut note);
         pages
     }
@@ -230,15 +218,9 @@ mod tests {
         let packets: Vec<_> = (0..12).map(|n| packet(1_000 + n * 20, 300)).collect();
         let pages = pages(&mut muxer, &packets);
         let shape: Vec<_> = pages.iter().map(|page| (page.0, page.1)).collect();
-        let end = |millis: i64| (millis * 48 + PRE_SKIP) as u64;
-        assert_eq!(
-            shape,
-            [
-                (1_000, end(1_100)),
-                (1_100, end(1_200)),
-                (1_200, end(1_240))
-            ]
-        );
+        let page = |begin, end: i64| (begin, (end * 48 + PRE_SKIP) as u64);
+        let expected = [page(1_000, 1_100), page(1_100, 1_200), page(1_200, 1_240)];
+        assert_eq!(shape, expected);
         let sequence: Vec<_> = pages.iter().map(|page| page.2[18]).collect();
         assert_eq!(sequence, [2, 3, 4]);
     }
@@ -276,12 +258,9 @@ mod tests {
             }
         }
         let header = muxer.header(Some("Bach – Toccata")).len();
-        let expected = [
-            format!("header {header}"),
-            "track".to_owned(),
-            "Bach – Toccata".to_owned(),
-        ];
-        assert_eq!((heard, sent), (expected.to_vec(), 0));
+        let header = format!("header {header}");
+        assert_eq!(heard, [&header[..], "track", "Bach – Toccata"]);
+        assert_eq!(sent, 0);
         // Positions count the pre-skip, which the first page has moved as well.
         assert_eq!(spans.millis(), 200 + PRE_SKIP / 48);
     }
@@ -291,29 +270,22 @@ mod tests {
         let mut muxer = OpusMuxer::new(&track(b""), 1);
         let stamps = [0, 21, 39, 61, 80, 100, 118, 500, 520, 300, 560];
         let packets: Vec<_> = stamps.map(|at| packet(at, 10)).into();
-        let ends: Vec<_> = pages(&mut muxer, &packets)
-            .iter()
-            .map(|page| (page.0, (page.1 as i64 - PRE_SKIP) / 48))
-            .collect();
+        let pages = pages(&mut muxer, &packets).into_iter();
+        let ends = pages.map(|page| (page.0, (page.1 as i64 - PRE_SKIP) / 48));
+        let ends: Vec<_> = ends.collect();
         // The one that steps back follows those before it.
         assert_eq!(ends, [(0, 100), (100, 140), (500, 580)]);
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_or_goes_on_the_next_page() {
+    fn what_does_not_fit_is_left_out_or_continues_the_next_page() {
         let mut muxer = OpusMuxer::new(&track(b""), 1);
         let mut cut = packet(0, 1);
         cut.data = Bytes::new();
-        let packets = [
-            cut,
-            packet(0, 70_000),
-            packet(0, 40_000),
-            packet(20, 40_000),
-        ];
-        let lengths: Vec<_> = pages(&mut muxer, &packets)
-            .iter()
-            .map(|page| page.2.len())
-            .collect();
+        let [first, second] = [0, 20].map(|millis| packet(millis, 40_000));
+        let packets = [cut, packet(0, 70_000), first, second];
+        let pages = pages(&mut muxer, &packets).into_iter();
+        let lengths: Vec<_> = pages.map(|page| page.2.len()).collect();
         assert_eq!(lengths, [27 + 157 + 40_000; 2]);
     }
 

@@ -1,4 +1,4 @@
-//! Bare Opus packets out of the pages of an Ogg stream (RFC 7845).
+//! Extraction of bare Opus packets from the pages of an Ogg stream (RFC 7845).
 
 use bytes::Bytes;
 use media::Sample;
@@ -6,18 +6,18 @@ use media::codec::opus;
 
 use super::page::{self, Page};
 
-/// The longest packet that is assembled: the most a decoder must accept (RFC 7845 §6).
+/// Bytes of the longest packet that is assembled: the most a decoder must accept (RFC 7845 §6).
 const PACKET_BYTES_MAX: usize = 61_440;
 
-/// Extracts the packets of one track from the samples that a [`Demuxer`](super::Demuxer) gives of it.
+/// Extractor of one track's packets from the samples of a [`Demuxer`](super::Demuxer).
 #[derive(Debug, Default)]
 pub struct OpusPackets {
-    /// The beginning of a packet that continues on the next page; empty when there is none.
+    /// Beginning of a packet that continues on the next page; empty when there is none.
     begun: Vec<u8>,
 }
 
 impl OpusPackets {
-    /// The identification header among the header pages of a stream.
+    /// Returns the identification header among the header pages of a stream.
     pub fn head(header: &[u8]) -> Option<Bytes> {
         page::pages(Bytes::copy_from_slice(header)).find_map(|page| {
             let mut packets = page.pieces().map(|(packet, _)| packet);
@@ -26,8 +26,8 @@ impl OpusPackets {
         })
     }
 
-    /// Takes one page, appending to `out` the packets that end on it, each a sample of the same
-    /// track. Packets that are repeated are left out.
+    /// Takes one page, and appends the packets that end on it to `out`, each as a sample of the same track. Repeated
+    /// packets are left out.
     pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) {
         let page = Page::whole(&sample.data).filter(|page| !is_repeated(sample, page));
         let Some(page) = page else {
@@ -36,7 +36,7 @@ impl OpusPackets {
         if !page.is_continued() {
             self.begun.clear();
         }
-        // The end of a packet whose beginning is unknown is no packet.
+        // The end of a packet whose beginning is unknown is discarded.
         let mut is_end_of_unknown = page.is_continued() && self.begun.is_empty();
         let (mut dts, mut pts) = (sample.dts, sample.pts);
         for (piece, ends) in page.pieces() {
@@ -60,7 +60,7 @@ impl OpusPackets {
         }
     }
 
-    /// The packet that `piece` completes.
+    /// Returns the packet that `piece` completes.
     fn complete(&mut self, page: &Page, piece: &[u8], ends: bool) -> Option<Bytes> {
         if self.begun.is_empty() && ends {
             return Some(page.bytes.slice_ref(piece));
@@ -74,8 +74,8 @@ impl OpusPackets {
     }
 }
 
-/// Whether a page has packets that a decoder has had, if it goes on from the link before: see
-/// [`Retitler`](super::Retitler). A listener could start at any other page of sound that begins with a packet.
+/// Returns whether a page has packets that a decoder has already had, if it continues from the link before: see
+/// [`Retitler`](super::Retitler). A listener could start at any other audio page that begins with a packet.
 fn is_repeated(sample: &Sample, page: &Page) -> bool {
     !sample.keyframe && !page.is_continued() && page.granule().is_some()
 }
@@ -87,15 +87,8 @@ mod tests {
     use super::*;
 
     fn sample(page: Vec<u8>) -> Sample {
-        Sample {
-            track: TrackId::AUDIO,
-            dts: Timestamp::from_millis(1_000),
-            pts: Timestamp::from_millis(1_000),
-            duration: Span::ZERO,
-            keyframe: true,
-            data: page.into(),
-            flv: None,
-        }
+        let at = Timestamp::from_millis(1_000);
+        Sample::frame(TrackId::AUDIO, at, Span::ZERO, page.into())
     }
 
     /// A packet of 20 ms.
@@ -108,36 +101,24 @@ mod tests {
     fn taken(packets: &mut OpusPackets, page: Vec<u8>) -> Vec<(i64, usize)> {
         let mut out = Vec::new();
         packets.push(&sample(page), &mut out);
-        out.iter()
-            .map(|sample| (sample.pts.millis(), sample.data.len()))
-            .collect()
+        let out = out.iter();
+        out.map(|it| (it.pts.millis(), it.data.len())).collect()
     }
 
     #[test]
-    fn packets_follow_each_other_and_go_on_on_the_next_page() {
+    fn packets_follow_each_other_and_continue_on_the_next_page() {
         let mut packets = OpusPackets::default();
         let long = packet(510);
-        let first = page::build(
-            0,
-            0,
-            1,
-            &[
-                (&packet(9), true),
-                (&packet(8), true),
-                (&long[..255], false),
-            ],
-        );
+        let (nine, eight) = (packet(9), packet(8));
+        let pieces = [(&nine[..], true), (&eight, true), (&long[..255], false)];
+        let first = page::build(0, 0, 1, &pieces);
         assert_eq!(taken(&mut packets, first), [(1_000, 9), (1_020, 8)]);
         let next = page::build(1, 0, 1, &[(&long[255..], true), (&packet(7), true)]);
-        assert_eq!(
-            taken(&mut packets, next.clone()),
-            [(1_000, 510), (1_020, 7)]
-        );
+        let found = taken(&mut packets, next.clone());
+        assert_eq!(found, [(1_000, 510), (1_020, 7)]);
         // Joined between the two, or with a page missing, the rest of the long one is dropped.
-        assert_eq!(
-            taken(&mut OpusPackets::default(), next.clone()),
-            [(1_000, 7)]
-        );
+        let found = taken(&mut OpusPackets::default(), next.clone());
+        assert_eq!(found, [(1_000, 7)]);
         let cut = page::build(0, 0, 1, &[(&long[..255], false)]);
         assert!(taken(&mut packets, cut).is_empty());
         let other = page::build(0, 0, 1, &[(&packet(5), true)]);

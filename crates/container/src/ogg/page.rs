@@ -1,4 +1,4 @@
-//! One Ogg page (RFC 3533 §6).
+//! Ogg page (RFC 3533 §6).
 
 use bytes::{Buf, Bytes};
 
@@ -7,43 +7,43 @@ use crate::crc;
 /// Bytes before the segment table.
 pub(super) const HEADER_BYTES: usize = 27;
 
-/// The longest page: header, 255 segments, 255 bytes in each.
+/// Bytes of the longest page: header, 255 segments, 255 bytes in each.
 pub const PAGE_BYTES_MAX: usize = HEADER_BYTES + 255 + 255 * 255;
 
 pub(super) const CAPTURE: &[u8; 4] = b"OggS";
 
-/// Segments of a page at the most.
+/// Upper bound on the segments of a page.
 pub(super) const SEGMENTS_MAX: usize = 255;
 
-/// The position of a page on which no packet ends.
+/// Position of a page on which no packet ends.
 const NO_GRANULE: u64 = u64::MAX;
 
 pub(super) const FLAG_CONTINUED: u8 = 1;
 pub(super) const FLAG_FIRST: u8 = 2;
 pub(super) const FLAG_LAST: u8 = 4;
 
-/// A page whose checksum was right.
+/// Page with a valid checksum.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
-    /// All of it, as it arrived.
+    /// The whole page, as it arrived.
     pub(super) bytes: Bytes,
     segments: usize,
 }
 
-/// What stands at the front of a buffer.
+/// Classification of the bytes at the front of a buffer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Front {
-    /// Not known until more arrives.
+    /// Unknown until more bytes arrive.
     Unclear,
-    /// Not a page.
+    /// Bytes that are not a page.
     Garbage,
-    /// What looks like a page of this many bytes, but has a wrong checksum.
+    /// Bytes that look like a page of this length, but have a wrong checksum.
     Damaged(usize),
     /// A page of this many bytes.
     Page(usize),
 }
 
-/// Looks for a page where `bytes` begins.
+/// Looks for a page at the start of `bytes`.
 pub(super) fn at_front(bytes: &[u8]) -> Front {
     let seen = bytes.len().min(CAPTURE.len());
     if bytes[..seen] != CAPTURE[..seen] {
@@ -74,27 +74,27 @@ impl Page {
         Self { bytes, segments }
     }
 
-    /// The page that is all of `bytes`, if they are one.
+    /// Returns the page that is all of `bytes`, if they are one.
     pub(super) fn whole(bytes: &Bytes) -> Option<Self> {
         (at_front(bytes) == Front::Page(bytes.len())).then(|| Self::new(bytes.clone()))
     }
 
-    /// It begins in the middle of a packet.
+    /// Returns whether the page begins in the middle of a packet.
     pub(super) fn is_continued(&self) -> bool {
         self.flags() & FLAG_CONTINUED != 0
     }
 
-    /// Its flags.
+    /// Returns the flags.
     pub(super) fn flags(&self) -> u8 {
         self.bytes[5]
     }
 
-    /// It begins a logical stream.
+    /// Returns whether the page begins a logical stream.
     pub(super) fn is_first(&self) -> bool {
         self.flags() & FLAG_FIRST != 0
     }
 
-    /// The codec's position after the last packet that ends here; `None` when none does.
+    /// Returns the codec's position after the last packet that ends on the page; `None` when none does.
     pub(super) fn granule(&self) -> Option<u64> {
         Some((&self.bytes[6..]).get_u64_le()).filter(|granule| *granule != NO_GRANULE)
     }
@@ -103,7 +103,7 @@ impl Page {
         (&self.bytes[14..]).get_u32_le()
     }
 
-    /// Where it belongs.
+    /// Returns the page's position in its stream.
     pub(super) fn place(&self) -> PagePosition {
         PagePosition {
             flags: self.flags(),
@@ -113,7 +113,7 @@ impl Page {
         }
     }
 
-    /// Appends it as it is where it belongs elsewhere.
+    /// Appends the page with another position in its stream, otherwise unchanged.
     pub(super) fn write_at(&self, place: PagePosition, out: &mut Vec<u8>) {
         let begin = out.len();
         out.extend_from_slice(&self.bytes);
@@ -122,8 +122,8 @@ impl Page {
         seal(page);
     }
 
-    /// A page of the first `count` pieces, which are headers, and one of the rest; `None` when there is no rest.
-    /// Both have the number of this page, so that the numbers of those behind it stay right.
+    /// Splits the page into one with its first `count` pieces, which are headers, and one with the rest; `None` when
+    /// there is no rest. Both have this page's number, so that the numbers of later pages stay right.
     pub(super) fn split(&self, count: usize) -> Option<(Self, Self)> {
         let table = &self.bytes[HEADER_BYTES..HEADER_BYTES + self.segments];
         let body = &self.bytes[HEADER_BYTES + self.segments..];
@@ -131,7 +131,7 @@ impl Page {
         let (laces, bytes) = pieces.fold((0, 0), |(laces, bytes), piece| {
             (laces + piece / 255 + 1, bytes + piece)
         });
-        // The last piece of a page may have no end, and there is nothing behind it.
+        // The last piece of a page may have no end; nothing comes after it then.
         if laces >= table.len() {
             return None;
         }
@@ -156,7 +156,7 @@ impl Page {
         ))
     }
 
-    /// The pieces of packets on this page, and whether each piece ends its packet.
+    /// Returns the pieces of packets on this page, and whether each piece ends its packet.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let mut table = &self.bytes[HEADER_BYTES..HEADER_BYTES + self.segments];
         let mut body = &self.bytes[HEADER_BYTES + self.segments..];
@@ -175,18 +175,18 @@ impl Page {
     }
 }
 
-/// Where a page belongs.
+/// Position of a page in its stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PagePosition {
     pub(super) flags: u8,
-    /// `None` if no packet ends on it.
+    /// Codec's position; `None` if no packet ends on the page.
     pub(super) granule: Option<u64>,
     pub(super) serial: u32,
     pub(super) sequence: u32,
 }
 
 impl PagePosition {
-    /// As it stands in a page.
+    /// Encodes the position as in a page header.
     fn to_bytes(self) -> [u8; 17] {
         let mut bytes = [self.flags; 17];
         bytes[1..9].copy_from_slice(&self.granule.unwrap_or(NO_GRANULE).to_le_bytes());
@@ -196,7 +196,7 @@ impl PagePosition {
     }
 }
 
-/// The pages that some bytes begin with, up to what is none.
+/// Returns the pages at the start of some bytes, up to the first bytes that are not a page.
 pub(super) fn pages(mut rest: Bytes) -> impl Iterator<Item = Page> {
     std::iter::from_fn(move || match at_front(&rest) {
         Front::Page(length) => Some(Page::new(rest.split_to(length))),
@@ -210,7 +210,7 @@ pub(super) fn lace(table: &mut Vec<u8>, packet_bytes: usize) {
     table.push((packet_bytes % 255) as u8);
 }
 
-/// Appends a page. `table` has at most [`SEGMENTS_MAX`] entries, and `body` the bytes they say.
+/// Appends a page. `table` has at most [`SEGMENTS_MAX`] entries, and `body` the number of bytes they state.
 pub(super) fn write(out: &mut Vec<u8>, place: PagePosition, table: &[u8], body: &[u8]) {
     debug_assert!(table.len() <= SEGMENTS_MAX);
     let begin = out.len();
@@ -229,7 +229,7 @@ fn seal(page: &mut [u8]) {
     page[22..26].copy_from_slice(&sum);
 }
 
-/// The checksum of a page as its header holds it, with the field itself counted as zero.
+/// Computes the checksum of a page as its header stores it, with the field itself counted as zero.
 fn checksum(page: &[u8]) -> [u8; 4] {
     let head = crc::update(crc::update(0, &page[..22]), &[0; 4]);
     let sum = crc::update(head, &page[26..]);
@@ -246,11 +246,7 @@ pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool
         if *ends {
             table.push((piece.len() % 255) as u8);
         } else {
-            assert_eq!(
-                piece.len() % 255,
-                0,
-                "an unfinished packet fills its segments"
-            );
+            assert_eq!(piece.len() % 255, 0, "it fills its segments");
         }
         body.extend_from_slice(piece);
     }
@@ -282,24 +278,15 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_told_apart() {
-        let long = [7; 510];
-        let page = build(
-            0,
-            0,
-            1,
-            &[
-                (b"one", true),
-                (b"", true),
-                (&long, true),
-                (&[1; 255], false),
-            ],
-        );
-        let page = Page::new(page.into());
-        let pieces: Vec<_> = page
-            .pieces()
-            .map(|(piece, ends)| (piece.len(), ends))
-            .collect();
-        assert_eq!(pieces, [(3, true), (0, true), (510, true), (255, false)]);
+    fn packets_are_reported_apart() {
+        let (long, cut) = ([7; 510], [1; 255]);
+        let pieces = [
+            (&b"one"[..], true),
+            (b"", true),
+            (&long, true),
+            (&cut, false),
+        ];
+        let page = Page::new(build(0, 0, 1, &pieces).into());
+        assert_eq!(page.pieces().collect::<Vec<_>>(), pieces);
     }
 }

@@ -1,16 +1,16 @@
-//! Titles that come beside an Ogg stream, written into it.
+//! Writer of external titles into an Ogg stream.
 //!
-//! The comments of a link cannot change, so a title begins another link of the chain: the last page before it is marked as
-//! the last of its stream, and header pages with the new comments follow, with another serial number. Nothing is decoded
-//! or encoded, and no sample is lost or heard twice:
+//! The comments of a link cannot change, so a title begins another link of the chain: the last page before it is marked
+//! as the last of its stream, and header pages with the new comments follow, with another serial number. Nothing is
+//! decoded or encoded, and no sample is lost or played twice:
 //!
-//! * The first packet of Vorbis makes no sound, because it is overlapped with the one before. So the last packet of the
-//!   link before is repeated, at position 0 (Vorbis I specification, §4.3.8).
-//! * A decoder of Opus has to converge. So the last packets are repeated, and its pre-skip is as long as they are
-//!   (RFC 7845 §4.2, §4.6).
+//! * A decoder returns no audio for the first packet of Vorbis, because it is overlapped with the packet before. So the
+//!   last packet of the link before is repeated, at position 0 (Vorbis I specification, §4.3.8).
+//! * A decoder of Opus has to converge. So the last packets are repeated, and the pre-skip is as long as they are (RFC
+//!   7845 §4.2, §4.6).
 //!
-//! Links that the source begins itself are as they are, with its own titles; but for a serial number that the link before
-//! has. What the caller does without a title is to pass all items on unchanged.
+//! Links that the source begins itself are passed on unchanged, with their own titles, except for a serial number that
+//! equals that of the link before. Without a title, the caller should pass on all items unchanged.
 
 use std::sync::Arc;
 
@@ -22,27 +22,27 @@ use super::headers::Headers;
 use super::mapping::Mapping;
 use super::page::{self, FLAG_LAST, Page, PagePosition, lace};
 
-/// Samples of Opus that a decoder is given to converge: 80 ms (RFC 7845 §4.2).
+/// Samples that an Opus decoder is given to converge: 80 ms (RFC 7845 §4.2).
 const PRE_ROLL: u64 = 3_840;
 
-/// See the module's description. It takes the items of a [`Demuxer`](super::Demuxer).
+/// Retitler of one stream; pass it the items of a [`Demuxer`](super::Demuxer).
 #[derive(Debug, Default)]
 pub struct Retitler {
-    /// The source's present link, if a title can be written into it.
+    /// Current link of the source, if a title can be written into it.
     link: Option<Link>,
     wish: Option<SongTitle>,
-    /// The number of the last stream that was passed on.
+    /// Serial number of the last stream that was passed on.
     serial: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Link {
-    /// As the source sent them.
+    /// Headers as the source sent them.
     headers: Headers,
-    /// What its pages have here instead: the stream's number, the next page's number, and what is added to positions. `None`
-    /// while they are as the source sent them.
+    /// Numbers of its pages in the output: the stream's serial number, the next page's number, and the offset added to
+    /// positions. `None` while they are as the source sent them.
     place: Option<Place>,
-    /// The last page was marked as the last of its stream.
+    /// Set when the last page was marked as the last of its stream.
     turn: Option<Turn>,
 }
 
@@ -50,33 +50,33 @@ struct Link {
 struct Place {
     serial: u32,
     sequence: u32,
-    /// Wraps around: it may be less than nothing.
+    /// Wrapping offset, which may be negative.
     shift: u64,
 }
 
-/// What the next link begins with.
+/// Data with which the next link begins.
 #[derive(Debug)]
 struct Turn {
     song: SongTitle,
-    /// Packets that are repeated, and what they last in samples that a decoder drops.
+    /// Packets that are repeated, and their duration in samples, which a decoder drops.
     repeated: Vec<Bytes>,
     lasts: u64,
-    /// The position of the last page, as the source has it.
+    /// Position of the last page in the source.
     granule: u64,
 }
 
 impl Retitler {
-    /// Whether the source's present link takes titles.
+    /// Returns whether the source's current link takes titles.
     pub fn takes_titles(&self) -> bool {
         self.link.is_some()
     }
 
-    /// A title to write; one that still waits is forgotten.
+    /// Sets the title to write; a title that still waits is dropped.
     pub fn wish(&mut self, song: SongTitle) {
         self.wish = Some(song);
     }
 
-    /// Takes the next item, and appends what becomes of it to `out`.
+    /// Takes the next item, and appends the resulting items to `out`.
     pub fn push(&mut self, item: Item, out: &mut Vec<Item>) {
         match item {
             Item::Header(header) => {
@@ -88,9 +88,9 @@ impl Retitler {
         }
     }
 
-    /// The source begins a link.
+    /// Begins a link of the source.
     fn begin(&mut self, header: Bytes) -> Bytes {
-        // What was wished was about the song before.
+        // A waiting title was about the song before.
         self.wish = None;
         let can_be_titled = |headers: &Headers| headers.titled(&SongTitle::default()).is_some();
         let Some(headers) = Headers::of(&header).filter(can_be_titled) else {
@@ -133,7 +133,7 @@ impl Retitler {
             }
             self.serial = link.turn(turn, &sample, self.serial, out).or(self.serial);
         }
-        // While a packet goes on on the next page, the title waits.
+        // The title waits while a packet continues on the next page.
         let last = self.wish.as_ref().and_then(|_| link.last_packets(&page));
         let turn = last.and_then(|(repeated, lasts, granule)| {
             Some(Turn {
@@ -153,7 +153,7 @@ impl Retitler {
 }
 
 impl Link {
-    /// Writes the beginning of the next link, before `next`; returns the number of its stream.
+    /// Writes the beginning of the next link, before `next`; returns the serial number of its stream.
     fn turn(
         &mut self,
         turn: Turn,
@@ -196,12 +196,12 @@ impl Link {
         Some(serial)
     }
 
-    /// The packets at the end of a page that the next link can begin with, what they last there, and the page's position;
-    /// `None` if the page cannot be the last of a link.
+    /// Returns the packets at the end of a page with which the next link can begin, their duration in samples, and the
+    /// page's position; `None` if the page cannot be the last of a link.
     fn last_packets(&self, page: &Page) -> Option<(Vec<Bytes>, u64, u64)> {
         let granule = page.granule()?;
         let mut pieces: Vec<_> = page.pieces().collect();
-        // The end of a packet of which the beginning is on another page.
+        // Remove the end of a packet that begins on another page.
         if page.is_continued() {
             pieces.remove(0);
         }
@@ -225,7 +225,7 @@ impl Link {
         Some((repeated, lasts, granule))
     }
 
-    /// A page as it is in the present link.
+    /// Returns a page with its numbers in the current link.
     fn placed(&mut self, page: &Page, flags: u8) -> Bytes {
         let mut position = page.place();
         position.flags = flags;

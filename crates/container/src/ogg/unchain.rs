@@ -1,16 +1,17 @@
-//! The links of a chain as one logical stream.
+//! Conversion of a chain's links into one logical stream.
 //!
-//! Some browsers stop, or fall silent, where one link of a chain follows another, which is how encoders announce titles. What
-//! can be decoded as it goes on has one serial number here, pages numbered without a gap, and positions that count the
-//! samples that decoders return:
+//! Some browsers stop, or fall silent, where one link of a chain follows another, which is how encoders announce
+//! titles. In the output, links that a decoder can continue with share one serial number, their pages are numbered
+//! without a gap, and positions count the samples that decoders return:
 //!
-//! * A link whose headers differ from those before in comments alone goes on in the stream that is open. Its header pages
-//!   are for listeners that join.
-//! * Any other link is a link here, too: decoders need its headers. The stream before it ends with an empty page.
-//! * Packets at the beginning of a link that make no sound (Opus before the end of the pre-skip, the first of Vorbis) are
-//!   left out if they have pages of their own, as [`Retitler`](super::Retitler) makes them: a decoder that goes on would
-//!   let them be heard.
-//! * Links of several streams, or of one that is not understood, are passed on as they are.
+//! * A link whose headers differ from those before in comments alone continues the open stream. Its header pages are
+//!   for listeners that join.
+//! * Any other link starts a new link in the output, too: decoders need its headers. The stream before it ends with an
+//!   empty page.
+//! * Packets at the beginning of a link that yield no audio (Opus before the end of the pre-skip, the first of Vorbis)
+//!   are left out if they have pages of their own, as [`Retitler`](super::Retitler) makes them: a decoder that
+//!   continues would play them.
+//! * Links of several streams, or of one that is not understood, are passed on unchanged.
 
 use bytes::Bytes;
 
@@ -19,28 +20,28 @@ use super::headers::Headers;
 use super::mapping::Mapping;
 use super::page::{self, FLAG_LAST, Page, PagePosition};
 
-/// See the module's description. It takes the headers and the pages that a [`Demuxer`](super::Demuxer) gives.
+/// Unchainer of one stream; pass it the headers and the pages of a [`Demuxer`](super::Demuxer).
 #[derive(Debug, Default)]
 pub struct Unchainer {
     open: Option<Open>,
 }
 
-/// The logical stream that is open.
+/// Logical stream that is open.
 #[derive(Debug)]
 struct Open {
-    /// Of the source's present link.
+    /// Headers of the source's current link.
     headers: Headers,
     serial: u32,
     sequence: u32,
-    /// Of the samples so far.
+    /// Counter of the samples so far.
     counter: Counter,
-    /// No page of the present link has come, and it follows another.
+    /// No page of the current link has arrived, and the link follows another.
     is_splice: bool,
 }
 
 impl Unchainer {
-    /// The source's next link has this header. Returns what the listeners that are there are sent, unless they go on,
-    /// and the header for listeners that join.
+    /// Takes the header of the source's next link. Returns the bytes for current listeners, or `None` if they just
+    /// continue, and the header for listeners that join.
     pub fn header(&mut self, header: &Bytes) -> (Option<Bytes>, Bytes) {
         let headers = Headers::of(header);
         let counter = |headers: &Headers| Counter::of(headers.mapping, &headers.packets);
@@ -82,7 +83,7 @@ impl Unchainer {
         (Some(end.into()), pages)
     }
 
-    /// Takes a page that follows the header, and returns it as it is here; `None` if it is left out.
+    /// Takes a page that follows the header, and returns it with its numbers in the output; `None` if it is left out.
     pub fn page(&mut self, bytes: &Bytes) -> Option<Bytes> {
         let Some(open) = &mut self.open else {
             return Some(bytes.clone());
@@ -100,7 +101,7 @@ impl Open {
         }
         let mut pieces = page.pieces();
         if page.is_continued() && self.counter.open.is_none() {
-            // The end of a packet of which the beginning did not come is none.
+            // The end of a packet whose beginning did not arrive is discarded.
             pieces.next();
         }
         let before = self.counter.packets;
@@ -118,7 +119,7 @@ impl Open {
         Some(bytes.into())
     }
 
-    /// Whether nothing on the first page of a link is heard where the link is decoded by itself.
+    /// Returns whether a decoder that starts with this link would play nothing of its first page.
     fn is_silent(&self, page: &Page) -> bool {
         let silent = match self.headers.mapping {
             Mapping::Opus { .. } => self.headers.pre_skip(),

@@ -1,19 +1,19 @@
-//! Numbers on the wire that wrap around, and the ones they stand for.
+//! Unwrapping of numbers on the wire, which wrap around.
 
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
-/// Finds the number that a truncated one stands for: the one nearest to what came before.
+/// Unwrapper of truncated numbers: each stands for the number nearest to those before it.
 ///
-/// For sequence numbers 16 bits wide, for timestamps 32.
+/// Sequence numbers have 16 bits, timestamps 32.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwrapper {
     bits: u32,
-    /// The highest number so far.
+    /// Highest number so far.
     highest: Option<i64>,
 }
 
 impl Unwrapper {
-    /// For sequence numbers.
+    /// Creates an unwrapper for sequence numbers.
     pub const fn sequence() -> Self {
         Self {
             bits: 16,
@@ -21,7 +21,7 @@ impl Unwrapper {
         }
     }
 
-    /// For timestamps.
+    /// Creates an unwrapper for timestamps.
     pub const fn timestamp() -> Self {
         Self {
             bits: 32,
@@ -29,7 +29,7 @@ impl Unwrapper {
         }
     }
 
-    /// What `wire` stands for. The first number stands for itself; a later one may be below it, and
+    /// Returns the number that `wire` stands for. The first number stands for itself; a later one may be below it, and
     /// below zero.
     pub fn unwrap(&mut self, wire: u32) -> i64 {
         let number = self.peek(wire);
@@ -37,7 +37,7 @@ impl Unwrapper {
         number
     }
 
-    /// What `wire` would stand for.
+    /// Returns the number that `wire` would stand for.
     pub fn peek(&self, wire: u32) -> i64 {
         let wire = i64::from(wire);
         let Some(highest) = self.highest else {
@@ -55,14 +55,14 @@ impl Unwrapper {
     }
 }
 
-/// Media ticks of `count` ticks of a clock at `rate`, which must not be zero.
+/// Converts `count` ticks of a clock at `rate`, which must not be zero, to media ticks.
 pub(super) fn span(count: i64, rate: u32) -> Span {
     let ticks = i128::from(count) * i128::from(TICKS_PER_SECOND) / i128::from(rate);
     Span::from_ticks(ticks.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
 }
 
-/// The tick of a clock at `rate` that is in force at `at`, modulo 2^32. Exact where a tick of that
-/// clock is a whole number of media ticks, as at 90 and at 48 kHz; otherwise rounded down.
+/// Returns the tick of a clock at `rate` that is in force at `at`, modulo 2^32. Exact where a tick of that clock is a
+/// whole number of media ticks, as at 90 and at 48 kHz; otherwise rounded down.
 pub(super) fn wire_ticks(at: Timestamp, rate: u32) -> u32 {
     let ticks = i128::from(at.ticks()) * i128::from(rate);
     // Truncation is the wrap-around.
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_on_past_the_wrap() {
+    fn numbers_continue_past_the_wrap() {
         let mut sequence = Unwrapper::sequence();
         let seen = [65_534, 65_535, 0, 65_533, 1].map(|wire| sequence.unwrap(wire));
         assert_eq!(seen, [65_534, 65_535, 65_536, 65_533, 65_537]);
@@ -94,10 +94,8 @@ mod tests {
             assert_eq!(wire_ticks(at(90_000, count), 90_000), count as u32);
             assert_eq!(wire_ticks(at(48_000, count), 48_000), count as u32);
         }
-        assert_eq!(
-            wire_ticks(Timestamp::from_millis(-1), 90_000),
-            90u32.wrapping_neg()
-        );
+        let before = wire_ticks(Timestamp::from_millis(-1), 90_000);
+        assert_eq!(before, 90u32.wrapping_neg());
         assert_eq!(span(-90, 90_000), Span::from_millis(-1));
         assert_eq!(span(i64::MAX, 1), Span::from_ticks(i64::MAX));
     }

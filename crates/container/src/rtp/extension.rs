@@ -1,30 +1,30 @@
-//! RTP header extensions (RFC 3550 §5.3.1) and the elements within (RFC 8285).
+//! RTP header extensions (RFC 3550 §5.3.1) and their elements (RFC 8285).
 //!
 //! ```text
 //! [profile:16] [words:16]   one byte:  [id:4 length-1:4] data …   two bytes:  [id] [length] data …
 //! ```
 
-/// The profile of one-byte element headers.
+/// Profile of one-byte element headers.
 const ONE_BYTE: u16 = 0xBEDE;
 
-/// The profiles of two-byte element headers, without their application bits.
+/// Profiles of two-byte element headers, without their application bits.
 const TWO_BYTES: u16 = 0x1000;
 const TWO_BYTES_MASK: u16 = 0xFFF0;
 
-/// The element number that ends a list of one-byte headers.
+/// Element number that ends a list of one-byte headers.
 const STOP: u8 = 15;
 
-/// A header extension.
+/// Header extension of a packet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Extension<'a> {
-    /// The meaning of the data.
+    /// Profile, which defines the meaning of the data.
     pub profile: u16,
-    /// A multiple of four bytes.
+    /// Data; a multiple of four bytes.
     pub data: &'a [u8],
 }
 
 impl<'a> Extension<'a> {
-    /// Takes an extension from the front of what follows the contributing sources.
+    /// Takes an extension from the front of the bytes after the contributing sources.
     pub(super) fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let ([a, b, c, d], after) = rest.split_first_chunk()?;
         let bytes = 4 * usize::from(u16::from_be_bytes([*c, *d]));
@@ -36,7 +36,7 @@ impl<'a> Extension<'a> {
         })
     }
 
-    /// Its elements; none for a profile that has no elements.
+    /// Returns the elements; none for a profile that has no elements.
     pub fn elements(self) -> Elements<'a> {
         let has_long_heads = self.profile & TWO_BYTES_MASK == TWO_BYTES;
         let is_known = has_long_heads || self.profile == ONE_BYTE;
@@ -47,8 +47,8 @@ impl<'a> Extension<'a> {
     }
 }
 
-/// The elements of an extension: the number that the session description gave each, and its data. Ends at the
-/// first invalid one.
+/// Elements of an extension: the number that the session description assigned to each, and its data. Ends at the first
+/// invalid one.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     rest: &'a [u8],

@@ -1,12 +1,12 @@
-//! The payload formats, and which tracks they carry.
+//! Payload formats, and the tracks they carry.
 
 use media::codec::opus;
 use media::{Codec, Framing, Kind, Track};
 
-/// RFC 7587 §4.2.
+/// Upper bound on the channels of Opus (RFC 7587 §4.2).
 const OPUS_CHANNELS_MAX: u8 = 2;
 
-/// How a codec is carried in RTP.
+/// RTP payload format of a codec.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum PayloadFormat {
     /// H.264, packetization mode 1 (RFC 6184).
@@ -24,7 +24,7 @@ pub enum PayloadFormat {
 }
 
 impl PayloadFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 6] = [
         Self::H264,
         Self::Hevc,
@@ -34,7 +34,7 @@ impl PayloadFormat {
         Self::Opus,
     ];
 
-    /// The encoding name of `a=rtpmap`, which is compared without regard to case.
+    /// Returns the encoding name of `a=rtpmap`, which is compared without regard to case.
     pub const fn encoding_name(self) -> &'static str {
         match self {
             Self::H264 => "H264",
@@ -46,7 +46,7 @@ impl PayloadFormat {
         }
     }
 
-    /// Ticks of the RTP clock in a second.
+    /// Returns the ticks of the RTP clock per second.
     pub const fn clock_rate(self) -> u32 {
         match self {
             Self::Opus => opus::RATE,
@@ -54,7 +54,7 @@ impl PayloadFormat {
         }
     }
 
-    /// The codec of the payload.
+    /// Returns the codec of the payload.
     pub const fn codec(self) -> Codec {
         match self {
             Self::H264 => Codec::H264,
@@ -66,7 +66,7 @@ impl PayloadFormat {
         }
     }
 
-    /// Sound or picture.
+    /// Returns the kind: audio or video.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Opus => Kind::Audio,
@@ -74,7 +74,7 @@ impl PayloadFormat {
         }
     }
 
-    /// The format that carries `track`, if there is one.
+    /// Returns the format that carries `track`, if there is one.
     pub fn of(track: &Track) -> Option<Self> {
         let mut formats = Self::ALL.into_iter();
         let format = formats.find(|format| format.codec() == track.codec)?;

@@ -1,4 +1,4 @@
-//! The RTP header (RFC 3550 §5.1), read with all its optional parts and written without.
+//! RTP header (RFC 3550 §5.1), parsed with all its optional parts and written without them.
 //!
 //! ```text
 //! [V:2 P X CC:4] [M PT:7] [sequence:16] [timestamp:32] [SSRC:32]  (CSRC…) (extension) payload (padding)
@@ -12,41 +12,41 @@ use super::extension::{Elements, Extension};
 pub const HEADER_BYTES: usize = 12;
 
 const VERSION: u8 = 2;
-/// Set in a header's first byte if the packet ends with padding.
+/// Flag in a header's first byte: the packet ends with padding.
 pub(super) const PADDING: u8 = 0x20;
 const EXTENSION: u8 = 0x10;
 
-/// Why a datagram is no RTP packet.
+/// Reason why a datagram is not an RTP packet.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum HeaderError {
-    /// It ends before its header does.
+    /// The datagram ends before its header does.
     #[error("the packet ends within its header")]
     Truncated,
-    /// Its version is not 2.
+    /// The version is not 2.
     #[error("the packet is of another version")]
     Version,
-    /// It claims more padding than it has bytes, or none at all.
+    /// The header claims more padding than there are bytes, or a padding of zero.
     #[error("the padding is longer than the packet")]
     Padding,
 }
 
-/// The fixed fields of a packet.
+/// Fixed fields of a packet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Header {
-    /// The last packet of a frame, for the formats here; of sound the first after a pause.
+    /// Marker: the last packet of a frame, for the video formats here; for audio, the first packet after a pause.
     pub marker: bool,
-    /// The format of the payload, by the session description; below 128.
+    /// Payload type, whose format is in the session description; below 128.
     pub payload_type: u8,
-    /// Counts packets.
+    /// Sequence number, which counts packets.
     pub sequence: u16,
-    /// When the payload is to be presented, in ticks of the format's clock.
+    /// Presentation time of the payload, in ticks of the format's clock.
     pub timestamp: u32,
-    /// The number of the sender.
+    /// Identifier of the sender.
     pub ssrc: u32,
 }
 
 impl Header {
-    /// The header as it goes before a payload.
+    /// Encodes the header.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = VERSION << 6;
@@ -58,24 +58,24 @@ impl Header {
     }
 }
 
-/// A packet as it arrived.
+/// Packet as it arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Packet<'a> {
-    /// The fixed fields.
+    /// Fixed fields.
     pub header: Header,
     /// Contributing sources, four bytes each; at most 15.
     pub contributing: &'a [u8],
-    /// The header extension; empty when there is none.
+    /// Header extension; empty when there is none.
     pub extension: Extension<'a>,
-    /// The payload without padding. It is empty in packets that only probe the path.
+    /// Payload without padding; empty in packets that only probe the path.
     pub payload: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a packet, which is already decrypted.
+    /// Parses a packet, which is already decrypted.
     ///
     /// # Errors
-    /// When it is cut, or is no RTP.
+    /// If the packet is cut, or is not RTP.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, HeaderError> {
         let (fixed, rest) = datagram
             .split_first_chunk::<HEADER_BYTES>()
@@ -111,26 +111,26 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// The elements of the header extension.
+    /// Returns the elements of the header extension.
     pub fn elements(&self) -> Elements<'a> {
         self.extension.elements()
     }
 
-    /// The data of the element of this number.
+    /// Returns the data of the element with number `id`.
     pub fn element(&self, id: u8) -> Option<&'a [u8]> {
         let found = self.elements().find(|(of, _)| *of == id);
         found.map(|(_, data)| data)
     }
 }
 
-/// Whether a datagram of an RTP port is RTCP: the packet types 192 to 223 (RFC 5761 §4), which no
-/// payload type with its marker may use.
+/// Returns whether a datagram of an RTP port is RTCP: packet types 192 to 223 (RFC 5761 §4), which no payload type with
+/// its marker may use.
 pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [first, 192..=223, ..] if first >> 6 == VERSION)
 }
 
-/// Bytes of padding at the end of a packet with this header and what follows it; none if they are more than
-/// there is.
+/// Returns the bytes of padding at the end of a packet; `rest` is everything after the header. Zero if the padding
+/// claimed is longer than the packet.
 pub fn padding_bytes(header: &[u8; HEADER_BYTES], rest: &[u8]) -> usize {
     if header[0] & PADDING == 0 {
         return 0;
@@ -139,14 +139,14 @@ pub fn padding_bytes(header: &[u8; HEADER_BYTES], rest: &[u8]) -> usize {
     if padding <= rest.len() { padding } else { 0 }
 }
 
-/// The header of the same packet without its padding.
+/// Returns the header of the same packet without its padding.
 pub const fn without_padding(mut header: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
     header[0] &= !PADDING;
     header
 }
 
-/// The sequence number and the payload that a retransmission carries (RFC 4588 §4); `None` when it
-/// is only padding.
+/// Returns the sequence number and the payload that a retransmission carries (RFC 4588 §4); `None` when it is only
+/// padding.
 pub fn retransmitted(payload: &[u8]) -> Option<(u16, &[u8])> {
     let (sequence, payload) = payload.split_first_chunk()?;
     (!payload.is_empty()).then(|| (u16::from_be_bytes(*sequence), payload))
@@ -160,33 +160,25 @@ mod tests {
 
     #[test]
     fn what_may_follow_the_header_is_passed_over() {
-        let mut bytes = Header {
+        let header = Header {
             marker: true,
             payload_type: 96,
             sequence: 0xFFFE,
             timestamp: 0xDEAD_BEEF,
             ssrc: 7,
-        }
-        .to_bytes()
-        .to_vec();
+        };
+        let mut bytes = header.to_bytes().to_vec();
         bytes[0] |= PADDING | EXTENSION | 2;
         bytes.extend([1, 1, 1, 1, 2, 2, 2, 2]);
         bytes.extend([0xBE, 0xDE, 0, 1, 0x30, 0x55, 0, 0]);
         bytes.extend(b"payload\0\0\x03");
         let packet = Packet::parse(&bytes).expect("a whole packet");
-        assert_eq!(packet.header.sequence, 0xFFFE);
-        assert_eq!(packet.header.timestamp, 0xDEAD_BEEF);
-        assert_eq!(
-            (packet.header.payload_type, packet.header.marker),
-            (96, true)
-        );
+        assert_eq!(packet.header, header);
         assert_eq!(packet.contributing, [1, 1, 1, 1, 2, 2, 2, 2]);
         assert_eq!(packet.payload, b"payload");
         assert_eq!(packet.elements().collect::<Vec<_>>(), [(3, &[0x55][..])]);
-        assert_eq!(
-            (packet.element(3), packet.element(4)),
-            (Some(&[0x55][..]), None)
-        );
+        assert_eq!(packet.element(3), Some(&[0x55][..]));
+        assert_eq!(packet.element(4), None);
         for length in 0..bytes.len() - b"payload\0\0\x03".len() {
             let cut = Packet::parse(&bytes[..length]);
             assert!(matches!(cut, Err(HeaderError::Truncated)), "{length} bytes");
@@ -223,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_and_media_are_told_apart() {
+    fn reports_and_media_are_reported_apart() {
         assert!(is_rtcp(&[0x81, 200, 0, 1]));
         assert!(!is_rtcp(&[0x80, 0x80 | 96, 0, 1]));
         assert!(!is_rtcp(&[0x00, 200]));

@@ -1,5 +1,4 @@
-//! RTP payload formats: samples to packets for listeners over WebRTC, and packets to samples from
-//! publishers.
+//! RTP payload formats: converts samples to packets for listeners over WebRTC, and packets from publishers to samples.
 //!
 //! ```text
 //! Sample ─ Packetizer ─► Payloads ─ Sequencer ─► [header:12][payload]           one per stream
@@ -8,16 +7,16 @@
 //!                         └ requests for what is missing
 //! ```
 //!
-//! A stream is packetized once, whatever its number of listeners: they share sequence numbers, timestamps and
-//! the sender's number, and differ in payload type and key. So a packet is written with the payload type 0,
-//! which sealing replaces by the listener's own.
+//! A stream is packetized once, whatever its number of listeners: they share sequence numbers, timestamps and the
+//! sender's SSRC, and differ in payload type and key. So a packet is written with payload type 0, which sealing
+//! replaces by the listener's own.
 //!
-//! Packets of one frame are equal in length, as far as its units allow, because the kernel can segment such a
-//! run in one send ([`Payloads::runs`]). The last may lack a few bytes, which padding makes up for
-//! ([`Payloads::level`]): so the run stays open for a packet of sound.
+//! Packets of one frame are equal in length, as far as its units allow, because the kernel can segment such a run in
+//! one send ([`Payloads::runs`]). The last may lack a few bytes, which padding makes up for ([`Payloads::level`]), so
+//! that the run stays open for an audio packet.
 //!
-//! Everything is pure. A publisher's input is bounded by [`FRAME_BYTES_MAX`] for the frame being assembled
-//! and by [`PACKETS_MAX`] for the packets that wait before it.
+//! Everything is pure. A publisher's input is bounded by [`FRAME_BYTES_MAX`] for the frame being assembled and by
+//! [`PACKETS_MAX`] for the packets that wait before it.
 //!
 //! Sources: RFC 3550, 4585, 4588, 5761, 6184, 7587, 7741, 7798, 8285, 9628; RTP payload format for
 //! AV1 1.0 (AOMedia).
@@ -52,9 +51,9 @@ pub use reorder::{Arrival, Counts, PACKETS_MAX, Patience, Reorder};
 pub use report::{ReportClock, ntp_time};
 pub use sequencer::Sequencer;
 
-/// The longest packet that is sent, its header included: fits the smallest path that IPv6 allows, with space
-/// for the authentication tag, the number of a retransmission, and a relay's framing.
+/// Upper bound on the bytes of a packet that is sent, its header included: fits the smallest path that IPv6 allows,
+/// with space for the authentication tag, the number of a retransmission, and a relay's framing.
 pub const PACKET_BYTES_MAX: usize = 1_200;
 
-/// The payload of such a packet.
+/// Upper bound on the payload of such a packet.
 pub const PAYLOAD_BYTES: usize = PACKET_BYTES_MAX - HEADER_BYTES;

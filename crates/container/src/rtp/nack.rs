@@ -1,26 +1,26 @@
 //! Generic negative acknowledgements (RFC 4585 §6.2.1).
 
-/// Packets that one entry can ask for.
+/// Packets that one entry can request.
 const SPAN: i64 = 17;
 
-/// One entry of a request: a lost packet and which of the 16 after it are lost too.
+/// Entry of a retransmission request: a lost packet, and a mask of the 16 after it that are lost too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Nack {
-    /// The first lost packet.
+    /// Sequence number of the first lost packet.
     pub packet_id: u16,
-    /// Bit `n` is set when packet `packet_id + n + 1` is lost too.
+    /// Bit mask: bit `n` is set when packet `packet_id + n + 1` is lost too.
     pub lost_after: u16,
 }
 
 impl Nack {
-    /// The entry as it goes on the wire.
+    /// Encodes the entry.
     pub fn to_bytes(self) -> [u8; 4] {
         let [a, b] = self.packet_id.to_be_bytes();
         let [c, d] = self.lost_after.to_be_bytes();
         [a, b, c, d]
     }
 
-    /// Reads an entry.
+    /// Decodes an entry.
     pub fn from_bytes(bytes: [u8; 4]) -> Self {
         let [a, b, c, d] = bytes;
         Self {
@@ -29,7 +29,7 @@ impl Nack {
         }
     }
 
-    /// The packets it asks for, in order.
+    /// Returns the requested packets, in order.
     pub fn packets(self) -> impl Iterator<Item = u16> {
         let after = (0..16u16).filter(move |bit| self.lost_after >> bit & 1 == 1);
         let after = after.map(move |bit| self.packet_id.wrapping_add(bit + 1));
@@ -37,7 +37,7 @@ impl Nack {
     }
 }
 
-/// Packs lost packets, ascending and counted on past 16 bits, into as few entries as ask for them.
+/// Packs lost packets, ascending and unwrapped, into as few entries as possible.
 pub fn nacks(lost: impl IntoIterator<Item = i64>) -> impl Iterator<Item = Nack> {
     let mut lost = lost.into_iter().peekable();
     std::iter::from_fn(move || {

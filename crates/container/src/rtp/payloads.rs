@@ -1,27 +1,27 @@
-//! The payloads of a frame, in memory that is reused for the next one.
+//! Payloads of a frame, in memory that is reused for the next one.
 
 use std::ops::Range;
 
-/// A packet is padded if it is shorter than the one before by no more than one part in this many: 6 % of one
-/// packet for a send less. Equal pieces of a frame lack a byte for each piece at the most.
+/// Fraction that bounds padding: a packet is padded if it is shorter than the one before by at most one part in this
+/// many. That costs 6 % of one packet and saves a send. Equal pieces of a frame lack at most one byte per piece.
 const PADDED_SHARE: usize = 16;
 
-/// The most padding of a packet (RFC 3550 §5.1): its last octet says how much there is.
+/// Upper bound on the padding of a packet (RFC 3550 §5.1): its last octet states the length.
 pub const PADDING_MAX: usize = 255;
 
-/// One packet's payload, as a place in [`Payloads::bytes`].
+/// Payload of one packet, as a range in [`Payloads::bytes`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Payload {
-    /// Where its bytes are.
+    /// Range of its bytes.
     pub range: Range<usize>,
-    /// It ends its frame.
+    /// The payload ends its frame.
     pub marker: bool,
-    /// Bytes of padding that follow it in its packet; see [`Payloads::level`].
+    /// Bytes of padding that follow the payload in its packet; see [`Payloads::level`].
     pub padding: u8,
 }
 
 impl Payload {
-    /// Its padding, which is written to `space`.
+    /// Writes the padding to `space`, and returns it.
     pub fn padding<'a>(&self, space: &'a mut [u8; PADDING_MAX]) -> &'a [u8] {
         let padding = &mut space[..usize::from(self.padding)];
         padding.fill(0);
@@ -31,45 +31,45 @@ impl Payload {
         padding
     }
 
-    /// Its length with its padding.
+    /// Returns the length including padding.
     fn padded_len(&self) -> usize {
         self.range.len() + usize::from(self.padding)
     }
 }
 
-/// The output of a [`Packetizer`](super::Packetizer): payloads one after another.
+/// Output of a [`Packetizer`](super::Packetizer): payloads one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Payloads {
-    /// Ends with the last packet, or with the packet being written.
+    /// Bytes of all payloads; the end belongs to the last packet, or to the packet being written.
     bytes: Vec<u8>,
     packets: Vec<Payload>,
 }
 
 impl Payloads {
-    /// Empties it and keeps the memory.
+    /// Removes all payloads and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.packets.clear();
     }
 
-    /// The packets in the order they are to be sent. None is empty.
+    /// Returns the packets in sending order. None is empty.
     pub fn packets(&self) -> &[Payload] {
         &self.packets
     }
 
-    /// All payloads, one after another.
+    /// Returns all payloads, one after another.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Each payload with its marker, in order.
+    /// Returns each payload with its marker, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], bool)> {
         let packets = self.packets.iter();
         packets.map(|packet| (&self.bytes[packet.range.clone()], packet.marker))
     }
 
-    /// Pads packets that are a little shorter than the one before to its length. A run of equal packets is not
-    /// over with its last one: another packet can follow in the same send.
+    /// Pads packets that are a little shorter than the one before to its length. A run of equal packets then stays
+    /// open: another packet can follow in the same send.
     pub fn level(&mut self) {
         let mut length = 0_usize;
         for packet in &mut self.packets {
@@ -83,8 +83,8 @@ impl Payloads {
         }
     }
 
-    /// Ranges of [`packets`](Self::packets) that one send with segmentation can carry: at most
-    /// `segments_max` of the same length, the last of which may be shorter.
+    /// Returns ranges of [`packets`](Self::packets) that one send with segmentation can carry: at most `segments_max`
+    /// of the same length, the last of which may be shorter.
     pub fn runs(&self, segments_max: usize) -> impl Iterator<Item = Range<usize>> {
         let length = |index: usize| self.packets[index].padded_len();
         let mut at = 0;
@@ -165,11 +165,8 @@ mod tests {
         };
         assert_eq!(padding(&[1_100, 1_100, 1_097]), [0, 0, 3]);
         assert_eq!(padding(&[160, 150, 149, 140]), [0, 10, 0, 9]);
-        assert_eq!(
-            padding(&[40, 1_100, 1_099]),
-            [0, 0, 1],
-            "after what is shorter"
-        );
+        // After what is shorter.
+        assert_eq!(padding(&[40, 1_100, 1_099]), [0, 0, 1]);
         assert_eq!(padding(&[9_000, 8_745, 8_600]), [0, 255, 0]);
         assert_eq!(padding(&[3, 2]), [0, 0]);
         let mut payloads = of(&[100, 96, 20]);
@@ -197,10 +194,7 @@ mod tests {
     #[test]
     fn only_the_last_is_marked_and_none_is_empty() {
         let payloads = of(&[3, 0, 2]);
-        let marks: Vec<_> = payloads
-            .iter()
-            .map(|(bytes, mark)| (bytes.len(), mark))
-            .collect();
-        assert_eq!(marks, [(3, false), (2, true)]);
+        let marks = payloads.iter().map(|(bytes, mark)| (bytes.len(), mark));
+        assert_eq!(marks.collect::<Vec<_>>(), [(3, false), (2, true)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Puts a publisher's packets in order, and asks for those that are missing.
+//! Reordering of a publisher's packets, and requests for missing ones.
 //!
 //! ```text
 //!          next                    highest
@@ -6,8 +6,8 @@
 //! … handed  │ missing │ held │ held │ missing │ held │
 //! ```
 //!
-//! A packet is passed on as soon as all before it have been, so packets in order do not wait. A missing one
-//! is requested repeatedly, and waited for at most [`Patience::hold`]. The caller takes what is available
+//! A packet is passed on as soon as all before it have been, so packets in order do not wait. A missing one is
+//! requested repeatedly, and waited for at most [`Patience::hold`]. The caller takes what is available
 //! ([`Reorder::pop`]) after each packet and at each [`Reorder::deadline`].
 
 use std::collections::VecDeque;
@@ -15,26 +15,27 @@ use std::time::{Duration, Instant};
 
 use super::nack::{self, Nack};
 
-/// Packets, held and missing, between the next and the highest: half a second of 20 Mb/s. A packet farther
-/// ahead makes the first missing ones lost.
+/// Upper bound on the packets, held and missing, between the next and the highest: half a second of 20 Mb/s. If a
+/// packet is farther ahead, the first missing ones are given up.
 pub const PACKETS_MAX: usize = 1_024;
 
-/// Requests for one packet. At one per round trip this is longer than any publisher's packets are waited for.
+/// Upper bound on the requests for one packet. At one per round trip, this takes longer than the wait for any
+/// publisher's packets.
 const REQUESTS_MAX: u8 = 10;
 
-/// The waiting times, all from when a packet was found missing.
+/// Waiting times, all from when a packet was found missing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Patience {
-    /// Then the packet is lost.
+    /// Wait after which the packet is lost.
     pub hold: Duration,
-    /// Then it is requested; before, it may only be out of order.
+    /// Wait before the first request; until then, the packet may only be out of order.
     pub ask_after: Duration,
-    /// Then it is requested again, and so on: the round trip time, when it is known.
+    /// Interval between requests: the round trip time, when it is known.
     pub ask_again: Duration,
 }
 
 impl Default for Patience {
-    /// For publishers anywhere: two requests at the longest round trip times on land.
+    /// Suits publishers anywhere: two requests at the longest round trip times on land.
     fn default() -> Self {
         Self {
             hold: Duration::from_millis(500),
@@ -44,43 +45,43 @@ impl Default for Patience {
     }
 }
 
-/// What comes next.
+/// Next output of the buffer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Arrival<T> {
     /// The next packet.
     Packet(T),
-    /// One or more packets are no longer waited for.
+    /// One or more packets are given up.
     Lost,
 }
 
 /// Counts of packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// Arrived in time.
+    /// Packets that arrived in time.
     pub received: u64,
-    /// Of these, those that had been requested.
+    /// Packets received that had been requested.
     pub recovered: u64,
-    /// Arrived twice, or when no longer waited for.
+    /// Packets that arrived twice, or after they were given up.
     pub superfluous: u64,
-    /// Arrived with an implausible number.
+    /// Packets that arrived with an implausible number.
     pub astray: u64,
-    /// Never arrived.
+    /// Packets that never arrived.
     pub lost: u64,
 }
 
-/// The packets of one sender, between the network and the depacketizer.
+/// Reorder buffer for the packets of one sender, between the network and the depacketizer.
 #[derive(Debug)]
 pub struct Reorder<T> {
     patience: Patience,
-    /// The number of the front slot, counted on past 16 bits.
+    /// Unwrapped number of the front slot.
     next: i64,
     has_begun: bool,
-    /// Never longer than [`PACKETS_MAX`]; the last one is held.
+    /// Slots, at most [`PACKETS_MAX`]; the last one is held.
     slots: VecDeque<Slot<T>>,
     missing: usize,
     /// Packets were given up before the front slot, and this has not been reported.
     has_gap: bool,
-    /// The number after an implausible one. If it comes, the sender has restarted.
+    /// Number after an implausible one. If it arrives, the sender has restarted.
     restart: Option<u16>,
     counts: Counts,
 }
@@ -99,7 +100,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// When it is to be requested; `None` when that was done often enough.
+    /// Returns the time of the next request; `None` when the packet was requested often enough.
     fn due(&self, patience: &Patience) -> Option<Instant> {
         let due = match self.asked {
             Some(asked) => asked + patience.ask_again,
@@ -110,7 +111,7 @@ impl Missing {
 }
 
 impl<T> Reorder<T> {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     pub fn new(patience: Patience) -> Self {
         Self {
             patience,
@@ -129,12 +130,12 @@ impl<T> Reorder<T> {
         self.patience = patience;
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes a packet that came at `now` under this number.
+    /// Takes a packet with number `sequence` that arrived at `now`.
     pub fn push(&mut self, sequence: u16, packet: T, now: Instant) {
         if !self.has_begun {
             self.has_begun = true;
@@ -142,7 +143,7 @@ impl<T> Reorder<T> {
         }
         let ahead = sequence.wrapping_sub(self.next as u16) as i16;
         let Ok(mut ahead) = usize::try_from(ahead) else {
-            // Long gone, or from a sender that has restarted.
+            // An old packet, or one from a sender that has restarted.
             if usize::from(ahead.unsigned_abs()) < PACKETS_MAX {
                 self.counts.superfluous += 1;
             } else {
@@ -177,7 +178,7 @@ impl<T> Reorder<T> {
         self.slots[ahead] = Slot::Held(packet);
     }
 
-    /// An implausible number. Two in a row mean that the sender has restarted (RFC 3550 §A.1).
+    /// Handles an implausible number. Two in a row mean that the sender has restarted (RFC 3550 §A.1).
     fn astray(&mut self, sequence: u16, packet: T) {
         if self.restart != Some(sequence) {
             self.counts.astray += 1;
@@ -194,7 +195,7 @@ impl<T> Reorder<T> {
         self.has_gap = true;
     }
 
-    /// What comes next; `None` when that is still waited for.
+    /// Returns the next output; `None` while it is still awaited.
     pub fn pop(&mut self, now: Instant) -> Option<Arrival<T>> {
         while let Some(Slot::Missing(missing)) = self.slots.front() {
             if now.saturating_duration_since(missing.since) < self.patience.hold {
@@ -217,7 +218,7 @@ impl<T> Reorder<T> {
         }
     }
 
-    /// Makes the front slot lost, if it is missing.
+    /// Gives up the front slot, if it is missing; returns whether it was.
     fn give_up_front(&mut self) -> bool {
         if !matches!(self.slots.front(), Some(Slot::Missing(_))) {
             return false;
@@ -230,8 +231,7 @@ impl<T> Reorder<T> {
         true
     }
 
-    /// Appends the requests that are due at `now` to `out`: at most one entry for each packet that
-    /// is missing.
+    /// Appends the requests that are due at `now` to `out`: at most one entry for each missing packet.
     pub fn requests(&mut self, now: Instant, out: &mut Vec<Nack>) {
         if self.missing == 0 {
             return;
@@ -256,7 +256,7 @@ impl<T> Reorder<T> {
         out.extend(nack::nacks(due));
     }
 
-    /// When to pop or to request if no packet comes before.
+    /// Returns the time for the next pop or request if no packet arrives before.
     pub fn deadline(&self) -> Option<Instant> {
         if self.missing == 0 {
             return None;
@@ -265,7 +265,7 @@ impl<T> Reorder<T> {
             Slot::Missing(missing) => Some(missing),
             Slot::Held(_) => None,
         });
-        // The packet that is missing longest stands in front.
+        // The packet that is missing longest is in front.
         let lost = missing
             .clone()
             .next()
@@ -372,10 +372,8 @@ mod tests {
             ..PATIENCE
         });
         bench.push(0, &[1, 3]);
-        let asked = (0..1_000)
-            .map(|at| bench.requests(at * 30).len())
-            .sum::<usize>();
-        assert_eq!(asked, usize::from(REQUESTS_MAX));
+        let asked = (0..1_000).map(|at| bench.requests(at * 30).len());
+        assert_eq!(asked.sum::<usize>(), usize::from(REQUESTS_MAX));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Numbers the packets of a track.
+//! Numbering of a track's packets.
 
 use media::Timestamp;
 
@@ -6,23 +6,23 @@ use super::clock;
 use super::header::{HEADER_BYTES, Header, PADDING};
 use super::payloads::Payload;
 
-/// The sequence numbers and the clock of one track as its listeners see it.
+/// Sequence numbers and clock of one track as its listeners receive them.
 ///
-/// Numbers are contiguous for as long as the sequencer lives; a listener that starts at one of its packets
-/// sees no gap.
+/// Numbers are contiguous for as long as the sequencer lives, so a listener that starts at one of its packets finds no
+/// gap.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequencer {
     ssrc: u32,
-    /// The number of the next packet, counted on past 16 bits.
+    /// Unwrapped number of the next packet.
     next: u64,
     clock_rate: u32,
-    /// The wire's timestamp at [`Timestamp::ZERO`].
+    /// Wire timestamp at [`Timestamp::ZERO`].
     origin: u32,
 }
 
 impl Sequencer {
-    /// A sequencer for the sender `ssrc` whose first packet has the number `first` and whose clock
-    /// shows `origin` at [`Timestamp::ZERO`]. All three should be random (RFC 3550 §5.1).
+    /// Creates a sequencer for the sender `ssrc` whose first packet has the number `first` and whose clock shows
+    /// `origin` at [`Timestamp::ZERO`]. All three should be random (RFC 3550 §5.1).
     pub const fn new(ssrc: u32, first: u16, origin: u32, clock_rate: u32) -> Self {
         Self {
             ssrc,
@@ -32,19 +32,18 @@ impl Sequencer {
         }
     }
 
-    /// The wire's timestamp at `at`.
+    /// Returns the wire timestamp at `at`.
     pub fn timestamp(&self, at: Timestamp) -> u32 {
         clock::wire_ticks(at, self.clock_rate).wrapping_add(self.origin)
     }
 
-    /// The number that the next packet gets, counted on past 16 bits: the upper bits are the roll-over
-    /// counter of RFC 3711.
+    /// Returns the unwrapped number of the next packet: the upper bits are the roll-over counter of RFC 3711.
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Numbers a packet of the frame with this [`timestamp`](Self::timestamp). The payload type is left 0, to
-    /// be replaced by each listener's own. If the payload is padded, its padding has to follow it.
+    /// Numbers a packet of the frame with this [`timestamp`](Self::timestamp). The payload type is left 0, to be
+    /// replaced by each listener's own. If the payload is padded, its padding has to follow it.
     pub fn number(&mut self, payload: &Payload, timestamp: u32) -> [u8; HEADER_BYTES] {
         let sequence = self.next as u16;
         self.next = self.next.wrapping_add(1);

@@ -1,12 +1,12 @@
-//! Splice information (ANSI/SCTE 35): sections in, what they instruct out, and the other way.
+//! Splice information (ANSI/SCTE 35): parses sections into their instructions, and writes them.
 //!
 //! ```text
 //! FC │ flags:4 length:12 │ version │ encryption:7 adjustment:33 │ cw │ tier:12 length:12 │ command │ descriptors │ CRC
 //! ```
 //!
-//! Two commands are read, those that publishers use: `splice_insert` (§9.7.3) and `time_signal` (§9.7.4) with
-//! segmentation descriptors (§10.3.3). Others are carried as they are. Every length is checked against what is
-//! there, and the checksum before anything else.
+//! Two commands are read, the ones that publishers use: `splice_insert` (§9.7.3) and `time_signal` (§9.7.4) with
+//! segmentation descriptors (§10.3.3). Others are carried unchanged. The checksum is verified first, and every length
+//! is checked against the bytes present.
 
 mod read;
 #[cfg(test)]
@@ -19,24 +19,25 @@ use thiserror::Error;
 pub use read::{parse, section_of_text};
 pub use write::{Insert, event_number, moved, write};
 
-/// The longest section: its length field has twelve bits, of which a private section uses up to 4,093 (§9.6.1).
+/// Length of the longest section: its length field has twelve bits, of which a private section uses up to 4,093
+/// (§9.6.1).
 pub const SECTION_BYTES_MAX: usize = 3 + 4_093;
 
-/// The clock of times and durations, in Hz.
+/// Rate of the clock of times and durations, in Hz.
 const CLOCK_RATE: u32 = 90_000;
 
 const TABLE_ID: u8 = 0xFC;
 
-/// Why bytes are no section that can be passed on.
+/// Reason why bytes are not a section that can be passed on.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Invalid {
-    /// They begin like something else.
+    /// The bytes begin like something else.
     #[error("it does not begin with the table id 0xFC of a splice_info_section")]
     Table,
-    /// They are fewer or more than they say.
+    /// The bytes are fewer or more than the section states.
     #[error("it is not as long as its section_length says")]
     Length,
-    /// They were damaged.
+    /// The bytes were damaged.
     #[error("its CRC_32 is wrong")]
     Checksum,
     /// The version of the protocol is not 0.
@@ -47,54 +48,54 @@ pub enum Invalid {
     Cut,
 }
 
-/// A section, as far as it is of interest.
+/// Parsed section, reduced to the fields of interest.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Section {
-    /// What it instructs.
+    /// Command of the section.
     pub command: Command,
-    /// What is added to every time in it, on a clock of 90 kHz that wraps after 33 bits.
+    /// Offset that is added to every time in the section, on a clock of 90 kHz that wraps after 33 bits.
     pub adjustment: u64,
 }
 
-/// What a section instructs.
+/// Instruction of a section.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Command {
     /// `splice_insert`.
     Insert {
-        /// Names the break.
+        /// Number that identifies the break.
         event: u32,
-        /// The network is left; otherwise it is returned to.
+        /// The break leaves the network; otherwise the network returns.
         is_out: bool,
-        /// When, at 90 kHz; `None` for at once.
+        /// Time of the splice at 90 kHz; `None` for immediately.
         at: Option<u64>,
-        /// How long the break lasts, at 90 kHz.
+        /// Duration of the break, at 90 kHz.
         duration: Option<u64>,
     },
-    /// `time_signal`, and the segmentations that it is about.
+    /// `time_signal`, and the segmentations that it refers to.
     Signal {
-        /// When, at 90 kHz; `None` for at once.
+        /// Time of the signal at 90 kHz; `None` for immediately.
         at: Option<u64>,
-        /// The segmentations, in order.
+        /// Segmentations, in order.
         segmentations: Vec<Segmentation>,
     },
-    /// Another command, a cancelled or an encrypted one.
+    /// Another command, or a cancelled or encrypted one.
     Other,
 }
 
-/// A segmentation descriptor that is in force.
+/// Segmentation descriptor that is in force.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Segmentation {
-    /// Names the segment.
+    /// Number that identifies the segment.
     pub event: u32,
-    /// What begins or ends (§10.3.3.1, `segmentation_type_id`).
+    /// Type of what begins or ends (§10.3.3.1, `segmentation_type_id`).
     pub kind: u8,
-    /// How long the segment lasts, at 90 kHz.
+    /// Duration of the segment, at 90 kHz.
     pub duration: Option<u64>,
 }
 
 impl Segmentation {
-    /// What its type means for a break: the even types that are listed begin one, the odd ones that follow end it
-    /// (§10.3.3.1: breaks, advertisements, placement opportunities, promotions, ad blocks; no overlays).
+    /// Returns the meaning of the type for a break: the listed even types begin one, and the odd types after them end
+    /// it (§10.3.3.1: breaks, advertisements, placement opportunities, promotions, ad blocks; no overlays).
     fn action(self) -> CueAction {
         match self.kind & !1 {
             0x22 | 0x30..=0x36 | 0x3C | 0x3E | 0x44 | 0x46 if self.kind & 1 == 0 => CueAction::Out,
@@ -105,7 +106,8 @@ impl Segmentation {
 }
 
 impl Section {
-    /// What it means for players; `section` is its bytes. A break without an `id` of its own is named by its event.
+    /// Converts the section to a cue for players; `section` is its bytes. A break without an `id` of its own is named
+    /// after its event.
     pub fn into_cue(self, section: bytes::Bytes, id: Option<String>) -> Cue {
         let (event, action, duration) = match self.command {
             Command::Insert {
@@ -132,7 +134,7 @@ impl Section {
             Command::Other => (None, CueAction::Other, None),
         };
         let name = || {
-            // Where there is no number, the checksum tells sections apart.
+            // Without a number, the checksum distinguishes sections.
             let checksum = || {
                 section
                     .last_chunk()

@@ -1,4 +1,4 @@
-//! Sections to commands.
+//! Parser of sections.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,29 +7,29 @@ use bytes::Buf;
 use super::{Command, Invalid, SECTION_BYTES_MAX, Section, Segmentation, TABLE_ID};
 use crate::crc::crc32;
 
-/// Bytes before the command: up to and including its type.
+/// Bytes before the command, up to and including its type.
 const HEAD_BYTES: usize = 14;
 
 const CRC_BYTES: usize = 4;
 
-/// `splice_command_length` of encoders that leave it open (§9.6.1).
+/// `splice_command_length` of encoders that leave the length open (§9.6.1).
 const LENGTH_OPEN: usize = 0xFFF;
 
 const INSERT: u8 = 0x05;
 const SIGNAL: u8 = 0x06;
 
 const SEGMENTATION: u8 = 0x02;
-/// The owner of the descriptors that SCTE 35 defines.
+/// Identifier of the descriptors that SCTE 35 defines.
 const CUEI: u32 = 0x4355_4549;
 
-/// Fields of 33 bits.
+/// Mask of the 33-bit fields.
 const TIME_MASK: u64 = (1 << 33) - 1;
 
-/// Segmentations that are looked at: no section is about more at once.
+/// Upper bound on the segmentations that are read: no section has more at once.
 const SEGMENTATIONS_MAX: usize = 16;
 
-/// The bytes of a section as text: in base64, or in hexadecimal, perhaps behind `0x`. No section is both: its first
-/// byte is `FC`, with which base64 begins as `/`. `None` if it is neither, or too long.
+/// Decodes a section from text: base64, or hexadecimal with an optional `0x` prefix. No section is valid as both: its
+/// first byte is `FC`, which is `/` at the start of base64. `None` if the text is neither, or too long.
 pub fn section_of_text(text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
     if text.len() > 2 + 2 * SECTION_BYTES_MAX {
@@ -48,7 +48,7 @@ pub fn section_of_text(text: &str) -> Option<Vec<u8>> {
     pairs.map(byte).collect()
 }
 
-/// Reads a section, which is all of `bytes`.
+/// Parses a section, which is all of `bytes`.
 ///
 /// # Errors
 /// See [`Invalid`].
@@ -81,7 +81,7 @@ pub fn parse(bytes: &[u8]) -> Result<Section, Invalid> {
     })
 }
 
-/// A command of a type, and the descriptors behind it.
+/// Reads a command of type `kind`, and the descriptors after it.
 fn command(kind: u8, length: usize, rest: &[u8]) -> Option<Command> {
     let mut body = match length {
         LENGTH_OPEN => rest,
@@ -108,7 +108,7 @@ fn command(kind: u8, length: usize, rest: &[u8]) -> Option<Command> {
     }
 }
 
-/// §9.7.3.
+/// Reads a `splice_insert` (§9.7.3).
 fn insert(body: &mut &[u8]) -> Option<Command> {
     let event = body.try_get_u32().ok()?;
     let is_cancelled = body.try_get_u8().ok()? & 0x80 != 0;
@@ -135,7 +135,7 @@ fn insert(body: &mut &[u8]) -> Option<Command> {
         true => Some(body.try_get_uint(5).ok()? & TIME_MASK),
         false => None,
     };
-    // The programme's number, and which of how many avails.
+    // The programme's number, then the avail's number and the number of avails.
     body.try_get_u32().ok()?;
     Some(Command::Insert {
         event,
@@ -145,7 +145,7 @@ fn insert(body: &mut &[u8]) -> Option<Command> {
     })
 }
 
-/// §9.8.1; the inner `None` is no time.
+/// Reads a `splice_time` (§9.8.1); the inner `None` means no time.
 fn splice_time(body: &mut &[u8]) -> Option<Option<u64>> {
     if body.first()? & 0x80 == 0 {
         body.advance(1);
@@ -154,7 +154,7 @@ fn splice_time(body: &mut &[u8]) -> Option<Option<u64>> {
     Some(Some(body.try_get_uint(5).ok()? & TIME_MASK))
 }
 
-/// The segmentation descriptors of a loop (§9.6.1, §10.3.3) that are not cancelled.
+/// Reads the segmentation descriptors of a loop (§9.6.1, §10.3.3) that are not cancelled.
 fn segmentations(mut rest: &[u8]) -> Option<Vec<Segmentation>> {
     let length = usize::from(rest.try_get_u16().ok()?);
     let mut descriptors = rest.get(..length)?;
@@ -172,7 +172,7 @@ fn segmentations(mut rest: &[u8]) -> Option<Vec<Segmentation>> {
     Some(found)
 }
 
-/// The inner `None` is a segmentation that is cancelled.
+/// Reads a segmentation descriptor; the inner `None` is a cancelled segmentation.
 fn segmentation(mut body: &[u8]) -> Option<Option<Segmentation>> {
     let event = body.try_get_u32().ok()?;
     if body.try_get_u8().ok()? & 0x80 != 0 {
@@ -182,7 +182,7 @@ fn segmentation(mut body: &[u8]) -> Option<Option<Segmentation>> {
     let [is_program, has_duration] = [0x80, 0x40].map(|bit| flags & bit != 0);
     if !is_program {
         let components = usize::from(body.try_get_u8().ok()?);
-        // A tag and an offset of 33 bits each.
+        // Each component has a tag and an offset of 33 bits.
         body = body.get(6 * components..)?;
     }
     let duration = match has_duration {

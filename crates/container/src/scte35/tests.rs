@@ -25,9 +25,7 @@ const INSERT_ENCODER: &str =
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits
-        .map(|pair| byte(pair).expect("hexadecimal"))
-        .collect()
+    digits.map(|it| byte(it).expect("hexadecimal")).collect()
 }
 
 fn sealed(mut section: Vec<u8>) -> Vec<u8> {
@@ -52,15 +50,10 @@ fn an_insert_of_the_standard_is_read() {
     assert_eq!(cue.action, CueAction::Out);
     assert_eq!(cue.duration.map(Span::millis), Some(60_293));
     let encoders = parse(&bytes(INSERT_ENCODER)).expect("valid").command;
-    let event = matches!(
-        encoders,
-        Command::Insert {
-            event: 1,
-            is_out: true,
-            ..
-        }
-    );
-    assert!(event, "{encoders:?}");
+    let Command::Insert { event, is_out, .. } = encoders else {
+        panic!("{encoders:?}");
+    };
+    assert_eq!((event, is_out), (1, true));
 }
 
 #[test]
@@ -131,10 +124,8 @@ fn a_command_of_open_length_is_read() {
         let mut open = bytes(hex);
         open[11] |= 0x0F;
         open[12] = 0xFF;
-        assert_eq!(
-            parse(&sealed(open)).map(|section| section.command),
-            parse(&bytes(hex)).map(|section| section.command)
-        );
+        let command = |bytes: &[u8]| parse(bytes).map(|section| section.command);
+        assert_eq!(command(&sealed(open)), command(&bytes(hex)));
     }
 }
 
@@ -148,10 +139,8 @@ fn what_is_encrypted_or_cancelled_is_carried_and_not_read() {
         let section = sealed(section);
         let parsed = parse(&section).expect("valid");
         assert_eq!(parsed.command, Command::Other);
-        assert_eq!(
-            parsed.into_cue(section.into(), None).action,
-            CueAction::Other
-        );
+        let cue = parsed.into_cue(section.into(), None);
+        assert_eq!(cue.action, CueAction::Other);
     }
 }
 

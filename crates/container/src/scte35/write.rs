@@ -1,38 +1,38 @@
-//! Commands to sections.
+//! Writer of sections.
 
 use std::borrow::Cow;
 
 use super::{Command, TABLE_ID, parse};
 use crate::crc::{self, crc32};
 
-/// `splice_insert`, and the bytes of a command with a duration and without.
+/// `splice_insert`, and the bytes of the command without a duration and of a duration.
 const INSERT: u8 = 0x05;
 const INSERT_BYTES: usize = 10;
 const DURATION_BYTES: usize = 5;
 
-/// Fields of 33 bits.
+/// Maximum of the 33-bit fields.
 const TIME_MAX: u64 = (1 << 33) - 1;
 
-/// A splice that takes effect at once (§9.7.3).
+/// Splice that takes effect immediately (§9.7.3).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Insert {
-    /// Names the break.
+    /// Number that identifies the break.
     pub event: u32,
-    /// The network is left; otherwise it is returned to.
+    /// The break leaves the network; otherwise the network returns.
     pub is_out: bool,
-    /// How long the break lasts, at 90 kHz, after which it ends by itself; more than 26 hours are cut.
+    /// Duration of the break at 90 kHz, after which it ends by itself; truncated to 26 hours.
     pub duration: Option<u64>,
 }
 
-/// The number of a break that is named otherwise, the same for its beginning and its end.
+/// Returns a number for a break that is identified by text, the same for its beginning and its end.
 pub fn event_number(id: &str) -> u32 {
     crc32(id.as_bytes())
 }
 
-/// The section that says so.
+/// Writes the section for a splice.
 pub fn write(insert: &Insert) -> Vec<u8> {
     let command = INSERT_BYTES + insert.duration.map_or(0, |_| DURATION_BYTES);
-    // Behind its own field: the rest of the head, the command, the loop's length, the checksum.
+    // Bytes after the length field: the rest of the head, the command, the loop's length, the checksum.
     let length = 11 + command + 2 + 4;
     let mut out = vec![TABLE_ID];
     // No section syntax, not private, no statement about where a decoder may enter.
@@ -62,8 +62,8 @@ pub fn write(insert: &Insert) -> Vec<u8> {
     out
 }
 
-/// The same section, its time moved to `stamp`, at 90 kHz: what publishers count from is not known. One that takes
-/// effect at once, or cannot be read, stays as it is.
+/// Returns the section with its time moved to `stamp`, at 90 kHz, since the origin of a publisher's times is not known.
+/// A section that takes effect immediately, or cannot be read, is returned unchanged.
 pub fn moved(section: &[u8], stamp: u64) -> Cow<'_, [u8]> {
     let command = parse(section).map(|section| section.command);
     let Ok(Command::Insert { at: Some(at), .. } | Command::Signal { at: Some(at), .. }) = command
@@ -72,7 +72,7 @@ pub fn moved(section: &[u8], stamp: u64) -> Cow<'_, [u8]> {
     };
     let adjustment = stamp.wrapping_sub(at) & TIME_MAX;
     let mut out = section[..section.len() - 4].to_vec();
-    // Behind the flag and the algorithm of encryption.
+    // These bits follow the encryption flag and algorithm.
     out[4] = out[4] & 0xFE | (adjustment >> 32) as u8;
     out[5..9].copy_from_slice(&(adjustment as u32).to_be_bytes());
     crc::seal(&mut out);

@@ -1,59 +1,59 @@
-//! The program clock (ISO/IEC 13818-1 §2.4.2.2) and the stamps of what is decoded by it (§2.4.3.7).
+//! Program clock (ISO/IEC 13818-1 §2.4.2.2) and the timestamps of media decoded by it (§2.4.3.7).
 //!
 //! ```text
 //! item's time ──────────────► program clock reference
 //!      └── + CLOCK_LEAD ────► decoding and presentation stamps
 //! ```
 //!
-//! The reference is taken from the track that carries it, and never steps back but at a
-//! discontinuity. While that track pauses, the others' time moves the clock on.
+//! The reference is taken from the track that carries it, and never steps back except at a discontinuity. While that
+//! track pauses, the other tracks' time advances the clock.
 
 use media::{Span, Timestamp};
 
-/// How long before its decoding the first byte of an access unit arrives, by the program clock. By then the
-/// unit's last byte must have arrived, one interval between pictures later (100 ms at ten a second), and the
-/// sound of its time that the publisher sent after it. Some players, not browsers, show everything later by
-/// as much.
+/// Time by the program clock between the arrival of an access unit's first byte and the unit's decoding. By then the
+/// unit's last byte must have arrived, one frame interval later (100 ms at ten frames a second), and the audio of its
+/// time that the publisher sent after it. Some players, not browsers, show everything later by as much.
 pub const CLOCK_LEAD: Span = Span::from_millis(200);
 
-/// The longest time between two references (§2.7.2).
+/// Longest time between two references (§2.7.2).
 pub(super) const CLOCK_EVERY: Span = Span::from_millis(100);
 
-/// The clock moved by more than this at once: a jump of the publisher's timeline or a long silence,
-/// after which a player must not wait for the clock to get there. Slide shows without sound have
-/// less than this from picture to picture.
+/// Smallest sudden move of the clock that is a discontinuity: a jump of the publisher's timeline or a long silence,
+/// after which a player must not wait for the clock to get there. Slide shows without audio have less than this between
+/// frames.
 const JUMP_MIN: Span = Span::from_millis(3_000);
 
 pub(super) const TICKS_PER_90K: i64 = media::TICKS_PER_SECOND / 90_000;
 
-/// Stamps count in 33 bits, which are full after 26.5 hours.
+/// Modulus of timestamps, which have 33 bits and wrap after 26.5 hours.
 pub(super) const STAMP_MODULUS: i64 = 1 << 33;
 
-/// The state of the clock.
+/// State of the clock.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// The last reference.
+    /// Last reference.
     time: Option<Timestamp>,
-    /// The time in the log of the first unit of another track since then. Tracks may have any constant distance, so only
-    /// the movement of the others counts, not their position.
+    /// Log time of the first unit of another track since then. Tracks may have any constant distance, so only the
+    /// movement of the others counts, not their position.
     others_since: Option<Timestamp>,
-    /// That of the latest of them.
+    /// Log time of the latest unit of another track.
     others_at: Option<Timestamp>,
-    /// When the latest access unit of the track that carries the clock was decoded, and how far they were apart of late.
+    /// Decoding time of the latest access unit of the track that carries the clock, and the recent distance between
+    /// such units.
     decoded: Option<Timestamp>,
     apart: Span,
-    /// What comes next does not continue what came before.
+    /// The following media does not continue the media before.
     is_broken: bool,
 }
 
 impl Clock {
-    /// What follows is another publisher's.
+    /// Records that the following media is another publisher's.
     pub(super) const fn break_off(&mut self) {
         self.is_broken = self.time.is_some();
     }
 
-    /// References between the last one and that of an access unit of the track that carries the clock: there are more,
-    /// where its pictures are rare and nothing else moves the clock.
+    /// Returns the references between the last one and that of an access unit of the track that carries the clock. They
+    /// are needed where its frames are rare and nothing else advances the clock.
     pub(super) fn between(&self, dts: Timestamp) -> impl Iterator<Item = Reference> + use<> {
         let last = self
             .time
@@ -67,8 +67,7 @@ impl Clock {
         })
     }
 
-    /// The reference for an access unit, to be decoded at `dts`, of the track that carries the
-    /// clock.
+    /// Returns the reference for an access unit, to be decoded at `dts`, of the track that carries the clock.
     pub(super) fn set(&mut self, dts: Timestamp) -> Reference {
         self.others_since = None;
         let apart = self
@@ -83,9 +82,9 @@ impl Clock {
         }
     }
 
-    /// The reference that is needed before a unit of another track, which begins at `dts` and has the time
-    /// `unit_at` in the log; always one if a listener may start there. Where the access units that carry the clock are rare,
-    /// it is needed as soon as the next such unit would be too late for it.
+    /// Returns the reference that is needed before a unit of another track, which begins at `dts` and has the time
+    /// `unit_at` in the log; always one if a listener may start there. Where the access units that carry the clock are
+    /// rare, a reference is needed as soon as the next such unit would be too late for it.
     pub(super) fn pass(
         &mut self,
         dts: Timestamp,
@@ -116,18 +115,18 @@ impl Clock {
     }
 }
 
-/// One program clock reference.
+/// Program clock reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
     time: Timestamp,
-    /// It does not continue the references before it.
+    /// The reference does not continue those before it.
     pub(super) is_discontinuity: bool,
 }
 
 impl Reference {
     pub(super) const BYTES: usize = 6;
 
-    /// 33 bits at 90 kHz, six that are reserved, and nine bits that count the 27 MHz between.
+    /// Encodes the reference: 33 bits at 90 kHz, six reserved bits, and nine bits that count the 27 MHz in between.
     pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
         let ticks = self.time.ticks();
         let fraction = ticks.rem_euclid(TICKS_PER_90K) * 300 / TICKS_PER_90K;
@@ -137,12 +136,12 @@ impl Reference {
     }
 }
 
-/// The stamp of what is decoded or presented at `time`.
+/// Returns the timestamp of media decoded or presented at `time`.
 pub(super) fn stamp(time: Timestamp) -> u64 {
     wrap((time + CLOCK_LEAD).ticks().div_euclid(TICKS_PER_90K))
 }
 
-/// Never negative, so it is its own absolute value.
+/// Wraps a count to 33 bits. The result is never negative, so it is its own absolute value.
 const fn wrap(count: i64) -> u64 {
     count.rem_euclid(STAMP_MODULUS).unsigned_abs()
 }

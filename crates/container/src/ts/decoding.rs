@@ -1,21 +1,22 @@
-//! When the pictures of a track are decoded, where their publisher has some presented before that.
+//! Decoding times of a video track whose publisher has some frames presented before they are decoded.
 //!
-//! FLV permits it, a transport stream does not (ISO/IEC 13818-1 §2.7.5). When they are presented is never changed;
-//! all are decoded earlier instead, by as much as any was late so far. Decoding times do not step back, so where that
-//! grows some pictures, within the first group of them, still have one that is too late, as their publisher had.
+//! FLV permits this, a transport stream does not (ISO/IEC 13818-1 §2.7.5). Presentation times are never changed.
+//! Instead, all frames are decoded earlier, by the largest lateness so far. Decoding times do not step back, so where
+//! the lateness grows, some frames within the first group still have a decoding time that is too late, as their
+//! publisher had it.
 
 use media::{Span, Timestamp};
 
-/// See the module's description.
+/// Decoding times of one track; call [`place`](Self::place) for each frame.
 #[derive(Debug, Default)]
 pub(super) struct DecodingTimes {
-    /// By how much pictures are decoded earlier than their publisher says.
+    /// Amount by which frames are decoded earlier than their publisher says.
     earlier: Span,
     last: Option<Timestamp>,
 }
 
 impl DecodingTimes {
-    /// When the next picture is decoded.
+    /// Returns the decoding time of the next frame.
     pub(super) fn place(&mut self, dts: Timestamp, pts: Timestamp) -> Timestamp {
         self.earlier = self.earlier.max(dts - pts);
         let at = dts - self.earlier;
@@ -29,26 +30,19 @@ impl DecodingTimes {
 mod tests {
     use super::*;
 
-    /// The decoding times of pictures 40 ms apart, for their distances from decoding to presentation.
+    /// Returns the decoding times of frames 40 ms apart, for their distances from decoding to presentation.
     fn placed(compositions: &[i64]) -> Vec<i64> {
         let mut times = DecodingTimes::default();
         let all = (0..).zip(compositions).map(|(number, composition)| {
             let dts = Timestamp::from_millis(40 * number);
-            times
-                .place(dts, dts + Span::from_millis(*composition))
-                .millis()
+            times.place(dts, dts + Span::from_millis(*composition))
         });
-        all.collect()
-    }
-
-    #[test]
-    fn pictures_that_are_decoded_in_time_stay_where_they_are() {
-        assert_eq!(placed(&[80, 200, 80, 0, 40]), [0, 40, 80, 120, 160]);
+        all.map(|at| at.millis()).collect()
     }
 
     #[test]
     fn none_is_decoded_after_it_is_presented_once_that_is_known() {
-        // Of x264's pyramid, 80 ms too early.
+        // Times of x264's pyramid, 80 ms too early.
         let group = [0, 120, 0, -80, -40];
         let decoded = placed(&group.repeat(3));
         assert!(decoded.is_sorted(), "{decoded:?}");

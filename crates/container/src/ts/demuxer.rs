@@ -1,8 +1,9 @@
-//! Items out of a transport stream, as a [`Muxer`](super::Muxer) writes it: for recordings, which are such streams.
+//! Demuxer of transport streams as written by a [`Muxer`](super::Muxer), for recordings, which are such streams.
 //!
-//! That makes it small: there is one program, packets stand one behind the other from the first byte on, and the packets
-//! of a PES packet follow each other, so that whatever begins ends the one before. What is written otherwise is left out,
-//! and so is sound of Dolby, whose frames tell their length by tables alone; [`Demuxer::leaves_out`] says so.
+//! This restriction keeps it small: there is one program, packets follow one another from the first byte on, and the
+//! packets of a PES packet are consecutive, so that the beginning of anything ends what came before. Streams written
+//! differently are left out, and so is Dolby audio, whose frames give their length only through tables;
+//! [`Demuxer::leaves_out`] reports both.
 
 use std::sync::Arc;
 
@@ -19,22 +20,22 @@ use super::packet::{PACKET_BYTES, Pid, View};
 use super::tables::{self, Entry, SECTION_BYTES_MAX};
 use crate::frames;
 
-/// The longest PES packet: a picture of the highest levels of H.264.
+/// Upper bound on the bytes of a PES packet: a frame of the highest levels of H.264.
 const PES_BYTES_MAX: usize = 8 << 20;
 
-/// See the module's description.
+/// Demuxer of one stream; call [`push`](Self::push) for its bytes, then [`finish`](Self::finish).
 #[derive(Debug, Default)]
 pub struct Demuxer {
-    /// The beginning of a packet.
+    /// Beginning of an incomplete packet.
     cut: Vec<u8>,
     map_pid: Option<Pid>,
-    /// A map that has begun.
+    /// Beginning of an incomplete program map.
     section: Vec<u8>,
     streams: Vec<Stream>,
     leaves_out: bool,
-    /// The PES packet that is open, and whose it is.
+    /// Open PES packet, and its PID.
     open: Option<(Pid, Pes)>,
-    /// The first stamp, and how far the last one is from it.
+    /// First timestamp, and the distance of the last one from it.
     clock: Option<(u64, i64)>,
     skipped_bytes: u64,
 }
@@ -45,7 +46,7 @@ struct Pes {
     is_entry: bool,
 }
 
-/// A stream of the program.
+/// Stream of the program.
 #[derive(Debug)]
 struct Stream {
     entry: Entry,
@@ -57,11 +58,11 @@ struct Stream {
 enum Coding {
     H264,
     Hevc,
-    Sound(Syntax),
+    Audio(Syntax),
 }
 
 impl Demuxer {
-    /// Takes `bytes`, appending to `out` the items that they complete.
+    /// Takes `bytes` and appends the items that they complete to `out`.
     pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Item>) {
         if !self.cut.is_empty() {
             let (more, rest) = bytes.split_at(bytes.len().min(PACKET_BYTES - self.cut.len()));
@@ -80,25 +81,25 @@ impl Demuxer {
         self.cut.extend_from_slice(packets.remainder());
     }
 
-    /// The stream has ended: appends what its last packets came to.
+    /// Ends the input, and appends the items of its last packets.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
         self.end_pes(out);
         self.skipped_bytes += self.cut.len() as u64;
         self.cut.clear();
     }
 
-    /// Whether every stream that can be taken out is known as a track.
+    /// Returns whether every stream that can be extracted is known as a track.
     pub fn is_complete(&self) -> bool {
         let mut streams = self.streams.iter();
         !self.streams.is_empty() && streams.all(|stream| stream.track.is_some())
     }
 
-    /// Whether there are streams that cannot be taken out.
+    /// Returns whether there are streams that cannot be extracted.
     pub fn leaves_out(&self) -> bool {
         self.leaves_out
     }
 
-    /// Bytes that were no packets, so far.
+    /// Returns the bytes so far that were no packets.
     pub fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
@@ -189,11 +190,11 @@ impl Demuxer {
         let data = bytes.slice(begin..);
         match stream.coding {
             Coding::H264 | Coding::Hevc => stream.picture((pts, dts), pes.is_entry, &data, out),
-            Coding::Sound(syntax) => stream.sound(syntax, dts, &data, out),
+            Coding::Audio(syntax) => stream.audio(syntax, dts, &data, out),
         }
     }
 
-    /// The time of a stamp, from the first one on. Stamps start again at zero after 26.5 hours.
+    /// Converts a timestamp to the time since the first one. Timestamps start again at zero after 26.5 hours.
     fn at(&mut self, stamp: u64) -> Timestamp {
         let (first, last) = *self.clock.get_or_insert((stamp, 0));
         let since = stamp.wrapping_sub(first) as i64;
@@ -209,16 +210,16 @@ impl Coding {
         Some(match entry.stream_type {
             0x1B => Self::H264,
             0x24 => Self::Hevc,
-            0x0F => Self::Sound(Syntax::Headers(frames::Syntax::Adts)),
-            0x03 | 0x04 => Self::Sound(Syntax::Headers(frames::Syntax::MpegAudio)),
-            0x06 => Self::Sound(Syntax::Opus(super::opus::channels(&entry.descriptors)?)),
+            0x0F => Self::Audio(Syntax::Headers(frames::Syntax::Adts)),
+            0x03 | 0x04 => Self::Audio(Syntax::Headers(frames::Syntax::MpegAudio)),
+            0x06 => Self::Audio(Syntax::Opus(super::opus::channels(&entry.descriptors)?)),
             _ => return None,
         })
     }
 }
 
 impl Stream {
-    /// The number that a muxer gave the track is in its PID.
+    /// Returns the track's number, which a muxer stores in the PID.
     fn id(&self) -> TrackId {
         TrackId((self.entry.pid.0 & 0xFF) as u8)
     }
@@ -284,7 +285,7 @@ impl Stream {
         self.announce(track, out);
     }
 
-    fn sound(&mut self, syntax: Syntax, mut at: Timestamp, data: &Bytes, out: &mut Vec<Item>) {
+    fn audio(&mut self, syntax: Syntax, mut at: Timestamp, data: &Bytes, out: &mut Vec<Item>) {
         let mut rest = data.clone();
         while let Some(frame) = syntax.next(self.id(), &mut rest) {
             if self.track.as_deref() != Some(&frame.track) {

@@ -1,6 +1,6 @@
 //! Events on PIDs of their own: timed ID3, and splice information.
 //!
-//! Each is declared in the program map from its first event on, because players list what is declared.
+//! Each is declared in the program map from its first event on, because players list declared streams.
 //!
 //! Sources: "Timed Metadata for HTTP Live Streaming" (Apple) §2 for ID3; ANSI/SCTE 35 §8 for splice information.
 
@@ -9,25 +9,25 @@ use media::EventContent;
 use super::packet::Pid;
 use super::tables::Entry;
 
-/// Below the PIDs of tracks, and no table's.
+/// PIDs below those of tracks, and used by no table.
 const ID3_PID: Pid = Pid(0x40);
 const SPLICE_PID: Pid = Pid(0x41);
 
-/// Metadata in PES packets (ISO/IEC 13818-1 table 2-34), and splice information (SCTE 35 §8.1).
+/// Stream types: metadata in PES packets (ISO/IEC 13818-1 table 2-34), and splice information (SCTE 35 §8.1).
 const TYPE_METADATA: u8 = 0x15;
 const TYPE_SPLICE: u8 = 0x86;
 
-/// `metadata_pointer_descriptor`, which belongs to the program: ID3 is the format of application and metadata, and the
+/// `metadata_pointer_descriptor`, which belongs to the program: ID3 is the format of application and metadata, and
 /// service 0 is in program 1.
 const METADATA_POINTER: &[u8] = b"\x25\x0F\xFF\xFFID3 \xFFID3 \x00\x1F\x00\x01";
 
 /// `metadata_descriptor`, which belongs to the stream: the same, without a decoder's configuration.
 const METADATA: &[u8] = b"\x26\x0D\xFF\xFFID3 \xFFID3 \x00\x0F";
 
-/// The registration of a program with splice information (SCTE 35 §8.1).
+/// Registration of a program with splice information (SCTE 35 §8.1).
 const SPLICES_REGISTERED: &[u8] = b"\x05\x04CUEI";
 
-/// How an event is carried.
+/// Form in which an event is carried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Carriage {
     /// A tag in a PES packet.
@@ -71,12 +71,12 @@ impl Carriage {
     }
 }
 
-/// Which of the two are declared.
+/// Declared kinds of event.
 #[derive(Debug, Default)]
 pub(super) struct EventStreams(Vec<Carriage>);
 
 impl EventStreams {
-    /// Declares it, unless it is.
+    /// Declares a kind; returns false if it is declared already.
     pub(super) fn declare(&mut self, carriage: Carriage) -> bool {
         let is_new = !self.0.contains(&carriage);
         if is_new {
@@ -85,12 +85,12 @@ impl EventStreams {
         is_new
     }
 
-    /// Their lines in the map.
+    /// Returns the entries of the event streams in the program map.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
         self.0.iter().map(|carriage| carriage.entry())
     }
 
-    /// The program's descriptors.
+    /// Returns the program's descriptors.
     pub(super) fn descriptors(&self) -> Vec<u8> {
         let descriptors = self.0.iter().map(|carriage| carriage.of_program());
         descriptors.collect::<Vec<_>>().concat()

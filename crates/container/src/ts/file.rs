@@ -1,7 +1,7 @@
-//! A file of transport stream: packets, as they are.
+//! Files of transport stream: packets, unchanged.
 //!
-//! * [`walk`] finds the whole part of one that is written no more.
-//! * [`search`] finds the packets that a listener begins with who wants a time.
+//! * [`walk`] finds the whole part of a finished file.
+//! * [`search`] finds the packets at which a listener begins in order to play from a given time.
 
 use media::Span;
 
@@ -9,17 +9,17 @@ use super::packet::{PACKET_BYTES, SYNC};
 pub use super::search::PacketSearch;
 use crate::walk::{Closed, Piece, Pieces, Walk};
 
-/// Goes through a file of so many bytes. It does not tell how long that lasts.
+/// Creates a walk through a file of `file_bytes` bytes. The walk does not determine the duration.
 pub fn walk(file_bytes: u64) -> Walk<Packets> {
     Walk::of(file_bytes)
 }
 
-/// A search for a time in a file of so many bytes.
+/// Creates a search for the time `to` in a file of `file_bytes` bytes.
 pub fn search(to: Span, file_bytes: u64) -> PacketSearch {
     PacketSearch::new(to, file_bytes)
 }
 
-/// See [`walk`].
+/// Parser for [`walk`].
 #[derive(Debug, Default)]
 pub struct Packets;
 
@@ -42,20 +42,17 @@ impl Pieces for Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Walker;
+    use crate::testing::closed;
 
     #[test]
     fn a_file_ends_with_its_last_whole_packet() {
         let mut packet = [0; PACKET_BYTES];
         packet[0] = SYNC;
         let file = packet.repeat(3_000);
-        for (rest, whole) in [(&[][..], 3_000), (&packet[..50], 3_000), (&[0; 400], 3_000)] {
-            let file = [&file, rest].concat();
-            let mut walk = walk(file.len() as u64);
-            while let Some(wanted) = walk.wants() {
-                walk.take(&file[wanted.start as usize..wanted.end as usize]);
-            }
-            assert_eq!(walk.close().bytes, whole * PACKET_BYTES as u64);
+        for rest in [&[][..], &packet[..50], &[0; 400]] {
+            let bytes = [&file, rest].concat();
+            let closed = closed(walk(bytes.len() as u64), &bytes);
+            assert_eq!(closed.bytes, file.len() as u64);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Frames of sound out of a PES packet, where several of them stand one behind the other.
+//! Extraction of audio frames from a PES packet, in which several of them follow one another.
 
 use bytes::{Buf, Bytes};
 use media::codec::opus;
@@ -6,26 +6,26 @@ use media::{Codec, Framing, Kind, Span, Track, TrackId};
 
 use crate::frames::{self, head::Head};
 
-/// How they are told apart.
+/// Rule for finding the boundaries of frames.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Syntax {
-    /// By their own headers.
+    /// Frames have their own headers.
     Headers(frames::Syntax),
-    /// Packets of so many channels.
+    /// Packets of Opus with this many channels.
     Opus(u8),
 }
 
-/// One frame, and what its track is by it.
+/// Audio frame, and its description of the track.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Without a header of its own, but of MP3.
+    /// Bytes without the frame's own header, except for MP3.
     pub(super) data: Bytes,
     pub(super) lasts: Span,
     pub(super) track: Track,
 }
 
 impl Syntax {
-    /// Takes the frame that `rest` begins with, of the track `id`; `None` when that is none, or is cut.
+    /// Takes the frame of track `id` at the start of `rest`; `None` when there is none, or it is cut.
     pub(super) fn next(self, id: TrackId, rest: &mut Bytes) -> Option<Frame> {
         match self {
             Self::Headers(syntax) => {
@@ -33,7 +33,7 @@ impl Syntax {
                 let bytes = Some(head.frame_bytes()).filter(|it| (1..=rest.len()).contains(it))?;
                 let mut data = rest.split_to(bytes);
                 let track = match head {
-                    // Whatever the layer: what plays MP3 plays the others.
+                    // Whatever the layer: players of MP3 play the others.
                     Head::MpegAudio(_) => Track {
                         codec: Codec::Mp3,
                         ..head.track(id, Framing::SelfFramed)

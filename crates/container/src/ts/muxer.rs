@@ -1,53 +1,53 @@
-//! Items to units: what is carried, what waits for what, and where listeners may join.
+//! Muxer of items into units: decides which tracks are carried, how long samples wait, and where listeners may join.
 
 use media::{EventContent, Item, Kind, Sample, Span, TimedEvent, Timestamp, Track};
 
+use super::audio::{Audio, Held};
 use super::clock::{CLOCK_EVERY, stamp};
 use super::decoding::DecodingTimes;
 use super::events::{Carriage, EventStreams};
 use super::picture::{Picture, Syntax};
 use super::program::{Program, Unit};
-use super::sound::{Held, Sound};
 use super::stream::{Coding, Stream, Unsupported};
 use super::{JoinPoint, Sink};
 use crate::joins::Joins;
 use crate::{id3, scte35};
 
-/// Tracks carried at the most: as many as a stream announces.
+/// Upper bound on the tracks carried: as many as a stream announces.
 pub const TRACKS_MAX: usize = 16;
 
-/// The most sound in a PES packet without pictures: as much as there may be between two clock references,
-/// which each of these packets carries. At 64 kb/s the AAC frames that fit fill their packets to 94 %; each
-/// alone would fill its own by half.
-const SOUND_SPAN: Span = CLOCK_EVERY;
+/// Longest audio in a PES packet without video: the longest time between two clock references, which each of these
+/// packets carries. At 64 kb/s, the AAC frames that fit fill their packets to 94 %; a single frame would fill its own
+/// by half.
+const AUDIO_SPAN: Span = CLOCK_EVERY;
 
-/// The same beside pictures, where delay counts and the bytes of sound do not. At usual rates the
-/// next picture ends the wait earlier: it goes after the sound before it.
-const SOUND_SPAN_BESIDE_PICTURES: Span = Span::from_millis(60);
+/// Longest audio in a PES packet with video, where delay counts and the bytes of audio do not. At usual rates the next
+/// video frame ends the wait earlier: it is written after the audio before it.
+const AUDIO_SPAN_BESIDE_PICTURES: Span = Span::from_millis(60);
 
-/// Turns a stream's items into a transport stream.
+/// Muxer of a stream's items into a transport stream; call [`push`](Self::push) for each item.
 ///
-/// Where there are pictures, listeners join at keyframes of the first picture track; else at sound,
-/// wherever the tables stand. Nothing is written before the first join point, because no decoder
-/// could start there, and nothing of a picture track before its first keyframe.
+/// If there is video, listeners join at keyframes of the first video track; else at audio, wherever tables are
+/// written. Nothing is written before the first join point, because no decoder could start there, and nothing of a
+/// video track before its first keyframe.
 ///
-/// A frame of sound waits for others of its track up to 100 ms, and beside pictures up to 60 ms; it is never
-/// written after a later picture. Held samples take the time of the first of them, and units are in the order
-/// of their times as far as samples are.
+/// An audio frame waits for others of its track up to 100 ms, and with video up to 60 ms; it is never written after a
+/// later video frame. Held samples take the time of the first of them, and units are in the order of their times as far
+/// as samples are.
 #[derive(Debug, Default)]
 pub struct Muxer {
     tracks: Vec<Carried>,
     events: EventStreams,
     program: Program,
     joins: Joins,
-    /// Changes with the tracks and at an epoch.
+    /// Counter that changes with the tracks and at an epoch.
     generation: u32,
-    /// The time of the latest unit; it never goes back, although the tracks' times interleave.
+    /// Time of the latest unit; never decreases, although the tracks' times interleave.
     at: Timestamp,
     has_begun: bool,
 }
 
-/// A track as it is carried.
+/// Track as it is carried.
 #[derive(Debug)]
 struct Carried {
     track: Track,
@@ -58,13 +58,12 @@ struct Carried {
 #[derive(Debug)]
 enum Media {
     Picture(Picture, DecodingTimes),
-    Sound(Sound, Held),
+    Audio(Audio, Held),
 }
 
 impl Muxer {
-    /// A muxer for segments, which are begun by their writer ([`begin_segment`](Self::begin_segment)) and not
-    /// by listeners that join. It writes whatever it is given, but no picture before its track's first
-    /// keyframe.
+    /// Creates a muxer for segments, which their writer begins ([`begin_segment`](Self::begin_segment)), and not
+    /// listeners that join. The muxer writes everything it is given, except video before its track's first keyframe.
     pub fn of_segments() -> Self {
         Self {
             has_begun: true,
@@ -72,7 +71,7 @@ impl Muxer {
         }
     }
 
-    /// The next unit begins with the tables, so that a player may start there. Continuity counters go on.
+    /// Makes the next unit begin with the tables, so that a player may start there. Continuity counters are not reset.
     pub fn begin_segment(&mut self) {
         self.program.tables.want();
     }
@@ -89,10 +88,10 @@ impl Muxer {
         }
     }
 
-    /// Writes the held sound. For the end of a stream.
+    /// Writes the held audio at the end of a stream.
     pub fn flush(&mut self, sink: &mut impl Sink) {
         for index in 0..self.tracks.len() {
-            self.write_sound(index, sink);
+            self.write_audio(index, sink);
         }
     }
 
@@ -103,7 +102,7 @@ impl Muxer {
         }
         let carried = Carried::new(track).ok();
         if let Some(index) = known {
-            self.write_sound(index, sink);
+            self.write_audio(index, sink);
         }
         match (carried, known) {
             (Some(carried), Some(index)) => self.tracks[index] = carried,
@@ -114,8 +113,8 @@ impl Muxer {
         self.renew();
     }
 
-    /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
-    /// nothing of the last one's.
+    /// Begins an epoch, since the next publisher announces its own tracks. Joiners wait for its video, if it has any,
+    /// and for nothing of the last publisher's.
     fn begin_epoch(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         self.tracks.clear();
@@ -129,7 +128,7 @@ impl Muxer {
         self.declare();
     }
 
-    /// The next tables declare the streams as they are.
+    /// Makes the next tables declare the current streams.
     fn declare(&mut self) {
         let clock = self.picture_track().or_else(|| self.tracks.first());
         let clock_pid = clock.map(|carried| carried.stream.entry.pid);
@@ -165,7 +164,7 @@ impl Muxer {
         sink.end_unit(self.at, None);
     }
 
-    /// The track of pictures that joiners wait for.
+    /// Returns the video track that joiners wait for.
     fn picture_track(&self) -> Option<&Carried> {
         let mut tracks = self.tracks.iter();
         tracks.find(|carried| carried.track.kind == Kind::Video)
@@ -177,50 +176,50 @@ impl Muxer {
             return;
         };
         match self.tracks[index].track.kind {
-            Kind::Audio => self.sound(index, sample, sink),
+            Kind::Audio => self.audio(index, sample, sink),
             Kind::Video => self.picture(index, sample, sink),
         }
     }
 
-    fn sound(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
+    fn audio(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
         let has_pictures = self.picture_track().is_some();
-        let may_join = self.joins.at_sound(self.at.max(sample.dts), has_pictures);
+        let may_join = self.joins.at_audio(self.at.max(sample.dts), has_pictures);
         if !may_join && !self.has_begun {
             return;
         }
-        let Media::Sound(sound, held) = &self.tracks[index].media else {
+        let Media::Audio(audio, held) = &self.tracks[index].media else {
             return;
         };
-        let Some(span) = sound.span(&sample.data) else {
+        let Some(span) = audio.span(&sample.data) else {
             return;
         };
         if !held.takes(sample.dts, &sample.data) {
-            self.write_sound(index, sink);
+            self.write_audio(index, sink);
         }
-        let Media::Sound(sound, held) = &mut self.tracks[index].media else {
+        let Media::Audio(audio, held) = &mut self.tracks[index].media else {
             return;
         };
-        held.put(sound, sample.dts, span, &sample.data);
+        held.put(audio, sample.dts, span, &sample.data);
         let span_max = if has_pictures {
-            SOUND_SPAN_BESIDE_PICTURES
+            AUDIO_SPAN_BESIDE_PICTURES
         } else {
-            SOUND_SPAN
+            AUDIO_SPAN
         };
         if held.is_full(span, span_max) {
-            self.write_sound(index, sink);
+            self.write_audio(index, sink);
         }
     }
 
-    /// Writes what is held of a track, unless it would come before the first join point.
-    fn write_sound(&mut self, index: usize, sink: &mut impl Sink) {
+    /// Writes the held audio of a track, unless it would precede the first join point.
+    fn write_audio(&mut self, index: usize, sink: &mut impl Sink) {
         let has_pictures = self.picture_track().is_some();
         let carried = &mut self.tracks[index];
-        let Media::Sound(_, held) = &mut carried.media else {
+        let Media::Audio(_, held) = &mut carried.media else {
             return;
         };
         let Some(began) = held.began() else { return };
         let at = self.at.max(began);
-        let may_join = self.joins.at_sound(at, has_pictures);
+        let may_join = self.joins.at_audio(at, has_pictures);
         let is_join = may_join && (self.program.tables.are_due(at) || !self.has_begun);
         if is_join || self.has_begun {
             let unit = Unit {
@@ -236,13 +235,13 @@ impl Muxer {
             });
             self.end_unit(&unit, sink);
         }
-        if let Media::Sound(_, held) = &mut self.tracks[index].media {
+        if let Media::Audio(_, held) = &mut self.tracks[index].media {
             held.clear();
         }
     }
 
     fn picture(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
-        self.write_sound_until(sample.dts, sink);
+        self.write_audio_until(sample.dts, sink);
         let is_awaited = self
             .picture_track()
             .is_some_and(|carried| carried.track.id == sample.track);
@@ -277,11 +276,11 @@ impl Muxer {
         self.end_unit(&unit, sink);
     }
 
-    /// Writes the sound that is not later than a picture at `dts`.
-    fn write_sound_until(&mut self, dts: Timestamp, sink: &mut impl Sink) {
+    /// Writes the audio that is not later than a video frame at `dts`.
+    fn write_audio_until(&mut self, dts: Timestamp, sink: &mut impl Sink) {
         for index in 0..self.tracks.len() {
             if self.tracks[index].holds_until(dts) {
-                self.write_sound(index, sink);
+                self.write_audio(index, sink);
             }
         }
     }
@@ -305,9 +304,9 @@ impl Carried {
             Coding::H264 => picture(Syntax::H264),
             Coding::Hevc => picture(Syntax::Hevc),
             coding => {
-                let sound = Sound::new(coding, track);
-                let sound = sound.ok_or(Unsupported::Config(track.codec))?;
-                Media::Sound(sound, Held::default())
+                let audio = Audio::new(coding, track);
+                let audio = audio.ok_or(Unsupported::Config(track.codec))?;
+                Media::Audio(audio, Held::default())
             }
         };
         Ok(Self {
@@ -317,7 +316,7 @@ impl Carried {
         })
     }
 
-    /// Whether `track` is carried just like this one.
+    /// Returns whether `track` is carried just like this one.
     fn is_of(&self, track: &Track) -> bool {
         let known = &self.track;
         let key = |track: &Track| {
@@ -331,10 +330,10 @@ impl Carried {
         key(known) == key(track) && known.config == track.config
     }
 
-    /// Whether it holds sound that is not later than `dts`.
+    /// Returns whether the track holds audio that is not later than `dts`.
     fn holds_until(&self, dts: Timestamp) -> bool {
         match &self.media {
-            Media::Sound(_, held) => held.began().is_some_and(|began| began <= dts),
+            Media::Audio(_, held) => held.began().is_some_and(|began| began <= dts),
             Media::Picture(..) => false,
         }
     }

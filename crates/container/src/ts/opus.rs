@@ -1,21 +1,21 @@
-//! Opus in a transport stream, as ETSI and Xiph drafted it (<https://wiki.xiph.org/OpusTS>): the channels,
-//! and the header before each packet.
+//! Opus in a transport stream, as drafted by ETSI and Xiph (<https://wiki.xiph.org/OpusTS>): the channels, and the
+//! header before each packet.
 
 use bytes::{Buf, Bytes};
 use media::Track;
 use media::codec::opus::{HEAD_BYTES, head_channels};
 
 const DESCRIPTOR_EXTENSION: u8 = 0x7F;
-/// One of the extensions that are free for private use, as the draft has it.
+/// One of the extensions that are free for private use, as chosen by the draft.
 const EXTENSION_OPUS: u8 = 0x80;
 
 /// Eleven bits that begin a control header, no trimming, and no extension.
 const CONTROL: [u8; 2] = [0x7F, 0xE0];
 
-/// Channels that the arrangement of RFC 7845 §5.1.1.2 has at the most.
+/// Upper bound on the channels of the arrangement in RFC 7845 §5.1.1.2.
 const CHANNELS_MAX: usize = 8;
 
-/// Streams, pairs among them, and the channels' order, that encoders use for one to eight channels.
+/// Numbers of streams and of pairs among them, and the channel order, as used by encoders for one to eight channels.
 const USUAL: [(u8, u8, &[u8]); CHANNELS_MAX] = [
     (1, 0, &[0]),
     (1, 1, &[0, 1]),
@@ -27,8 +27,8 @@ const USUAL: [(u8, u8, &[u8]); CHANNELS_MAX] = [
     (5, 3, &[0, 6, 1, 2, 3, 4, 5, 7]),
 ];
 
-/// `channel_config_code` of a track: its channels, if they are arranged in the usual way. Without
-/// an identification header there are one or two, as the track says.
+/// Returns the `channel_config_code` of a track: its channels, if they are arranged in the usual way. Without an
+/// identification header there are one or two, as stated by the track.
 pub(super) fn layout(track: &Track) -> Option<u8> {
     if track.config.is_empty() {
         return Some(if track.channels == 1 { 1 } else { 2 });
@@ -45,7 +45,7 @@ pub(super) fn layout(track: &Track) -> Option<u8> {
     }
 }
 
-/// The descriptor that names the channels.
+/// Returns the descriptor of the channels.
 pub(super) const fn descriptor(layout: u8) -> [u8; 4] {
     [DESCRIPTOR_EXTENSION, 2, EXTENSION_OPUS, layout]
 }
@@ -57,7 +57,7 @@ pub(super) fn put_control(packet_bytes: usize, out: &mut Vec<u8>) {
     out.push((packet_bytes % 255) as u8);
 }
 
-/// The channels that descriptors name, if they are those of one stream: one or two.
+/// Returns the channels in the descriptors, if they are those of one stream: one or two.
 pub(super) fn channels(descriptors: &[u8]) -> Option<u8> {
     let found = descriptors.windows(4).find_map(|it| match it {
         [DESCRIPTOR_EXTENSION, 2, EXTENSION_OPUS, layout] => Some(*layout),
@@ -66,7 +66,7 @@ pub(super) fn channels(descriptors: &[u8]) -> Option<u8> {
     found.filter(|channels| (1..=2).contains(channels))
 }
 
-/// Takes the packet behind the control header that `rest` begins with, where that has nothing but the length.
+/// Takes the packet after the control header at the start of `rest`, if that header has only the length.
 pub(super) fn take_packet(rest: &mut Bytes) -> Option<Bytes> {
     let lengths = rest.strip_prefix(&CONTROL)?;
     let full = lengths.iter().position(|byte| *byte < 0xFF)?;

@@ -1,25 +1,25 @@
-//! Packets: a header, perhaps an adaptation field, and payload (ISO/IEC 13818-1 §2.4.3).
+//! Packets: a header, an optional adaptation field, and payload (ISO/IEC 13818-1 §2.4.3).
 //!
 //! ```text
 //! 47 │ start:1 pid:13 │ what follows:2 counter:4 │ [ length:8 flags:8 [clock:48] FF … ] │ payload
 //! └─────────── HEADER_BYTES ─────────────────────┴──────────── BODY_BYTES ─────────────────────┘
 //! ```
 //!
-//! A payload that does not fill its last packet is preceded there by an adaptation field of the missing
-//! length; a PES packet may have no other stuffing.
+//! A payload that does not fill its last packet is preceded there by an adaptation field of the missing length; a PES
+//! packet may have no other stuffing.
 
 use super::Sink;
 use super::clock::Reference;
 
-/// Bytes in every packet.
+/// Bytes of every packet.
 pub const PACKET_BYTES: usize = 188;
 
 const HEADER_BYTES: usize = 4;
 
-/// Bytes of a packet behind its header.
+/// Bytes of a packet after its header.
 const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
 
-/// A packet that says nothing (§2.4.1, Table 2-3): what there is of a time without samples.
+/// Packet without information (§2.4.1, Table 2-3), for a time without samples.
 pub const NULL_PACKET: [u8; PACKET_BYTES] = {
     let mut packet = [0xFF; PACKET_BYTES];
     [packet[0], packet[1], packet[3]] = [SYNC, 0x1F, HAS_PAYLOAD];
@@ -35,26 +35,26 @@ const DISCONTINUITY: u8 = 0x80;
 const RANDOM_ACCESS: u8 = 0x40;
 const HAS_REFERENCE: u8 = 0x10;
 
-/// Names what a packet belongs to, below [`Pid::END`].
+/// Identifier of a packet's stream or table, below [`Pid::END`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pid(pub(super) u16);
 
 impl Pid {
-    /// The program association table.
+    /// Program association table.
     pub(super) const PAT: Self = Self(0);
-    /// The program map table; the lowest number that neither DVB nor ATSC has taken.
+    /// Program map table; the lowest number that neither DVB nor ATSC has taken.
     pub(super) const PMT: Self = Self(0x20);
-    /// Stands for no clock (§2.4.4.9).
+    /// Marks the absence of a clock (§2.4.4.9).
     pub(super) const NONE: Self = Self(0x1FFF);
-    /// Beyond all that are used.
+    /// Bound above all PIDs that are used.
     pub(super) const END: u16 = 0x900;
 }
 
-/// A packet that is read.
+/// Parsed packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) pid: Pid,
-    /// Something begins in it: a section, or a PES packet.
+    /// A section or a PES packet begins in the packet.
     pub(super) starts: bool,
     /// A decoder may start here.
     pub(super) random_access: bool,
@@ -62,7 +62,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads a packet; `None` if it is none, or not as it was sent.
+    /// Parses a packet; `None` if it is invalid or damaged.
     pub(super) fn of(packet: &'a [u8]) -> Option<Self> {
         let [SYNC, high, low, follows, body @ ..] = packet else {
             return None;
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The last continuity counter of every PID (§2.4.3.3). They run for as long as the log does.
+/// Last continuity counter of every PID (§2.4.3.3). The counters run for as long as the log does.
 #[derive(Debug)]
 pub(super) struct Counters(Vec<u8>);
 
@@ -103,12 +103,12 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Of a packet without payload.
+    /// Returns the counter of a packet without payload.
     fn last(&self, pid: Pid) -> u8 {
         self.0.get(usize::from(pid.0)).copied().unwrap_or(0)
     }
 
-    /// Of the next packet with payload.
+    /// Returns the counter of the next packet with payload.
     fn next(&mut self, pid: Pid) -> u8 {
         let Some(counter) = self.0.get_mut(usize::from(pid.0)) else {
             return 0;
@@ -118,17 +118,17 @@ impl Counters {
     }
 }
 
-/// The adaptation field of a payload's first packet (§2.4.3.4).
+/// Adaptation field of a payload's first packet (§2.4.3.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Field {
     /// A decoder may start here.
     pub(super) random_access: bool,
-    /// The program clock.
+    /// Program clock reference.
     pub(super) reference: Option<Reference>,
 }
 
 impl Field {
-    /// The least that it takes, its length included.
+    /// Returns the minimum length of the field, its length byte included.
     const fn bytes(&self) -> usize {
         match (self.reference, self.random_access) {
             (Some(_), _) => 2 + Reference::BYTES,
@@ -156,23 +156,23 @@ impl Field {
     }
 }
 
-/// A payload on its way into packets, each handed out as soon as it is full.
+/// Payload being written into packets, each of which is passed on as soon as it is full.
 #[derive(Debug)]
 pub(super) struct Payload<'a, S> {
     sink: &'a mut S,
     counters: &'a mut Counters,
     pid: Pid,
-    /// The first packet's field; `None` once that packet is begun.
+    /// Adaptation field of the first packet; `None` once that packet is begun.
     first: Option<Field>,
-    /// Bytes that are still to come.
+    /// Bytes that have yet to be written.
     left: usize,
     packet: [u8; PACKET_BYTES],
-    /// Where in `packet` the next byte goes; its end when none is begun.
+    /// Offset in `packet` of the next byte; its end when no packet is begun.
     at: usize,
 }
 
 impl<'a, S: Sink> Payload<'a, S> {
-    /// A payload of exactly `bytes` bytes.
+    /// Creates a payload of exactly `bytes` bytes.
     pub(super) fn new(
         sink: &'a mut S,
         counters: &'a mut Counters,
@@ -191,7 +191,7 @@ impl<'a, S: Sink> Payload<'a, S> {
         }
     }
 
-    /// Appends the next of the announced bytes; more than those are ignored.
+    /// Appends the next of the announced bytes; further bytes are ignored.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         let mut rest = &bytes[..bytes.len().min(self.left)];
         while !rest.is_empty() {
@@ -216,12 +216,12 @@ impl<'a, S: Sink> Payload<'a, S> {
         }
     }
 
-    /// Whether all announced bytes have come.
+    /// Returns whether all announced bytes have been written.
     pub(super) const fn is_complete(&self) -> bool {
         self.left == 0
     }
 
-    /// Writes a header and a field so that the remaining payload fills the packet, or more than that.
+    /// Writes a header, and a field long enough that the remaining payload fills the packet.
     fn begin_packet(&mut self) {
         let first = self.first.take();
         let start = if first.is_some() { UNIT_START } else { 0 };
@@ -262,7 +262,7 @@ pub(super) fn write_field<S: Sink>(field: &Field, pid: Pid, counters: &Counters,
     sink.packet(&packet);
 }
 
-/// What precedes the field.
+/// Header of a packet, before the adaptation field.
 struct Head {
     pid: Pid,
     start: u8,
@@ -270,8 +270,8 @@ struct Head {
 }
 
 impl Head {
-    /// Writes the header and the field of a packet that takes as much as fits of `left` bytes of payload.
-    /// Returns where the payload goes.
+    /// Writes the header and the field of a packet that takes as much as fits of `left` bytes of payload. Returns the
+    /// offset of the payload.
     fn write(&self, field: &Field, left: usize, packet: &mut [u8; PACKET_BYTES]) -> usize {
         let payload_bytes = left.min(BODY_BYTES - field.bytes());
         let field_bytes = BODY_BYTES - payload_bytes;

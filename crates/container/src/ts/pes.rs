@@ -1,10 +1,10 @@
-//! The header of a PES packet (ISO/IEC 13818-1 §2.4.3.6).
+//! Header of a PES packet (ISO/IEC 13818-1 §2.4.3.6).
 
 use media::Timestamp;
 
 use super::clock::stamp;
 
-/// The longest header: one with two stamps.
+/// Bytes of the longest header: one with two timestamps.
 const HEADER_BYTES_MAX: usize = 19;
 
 /// Bytes that the length field does not count: those up to itself.
@@ -19,7 +19,7 @@ pub(super) const AUDIO: u8 = 0xC0;
 /// `stream_id` of video.
 pub(super) const VIDEO: u8 = 0xE0;
 
-/// A header, of one length or another.
+/// Encoded header, of variable length.
 #[derive(Debug)]
 pub(super) struct Header {
     bytes: [u8; HEADER_BYTES_MAX],
@@ -27,8 +27,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Of a packet with a payload of `payload_bytes`, which begins with an access unit. The length
-    /// of video is left open: it may be more than the field can say.
+    /// Creates the header of a packet with a payload of `payload_bytes`, which begins with an access unit. The length
+    /// of video is left open, because the field may be too small for it.
     pub(super) fn new(stream_id: u8, dts: Timestamp, pts: Timestamp, payload_bytes: usize) -> Self {
         let (dts, pts) = (stamp(dts), stamp(pts));
         let (flags, stamps): (u8, &[(u8, u64)]) = if dts == pts {
@@ -67,7 +67,7 @@ impl Header {
     }
 }
 
-/// 33 bits in three pieces, a marker bit after each.
+/// Encodes 33 bits in three pieces, with a marker bit after each.
 const fn write_stamp(mark: u8, stamp: u64) -> [u8; STAMP_BYTES] {
     [
         mark | (stamp >> 29) as u8 & 0x0E | 1,
@@ -78,8 +78,8 @@ const fn write_stamp(mark: u8, stamp: u64) -> [u8; STAMP_BYTES] {
     ]
 }
 
-/// When what is in a PES packet is presented and decoded, and where in it that begins. `None` if it is none, or has no
-/// stamps.
+/// Returns the presentation and decoding timestamps of a PES packet, and the offset of its payload. `None` if it is not a
+/// PES packet, or has no timestamps.
 pub(super) fn stamps(pes: &[u8]) -> Option<(u64, u64, usize)> {
     let [0, 0, 1, _, _, _, marks, flags, length, ..] = *pes else {
         return None;
@@ -99,7 +99,7 @@ fn read_stamp(bytes: &[u8]) -> Option<u64> {
     Some((a >> 1 & 7) << 30 | b << 22 | (c >> 1) << 15 | d << 7 | e >> 1)
 }
 
-/// Whether it is one of pictures.
+/// Returns whether the PES packet is video.
 pub(super) fn is_picture(pes: &[u8]) -> bool {
     pes.get(3) == Some(&VIDEO)
 }

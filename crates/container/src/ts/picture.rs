@@ -1,5 +1,5 @@
-//! H.264 and HEVC access units as a transport stream has them: behind start codes, each begun by a
-//! delimiter, and parameter sets in every one that a decoder may start at.
+//! H.264 and HEVC access units in a transport stream: NAL units after start codes, with a delimiter at the beginning of
+//! each access unit, and parameter sets in every one at which a decoder may start.
 
 use media::codec::h264::{self, AvcConfig};
 use media::codec::hevc::{self, HevcConfig};
@@ -7,26 +7,26 @@ use media::codec::nal::{self, Packing, Units};
 
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
-/// Any kind of slice may follow (ISO/IEC 14496-10 §7.4.2.4).
+/// Delimiter after which any kind of slice may follow (ISO/IEC 14496-10 §7.4.2.4).
 const H264_DELIMITER: [u8; 3] = [h264::unit::DELIMITER, 0xF0, 0];
 const H264_DELIMITER_BYTES: usize = 2;
 
-/// The same (ITU-T H.265 §7.4.3.5), in the lowest temporal sub-layer.
+/// The corresponding delimiter of HEVC (ITU-T H.265 §7.4.3.5), in the lowest temporal sub-layer.
 const HEVC_DELIMITER: [u8; 3] = [hevc::unit::DELIMITER << 1, 1, 0x50];
 
-/// The kinds of parameter set, as bits.
+/// Kinds of parameter set, as bits.
 const VPS: u8 = 1;
 const SPS: u8 = 2;
 const PPS: u8 = 4;
 
-/// The state of a track's pictures.
+/// State of a video track.
 #[derive(Debug)]
 pub(super) struct Picture {
     syntax: Syntax,
     packing: Packing,
-    /// The record's parameter sets behind start codes; empty when it lacks a kind.
+    /// Parameter sets of the record, each after a start code; empty when a kind is missing.
     sets: Vec<u8>,
-    /// Whether a picture was written that a decoder can start at. Earlier ones cannot be decoded.
+    /// A frame was written at which a decoder can start. Earlier ones cannot be decoded.
     pub(super) is_open: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Syntax {
 }
 
 impl Picture {
-    /// With this record; without one, samples hold start codes.
+    /// Creates the state for a track with this record; without one, samples hold start codes.
     pub(super) fn new(syntax: Syntax, record: &[u8]) -> Self {
         let config = match syntax {
             Syntax::H264 => AvcConfig::parse(record)
@@ -109,8 +109,8 @@ impl Syntax {
         }
     }
 
-    /// A delimiter, and for H.264 a byte that is not part of it. One of HEVC belongs to the temporal
-    /// sub-layer of its picture.
+    /// Returns a delimiter, which for H.264 includes a byte that is not part of it. A delimiter of HEVC belongs to the
+    /// temporal sub-layer of its frame.
     const fn delimiter(self, temporal: u8) -> [u8; 3] {
         match self {
             Self::H264 => H264_DELIMITER,
@@ -161,7 +161,7 @@ impl Syntax {
     }
 }
 
-/// The parts of a sample.
+/// Parts found in a sample.
 #[derive(Default)]
 struct Seen<'a> {
     /// Bytes of everything but delimiters, with start codes.
@@ -172,13 +172,13 @@ struct Seen<'a> {
     temporal: u8,
 }
 
-/// A complete sample, ready to be written.
+/// Complete sample, ready to be written.
 #[derive(Debug)]
 pub(super) struct AccessUnit<'a> {
     syntax: Syntax,
     units: Units<'a>,
     sets: &'a [u8],
-    /// The sample's own delimiter.
+    /// Delimiter in the sample.
     found: Option<&'a [u8]>,
     own: [u8; 3],
     /// Bytes that [`write`](Self::write) emits.
@@ -188,7 +188,7 @@ pub(super) struct AccessUnit<'a> {
 }
 
 impl AccessUnit<'_> {
-    /// Emits it piece by piece: the delimiter, parameter sets that it lacks, and its units.
+    /// Emits the access unit piece by piece: the delimiter, missing parameter sets, and its units.
     pub(super) fn write(&self, mut emit: impl FnMut(&[u8])) {
         let own = &self.own[..self.syntax.delimiter_bytes()];
         emit(&START_CODE);
@@ -203,7 +203,7 @@ impl AccessUnit<'_> {
     }
 }
 
-/// The sets of all kinds, in order; nothing if there is a kind without any.
+/// Returns the sets of all kinds, in order; empty if a kind has none.
 fn put_sets(kinds: &[&[&[u8]]]) -> Vec<u8> {
     if kinds
         .iter()

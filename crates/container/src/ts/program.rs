@@ -1,4 +1,4 @@
-//! One unit after another: tables, clock, and the packets of a PES packet.
+//! Writer of a stream's units: tables, clock, and the packets of a PES packet.
 
 use media::Timestamp;
 
@@ -9,10 +9,10 @@ use super::pes::{self, Header};
 use super::stream::Stream;
 use super::tables::Tables;
 
-/// A PES packet that is to be written.
+/// PES packet that is to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
-    /// The time of the unit in the log.
+    /// Time of the unit in the log.
     pub(super) at: Timestamp,
     pub(super) dts: Timestamp,
     pub(super) pts: Timestamp,
@@ -20,11 +20,11 @@ pub(super) struct Unit {
     pub(super) bytes: usize,
     /// A decoder can start here.
     pub(super) is_entry: bool,
-    /// A listener can.
+    /// A listener can start here.
     pub(super) is_join: bool,
 }
 
-/// The one program of the stream.
+/// The only program of the stream.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     counters: Counters,
@@ -33,7 +33,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Writes an ID3 tag that takes effect at `pts`, in a unit of the time `at`.
+    /// Writes an ID3 tag that takes effect at `pts`, in a unit with time `at`.
     pub(super) fn write_tag<S: Sink>(
         &mut self,
         (at, pts): (Timestamp, Timestamp),
@@ -51,7 +51,7 @@ impl Program {
         payload.put(tag);
     }
 
-    /// Writes a section in a unit of the time `at`.
+    /// Writes a section in a unit with time `at`.
     pub(super) fn write_event_section<S: Sink>(
         &mut self,
         at: Timestamp,
@@ -69,7 +69,7 @@ impl Program {
         }
     }
 
-    /// Writes a unit of `stream`, whose payload `fill` puts.
+    /// Writes a unit of `stream`; `fill` writes the payload.
     pub(super) fn write<S: Sink>(
         &mut self,
         unit: &Unit,

@@ -1,5 +1,6 @@
-//! The packets in a file with which a listener begins who wants a time: where a [`Muxer`](super::Muxer) lets listeners join,
-//! which is at tables with a keyframe behind them, or of sound alone with any.
+//! Search for the packets at which a listener begins in order to play from a given time. They are those at which a
+//! [`Muxer`](super::Muxer) lets listeners join: tables followed by a keyframe, or by any frame of a stream with only
+//! audio.
 
 use std::ops::Range;
 
@@ -11,24 +12,24 @@ use super::packet::{PACKET_BYTES, Pid, SYNC, View};
 use super::{pes, tables};
 use crate::search::{Bisection, LOOK_BYTES, LOOKS_MAX, Mark, Marks, Place, Search};
 
-/// Packets in a row that are looked at for where packets begin.
+/// Consecutive packets that are checked to find where packets begin.
 const SYNC_PACKETS: usize = 5;
 
-/// See the module's description.
+/// Search in one file; see [`Search`] for how to drive it.
 #[derive(Debug)]
 pub struct PacketSearch {
     to: i64,
     end: u64,
     joins: Joins,
-    /// `None` before the beginning has been looked at.
+    /// Bisection; `None` before the beginning has been examined.
     search: Option<Bisection>,
     is_empty: bool,
 }
 
-/// Joins as marks.
+/// Join points as marks.
 #[derive(Debug, Default)]
 struct Joins {
-    /// The stamp of the first one.
+    /// Timestamp of the first join point.
     origin: Option<u64>,
 }
 
@@ -78,7 +79,7 @@ impl Search for PacketSearch {
 impl Marks for Joins {
     fn first(&mut self, bytes: &Bytes) -> Mark {
         let mut at = 0;
-        // Where the tables of a unit begin, and whether its map has pictures, if that is in one packet.
+        // Offset of a unit's tables, and whether its map has video, if the map is in one packet.
         let mut tables_at = None;
         let mut has_pictures = None;
         while let Some(packet) = bytes.get(at..at + PACKET_BYTES) {
@@ -120,13 +121,13 @@ impl Marks for Joins {
     }
 }
 
-/// Whether packets stand one behind the other from the first byte on.
+/// Returns whether packets follow one another from the first byte on.
 fn is_in_step(bytes: &[u8]) -> bool {
     let mut first = bytes.chunks(PACKET_BYTES).take(SYNC_PACKETS);
     first.all(|packet| packet[0] == SYNC)
 }
 
-/// How far it is to where they do.
+/// Returns the distance to the first place where packets follow one another.
 fn to_sync(bytes: &[u8]) -> usize {
     let found = (0..bytes.len()).find(|at| is_in_step(&bytes[*at..]));
     found.unwrap_or(bytes.len())

@@ -1,4 +1,4 @@
-//! A track's entry in a transport stream, and why it may have none.
+//! Entry of a track in a transport stream, and the reason why a track may have none.
 
 use media::codec::aac::AudioSpecificConfig;
 use media::codec::h264::AvcConfig;
@@ -11,15 +11,15 @@ use super::tables::Entry;
 use super::{opus, pes};
 use crate::adts;
 
-/// MPEG-1 has rates from here on; lower ones are MPEG-2's.
+/// Lowest sample rate of MPEG-1; lower rates are MPEG-2's.
 const MPEG1_RATE_MIN: u32 = 32_000;
 
 const DESCRIPTOR_REGISTRATION: u8 = 5;
 
-/// PIDs that one coding has: as many as there are tracks' numbers.
+/// PIDs of each coding: as many as there are track numbers.
 const PIDS_PER_CODING: u16 = 0x100;
 
-/// Why a track cannot be carried.
+/// Reason why a track cannot be carried.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unsupported {
     /// A transport stream cannot carry the codec, or not in a way that players know: AV1, VP8, VP9.
@@ -28,8 +28,8 @@ pub enum Unsupported {
     /// The decoder configuration cannot be read.
     #[error("the decoder configuration of {} cannot be read", .0.label())]
     Config(Codec),
-    /// ADTS headers cannot express the configuration: a profile, a rate or a channel layout without a number.
-    /// Or several streams of Opus in one packet in an unusual arrangement.
+    /// ADTS headers cannot express the configuration: a profile, a rate or a channel layout without a number. Or
+    /// several streams of Opus in one packet in an unusual arrangement.
     #[error("MPEG-TS has no way to say how this {} is arranged", .0.label())]
     Layout(Codec),
     /// The track is part of the source's own container.
@@ -38,7 +38,7 @@ pub enum Unsupported {
 }
 
 impl Unsupported {
-    /// A short lower-case name for logs and the API.
+    /// Returns a short lower-case name for logs and the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Codec(_) => "codec",
@@ -49,12 +49,12 @@ impl Unsupported {
     }
 }
 
-/// The coding that a stream type stands for.
+/// Coding that a stream type stands for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Coding {
     H264,
     Hevc,
-    /// In ADTS frames.
+    /// AAC in ADTS frames.
     Aac,
     /// MPEG-1 layer III.
     Mp3,
@@ -86,7 +86,7 @@ impl Coding {
         }
     }
 
-    /// ISO/IEC 13818-1 table 2-34; the two of Dolby in ATSC A/52 annex A.
+    /// Returns the stream type (ISO/IEC 13818-1 table 2-34; the two of Dolby in ATSC A/52 annex A).
     pub(super) const fn stream_type(self) -> u8 {
         match self {
             Self::H264 => 0x1B,
@@ -108,12 +108,12 @@ impl Coding {
         }
     }
 
-    /// One for each coding and track, so that no PID is ever another coding's.
+    /// Returns the PID: one for each coding and track, so that no PID is ever another coding's.
     fn pid(self, track: TrackId) -> Pid {
         Pid(PIDS_PER_CODING * (1 + self as u16) + u16::from(track.0))
     }
 
-    /// The registration that identifies a private stream type (§2.6.8).
+    /// Returns the registration that identifies a private stream type (§2.6.8).
     const fn registration(self) -> Option<[u8; 4]> {
         match self {
             Self::Ac3 => Some(*b"AC-3"),
@@ -124,16 +124,16 @@ impl Coding {
     }
 }
 
-/// A track as it is carried.
+/// Track as it is carried.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) coding: Coding,
-    /// Its line in the program map.
+    /// Entry of the track in the program map.
     pub(super) entry: Entry,
 }
 
 impl Stream {
-    /// The stream of `track`, if it can be carried.
+    /// Returns the stream of `track`, if it can be carried.
     pub(super) fn new(track: &Track) -> Result<Self, Unsupported> {
         let coding = Coding::of(track)?;
         let kind = match coding.stream_id() {
@@ -167,7 +167,7 @@ impl Stream {
 fn check_config(coding: Coding, track: &Track) -> Result<(), Unsupported> {
     let config = &track.config[..];
     let is_readable = match coding {
-        // Without a record the samples have start codes.
+        // Without a record, the samples have start codes.
         Coding::H264 => config.is_empty() || AvcConfig::parse(config).is_some(),
         Coding::Hevc => config.is_empty() || HevcConfig::parse(config).is_some(),
         Coding::Aac if track.framing == Framing::Bare => {

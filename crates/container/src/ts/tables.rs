@@ -1,4 +1,4 @@
-//! What is in the stream: program association and program map (ISO/IEC 13818-1 §2.4.4).
+//! Tables of the stream's contents: program association and program map (ISO/IEC 13818-1 §2.4.4).
 
 use media::{Span, Timestamp};
 
@@ -6,32 +6,31 @@ use super::Sink;
 use super::packet::{Counters, Pid, write_section};
 use crate::crc::{self, crc32};
 
-/// The longest interval between tables. Listeners start at joins, which have them, so these are for
-/// recordings that are cut elsewhere: half a second is where ETSI TR 101 290 (§5.2.1, 1.3 and 1.5) calls
-/// their lack an error. The tenth of a second that DVB recommends would cost every listener 30 kb/s: half of
-/// a 64 kb/s radio stream.
+/// Longest interval between tables. Listeners start at joins, which have tables, so these are for recordings that are
+/// cut elsewhere: ETSI TR 101 290 (§5.2.1, 1.3 and 1.5) calls their lack for half a second an error. The tenth of a
+/// second that DVB recommends would cost every listener 30 kb/s: half of a 64 kb/s radio stream.
 pub(super) const TABLES_EVERY: Span = Span::from_millis(400);
 
 const TABLE_PROGRAMS: u8 = 0;
 const TABLE_MAP: u8 = 2;
 
-/// There is one transport stream and one program in it.
+/// Numbers of the only transport stream and of the only program in it.
 const TRANSPORT_STREAM: u16 = 1;
 const PROGRAM: u16 = 1;
 
-/// Versions count in five bits.
+/// Mask of versions, which have five bits.
 const VERSION_MASK: u8 = 0x1F;
 
-/// Both tables as sections, and when they are due.
+/// Both tables as sections, and the time at which they are due.
 #[derive(Debug)]
 pub(super) struct Tables {
     programs: Vec<u8>,
     map: Vec<u8>,
     version: u8,
     clock_pid: Pid,
-    /// When these were written last; `None` before the first time.
+    /// Time at which these tables were written last; `None` before the first time.
     written_at: Option<Timestamp>,
-    /// They are due whenever they were written last.
+    /// The tables are due regardless of `written_at`.
     are_wanted: bool,
 }
 
@@ -51,8 +50,8 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// The streams have changed, or come from another publisher. The map's version rises, unless no reader
-    /// has seen it. `descriptors` are the program's.
+    /// Renews the tables, since the streams have changed or come from another publisher. The map's version increases,
+    /// unless no reader has received it. `descriptors` are the program's.
     pub(super) fn renew(
         &mut self,
         clock_pid: Option<Pid>,
@@ -66,12 +65,12 @@ impl Tables {
         self.map = self.map_of(descriptors, &mut streams);
     }
 
-    /// The next unit is to begin with them.
+    /// Makes the next unit begin with the tables.
     pub(super) fn want(&mut self) {
         self.are_wanted = true;
     }
 
-    /// Whether they are to be written into a unit of the time `at`.
+    /// Returns whether the tables must be written into a unit with time `at`.
     pub(super) fn are_due(&self, at: Timestamp) -> bool {
         self.are_wanted
             || self
@@ -79,7 +78,7 @@ impl Tables {
                 .is_none_or(|written| at - written >= TABLES_EVERY)
     }
 
-    /// The PID that carries the clock.
+    /// Returns the PID that carries the clock.
     pub(super) const fn clock_pid(&self) -> Pid {
         self.clock_pid
     }
@@ -91,7 +90,7 @@ impl Tables {
         self.are_wanted = false;
     }
 
-    /// §2.4.4.8: the clock's PID, the descriptors of the program, and the streams.
+    /// Creates the program map (§2.4.4.8): the clock's PID, the descriptors of the program, and the streams.
     fn map_of(&self, descriptors: &[u8], streams: &mut dyn Iterator<Item = Entry>) -> Vec<u8> {
         let mut body = thirteen_bits(self.clock_pid.0).to_vec();
         body.extend_from_slice(&twelve_bits(descriptors.len() as u16));
@@ -106,16 +105,16 @@ impl Tables {
     }
 }
 
-/// §2.4.4.3: the program and where its map is.
+/// Creates the program association table (§2.4.4.3): the program and the PID of its map.
 fn programs() -> Vec<u8> {
     let mut body = PROGRAM.to_be_bytes().to_vec();
     body.extend_from_slice(&thirteen_bits(Pid::PMT.0));
     section(TABLE_PROGRAMS, TRANSPORT_STREAM, 0, &body)
 }
 
-/// A section that is the only one of its table, and in force.
+/// Creates a section that is the only one of its table, and in force.
 fn section(table: u8, id: u16, version: u8, body: &[u8]) -> Vec<u8> {
-    // Behind the length field: five bytes of head and four of checksum.
+    // Bytes after the length field: five bytes of head and four of checksum.
     let length = 5 + body.len() + 4;
     let mut section = vec![table];
     let [high, low] = (length as u16).to_be_bytes();
@@ -127,24 +126,24 @@ fn section(table: u8, id: u16, version: u8, body: &[u8]) -> Vec<u8> {
     section
 }
 
-/// A PID after three reserved bits.
+/// Encodes a PID after three reserved bits.
 const fn thirteen_bits(pid: u16) -> [u8; 2] {
     (0xE000 | pid).to_be_bytes()
 }
 
-/// A length after four reserved bits.
+/// Encodes a length after four reserved bits.
 const fn twelve_bits(length: u16) -> [u8; 2] {
     (0xF000 | length).to_be_bytes()
 }
 
-/// Bytes of a section of either table at the most (§2.4.4.3).
+/// Upper bound on the bytes of a section of either table (§2.4.4.3).
 pub(super) const SECTION_BYTES_MAX: usize = 1_024;
 
-/// Bytes of a section before what is its table's, and of its checksum.
+/// Bytes of a section before its table's content, and bytes of its checksum.
 const SECTION_HEAD_BYTES: usize = 8;
 const CHECKSUM_BYTES: usize = 4;
 
-/// One line of the program map.
+/// Entry of the program map.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Entry {
     pub(super) stream_type: u8,
@@ -153,18 +152,18 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether it is pictures.
+    /// Returns whether the stream is video.
     pub(super) const fn is_picture(&self) -> bool {
         matches!(self.stream_type, 0x1B | 0x24)
     }
 
-    /// Whether it is no media: metadata, or splice information.
+    /// Returns whether the stream is not media: metadata, or splice information.
     pub(super) const fn is_events(&self) -> bool {
         matches!(self.stream_type, 0x15 | 0x86)
     }
 }
 
-/// The PID of the first program's map, by a payload that begins with the association table.
+/// Returns the PID of the first program's map, from a payload that begins with the association table.
 pub(super) fn map_pid(payload: &[u8]) -> Option<Pid> {
     let body = content(payload, TABLE_PROGRAMS)?;
     let mut programs = body.chunks_exact(4).filter(|it| it[..2] != [0, 0]);
@@ -172,7 +171,7 @@ pub(super) fn map_pid(payload: &[u8]) -> Option<Pid> {
     Some(Pid(u16::from_be_bytes([program[2] & 0x1F, program[3]])))
 }
 
-/// The lines of the map that a payload begins with; `None` if it is none, or is cut.
+/// Returns the entries of the map at the start of a payload; `None` if there is none, or it is cut.
 pub(super) fn entries(payload: &[u8]) -> Option<Vec<Entry>> {
     let body = content(payload, TABLE_MAP)?;
     let of_program = twelve(body.get(2..4)?);
@@ -190,7 +189,7 @@ pub(super) fn entries(payload: &[u8]) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// What is in the section that a payload begins with, behind its pointer.
+/// Returns the content of the section at the start of a payload, after its pointer.
 fn content(payload: &[u8], table: u8) -> Option<&[u8]> {
     let (pointer, rest) = payload.split_first()?;
     let section = rest.get(usize::from(*pointer)..)?;

@@ -1,4 +1,4 @@
-//! EBML elements (RFC 8794) and those of Matroska (RFC 9559) that a relay looks at.
+//! EBML elements (RFC 8794) and the Matroska elements (RFC 9559) that a relay reads.
 
 use bytes::Buf;
 
@@ -27,21 +27,21 @@ pub(super) mod id {
     pub(in crate::webm) const REFERENCE_BLOCK: u32 = 0xFB;
 }
 
-/// The longest element head: four bytes of identifier, eight of size.
+/// Bytes of the longest element head: four of identifier, eight of size.
 pub(super) const HEAD_BYTES_MAX: usize = 12;
 
-/// An element's identifier and size.
+/// Identifier and size of an element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Head {
     pub(super) id: u32,
-    /// Bytes of identifier and size.
+    /// Bytes of the identifier and the size.
     pub(super) bytes: usize,
-    /// Bytes that follow; `None` when the element ends where one of its parents' siblings begins,
-    /// as live streams write it.
+    /// Bytes that follow; `None` when the element ends where one of its parents' siblings begins, as live streams write
+    /// it.
     pub(super) size: Option<u64>,
 }
 
-/// What a buffer begins with.
+/// Result of reading the front of a buffer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Front {
     Unclear,
@@ -49,7 +49,7 @@ pub(super) enum Front {
     Head(Head),
 }
 
-/// Reads the head of the element that `bytes` begins with.
+/// Reads the head of the element at the start of `bytes`.
 pub(super) fn head(bytes: &[u8]) -> Front {
     let Some(first) = bytes.first() else {
         return Front::Unclear;
@@ -77,8 +77,8 @@ pub(super) fn head(bytes: &[u8]) -> Front {
     }
 }
 
-/// Reads a variable-size integer and tells how many bytes it has. All ones mean unknown, which is
-/// `Some((None, _))`; `None` is what has not arrived yet, or begins with a zero byte.
+/// Reads a variable-size integer and returns its value and length in bytes. All ones mean unknown, which is
+/// `Some((None, _))`; `None` means that the integer has not fully arrived, or begins with a zero byte.
 pub(super) fn number(bytes: &[u8]) -> Option<(Option<u64>, usize)> {
     let first = *bytes.first()?;
     let length = first.leading_zeros() as usize + 1;
@@ -89,7 +89,8 @@ pub(super) fn number(bytes: &[u8]) -> Option<(Option<u64>, usize)> {
     Some(((value != mask).then_some(value), length))
 }
 
-/// The elements of a header, and those of its segment in the place of the segment, up to the first that is not whole.
+/// Returns the elements of a header, with the segment replaced by the elements in it, up to the first that is not
+/// whole.
 pub(super) fn of_header(header: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mut rest = header;
     std::iter::from_fn(move || {
@@ -102,12 +103,12 @@ pub(super) fn of_header(header: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// The elements directly inside `body`, up to the first that is cut short or broken.
+/// Returns the elements directly inside `body`, up to the first that is cut short or broken.
 pub(super) fn children(mut body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     std::iter::from_fn(move || take(&mut body))
 }
 
-/// Takes an element that is whole off the front.
+/// Takes a whole element off the front.
 fn take<'a>(rest: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
     let Front::Head(head) = head(rest) else {
         return None;
@@ -118,12 +119,12 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
     Some((head.id, body))
 }
 
-/// An unsigned integer element; those longer than eight bytes are not one.
+/// Reads an unsigned integer element; `None` if it is longer than eight bytes.
 pub(super) fn unsigned(mut body: &[u8]) -> Option<u64> {
     (body.len() <= 8).then(|| body.get_uint(body.len()))
 }
 
-/// A floating-point element.
+/// Reads a floating-point element.
 pub(super) fn float(body: &[u8]) -> Option<f64> {
     match body.len() {
         4 => body
@@ -142,13 +143,9 @@ mod tests {
     fn heads_of_every_length() {
         let whole = |id, bytes, size| Front::Head(Head { id, bytes, size });
         assert_eq!(head(&[0xA3, 0x85]), whole(id::SIMPLE_BLOCK, 2, Some(5)));
-        assert_eq!(
-            head(&[0x1F, 0x43, 0xB6, 0x75, 0xFF]),
-            whole(id::CLUSTER, 5, None)
-        );
-        let unknown = [
-            0x18, 0x53, 0x80, 0x67, 0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
-        ];
+        let cluster = [0x1F, 0x43, 0xB6, 0x75, 0xFF];
+        assert_eq!(head(&cluster), whole(id::CLUSTER, 5, None));
+        let unknown = *b"\x18\x53\x80\x67\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
         assert_eq!(head(&unknown), whole(id::SEGMENT, HEAD_BYTES_MAX, None));
         for cut in 0..unknown.len() {
             assert_eq!(head(&unknown[..cut]), Front::Unclear);

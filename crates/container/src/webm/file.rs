@@ -1,8 +1,8 @@
-//! A file of WebM: clusters, as they are.
+//! WebM files: clusters, unchanged.
 //!
-//! * [`walk`] finds the whole part of one that is written no more.
-//! * [`search`] finds the cluster that a listener begins with who wants a time.
-//! * [`Splice`] makes one stream of what was read at such places, in one file after another.
+//! * [`walk`] finds the whole part of a finished file.
+//! * [`search`] finds the cluster at which a listener begins in order to play from a given time.
+//! * [`Splice`] joins what was read at such places, in one file after another, into one stream.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ pub use super::search::ClusterSearch;
 pub use super::splice::Splice;
 use crate::walk::{Closed, Piece, Pieces, Walk};
 
-/// Goes through a file of so many bytes. It does not tell how long that lasts.
+/// Creates a walk through a file of `file_bytes` bytes. The walk does not determine the duration.
 pub fn walk(file_bytes: u64) -> Walk<Elements> {
     Walk::of(file_bytes)
 }
 
-/// A search for a time in a file of so many bytes.
+/// Creates a search for the time `to` in a file of `file_bytes` bytes.
 pub fn search(to: Span, file_bytes: u64) -> ClusterSearch {
     ClusterSearch::new(to, file_bytes)
 }
@@ -26,11 +26,12 @@ pub fn search(to: Span, file_bytes: u64) -> ClusterSearch {
 /// Bytes of a segment's identifier.
 const SEGMENT_ID_BYTES: u64 = 4;
 
-/// See [`walk`]. A cluster of known size is one piece; of one that has none, as live streams write them, each block is.
+/// Parser for [`walk`]. A cluster of known size is one piece; in a cluster of unknown size, as live streams write it,
+/// each block is one.
 #[derive(Debug, Default)]
 pub struct Elements {
     has_media: bool,
-    /// The size of the segment, if it says one: where it ends, and the field that says so.
+    /// End of the segment and range of its size field, if it states a size.
     segment: Option<(u64, Range<u64>)>,
 }
 
@@ -45,7 +46,7 @@ impl Pieces for Elements {
             return Piece::Foreign;
         }
         match (head.id, head.size) {
-            // What is in them follows.
+            // Their children follow.
             (id::SEGMENT, size) => {
                 let content = at + head.bytes as u64;
                 let field = at + SEGMENT_ID_BYTES..content;
@@ -67,7 +68,8 @@ impl Pieces for Elements {
         if !self.has_media {
             return Closed::default();
         }
-        // The segment of a file that was sent as a stream says the file's size; of this one it is not known.
+        // The segment's size in a file that was sent as a stream is that of the source file; the size of this one is
+        // not known.
         let wrong = self.segment.take().filter(|(end, _)| *end != bytes);
         let patch = wrong.map(|(_, field)| {
             let width = field.end - field.start;

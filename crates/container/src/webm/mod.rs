@@ -4,14 +4,13 @@
 //! header ─ EBML, Segment, Info, Tracks │ Cluster ─ Timestamp, Block, Block, … │ Cluster …
 //! ```
 //!
-//! The bytes before the first cluster are one [`Item::Header`]; after it, every block ends a sample, and
-//! bytes between blocks go with the next one, so that the samples joined are the source's own bytes. A
-//! listener may start at a cluster whose first picture is a keyframe, or at any cluster of a stream without
-//! pictures. The start of a cluster is therefore held back until that is known; everything else is passed on
-//! as soon as it is complete.
+//! The bytes before the first cluster are one [`Item::Header`]. After it, every block ends a sample, and bytes between
+//! blocks go with the next one, so that the samples joined are the source's own bytes. A listener may start at a
+//! cluster whose first video frame is a keyframe, or at any cluster of a stream without video. The start of a cluster
+//! is therefore held back until that is known; everything else is passed on as soon as it is complete.
 //!
-//! Clusters may be of unknown size: their children have short identifiers and all elements that can end them
-//! have long ones, so sizes of clusters are not read.
+//! Clusters may be of unknown size: their children have short identifiers, and all elements that can end them have long
+//! ones, so the sizes of clusters are not read.
 //!
 //! Sources: RFC 8794 (EBML), RFC 9559 (Matroska).
 
@@ -33,21 +32,22 @@ use self::ebml::{Front, Head, id};
 use self::tracks::Facts;
 use crate::timeline::Timeline;
 
-/// The longest header. Attached fonts and covers make them large; players of live streams want
+/// Upper bound on the bytes of a header. Attached fonts and cover art make headers large; players of live streams want
 /// them small.
 pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
 
-/// The longest sample. A longer block is passed on in parts, which only delays its first byte by this much.
+/// Upper bound on the bytes of a sample. A longer block is passed on in parts, which only delays its first byte by this
+/// much.
 pub const SAMPLE_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of a cluster is held back to learn whether it starts with a keyframe: sound that comes
-/// before the first picture, and a first picture inside a block group.
+/// Bytes of a cluster that are held back to find out whether it starts with a keyframe: audio before the first video
+/// frame, and a first video frame inside a block group.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
 
-/// Input taken in at once.
+/// Input bytes taken in at once.
 const STEP_BYTES: usize = 16 * 1024;
 
-/// The most that is ever held back.
+/// Upper bound on the bytes held back.
 pub const BUFFERED_BYTES_MAX: usize = HEADER_BYTES_MAX + STEP_BYTES;
 
 /// Bytes of a block's own head: track number, relative timestamp, flags.
@@ -56,30 +56,30 @@ const BLOCK_HEAD_BYTES_MAX: usize = 8 + 2 + 1;
 /// Bit of a SimpleBlock's flags that marks a keyframe.
 const FLAG_KEYFRAME: u8 = 0x80;
 
-/// A push demuxer for one stream, or several in a row.
+/// Push demuxer for one stream, or several in a row.
 #[derive(Debug, Default)]
 pub struct Demuxer {
-    /// From the first byte not handed on.
+    /// Bytes that are not passed on yet.
     buffer: BytesMut,
-    /// How much of `buffer` has been understood.
+    /// Number of bytes of `buffer` that have been parsed.
     at: usize,
-    /// Bytes of the present element that have yet to pass.
+    /// Bytes of the current element that have yet to pass.
     element_left: u64,
-    /// The present element is a block, and ends a sample.
+    /// The current element is a block, and ends a sample.
     ends_sample: bool,
     state: State,
     facts: Facts,
     cluster_timestamp: u64,
-    /// The track of the last block; `None` before the first.
+    /// Track of the last block; `None` before the first.
     track: Option<TrackId>,
     timeline: Timeline,
-    /// When the sample that is being gathered plays.
+    /// Playback time of the sample that is being collected.
     sample_at: Option<Timestamp>,
     keyframe: bool,
     skipped_bytes: u64,
 }
 
-/// Where in the stream the next element stands.
+/// Position in the stream's structure of the next element.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum State {
     /// Before the beginning: everything else is garbage.
@@ -96,7 +96,7 @@ enum State {
 }
 
 impl Demuxer {
-    /// Takes `bytes`, appending to `out` the samples that they complete.
+    /// Takes `bytes` and appends the samples that they complete to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         for step in bytes.chunks(STEP_BYTES) {
             self.buffer.extend_from_slice(step);
@@ -104,8 +104,7 @@ impl Demuxer {
         }
     }
 
-    /// The source has ended. Complete elements that wait for a block are passed on; what was cut short is
-    /// dropped.
+    /// Ends the input. Complete elements that wait for a block are passed on; truncated ones are dropped.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
         if matches!(self.state, State::Cluster | State::Undecided) && self.element_left == 0 {
             self.emit(out);
@@ -119,17 +118,17 @@ impl Demuxer {
         };
     }
 
-    /// Bytes that were not passed on, so far.
+    /// Returns the bytes so far that were not passed on.
     pub const fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
 
-    /// Bytes held back; at most [`BUFFERED_BYTES_MAX`].
+    /// Returns the bytes held back; at most [`BUFFERED_BYTES_MAX`].
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Makes one step of progress; `false` when more bytes are needed.
+    /// Makes one step of progress; returns `false` when more bytes are needed.
     fn step(&mut self, out: &mut Vec<Item>) -> bool {
         if matches!(self.state, State::Outside | State::Lost) {
             return self.search();
@@ -154,7 +153,7 @@ impl Demuxer {
         }
     }
 
-    /// At the first byte of a header.
+    /// Returns whether the parser is at the first byte of a header.
     fn is_at_start(&self) -> bool {
         self.state == State::Header && self.at == 0
     }
@@ -184,7 +183,7 @@ impl Demuxer {
         true
     }
 
-    /// Lets the present element's bytes pass as they arrive.
+    /// Passes the current element's bytes as they arrive.
     fn pass(&mut self, out: &mut Vec<Item>) -> bool {
         let limit = self.limit();
         let room = limit.saturating_sub(self.at);
@@ -213,7 +212,7 @@ impl Demuxer {
     fn enter_header_element(&mut self, head: Head, out: &mut Vec<Item>) -> bool {
         match (head.id, head.size) {
             (id::CLUSTER, _) => self.begin(out),
-            // Its children are what the header consists of.
+            // The header consists of the segment's children.
             (id::SEGMENT, _) => self.at += head.bytes,
             (_, Some(size)) if size <= HEADER_BYTES_MAX as u64 => {
                 self.at += head.bytes;
@@ -227,7 +226,7 @@ impl Demuxer {
         true
     }
 
-    /// Hands out the header, up to the cluster that the buffer stands at.
+    /// Emits the header, up to the cluster at the front of the buffer.
     fn begin(&mut self, out: &mut Vec<Item>) {
         let header = self.buffer.split_to(self.at).freeze();
         self.at = 0;
@@ -246,7 +245,7 @@ impl Demuxer {
     fn enter_element(&mut self, head: Head, out: &mut Vec<Item>) -> bool {
         match (head.id, head.size) {
             (id::CLUSTER, _) => {
-                // A listener that starts at this cluster has no use for what stood before it.
+                // A listener that starts at this cluster has no use for the bytes before it.
                 self.emit(out);
                 self.state = State::Undecided;
                 self.at += head.bytes;
@@ -280,7 +279,7 @@ impl Demuxer {
         true
     }
 
-    /// How much is held back until it is passed on.
+    /// Returns the number of bytes that are held back before they are passed on.
     fn limit(&self) -> usize {
         match self.state {
             State::Header => HEADER_BYTES_MAX,
@@ -289,7 +288,7 @@ impl Demuxer {
         }
     }
 
-    /// Empty elements pass without input, so a flood of them must not accumulate either.
+    /// Limits the empty elements held back: they pass without input, so a flood of them must not accumulate either.
     fn limit_glue(&mut self, out: &mut Vec<Item>) {
         if self.at >= self.limit() {
             self.state = State::Cluster;
@@ -321,8 +320,8 @@ impl Demuxer {
         true
     }
 
-    /// A block group, whose block is a keyframe if nothing in the group refers to another. While the cluster
-    /// is undecided the whole group has to be waited for.
+    /// Enters a block group, whose block is a keyframe if nothing in the group refers to another. While the cluster is
+    /// undecided, the whole group must be waited for.
     fn enter_group(&mut self, head: Head, size: u64) -> bool {
         let whole = usize::try_from(size).ok().filter(|size| {
             self.state == State::Undecided
@@ -364,7 +363,7 @@ impl Demuxer {
         true
     }
 
-    /// Records when a block plays, and whether it decides about the cluster. `flags` are those of a
+    /// Records the playback time of a block, and decides about the cluster if the block can. `flags` are those of a
     /// SimpleBlock, or `None` when they could not be waited for.
     fn take_block(&mut self, number: u64, relative: i16, flags: Option<u8>) {
         let ticks = self
@@ -382,14 +381,14 @@ impl Demuxer {
         }
     }
 
-    /// Enters an element that ends a sample; one without bytes ends nothing.
+    /// Enters an element that ends a sample; an element without bytes ends nothing.
     fn enter_sample(&mut self, head: Head, size: u64) {
         self.at += head.bytes;
         self.element_left = size;
         self.ends_sample = size > 0;
     }
 
-    /// Passes on what has been read so far, as one sample.
+    /// Passes on the bytes read so far, as one sample.
     fn emit(&mut self, out: &mut Vec<Item>) {
         let data = self.buffer.split_to(self.at).freeze();
         self.at = 0;
@@ -405,7 +404,7 @@ impl Demuxer {
         }));
     }
 
-    /// Another stream begins where this one stands.
+    /// Restarts the demuxer, because another stream begins here.
     fn restart(&mut self, out: &mut Vec<Item>) {
         if self.state == State::Header {
             self.skip(self.at);
@@ -415,7 +414,7 @@ impl Demuxer {
         self.state = State::Header;
     }
 
-    /// The structure is invalid from here on.
+    /// Leaves the current structure, which is invalid from here on.
     fn lose(&mut self, out: &mut Vec<Item>) {
         if self.state == State::Header {
             return self.give_up();
@@ -425,13 +424,13 @@ impl Demuxer {
         self.state = State::Lost;
     }
 
-    /// The header is not one. Its first byte is dropped, so that the search goes on after it.
+    /// Abandons an invalid header. Its first byte is dropped, so that the search continues after it.
     fn give_up(&mut self) {
         self.skip(1);
         self.state = State::Outside;
     }
 
-    /// Drops bytes from the front, and with them what was read of the rest.
+    /// Drops bytes from the front, and resets the parsing of the rest.
     fn skip(&mut self, bytes: usize) {
         self.buffer.advance(bytes);
         self.skipped_bytes += bytes as u64;

@@ -1,5 +1,5 @@
-//! The cluster in a file with which a listener begins who wants a time: one that begins with a keyframe, as those do that
-//! the demuxer lets listeners join at.
+//! Search for the cluster at which a listener begins in order to play from a given time. The cluster begins with a
+//! keyframe, like those at which the demuxer lets listeners join.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::tracks::Facts;
 use super::{FLAG_KEYFRAME, HEADER_BYTES_MAX};
 use crate::search::{Bisection, LOOK_BYTES, LOOKS_MAX, Mark, Marks, Place, Search};
 
-/// See the module's description.
+/// Search in one file; see [`Search`] for how to drive it.
 #[derive(Debug)]
 pub struct ClusterSearch {
     to: i64,
@@ -21,7 +21,7 @@ pub struct ClusterSearch {
 
 #[derive(Debug)]
 enum Step {
-    /// The header as far as it was read.
+    /// The part of the header that was read.
     Header(Vec<u8>),
     Clusters(Clusters, Bytes, Bisection),
     Over(Option<Place>),
@@ -31,17 +31,17 @@ enum Step {
 #[derive(Debug)]
 struct Clusters {
     facts: Facts,
-    /// The time of the first one.
+    /// Time of the first cluster.
     origin: Option<i64>,
 }
 
-/// What is known of a cluster by the bytes that it begins with.
+/// Classification of a cluster by its first bytes.
 enum Cluster {
-    /// A listener may start with it, at this time.
+    /// A cluster with which a listener may start, at this time.
     Join(i64),
-    /// None may, or it is none.
+    /// A cluster with which no listener may start, or something that is not a cluster.
     Other,
-    /// These are too few.
+    /// Too few bytes to decide.
     Unclear,
 }
 
@@ -54,7 +54,7 @@ impl ClusterSearch {
         }
     }
 
-    /// Takes more of the header: it ends where the first cluster begins.
+    /// Takes more of the header, which ends where the first cluster begins.
     fn header(&self, mut header: Vec<u8>, bytes: &Bytes) -> Step {
         header.extend_from_slice(bytes);
         let mut at = 0;
@@ -88,7 +88,7 @@ impl ClusterSearch {
             facts: Facts::read(&header),
             origin: None,
         };
-        // The first one is looked at by itself: it tells what times count from.
+        // The first cluster is examined separately: it gives the origin of times.
         let search = Bisection::new(self.to, (at as u64, 0), self.end, LOOKS_MAX);
         Step::Clusters(clusters, header.into(), search)
     }
@@ -134,7 +134,7 @@ impl Search for ClusterSearch {
 }
 
 impl Clusters {
-    /// The time of the cluster that `bytes` begins with.
+    /// Returns the time of the cluster at the start of `bytes`.
     fn time(&self, bytes: &[u8]) -> Option<i64> {
         let (timestamp, _) = timestamp(bytes)?;
         Some(self.facts.ticks(timestamp))
@@ -214,10 +214,11 @@ impl Marks for Clusters {
     }
 }
 
-/// Bytes from a cluster's beginning to the end of its timestamp at the most, where it is one of the first elements.
+/// Upper bound on the bytes from a cluster's beginning to the end of its timestamp, where that is one of the first
+/// elements.
 const TIMESTAMP_BYTES_MAX: usize = 64;
 
-/// What the cluster that `bytes` begins with has for a timestamp, and where that ends.
+/// Reads the timestamp of the cluster at the start of `bytes`, and returns it with its end offset.
 pub(super) fn timestamp(bytes: &[u8]) -> Option<(u64, usize)> {
     let Front::Head(cluster) = ebml::head(bytes) else {
         return None;
@@ -238,8 +239,8 @@ pub(super) fn timestamp(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// The track of a block, or of a group with one, and whether that is a keyframe. Of a group that is not here as a whole,
-/// that is not known.
+/// Returns the track of a block, or of a group with one, and whether the block is a keyframe. The keyframe flag is
+/// not reliable for a group that is not whole.
 fn block(kind: u32, body: &[u8]) -> Option<(u64, bool)> {
     match kind {
         id::SIMPLE_BLOCK => {

@@ -1,4 +1,4 @@
-//! One stream out of what was read in one file after another: the header of the first, and clusters whose timestamps go on.
+//! Splicing of files into one stream: the header of the first file, and clusters with continuous timestamps.
 
 use bytes::Bytes;
 use media::{Sample, TICKS_PER_SECOND, Timestamp};
@@ -7,27 +7,27 @@ use super::ebml::{self, Front, id};
 use super::search::timestamp;
 use super::tracks::Facts;
 
-/// A cluster's head and its timestamp: of a size that is not known, and as long as any time needs.
+/// Head and timestamp of a cluster: of unknown size, and with a timestamp field long enough for any time.
 const CLUSTER: [u8; 14] = [
     0x1F, 0x43, 0xB6, 0x75, 0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xE7, 0x88,
 ];
 
-/// See the module's description. The samples have their times in the stream that is made.
+/// Splicer of files into one stream. Samples carry their times in the resulting stream.
 #[derive(Debug, Default)]
 pub struct Splice {
     header: Bytes,
     scale: u64,
-    /// What is added to timestamps; `None` before the first cluster of a file.
+    /// Offset that is added to timestamps; `None` before the first cluster of a file.
     shift: Option<i64>,
 }
 
 impl Splice {
-    /// Whether what has this header can go on here: its tracks are the same.
+    /// Returns whether media with this header can continue the stream: its tracks are the same.
     pub fn takes(&self, header: &[u8]) -> bool {
         self.header.is_empty() || essence(&self.header) == essence(header)
     }
 
-    /// What follows has this header. Returns what is written for that.
+    /// Begins media with this header, and returns the bytes to write for it.
     pub fn header(&mut self, header: &Bytes) -> Vec<u8> {
         self.shift = None;
         if !self.header.is_empty() {
@@ -38,7 +38,7 @@ impl Splice {
         endless(header)
     }
 
-    /// Returns what is written for a sample.
+    /// Returns the bytes to write for a sample.
     pub fn sample(&mut self, sample: &Sample) -> Bytes {
         let Some((time, end)) = timestamp(&sample.data) else {
             return sample.data.clone();
@@ -56,7 +56,7 @@ impl Splice {
     }
 }
 
-/// A header whose segment has no size: where it ends is not known.
+/// Returns the header with the segment's size removed, because its end is not known.
 fn endless(header: &[u8]) -> Vec<u8> {
     let mut header = header.to_vec();
     let mut at = 0;
@@ -78,7 +78,8 @@ fn endless(header: &[u8]) -> Vec<u8> {
     header
 }
 
-/// What decoders need to know of a header: the unit of time, and tracks but for the numbers that every encoder draws.
+/// Returns the parts of a header that decoders depend on: the unit of time, and tracks without the random numbers
+/// (UIDs) that every encoder draws.
 fn essence(header: &[u8]) -> (u64, Vec<(u32, &[u8])>) {
     let tracks = ebml::of_header(header).filter(|(kind, _)| *kind == id::TRACKS);
     let entries = tracks.flat_map(|(_, body)| ebml::children(body));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::search::tests::searched;
-use crate::testing::{samples, stream_bytes};
+use crate::testing::{pieces, samples, stream_bytes, tracks};
 
 /// An element with its size in eight bytes, as muxers reserve it; `None` for an unknown size.
 fn element(id: u32, size: Option<usize>, body: &[u8]) -> Vec<u8> {
@@ -54,12 +54,8 @@ fn video_header() -> Vec<u8> {
 }
 
 fn cluster(timestamp: u16, blocks: &[Vec<u8>]) -> Vec<u8> {
-    let body = [
-        whole(id::TIMESTAMP, &timestamp.to_be_bytes()),
-        blocks.concat(),
-    ]
-    .concat();
-    element(id::CLUSTER, None, &body)
+    let timestamp = whole(id::TIMESTAMP, &timestamp.to_be_bytes());
+    element(id::CLUSTER, None, &[timestamp, blocks.concat()].concat())
 }
 
 fn block(number: u8, relative: i16, flags: u8, length: usize) -> Vec<u8> {
@@ -92,73 +88,51 @@ fn demux(pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     (out, demuxer.skipped_bytes())
 }
 
+/// The items of a stream of which each byte is handed on.
+fn clean(parts: &[Vec<u8>]) -> Vec<Item> {
+    let input = parts.concat();
+    let (items, skipped) = demux(&[&input]);
+    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+    items
+}
+
 /// Track, milliseconds, join point.
 fn places(items: &[Item]) -> Vec<(u8, i64, bool)> {
-    let places = samples(items);
-    places
-        .iter()
-        .map(|sample| (sample.track.0, sample.dts.millis(), sample.keyframe))
-        .collect()
+    let samples = samples(items).into_iter();
+    let places = samples.map(|it| (it.track.0, it.dts.millis(), it.keyframe));
+    places.collect()
 }
 
 #[test]
-fn sound_may_be_joined_at_any_cluster() {
-    let input = [
+fn audio_may_be_joined_at_any_cluster() {
+    let items = clean(&[
         audio_header(),
         cluster(1_000, &[block(1, 0, 0x80, 9), block(1, 20, 0x80, 9)]),
         cluster(1_040, &[block(1, 0, 0, 9)]),
-    ]
-    .concat();
-    let (items, skipped) = demux(&[&input]);
+    ]);
     assert!(matches!(&items[0], Item::Header(bytes) if *bytes == audio_header()));
-    let Item::Track(track) = &items[1] else {
-        panic!("a track")
-    };
-    assert_eq!(
-        (track.codec, track.sample_rate, track.channels),
-        (Codec::Opus, 48_000, 2)
-    );
-    assert_eq!(
-        places(&items),
-        [(0, 0, true), (0, 20, false), (0, 40, true)]
-    );
-    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+    let track = tracks(&items)[0];
+    assert_eq!(track.codec, Codec::Opus);
+    assert_eq!((track.sample_rate, track.channels), (48_000, 2));
+    let expected = [(0, 0, true), (0, 20, false), (0, 40, true)];
+    assert_eq!(places(&items), expected);
 }
 
 #[test]
 fn pictures_are_joined_where_the_first_of_a_cluster_is_a_keyframe() {
-    let input = [
+    // Audio first: the cluster starts with it and is classified by the video frame.
+    let [audio, key] = [(2, 5), (1, 50)].map(|(track, bytes)| block(track, 0, 0x80, bytes));
+    let items = clean(&[
         video_header(),
-        // Sound first: the cluster starts with it and is classified by the picture.
-        cluster(
-            0,
-            &[
-                block(2, 0, 0x80, 5),
-                block(1, 0, 0x80, 50),
-                block(1, 40, 0, 50),
-            ],
-        ),
+        cluster(0, &[audio, key, block(1, 40, 0, 50)]),
         cluster(80, &[block(1, 0, 0, 50), block(1, 40, 0x80, 50)]),
         cluster(160, &[group(1, 0, true, 50)]),
         cluster(200, &[group(1, 0, false, 50), group(2, 5, false, 50)]),
         cluster(240, &[block(2, 0, 0x80, 5)]),
-    ]
-    .concat();
-    let (items, skipped) = demux(&[&input]);
-    assert_eq!(
-        places(&items),
-        [
-            (1, 0, true),
-            (1, 40, false),
-            (1, 80, false),
-            (1, 120, false),
-            (1, 160, false),
-            (1, 200, true),
-            (0, 205, false),
-            (0, 240, false),
-        ]
-    );
-    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+    ]);
+    let pictures = [0, 40, 80, 120, 160, 200].map(|at| (1, at, at % 200 == 0));
+    let audio = [(0, 205, false), (0, 240, false)];
+    assert_eq!(places(&items), [&pictures[..], &audio].concat());
 }
 
 #[test]
@@ -175,67 +149,38 @@ fn a_block_is_handed_on_with_its_last_byte() {
 
 #[test]
 fn long_blocks_are_handed_on_in_parts() {
-    let input = [
-        video_header(),
-        cluster(0, &[block(1, 0, 0x80, 200_000), block(1, 40, 0, 9)]),
-    ]
-    .concat();
-    let (items, skipped) = demux(&[&input]);
-    let keys: Vec<_> = samples(&items)
-        .iter()
-        .map(|sample| sample.keyframe)
-        .collect();
+    let blocks = [block(1, 0, 0x80, 200_000), block(1, 40, 0, 9)];
+    let items = clean(&[video_header(), cluster(0, &blocks)]);
+    let samples = samples(&items);
+    let keys: Vec<_> = samples.iter().map(|it| it.keyframe).collect();
     assert_eq!(keys, [true, false, false, false, false]);
-    assert!(
-        samples(&items)
-            .iter()
-            .all(|sample| sample.data.len() <= SAMPLE_BYTES_MAX)
-    );
-    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+    let mut lengths = samples.iter().map(|it| it.data.len());
+    assert!(lengths.all(|bytes| bytes <= SAMPLE_BYTES_MAX));
 }
 
 #[test]
 fn sizes_of_clusters_do_not_matter_and_other_elements_pass() {
     let sized = |timestamp: u8, blocks: &[Vec<u8>]| {
-        whole(
-            id::CLUSTER,
-            &[whole(id::TIMESTAMP, &[timestamp]), blocks.concat()].concat(),
-        )
+        let body = [whole(id::TIMESTAMP, &[timestamp]), blocks.concat()];
+        whole(id::CLUSTER, &body.concat())
     };
     let void = whole(0xEC, &[0; 30]);
     let cues = whole(0x1C53_BB6B, &[0; 30]);
-    let input = [
-        audio_header(),
-        sized(0, &[block(1, 0, 0x80, 9), void.clone()]),
-        cues,
-        sized(20, &[void, block(1, 0, 0x80, 9)]),
-    ]
-    .concat();
-    let (items, skipped) = demux(&[&input]);
-    // What follows the first cluster's block is not part of the join point of the second.
+    let first = sized(0, &[block(1, 0, 0x80, 9), void.clone()]);
+    let second = sized(20, &[void, block(1, 0, 0x80, 9)]);
+    let items = clean(&[audio_header(), first, cues, second]);
+    // Data after the first cluster's block is not part of the join point of the second.
     assert_eq!(places(&items), [(0, 0, true), (0, 0, false), (0, 20, true)]);
-    assert_eq!((stream_bytes(&items), skipped), (input, 0));
 }
 
 #[test]
 fn another_stream_may_follow() {
-    let one = [
-        audio_header(),
-        cluster(500, &[block(1, 0, 0, 9), block(1, 20, 0, 9)]),
-    ]
-    .concat();
-    let two = [
-        video_header(),
-        cluster(0, &[block(1, 0, 0x80, 9), block(1, 40, 0, 9)]),
-    ]
-    .concat();
-    let input = [&b"noise"[..], &one, &two].concat();
+    let one = cluster(500, &[block(1, 0, 0, 9), block(1, 20, 0, 9)]);
+    let two = cluster(0, &[block(1, 0, 0x80, 9), block(1, 40, 0, 9)]);
+    let input = [b"noise".to_vec(), audio_header(), one, video_header(), two].concat();
     let (items, skipped) = demux(&[&input]);
-    let headers = items
-        .iter()
-        .filter(|item| matches!(item, Item::Header(_)))
-        .count();
-    assert_eq!((headers, skipped), (2, 5));
+    let headers = items.iter().filter(|it| matches!(it, Item::Header(_)));
+    assert_eq!((headers.count(), skipped), (2, 5));
     let times: Vec<_> = places(&items).iter().map(|place| place.1).collect();
     assert!(times.is_sorted());
     assert_eq!(stream_bytes(&items), input[5..]);
@@ -253,28 +198,16 @@ fn after_damage_the_next_cluster_is_found() {
 
 #[test]
 fn nothing_makes_the_buffer_grow() {
-    let endless_header = [
-        whole(id::EBML, b""),
-        element(id::SEGMENT, None, &[]),
-        whole(0xEC, &[0; 500_000]).repeat(5),
-    ]
-    .concat();
-    let empty_blocks = [
-        video_header(),
-        cluster(0, &[]),
-        b"\xA3\x80".repeat(1_500_000),
-    ]
-    .concat();
-    let never_a_picture = [
-        video_header(),
-        cluster(0, &vec![block(2, 0, 0x80, 100_000); 25]),
-    ]
-    .concat();
+    let (begin, segment) = (whole(id::EBML, b""), element(id::SEGMENT, None, &[]));
+    let endless_header = [begin, segment, whole(0xEC, &[0; 500_000]).repeat(5)];
+    let empty_blocks = b"\xA3\x80".repeat(1_500_000);
+    let empty_blocks = [video_header(), cluster(0, &[]), empty_blocks];
+    let never_a_picture = cluster(0, &vec![block(2, 0, 0x80, 100_000); 25]);
     let claims = b"\x1A\x45\xDF\xA3\x10\x0F\xFF\xFF".repeat(200_000);
     for flood in [
-        endless_header,
-        empty_blocks,
-        never_a_picture,
+        endless_header.concat(),
+        empty_blocks.concat(),
+        [video_header(), never_a_picture].concat(),
         claims,
         vec![0x1A; 300_000],
     ] {
@@ -308,18 +241,8 @@ proptest! {
         cuts in prop::collection::vec(1usize..3_000, 1..20),
     ) {
         let input = [video_header(), parts.concat()].concat();
-        let mut pieces = Vec::new();
-        let mut rest = &input[..];
-        for cut in cuts.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (piece, after) = rest.split_at((*cut).min(rest.len()));
-            pieces.push(piece);
-            rest = after;
-        }
         let whole = demux(&[&input]);
-        let cut = demux(&pieces);
+        let cut = demux(&pieces(&input, &cuts));
         prop_assert_eq!(places(&whole.0), places(&cut.0));
         prop_assert_eq!(format!("{:?}", &whole), format!("{cut:?}"));
         // Every byte is passed on or counted.
@@ -369,19 +292,11 @@ fn the_cluster_of_a_time_is_found() {
         assert_eq!(place.header, video_header());
         assert!(looks < 30, "{looks}");
     }
-    let sound = [
-        audio_header(),
-        cluster(0, &[block(1, 0, 0x80, 9)]),
-        cluster(900, &[block(1, 0, 0, 9)]),
-    ];
-    assert_eq!(
-        find(&sound.concat(), 950)
-            .0
-            .expect("a place")
-            .began
-            .millis(),
-        900
-    );
+    let first = cluster(0, &[block(1, 0, 0x80, 9)]);
+    let second = cluster(900, &[block(1, 0, 0, 9)]);
+    let place = find(&[audio_header(), first, second].concat(), 950).0;
+    let place = place.expect("a place");
+    assert_eq!(place.began.millis(), 900);
 }
 
 #[test]
@@ -390,22 +305,19 @@ fn what_is_damaged_or_cut_is_passed_over() {
     let mut file = whole.clone();
     // No cluster any more.
     file[begins[20]] ^= 1;
-    assert_eq!(
-        find(&file, 10_300).0.expect("a place").at,
-        begins[18] as u64
-    );
-    // What looks like one within a block, but has no timestamp.
+    let at = |file: &[u8], millis| find(file, millis).0.expect("a place").at as usize;
+    assert_eq!(at(&file, 10_300), begins[18]);
+    // Bytes in a block that look like a cluster, but have no timestamp.
     file[begins[10] + 800..begins[10] + 804].copy_from_slice(&id::CLUSTER.to_be_bytes());
-    assert_eq!(find(&file, 5_300).0.expect("a place").at, begins[10] as u64);
-    let cut = &whole[..begins[30] + 20];
-    assert_eq!(find(cut, 20_000).0.expect("a place").at, begins[28] as u64);
+    assert_eq!(at(&file, 5_300), begins[10]);
+    assert_eq!(at(&whole[..begins[30] + 20], 20_000), begins[28]);
     assert_eq!(find(&[], 1).0, None);
     assert_eq!(find(&[0x1A; 300_000], 1).0, None);
     assert_eq!(find(&video_header()[..40], 1).0, None);
 }
 
 #[test]
-fn clusters_go_on_from_zero_and_over_the_next_file() {
+fn clusters_continue_from_zero_and_over_the_next_file() {
     let (file, begins) = film(20);
     let mut splice = file::Splice::default();
     let mut out = splice.header(&video_header().into());
@@ -426,16 +338,10 @@ fn clusters_go_on_from_zero_and_over_the_next_file() {
     assert_eq!(skipped, 0);
     let times: Vec<_> = places(&items).iter().map(|it| it.1).collect();
     assert!(times.is_sorted() && times[0] == 0, "{times:?}");
-    assert_eq!(
-        times.iter().filter(|it| **it == 3_000).count(),
-        1,
-        "{times:?}"
-    );
-    let timestamps = out
-        .windows(4)
-        .filter(|it| **it == id::CLUSTER.to_be_bytes())
-        .count();
-    assert!(timestamps > 10);
+    let joins = times.iter().filter(|it| **it == 3_000);
+    assert_eq!(joins.count(), 1, "{times:?}");
+    let mark = id::CLUSTER.to_be_bytes();
+    assert!(out.windows(4).filter(|it| **it == mark).count() > 10);
 }
 
 proptest! {

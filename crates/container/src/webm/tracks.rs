@@ -1,21 +1,21 @@
-//! The header's data on time and tracks.
+//! Time and track data of the header.
 
 use media::{Codec, Framing, Kind, TICKS_PER_SECOND, Track, TrackId};
 
 use super::ebml::{self, id};
 
-/// Tracks that are told apart; a film with every language has fewer.
+/// Upper bound on the tracks that are distinguished; a film with every language has fewer.
 const TRACKS_MAX: usize = 16;
 
-/// Nanoseconds in one tick of a file that does not declare them.
+/// Nanoseconds per tick in a file that does not declare them.
 const TIMESTAMP_SCALE_DEFAULT: u64 = 1_000_000;
 
-/// The facts of one header.
+/// Facts read from one header.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Nanoseconds in one tick of cluster and block timestamps.
+    /// Nanoseconds per tick of cluster and block timestamps.
     pub(super) timestamp_scale: u64,
-    /// Tracks with the numbers that blocks know them by.
+    /// Tracks with their numbers in blocks.
     pub(super) tracks: Vec<(u64, Track)>,
 }
 
@@ -49,7 +49,7 @@ impl Facts {
             .map(|(_, track)| track)
     }
 
-    /// The time of a timestamp.
+    /// Converts a timestamp to ticks.
     pub(super) fn ticks(&self, timestamp: u64) -> i64 {
         let nanos = i128::from(timestamp).saturating_mul(self.timestamp_scale.into());
         let ticks = nanos.saturating_mul(TICKS_PER_SECOND.into()) / 1_000_000_000;
@@ -88,7 +88,7 @@ impl Facts {
         }
     }
 
-    /// The first sound and the first picture get their usual ids, others the next ones.
+    /// Chooses an id: the first audio and the first video track get their usual ids, others the next ones.
     fn free_id(&self, kind: Kind) -> TrackId {
         let is_first = self.tracks.iter().all(|(_, track)| track.kind != kind);
         match is_first {
@@ -116,7 +116,7 @@ fn codec(name: &[u8]) -> Codec {
     }
 }
 
-/// Rate and channels; Matroska assumes 8 kHz mono where they are missing (RFC 9559 §5.1.4.1.29).
+/// Returns sample rate and channels; Matroska assumes 8 kHz mono where they are missing (RFC 9559 §5.1.4.1.29).
 fn audio_format(kind: Kind, audio: &[u8]) -> (u32, u8) {
     if kind == Kind::Video {
         return (0, 0);

@@ -1,4 +1,4 @@
-//! A file as the body of an answer: read in pieces, as the client takes them.
+//! Body of an answer that is a file, read in pieces as the client takes them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,25 +15,26 @@ use tokio::time::timeout;
 
 use super::disk::Disk;
 
-/// Bytes of a piece: of these an address may have some hundreds at a time, and one is some ten milliseconds of a slow disk.
+/// Length of a piece in bytes. An address may hold some hundreds of pieces at a time; one takes a slow disk some ten
+/// milliseconds.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// How long a read may wait and last. A disk that needs longer is no use to players.
+/// Limit for a read, including its wait for a turn. A disk that needs longer is no use to players.
 const READ_TIME: Duration = Duration::from_secs(5);
 
-/// A read under way: what is left of the file, and a piece of it.
+/// Read in progress; it yields the file and the piece that was read.
 type Reading = Pin<Box<dyn Future<Output = io::Result<(File, Bytes)>> + Send>>;
 
-/// See the module's description.
+/// Body read from a file; call [`poll_next`](Self::poll_next) until it returns `None`.
 pub struct FileBody {
-    /// What was read when it was opened.
+    /// Piece that was read when the file was opened.
     first: Bytes,
     file: Option<File>,
-    /// Bytes behind those that were read.
+    /// Bytes after those that were read.
     left: u64,
     reading: Option<Reading>,
     reads: Arc<Semaphore>,
-    /// Returned when it is sent.
+    /// Charge for a piece, returned when the body is sent.
     _held: Option<Held>,
 }
 
@@ -43,7 +44,7 @@ impl FileBody {
     /// Opens a file and reads its first piece.
     ///
     /// # Errors
-    /// When there is none, or the disk does not give it in time.
+    /// If the file does not exist, or the disk does not deliver it in time.
     pub(super) async fn open(
         disk: Arc<dyn Disk>,
         path: PathBuf,
@@ -66,18 +67,18 @@ impl FileBody {
         })
     }
 
-    /// Keeps the charge of a piece for as long as it is being sent.
+    /// Keeps the charge of a piece for as long as the body is being sent.
     pub(crate) fn holding(mut self, held: Held) -> Self {
         self._held = Some(held);
         self
     }
 
-    /// Bytes that follow the first piece.
+    /// Returns the number of bytes after the first piece.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// What was read when it was opened, once.
+    /// Takes the piece that was read when the file was opened.
     pub(crate) fn take_first(&mut self) -> Bytes {
         std::mem::take(&mut self.first)
     }
@@ -86,7 +87,7 @@ impl FileBody {
         self.first
     }
 
-    /// The next piece behind the first; `None` at the end.
+    /// Returns the next piece after the first; `None` at the end.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.left == 0 {
             return Poll::Ready(None);
@@ -112,14 +113,15 @@ impl FileBody {
     }
 }
 
-/// The next piece of a file that has so many bytes.
+/// Reads the next piece of a file that has `left` bytes left.
 fn piece(file: &mut File, left: u64) -> io::Result<Bytes> {
     let mut bytes = vec![0; left.min(PIECE_BYTES as u64) as usize];
     file.read_exact(&mut bytes)?;
     Ok(bytes.into())
 }
 
-/// Runs `read` off the async threads, in its turn. One that hangs keeps its turn, so that few threads hang.
+/// Runs `read` on a blocking thread when it is its turn. A read that hangs keeps its turn, so that only a few threads
+/// can hang.
 async fn blocking<T: Send + 'static>(
     reads: Arc<Semaphore>,
     read: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The disk, as keepers and readers use it. Everything here may block; it is called off the async threads.
+//! Disk access for keepers and readers. Every call here may block; all are made off the async threads.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,31 +8,32 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-/// The file that says that a directory is the server's own.
+/// Name of the file that marks a directory as the server's own.
 pub(super) const MARKER: &str = ".carillon-dvr";
 
-/// Written in one call at most: a larger write is cut by a signal that ends the process (and costs no less).
+/// Most bytes written in one call: a signal that ends the process cuts a larger write short (and a larger one costs no
+/// less).
 const WRITE_BYTES_MAX: usize = 1 << 20;
 
-/// Writes, reads and removes files.
+/// Access to the files of windows.
 pub(super) trait Disk: fmt::Debug + Send + Sync {
-    /// Writes a file that does not exist, in the directory of a stream, which is made if need be.
+    /// Writes a file that does not exist into the directory of a stream, which is created if necessary.
     ///
     /// # Errors
-    /// When not all of it could be written. Nothing is left of it then.
+    /// If not all of it could be written. Nothing is left of the file then.
     fn write(&self, path: &Path, pieces: &[Bytes]) -> io::Result<()>;
 
-    /// Opens a file, and no link.
+    /// Opens a regular file; refuses a link.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// If the file does not exist or cannot be read.
     fn open(&self, path: &Path) -> io::Result<File>;
 
     /// Removes a file, if it exists.
     fn remove(&self, path: &Path);
 }
 
-/// The real one.
+/// Access to the real disk.
 #[derive(Debug)]
 pub(super) struct Files;
 
@@ -75,15 +76,15 @@ impl Disk for Files {
     }
 }
 
-/// Makes a file; never follows a link, because nothing may be there.
+/// Creates a file; never follows a link, because the path must not exist.
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Makes the directory of a file, with its marker.
+/// Creates the directory of a file, with its marker.
 fn prepare(path: &Path) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    // For the server alone: who may watch is decided by its gate.
+    // Only the server may read it, because the gate decides who may watch.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

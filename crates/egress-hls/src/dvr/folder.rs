@@ -1,8 +1,8 @@
-//! The directory of a stream's window: the names in it, and what is removed when the server starts.
+//! Directory of a stream's window: the names in it, and the cleanup when the server starts.
 //!
-//! A stream's directory has the stream's name with `+` for each `/`. A name has no `+` and no segment `..`, so it is
-//! one directory below that of all windows, and no two streams share one. A marker in it says that it is ours: no
-//! other directory is ever touched.
+//! A stream's directory has the stream's name with `+` for each `/`. A name contains no `+` and no segment `..`, so the
+//! directory lies directly below that of all windows, and no two streams share one. A marker file shows that the
+//! directory is the server's own; no other directory is ever touched.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,25 +15,25 @@ use super::disk::{Disk, MARKER};
 use crate::digest::DIGEST_CHARS;
 use crate::resource::Piece;
 
-/// What stands for the slash in a stream's name.
+/// Replacement of the slash in a stream's name.
 const SLASH: char = '+';
 
-/// The directory of one stream's window.
+/// Path of one stream's directory.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// The directory of a stream, below that of all.
+    /// Returns the directory of a stream, below the directory of all windows.
     pub(super) fn new(root: &Path, stream: &StreamName) -> Self {
         Self(root.join(stream.as_str().replace('/', &SLASH.to_string())))
     }
 
-    /// The file of a segment.
+    /// Returns the file of a segment.
     pub(super) fn segment(&self, number: u64) -> PathBuf {
         self.file(&Piece::Segment(number))
     }
 
-    /// The file of an initialization segment.
+    /// Returns the file of an initialization segment.
     pub(super) fn init(&self, digest: &str) -> PathBuf {
         self.file(&Piece::Init(digest.to_owned()))
     }
@@ -42,23 +42,23 @@ impl Folder {
         self.0.join(piece.name(PACKAGING).to_string())
     }
 
-    /// Removes the directory, once its segments are gone. What else is in it stays.
+    /// Removes the directory, once its segments are removed. Foreign files in it stay.
     pub(super) fn remove(&self, disk: &dyn Disk) {
         disk.remove(&self.0.join(MARKER));
         fs::remove_dir(&self.0).ok();
     }
 }
 
-/// Removes the windows of an earlier run below `root`, which is made if it does not exist: of directories with the
-/// marker the files that are named like ours, and the directories if nothing else is in them.
+/// Removes the windows of an earlier run below `root`, which is created if it does not exist. In each directory with
+/// the marker it removes the files that have names like the keeper's, and then the directory if nothing else is in it.
 ///
 /// # Errors
-/// When `root` cannot be made or read.
+/// If `root` cannot be created or read.
 pub(super) fn sweep(disk: &dyn Disk, root: &Path) -> io::Result<()> {
     fs::create_dir_all(root)?;
     for entry in fs::read_dir(root)?.flatten() {
         let path = entry.path();
-        // Not of a link, which has another type.
+        // A link to a directory has another type, so it is passed over.
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if !is_folder || fs::symlink_metadata(path.join(MARKER)).is_err() {
             continue;
@@ -73,7 +73,7 @@ pub(super) fn sweep(disk: &dyn Disk, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file is named as the keeper names its files.
+/// Returns whether a file has a name like those that the keeper writes.
 fn is_ours(name: &OsStr) -> bool {
     let piece = name.to_str().and_then(|name| Piece::of(name, PACKAGING));
     match piece {

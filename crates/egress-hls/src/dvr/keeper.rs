@@ -1,4 +1,4 @@
-//! The task that follows one stream's lane and writes its segments down.
+//! Task that follows one stream's lane and writes its segments to disk.
 
 use std::io;
 use std::pin::Pin;
@@ -11,34 +11,34 @@ use tokio::time::Instant;
 use super::window::Job;
 use super::{Dvr, Window};
 
-/// How long the window of a stream that has ended can still be read, so that players see that it has.
+/// Time for which the window of an ended stream can still be read, so that players see that it has ended.
 const ENDED_FOR: Duration = Duration::from_secs(30);
 
-/// How often it looks whether another stream of the name wants the directory.
+/// Interval of checks whether another stream of the same name needs the directory.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What became of a job.
+/// Result of a job.
 #[derive(Debug)]
 enum Outcome {
-    /// So many bytes.
+    /// Written, with this many bytes.
     Written(u64),
-    /// The lane has dropped the segment.
+    /// Segment that the lane has dropped.
     Late,
     Failed(io::Error),
 }
 
-/// The job under way.
+/// Job in progress; yields the segment's number and the result.
 type Writing = Pin<Box<dyn Future<Output = (u64, Outcome)> + Send>>;
 
-/// See the module's description.
+/// Writer of one stream's window; [`run`](Self::run) is its task.
 #[derive(Debug)]
 pub(super) struct Keeper {
     dvr: Arc<Dvr>,
     window: Arc<Window>,
     reader: RangeReader,
-    /// The log was told that segments are lost, and not yet that they are written again.
+    /// Whether the log says that segments are lost, and not yet that they are written again.
     is_failing: bool,
-    /// The segment for which room was made on a full disk.
+    /// Number of the segment for which room was made on a full disk.
     retried: Option<u64>,
 }
 
@@ -53,7 +53,8 @@ impl Keeper {
         }
     }
 
-    /// Keeps the window until its stream is over and has been for a while, or begins anew.
+    /// Keeps the window until its stream has ended and [`ENDED_FOR`] has passed, or a new stream of that name has
+    /// begun.
     pub(super) async fn run(mut self, registry: &Registry) {
         self.follow().await;
         let over = Instant::now();
@@ -64,7 +65,7 @@ impl Keeper {
         self.end().await;
     }
 
-    /// Writes segments until nothing follows.
+    /// Writes segments until the lane has ended and all are written.
     async fn follow(&mut self) {
         let mut writing: Option<Writing> = None;
         loop {
@@ -124,7 +125,7 @@ impl Keeper {
         self.dvr.counts.bytes.sub(changes.freed);
     }
 
-    /// On a full disk, once for a segment: the oldest ones give way to it.
+    /// Makes room on a full disk by removing the oldest segments, once per segment. Returns whether anything was freed.
     fn make_room(&mut self, number: u64) -> bool {
         if self.retried.replace(number) == Some(number) {
             return false;
@@ -137,7 +138,7 @@ impl Keeper {
         freed > 0
     }
 
-    /// Counts segments that are lost, and tells the log of the first.
+    /// Counts lost segments, and logs the first loss.
     fn fail(&mut self, segments: u64, why: &dyn std::fmt::Display) {
         self.dvr.counts.failures.add(segments);
         if !std::mem::replace(&mut self.is_failing, true) {
@@ -146,7 +147,7 @@ impl Keeper {
         }
     }
 
-    /// Removes what was kept.
+    /// Removes all files of the window.
     async fn end(self) {
         let (removals, freed) = self.window.wipe();
         let (disk, folder) = (Arc::clone(&self.dvr.disk), self.window.folder().clone());
@@ -160,7 +161,7 @@ impl Keeper {
     }
 }
 
-/// What becomes of the job under way; waits for ever without one.
+/// Waits for the result of the job in progress; forever if there is none.
 async fn outcome(writing: &mut Option<Writing>) -> (u64, Outcome) {
     match writing {
         Some(writing) => writing.await,
@@ -168,7 +169,7 @@ async fn outcome(writing: &mut Option<Writing>) -> (u64, Outcome) {
     }
 }
 
-/// Does a job, when it is its turn. Until then it holds no memory of the log.
+/// Runs a job when its turn comes. Until then it holds no memory of the log.
 async fn write(dvr: &Dvr, reader: &RangeReader, job: Job) -> Outcome {
     let Ok(permit) = Arc::clone(&dvr.writes).acquire_owned().await else {
         return Outcome::Late;

@@ -1,4 +1,4 @@
-//! A segment of a window, as the playlist lists it: its lines are written once.
+//! Segment of a window, with its lines of the playlist rendered once.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -14,35 +14,36 @@ use crate::wall::{EpochWall, Wall, iso8601};
 
 const INFALLIBLE: &str = "a String takes all text";
 
-/// Whether a segment is on disk.
+/// State of a segment on disk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Storage {
-    /// It is to be written. The lane has it, or had it.
+    /// Queued for writing; its bytes are still in the lane, or were.
     Pending,
-    /// So many bytes.
+    /// Written, with this many bytes.
     Written(u64),
-    /// It is a gap: there was no media, or it could not be written.
+    /// Gap: there was no media, or it could not be written.
     Missing,
 }
 
-/// See the module's description.
+/// Segment of a window, with its playlist lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    /// Without its parts and events, and with a title only if no title is listed with it.
+    /// Segment without its parts and events, and with a title only if no title is listed with it.
     pub(crate) segment: Arc<Segment>,
-    /// The digest of its initialization segment.
+    /// Digest of its initialization segment.
     pub(crate) map: Arc<str>,
-    /// The lines of the playlist that are about it alone, without the end of the last, which is its address.
+    /// Playlist lines about this segment alone, without the line end of the last, which is its address.
     pub(crate) lines: String,
-    /// The times of day of its epoch.
+    /// Times of day of its epoch.
     pub(crate) wall: Option<EpochWall>,
-    /// Where in them its date ranges are.
+    /// Byte range of its date ranges within `lines`.
     ranges: Range<usize>,
     pub(super) storage: Storage,
 }
 
 impl Kept {
-    /// A segment that has come, and is to be written unless it is a gap. The lane has `all`.
+    /// Makes the entry of a segment that has arrived; it is to be written unless it is a gap. `all` are the lane's
+    /// segments.
     pub(super) fn new(segment: &Segment, map: Arc<str>, wall: &Wall, all: &[Arc<Segment>]) -> Self {
         let mut lines = String::new();
         if let Some(millis) = wall.began(segment) {
@@ -78,7 +79,7 @@ impl Kept {
         }
     }
 
-    /// Its date ranges, which delta updates that leave it out have all the same.
+    /// Returns its date ranges, which a delta update includes even if it omits the segment.
     pub(crate) fn date_ranges(&self) -> &str {
         &self.lines[self.ranges.clone()]
     }
@@ -91,7 +92,7 @@ impl Kept {
         self.segment.end()
     }
 
-    /// Bytes on disk.
+    /// Returns the number of bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
         match self.storage {
             Storage::Written(bytes) => bytes,
@@ -99,7 +100,7 @@ impl Kept {
         }
     }
 
-    /// The same, once it is on disk.
+    /// Returns a copy that is marked as written.
     pub(super) fn written(&self, bytes: u64) -> Self {
         Self {
             storage: Storage::Written(bytes),
@@ -107,7 +108,7 @@ impl Kept {
         }
     }
 
-    /// The same as a gap.
+    /// Returns a copy that is a gap.
     pub(super) fn missing(&self) -> Self {
         let segment = Segment {
             is_gap: true,

@@ -1,4 +1,4 @@
-//! The DVR window: the past of a stream, further back than memory reaches, on disk.
+//! DVR window: the past of a stream, further back than memory reaches, on disk.
 //!
 //! ```text
 //!  lane of segments ──RangeReader──► Keeper ──► Window: what is kept ──► dvr.m3u8, {n}.m4s
@@ -6,17 +6,17 @@
 //!                                      └──► {directory}/{stream}/{number}.m4s, init-{digest}.m4s
 //! ```
 //!
-//! * A stream has a keeper for as long as it is live and is to have a window, watched or not. It writes each
-//!   segment once it is complete, and removes what has left the window.
-//! * The lane is the queue. A disk that is slow makes the keeper late; what the lane has dropped before it could be
-//!   written is a gap, and is counted. Nothing else waits for the disk: not the publisher, and no viewer of the
+//! * A stream has a keeper while it is live and its settings give it a window, whether watched or not. The keeper
+//!   writes each segment once it is complete, and removes segments that have left the window.
+//! * The lane is the queue. A slow disk makes the keeper late; a segment that the lane drops before it could be written
+//!   becomes a gap, and is counted. Nothing else waits for the disk: neither the publisher nor any viewer of the
 //!   present.
-//! * What is kept is listed and numbered as in the lane, with the date ranges of its events, and goes on over a
-//!   publisher's return. It ends with its stream. After a restart of the server it begins anew: numbers and times are
-//!   the stream's, which begins anew too.
-//! * It is fragmented MP4 alone. The other packagings have the present only.
-//! * A segment that has left the playlist can be read for as long again as the lane keeps one. The letter of RFC
-//!   8216bis §6.2.2 wants the length of the whole window, which would double the disk.
+//! * Segments are listed and numbered as in the lane, with the date ranges of their events; the list continues when a
+//!   publisher returns. The window ends with its stream. After a restart of the server it begins anew, because numbers
+//!   and times belong to the stream, which begins anew too.
+//! * The window is in fragmented MP4 only. The other packagings have the present only.
+//! * A segment that has left the playlist can still be read for as long as the lane would keep it. RFC 8216bis §6.2.2,
+//!   read literally, requires the length of the whole window, which would double the disk space.
 
 mod body;
 mod disk;
@@ -38,8 +38,8 @@ use base::{Counter, Lock};
 use bytes::Bytes;
 use fanout::gate::{Authorized, Play};
 use fanout::{Packager, Phase, Registry, Retention, Segmentation, Stream};
-use formats::Mp4;
 use media::{Span, StreamName};
+use packagers::Mp4;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -54,36 +54,36 @@ use self::folder::Folder;
 use self::keeper::Keeper;
 use crate::packaging::Packaging;
 
-/// What is kept: the one that carries all that the others do, for one copy on disk.
+/// Packaging of windows: the one that carries all that the others do, for one copy on disk.
 pub(crate) const PACKAGING: Packaging = Packaging::Mp4;
 
-/// How often the server looks for streams that have no keeper yet. A lane begins with the last picture group, so
-/// nothing is lost meanwhile.
+/// Interval of checks for streams that have no keeper yet. A lane begins with the last group of pictures, so nothing is
+/// lost meanwhile.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Writes at a time. A disk is no faster for more, and threads that hang on one that is stuck are few.
+/// Most concurrent writes. A disk is no faster with more, and few threads hang on a disk that is stuck.
 const WRITES_MAX: usize = 4;
 
-/// Reads at a time, of at most a piece each.
+/// Most concurrent reads, each of at most one piece.
 const READS_MAX: usize = 16;
 
-/// Makes permissions for the server's own readers.
+/// Source of permissions for the server's own readers.
 pub type Permit = Box<dyn Fn(&StreamName) -> Authorized<Play> + Send + Sync>;
 
-/// How long the window of a stream is; zero for none.
+/// Length of a stream's window, by the stream's name; zero for none.
 pub type Lengths = Box<dyn Fn(&StreamName) -> Duration + Send + Sync>;
 
-/// What an operator decides about windows.
+/// Operator's settings of windows.
 pub struct Settings {
-    /// Where they are kept; a directory of the server's own.
+    /// Directory of the windows; the server's own.
     pub directory: PathBuf,
-    /// How long each is; asked when its stream begins.
+    /// Length of each window; read when its stream begins.
     pub lengths: Lengths,
 }
 
 base::debug!(Settings { directory });
 
-/// What all windows together have done, and hold.
+/// Totals of all windows together.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sums {
     /// Bytes on disk.
@@ -105,7 +105,7 @@ struct Counts {
     reads: Counter,
 }
 
-/// The windows of all streams.
+/// DVR windows of all streams; [`keep`](Self::keep) is the task that maintains them.
 #[derive(Debug)]
 pub struct Dvr {
     settings: Settings,
@@ -134,12 +134,12 @@ impl Dvr {
         }
     }
 
-    /// Whether a stream of that name has a window while it is live.
+    /// Returns whether a stream of that name has a window while it is live.
     pub fn has_window(&self, stream: &StreamName) -> bool {
         !(self.settings.lengths)(stream).is_zero()
     }
 
-    /// See [`Sums`].
+    /// Returns the current totals.
     pub fn sums(&self) -> Sums {
         Sums {
             bytes: self.counts.bytes.value(),
@@ -149,7 +149,7 @@ impl Dvr {
         }
     }
 
-    /// Keeps the windows of all streams, until it is dropped. First removes what an earlier run has left.
+    /// Keeps the windows of all streams until the future is dropped. It first removes the files of an earlier run.
     pub async fn keep(self: Arc<Self>, registry: Arc<Registry>, permit: Permit) {
         let (disk, root) = (Arc::clone(&self.disk), self.settings.directory.clone());
         let swept = tokio::task::spawn_blocking(move || folder::sweep(&*disk, &root)).await;
@@ -165,7 +165,7 @@ impl Dvr {
         }
     }
 
-    /// Begins a keeper for each live stream that has none and is to have one.
+    /// Starts a keeper for each live stream that has none and is to have a window.
     fn begin(
         self: &Arc<Self>,
         registry: &Arc<Registry>,
@@ -178,7 +178,7 @@ impl Dvr {
                 continue;
             }
             let info = stream.info();
-            // Tracks that follow the first may still make it another presentation; that is a discontinuity.
+            // Tracks announced after the first may still change the presentation; that is a discontinuity.
             if info.phase != Phase::Live || !PACKAGING.carries(&info) {
                 continue;
             }
@@ -208,7 +208,7 @@ impl Dvr {
         Window::new(Arc::clone(stream), folder, length, grace)
     }
 
-    /// The window of a stream that is kept now.
+    /// Returns the window that is kept for a stream now.
     pub(crate) fn window(&self, stream: &Arc<Stream>) -> Option<Arc<Window>> {
         let window = self.windows.lock().get(stream.name()).cloned()?;
         window.is_of(stream).then_some(window)
@@ -218,11 +218,11 @@ impl Dvr {
         self.windows.lock().remove(window.stream().name());
     }
 
-    /// The bytes of a segment that memory no longer has, the first of them at once, and whether any node has the
-    /// same.
+    /// Returns the bytes of a segment that memory no longer has, with the first piece already read, and whether every
+    /// node has the same bytes.
     ///
     /// # Errors
-    /// When it is not kept, or the disk does not give it.
+    /// If the segment is not kept, or the disk does not deliver it.
     pub(crate) async fn segment(
         &self,
         window: &Window,
@@ -232,16 +232,16 @@ impl Dvr {
         Ok((self.read(path).await?, is_whole))
     }
 
-    /// The initialization segment of a digest.
+    /// Returns the initialization segment with this digest.
     ///
     /// # Errors
-    /// When it is not kept, or the disk does not give it.
+    /// If it is not kept, or the disk does not deliver it.
     pub(crate) async fn init(&self, window: &Window, digest: &str) -> io::Result<Bytes> {
         let path = window.init_path(digest).ok_or(io::ErrorKind::NotFound)?;
         let body = self.read(path).await?;
         match body.left() {
             0 => Ok(body.into_first()),
-            // It is a kilobyte; whatever this is, it is none.
+            // An initialization segment has about a kilobyte; a longer file is none.
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! How far back a playlist reaches: what it lists of a window, and of the lane that goes on from there.
+//! Extent of a playlist into the past: the listed segments of a window, and those of the lane that continues it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use media::Span;
 use super::kept::Kept;
 use crate::playlist;
 
-/// See the module's description.
+/// Segments that a playlist lists before the lane's, and the number of the lane's that it omits.
 #[derive(Debug)]
 pub(crate) struct Past {
-    /// Segments that the lane no longer has, as far as they are listed.
+    /// Listed segments that the lane no longer has.
     pub(crate) kept: Vec<Arc<Kept>>,
-    /// How many of the lane's segments are not listed.
+    /// Number of the lane's segments that are not listed.
     unlisted: usize,
-    /// Tells lists apart that have the same numbers.
+    /// Revision that distinguishes lists with the same segment numbers.
     pub(crate) revision: u64,
 }
 
 impl Past {
-    /// Of the live playlist of a lane that has `index`.
+    /// Makes the past of the live playlist of a lane that has `index`.
     pub(crate) fn none(index: &LaneIndex) -> Self {
         Self {
             kept: Vec::new(),
@@ -30,7 +30,7 @@ impl Past {
         }
     }
 
-    /// Of a window of this length, beside a lane that has `index`.
+    /// Makes the past of a window of this length, beside a lane that has `index`.
     pub(super) fn of(
         kept: &VecDeque<Arc<Kept>>,
         revision: u64,
@@ -42,7 +42,7 @@ impl Past {
         let end = newest.or_else(|| kept.back().map(|kept| kept.end()));
         let is_old = |at| end.is_some_and(|end| end - at > length);
         let begin = kept.partition_point(|kept| is_old(kept.end())).min(before);
-        // No gap comes first.
+        // A list never begins with a gap.
         let listed = kept.range(begin..before);
         let listed = listed.skip_while(|kept| kept.segment.is_gap);
         let unlisted = index.segments.iter();
@@ -54,13 +54,14 @@ impl Past {
         }
     }
 
-    /// What is listed of the lane.
+    /// Returns the listed segments of the lane.
     pub(crate) fn present<'a>(&self, index: &'a LaneIndex) -> &'a [Arc<Segment>] {
         &index.segments[self.unlisted..]
     }
 }
 
-/// How many segments are older than the lane's. With a hole between the two, only the lane's are of use.
+/// Returns how many kept segments are older than the lane's. If segments are missing between the two, only the lane's
+/// are usable, and it returns 0.
 fn before(kept: &VecDeque<Arc<Kept>>, index: &LaneIndex) -> usize {
     let Some(first) = index.segments.first() else {
         return kept.len();

@@ -1,8 +1,8 @@
-//! What is kept of one stream: segments with consecutive numbers, oldest first.
+//! Segments kept for one stream, with consecutive numbers, oldest first.
 //!
-//! The keeper notes each segment when it is complete, in the order of their numbers, and settles later whether it
-//! could be written. Until then the lane has it. A segment that turns out to be lost becomes a gap, the only change
-//! of what was listed: players pass over it, and would otherwise ask for it in vain.
+//! The keeper notes each segment when it is complete, in the order of their numbers, and settles later whether it could
+//! be written. Until then the lane has the bytes. A segment that turns out to be lost becomes a gap, which is the only
+//! change to listed entries; players skip a gap, and would otherwise request the segment in vain.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -21,21 +21,22 @@ use super::past::Past;
 use crate::digest::digest;
 use crate::wall::Wall;
 
-/// Segments of one window: a day of three seconds each. Each takes half a kilobyte of memory, and a line of the
+/// Most segments of one window: a day of three seconds each. Each takes half a kilobyte of memory and a line of the
 /// playlist.
 const SEGMENTS_MAX: usize = 28_800;
 
-/// Bytes of one window on disk: a day of 6 Mb/s.
+/// Most bytes of one window on disk: a day at 6 Mb/s.
 const BYTES_MAX: u64 = 64 << 30;
 
-/// See the module's description.
+/// Window of one stream. The keeper calls [`note`](Self::note), [`begin`](Self::begin) and [`settle`](Self::settle);
+/// requests call [`past`](Self::past) and [`path`](Self::path).
 #[derive(Debug)]
 pub(crate) struct Window {
     stream: Arc<Stream>,
     folder: Folder,
-    /// How much is listed.
+    /// Listed length.
     length: Span,
-    /// For how long a segment can be read after it was listed last.
+    /// Time for which a segment can still be read after it was last listed.
     grace: Span,
     state: Lock<State>,
 }
@@ -44,46 +45,46 @@ pub(crate) struct Window {
 struct State {
     kept: VecDeque<Arc<Kept>>,
     wall: Wall,
-    /// Counts the segments that became gaps.
+    /// Number of segments that became gaps.
     revision: u64,
     /// Bytes on disk.
     bytes: u64,
-    /// The segment that is being written.
+    /// Number of the segment that is being written.
     in_flight: Option<u64>,
-    /// Initialization segments on disk.
+    /// Digests of the initialization segments on disk.
     inits: HashSet<Arc<str>>,
-    /// The newest one's, so that it is digested once.
+    /// Newest initialization segment with its digest, so that it is digested once.
     newest: Option<(Arc<Preamble>, Arc<str>)>,
-    /// Stands for those of segments that no longer need theirs.
+    /// Placeholder for the initialization segment of entries that no longer need theirs.
     none: Arc<Preamble>,
-    /// Files to be removed; at most [`SEGMENTS_MAX`], the rest waits for the next start.
+    /// Files to remove; at most [`SEGMENTS_MAX`], the rest waits for the next start.
     removals: Vec<PathBuf>,
 }
 
-/// What has changed beside the list.
+/// Changes other than those of the list.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Changes {
     /// Segments that were lost.
     pub(super) lost: u64,
-    /// Bytes that are to be removed.
+    /// Bytes queued for removal.
     pub(super) freed: u64,
 }
 
-/// What is to be done on disk next.
+/// Next work on disk.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) number: u64,
-    /// Where the lane has the segment.
+    /// Range of the segment in the lane.
     pub(super) range: Range<u64>,
     pub(super) path: PathBuf,
-    /// The initialization segment, unless it is there.
+    /// Initialization segment, unless it is on disk.
     pub(super) init: Option<(PathBuf, Bytes)>,
-    /// To be removed before.
+    /// Files to remove first.
     pub(super) removals: Vec<PathBuf>,
 }
 
 impl Window {
-    /// Empty.
+    /// Makes an empty window.
     pub(super) fn new(stream: Arc<Stream>, folder: Folder, length: Span, grace: Span) -> Self {
         Self {
             stream,
@@ -106,7 +107,7 @@ impl Window {
         Arc::ptr_eq(&self.stream, stream)
     }
 
-    /// Takes the lane's complete segments, of which the newest media came just `now`.
+    /// Adds the lane's complete segments; the newest media arrived just `now`.
     pub(super) fn note(&self, index: &LaneIndex, now: SystemTime) -> Changes {
         let mut state = self.state.lock();
         let mut changes = Changes::default();
@@ -115,7 +116,7 @@ impl Window {
         };
         state.wall.observe(&index.segments, now);
         if state.next().is_some_and(|next| next < first.number) {
-            // The lane has dropped what was never noted. What follows is a window of its own.
+            // The lane has dropped segments that were never noted. The following ones begin a window of their own.
             changes.freed += self.clear(&mut state);
         }
         changes.lost += state.lose_before(first.number);
@@ -129,7 +130,8 @@ impl Window {
         changes
     }
 
-    /// The oldest segment that is to be written. It is being written until it is [settled](Self::settle).
+    /// Returns the job of writing the oldest pending segment, which counts as in flight until it is
+    /// [settled](Self::settle).
     pub(super) fn begin(&self) -> Option<Job> {
         let mut state = self.state.lock();
         let is_pending = |kept: &&Arc<Kept>| kept.storage == Storage::Pending;
@@ -151,12 +153,12 @@ impl Window {
         })
     }
 
-    /// A segment was written, as so many bytes, or is lost.
+    /// Records that a segment was written, with this many bytes, or is lost.
     pub(super) fn settle(&self, number: u64, written: Option<u64>) -> Changes {
         let mut state = self.state.lock();
         state.in_flight = None;
         let Some(at) = state.position(number) else {
-            // It has left the window meanwhile.
+            // The segment has left the window meanwhile.
             let file = self.folder.segment(number);
             written.is_some().then(|| state.remove(file));
             return Changes {
@@ -180,14 +182,14 @@ impl Window {
         Changes { freed, lost: 0 }
     }
 
-    /// Bytes of a segment that is to be written.
+    /// Returns the length in bytes of a segment that is to be written.
     pub(super) fn size(&self, number: u64) -> Option<u64> {
         let state = self.state.lock();
         let range = &state.kept[state.position(number)?].segment.range;
         Some(range.end - range.start)
     }
 
-    /// Gives up the oldest segments to make room for so many bytes. Returns how many are to be removed.
+    /// Gives up the oldest segments to make room for `bytes` bytes. Returns how many bytes are queued for removal.
     pub(super) fn shrink(&self, bytes: u64) -> u64 {
         let mut state = self.state.lock();
         let mut freed = 0;
@@ -197,14 +199,15 @@ impl Window {
         freed
     }
 
-    /// Empties it: what is to be removed, and its bytes.
+    /// Empties the window. Returns the files to remove, and their bytes.
     pub(super) fn wipe(&self) -> (Vec<PathBuf>, u64) {
         let mut state = self.state.lock();
         let freed = self.clear(&mut state);
         (std::mem::take(&mut state.removals), freed)
     }
 
-    /// The times of day of what is listed beside a lane that has `index`, of which the newest media came just `now`.
+    /// Returns the times of day of the segments listed beside a lane that has `index`; the newest media arrived just
+    /// `now`.
     pub(crate) fn wall(&self, index: &LaneIndex, now: SystemTime) -> Wall {
         let mut state = self.state.lock();
         if !index.segments.is_empty() {
@@ -213,13 +216,13 @@ impl Window {
         state.wall.clone()
     }
 
-    /// What is listed beside a lane that has `index`.
+    /// Returns the list of the window beside a lane that has `index`.
     pub(crate) fn past(&self, index: &LaneIndex) -> Past {
         let state = self.state.lock();
         Past::of(&state.kept, state.revision, self.length, index)
     }
 
-    /// The file of a segment that was written, and whether any node has the same.
+    /// Returns the file of a segment that was written, and whether every node has the same bytes.
     pub(super) fn path(&self, number: u64) -> Option<(PathBuf, bool)> {
         let state = self.state.lock();
         let kept = &state.kept[state.position(number)?];
@@ -227,13 +230,13 @@ impl Window {
         Some((path, kept.segment.is_whole))
     }
 
-    /// The file of an initialization segment that was written.
+    /// Returns the file of an initialization segment that was written.
     pub(super) fn init_path(&self, digest: &str) -> Option<PathBuf> {
         let is_there = self.state.lock().inits.contains(digest);
         is_there.then(|| self.folder.init(digest))
     }
 
-    /// Drops what is too old or too much. Returns the bytes that are to be removed.
+    /// Drops segments beyond the limits of age, number and bytes. Returns the bytes queued for removal.
     fn trim(&self, state: &mut State) -> u64 {
         let mut freed = 0;
         while let (Some(oldest), Some(newest)) = (state.kept.front(), state.kept.back()) {
@@ -254,7 +257,7 @@ impl Window {
         freed
     }
 
-    /// Drops the oldest segment, and the initialization segment that was its alone.
+    /// Drops the oldest segment, and its initialization segment if no other segment uses it.
     fn pop(&self, state: &mut State) -> u64 {
         let Some(oldest) = state.kept.pop_front() else {
             return 0;
@@ -272,7 +275,7 @@ impl Window {
 }
 
 impl State {
-    /// The number that is noted next; `None` if it may be any.
+    /// Returns the number that is noted next; `None` if any number may be.
     fn next(&self) -> Option<u64> {
         self.kept.back().map(|newest| newest.number() + 1)
     }
@@ -283,7 +286,7 @@ impl State {
         (at < self.kept.len()).then_some(at)
     }
 
-    /// Adds a segment of the lane, which has `all`.
+    /// Adds a segment of the lane; `all` are the lane's segments.
     fn push(&mut self, segment: &Segment, all: &[Arc<Segment>]) {
         let preamble = &segment.preamble;
         let map = match &self.newest {
@@ -298,7 +301,7 @@ impl State {
         self.kept.push_back(Arc::new(kept));
     }
 
-    /// Tells those that were not written in time, of which the lane has none before `first`.
+    /// Turns segments into gaps that were not written in time: the lane has none before `first`. Returns how many.
     fn lose_before(&mut self, first: u64) -> u64 {
         let mut lost = 0;
         for at in 0..self.kept.len() {
@@ -321,7 +324,7 @@ impl State {
         self.revision += 1;
     }
 
-    /// It is on disk, or not needed.
+    /// Drops the initialization segment from an entry that has it on disk, or does not need it.
     fn forget_preamble(&self, kept: &mut Kept) {
         let segment = Segment {
             preamble: Arc::clone(&self.none),

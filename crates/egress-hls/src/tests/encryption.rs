@@ -1,4 +1,4 @@
-//! Streams that are encrypted: what their viewers are given, and what no viewer is.
+//! Streams that are encrypted: what their viewers receive, and what no viewer does.
 
 use aws_lc_rs::cipher::{AES_128, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
 use http::{StatusCode, header};
@@ -31,6 +31,24 @@ fn decrypted(key: &[u8], number: u128, mut bytes: Vec<u8>) -> Vec<u8> {
     plain.to_vec()
 }
 
+/// Demands that an encrypted segment is the clear one. Returns its number and its key.
+async fn checked(server: &TestServer, name: &str, address: &str) -> (u128, Vec<u8>) {
+    let number: u128 = name.trim_end_matches(".ts").parse().expect("a number");
+    let key = server.ask(&format!("/{STREAM}/aes/{address}")).await;
+    assert_eq!(key.status, StatusCode::OK);
+    assert_eq!(key.headers[header::CACHE_CONTROL], "no-store");
+    let kind = &key.headers[header::CONTENT_TYPE];
+    assert_eq!(kind, "application/octet-stream");
+    let key = body(&key);
+    assert_eq!(key.len(), 16);
+    let segment = body(&server.ask(&format!("/{STREAM}/aes/{name}")).await);
+    assert_eq!(segment.len() % 16, 0);
+    let same = body(&server.ask(&format!("/live/show/ts/{name}")).await);
+    assert!(decrypted(&key, number, segment) == same, "segment {name}");
+    assert_eq!(same.len() % 188, 0);
+    (number, key)
+}
+
 #[tokio::test]
 async fn each_segment_is_the_clear_one_under_the_key_of_its_period() {
     let server = TestServer::new();
@@ -51,25 +69,11 @@ async fn each_segment_is_the_clear_one_under_the_key_of_its_period() {
     assert!(all.len() > 4, "{listing}");
     let mut keys = Vec::new();
     for (name, address) in all {
-        let number: u128 = name.trim_end_matches(".ts").parse().expect("a number");
+        let (number, key) = checked(&server, name, address).await;
         assert_eq!(address, format!("{}.key", number / 2), "two segments a key");
-        let key = server.ask(&format!("/{STREAM}/aes/{address}")).await;
-        assert_eq!(key.status, StatusCode::OK);
-        assert_eq!(key.headers[header::CACHE_CONTROL], "no-store");
-        assert_eq!(
-            key.headers[header::CONTENT_TYPE],
-            "application/octet-stream"
-        );
-        let key = body(&key);
-        assert_eq!(key.len(), 16);
         if !keys.contains(&key) {
-            keys.push(key.clone());
+            keys.push(key);
         }
-        let segment = body(&server.ask(&format!("/{STREAM}/aes/{name}")).await);
-        assert_eq!(segment.len() % 16, 0);
-        let same = body(&server.ask(&format!("/live/show/ts/{name}")).await);
-        assert!(decrypted(&key, number, segment) == same, "segment {name}");
-        assert_eq!(same.len() % 188, 0);
     }
     assert!(keys.len() >= 3, "each period has its own");
     // The last segment of a lane is ended with it.
@@ -79,11 +83,7 @@ async fn each_segment_is_the_clear_one_under_the_key_of_its_period() {
     let listing = server.text(&encrypted).await;
     assert!(listing.ends_with("#EXT-X-ENDLIST\n"), "{listing}");
     let (name, address) = *with_keys(&listing).last().expect("segments");
-    let number: u128 = name.trim_end_matches(".ts").parse().expect("a number");
-    let key = body(&server.ask(&format!("/{STREAM}/aes/{address}")).await);
-    let segment = body(&server.ask(&format!("/{STREAM}/aes/{name}")).await);
-    let same = body(&server.ask(&format!("/live/show/ts/{name}")).await);
-    assert!(decrypted(&key, number, segment) == same, "segment {name}");
+    checked(&server, name, address).await;
 }
 
 #[tokio::test]

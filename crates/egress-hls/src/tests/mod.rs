@@ -1,4 +1,4 @@
-//! A stream of sound, and what its viewers are answered.
+//! An audio stream, and the answers to its viewers.
 
 mod encryption;
 mod publishers;
@@ -7,11 +7,10 @@ mod threads;
 mod titles;
 mod variants;
 
-use std::future::{Future, ready};
+use std::future::ready;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -21,7 +20,8 @@ use fanout::gate::{
 use fanout::{
     Config, Fanout, Permit, Protocol, Publisher, Registry, Segmentation, Settings, Source,
 };
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use media::codec::h264::AvcConfig;
 use media::{
     Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
     Timestamp, Track, TrackId,
@@ -33,10 +33,10 @@ use crate::{
     Admission, Answer, Context, Packaging, Piece, Request, Resource, Rest, Turned, Variants, answer,
 };
 
-/// What opens the streams below a `secret/`.
+/// Password of the streams below `secret/`.
 const PASSWORD: &str = "open-sesame";
 
-/// What viewers may have held for them.
+/// Memory that may be held for viewers.
 const HOLDINGS_BYTES_MAX: usize = 4 << 20;
 
 /// Two segments.
@@ -160,9 +160,7 @@ impl TestServer {
     /// A publisher that has announced nothing yet.
     fn begin(&self, stream: &str, peer: Option<SocketAddr>, now: Instant) -> Publisher {
         let name = name(stream);
-        let request =
-            fanout::gate::Request::new(&name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
-        let permission = at_once(&mut self.gate.publish(&request))
+        let permission = at_once(&mut self.gate.publish(&request_of(&name)))
             .expect("at once")
             .expect("permitted");
         let source = Source {
@@ -179,16 +177,26 @@ impl TestServer {
 
     /// The answer to a request of `agent` for a path with its query.
     async fn ask_as(&self, agent: &'static str, target: &str) -> Answer {
+        let headers = [(header::USER_AGENT, HeaderValue::from_static(agent))];
+        let peer = (Ipv4Addr::LOCALHOST, 1).into();
+        self.ask_with(target, peer, headers).await
+    }
+
+    /// The answer to a request from an address, with these headers.
+    async fn ask_with<const N: usize>(
+        &self,
+        target: &str,
+        peer: SocketAddr,
+        headers: [(HeaderName, HeaderValue); N],
+    ) -> Answer {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (stream, resource) = Resource::of(path).expect("a resource");
-        let mut headers = HeaderMap::new();
-        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
         let request = Request {
             stream: &name(stream),
             resource: &resource,
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            peer,
             country: None,
-            headers: &headers,
+            headers: &HeaderMap::from_iter(headers),
             query,
         };
         answer(&self.context, request).await
@@ -224,6 +232,11 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
 }
 
+/// A request for a stream that no client has sent.
+fn request_of(name: &StreamName) -> fanout::gate::Request<'_> {
+    fanout::gate::Request::new(name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)))
+}
+
 /// The bytes of an answer, less what comes from a disk.
 pub(crate) fn body(answer: &Answer) -> Vec<u8> {
     let mut bytes = answer.body.concat();
@@ -237,7 +250,22 @@ pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(body(answer)).expect("text")
 }
 
-/// The track of sound.
+/// A video track with these parameter sets.
+fn h264(sps: &[u8], pps: &[u8]) -> Item {
+    let config = AvcConfig::write(&[sps], &[pps]).expect("parameter sets");
+    Item::Track(Arc::new(Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        config: config.into(),
+        sample_rate: 0,
+        channels: 0,
+        flv: None,
+    }))
+}
+
+/// The audio track.
 fn aac() -> Item {
     Item::Track(Arc::new(Track {
         id: TrackId::AUDIO,
@@ -262,7 +290,7 @@ pub(crate) fn play(publisher: &mut Publisher, from: i64, to: i64) {
     play_at(publisher, from, to, 20);
 }
 
-/// The same in frames of eight times so many bytes.
+/// Writes such frames with eight times `words` bytes each.
 fn play_at(publisher: &mut Publisher, from: i64, to: i64, words: usize) {
     let at = |frame: u64| Timestamp::ZERO + Span::from_samples(frame * FRAME_SAMPLES, RATE);
     let frames = (0..).map(|frame| (frame, at(frame)));
@@ -326,12 +354,8 @@ async fn a_playlist_lists_what_can_be_fetched() {
     assert_eq!(attribute(control[0], "PART-HOLD-BACK"), "1.5000003");
     assert_eq!(tags(&listing, "#EXT-X-PRELOAD-HINT").len(), 1);
 
-    let init = server
-        .ask(&format!(
-            "/live/show/hls/{}",
-            attribute(tags(&listing, "#EXT-X-MAP")[0], "URI")
-        ))
-        .await;
+    let init = attribute(tags(&listing, "#EXT-X-MAP")[0], "URI");
+    let init = server.ask(&format!("/live/show/hls/{init}")).await;
     assert_eq!(&body(&init)[4..8], b"ftyp");
     let mut parts = tags(&listing, "#EXT-X-PART").into_iter().peekable();
     for segment in segments(&listing) {
@@ -340,9 +364,8 @@ async fn a_playlist_lists_what_can_be_fetched() {
         while let Some(part) = parts.next_if(|part| attribute(part, "URI").starts_with(stem)) {
             let duration: f64 = attribute(part, "DURATION").parse().expect("a number");
             assert!(duration <= 0.5, "{part}");
-            let part = server
-                .ask(&format!("/live/show/hls/{}", attribute(part, "URI")))
-                .await;
+            let target = format!("/live/show/hls/{}", attribute(part, "URI"));
+            let part = server.ask(&target).await;
             assert_eq!(part.status, StatusCode::OK);
             bytes.extend(body(&part));
         }
@@ -418,7 +441,7 @@ async fn each_packaging_has_the_same_segments() {
 }
 
 #[tokio::test]
-async fn players_are_told_where_to_start_if_they_ask() {
+async fn players_are_reported_where_to_start_if_they_ask() {
     let server = TestServer::new();
     let mut publisher = server.publish("live/show");
     play(&mut publisher, 0, 13_000);
@@ -444,16 +467,9 @@ async fn each_hinted_part_comes() {
         let hint = tags(&listing, "#EXT-X-PRELOAD-HINT");
         let target = format!("/live/show/hls/{}", attribute(hint[0], "URI"));
         let mut hinted = pin!(server.ask(&target));
-        let mut is_waiting = true;
-        std::future::poll_fn(|cx| {
-            is_waiting = hinted.as_mut().poll(cx).is_pending();
-            Poll::Ready(())
-        })
-        .await;
-        assert!(is_waiting, "{target}");
+        assert!(at_once(&mut hinted).is_none(), "{target}");
         play(&mut publisher, millis, millis + 100);
-        let polled = std::future::poll_fn(|cx| Poll::Ready(hinted.as_mut().poll(cx))).await;
-        if let Poll::Ready(answer) = polled {
+        if let Some(answer) = at_once(&mut hinted) {
             assert_eq!(answer.status, StatusCode::OK, "{target}");
         }
     }
@@ -465,9 +481,14 @@ fn part_of(number: u64, part: usize) -> Resource {
 
 /// The number of the newest segment, and of its parts.
 fn newest(listing: &str) -> (u64, usize) {
-    let hint = tags(listing, "#EXT-X-PRELOAD-HINT");
-    let file = attribute(hint[0], "URI");
-    let mut numbers = file.split('.').map(|number| number.parse::<u64>().ok());
+    numbers_of(tags(listing, "#EXT-X-PRELOAD-HINT")[0])
+}
+
+/// The numbers of a part in the tag that names it, and of its segment.
+fn numbers_of(tag: &str) -> (u64, usize) {
+    let mut numbers = attribute(tag, "URI")
+        .split('.')
+        .map(|number| number.parse::<u64>().ok());
     let number = numbers.next().flatten().expect("a number");
     (number, numbers.next().flatten().expect("a part") as usize)
 }
@@ -479,50 +500,35 @@ async fn a_reload_waits_for_what_it_names() {
     play(&mut publisher, 0, 7_000);
     let listing = server.text("/live/show/hls/live.m3u8").await;
     let (number, part) = newest(&listing);
-    let status = |query: String| {
-        let server = &server;
-        async move {
-            server
-                .ask(&format!("/live/show/hls/live.m3u8?{query}"))
-                .await
-                .status
-        }
-    };
-    assert_eq!(
-        status("_HLS_part=0".to_owned()).await,
-        StatusCode::BAD_REQUEST
-    );
-    assert_eq!(
-        status(format!("_HLS_msn={}", number + 3)).await,
-        StatusCode::BAD_REQUEST
-    );
-    assert_eq!(
-        status(format!("_HLS_msn={number}&_HLS_part={}", part + 10)).await,
-        StatusCode::BAD_REQUEST
-    );
-    assert_eq!(
-        status("_HLS_msn=0&_HLS_part=0".to_owned()).await,
-        StatusCode::OK,
-        "it is gone"
-    );
-    assert_eq!(
-        status(format!("_HLS_msn={number}&_HLS_part={}", part - 1)).await,
-        StatusCode::OK
-    );
+    let (ahead, listed) = (part + 10, part - 1);
+    for (query, status) in [
+        ("_HLS_part=0".to_owned(), StatusCode::BAD_REQUEST),
+        (format!("_HLS_msn={}", number + 3), StatusCode::BAD_REQUEST),
+        (
+            format!("_HLS_msn={number}&_HLS_part={ahead}"),
+            StatusCode::BAD_REQUEST,
+        ),
+        // It is gone.
+        ("_HLS_msn=0&_HLS_part=0".to_owned(), StatusCode::OK),
+        (
+            format!("_HLS_msn={number}&_HLS_part={listed}"),
+            StatusCode::OK,
+        ),
+    ] {
+        let answer = server
+            .ask(&format!("/live/show/hls/live.m3u8?{query}"))
+            .await;
+        assert_eq!(answer.status, status, "{query}");
+    }
 
     let target = format!("/live/show/hls/live.m3u8?_HLS_msn={number}&_HLS_part={part}");
     let mut reload = pin!(server.ask(&target));
     let hinted = format!("/live/show/{}", part_of(number, part));
     let mut hint = pin!(server.ask(&hinted));
-    let mut is_waiting = async || {
+    for _ in 0..2 {
         tokio::task::yield_now().await;
-        std::future::poll_fn(|cx| {
-            let reload = reload.as_mut().poll(cx).is_pending();
-            Poll::Ready(reload && hint.as_mut().poll(cx).is_pending())
-        })
-        .await
-    };
-    assert!(is_waiting().await && is_waiting().await);
+        assert!(at_once(&mut reload).is_none() && at_once(&mut hint).is_none());
+    }
     play(&mut publisher, 7_000, 8_100);
     let reloaded = text(&reload.await);
     let address = format!("URI=\"{number}.{part}.m4s\"");
@@ -531,7 +537,7 @@ async fn a_reload_waits_for_what_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_come_in_time_is_told() {
+async fn what_does_not_come_in_time_is_reported() {
     let server = TestServer::new();
     let mut publisher = server.publish("live/show");
     play(&mut publisher, 0, 7_000);
@@ -552,9 +558,8 @@ async fn viewers_are_counted_and_shown_to_the_gate() {
         server.text("/live/show/hls/live.m3u8").await;
     }
     assert_eq!(server.viewers(), 1);
-    server
-        .ask_as("another player", "/live/show/index.m3u8")
-        .await;
+    let index = "/live/show/index.m3u8";
+    server.ask_as("another player", index).await;
     assert_eq!(server.viewers(), 2);
 
     let mut secret = server.publish("secret/show");
@@ -568,15 +573,11 @@ async fn viewers_are_counted_and_shown_to_the_gate() {
     assert!(part.ends_with(&format!("?key={PASSWORD}")), "{part}");
     let piece = server.ask(&format!("/secret/show/hls/{part}")).await;
     assert_eq!(piece.status, StatusCode::OK);
-    let without = server
-        .ask(&format!(
-            "/secret/show/hls/{}",
-            part.split('?').next().expect("a file")
-        ))
-        .await;
+    let (file, _) = part.split_once('?').expect("a query");
+    let without = server.ask(&format!("/secret/show/hls/{file}")).await;
+    let refused = StatusCode::UNAUTHORIZED;
     assert_eq!(
-        without.status,
-        StatusCode::UNAUTHORIZED,
+        without.status, refused,
         "a piece needs what its playlist needs"
     );
 }
@@ -586,31 +587,21 @@ async fn what_credentials_open_is_not_for_shared_caches() {
     let server = TestServer::new();
     let mut secret = server.publish("secret/show");
     play(&mut secret, 0, 7_000);
-    let basic = format!("Bearer {PASSWORD}");
-    let mut headers = HeaderMap::new();
-    headers.insert(
-        header::AUTHORIZATION,
-        HeaderValue::try_from(basic).expect("a value"),
-    );
+    let token = HeaderValue::try_from(format!("Bearer {PASSWORD}")).expect("a value");
     for resource in ["hls/live.m3u8", "index.m3u8"] {
         let path = format!("/secret/show/{resource}");
-        let (stream, resource) = Resource::of(&path).expect("a resource");
-        let request = Request {
-            stream: &name(stream),
-            resource: &resource,
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
-            country: None,
-            headers: &headers,
-            query: "_parts",
-        };
-        let answer = answer(&server.context, request).await;
+        let headers = [(header::AUTHORIZATION, token.clone())];
+        let peer = (Ipv4Addr::LOCALHOST, 1).into();
+        let answer = server
+            .ask_with(&format!("{path}?_parts"), peer, headers)
+            .await;
         assert_eq!(answer.status, StatusCode::OK);
         let control = &answer.headers[header::CACHE_CONTROL];
         assert_eq!(control, "private, max-age=1", "{path}");
     }
 }
 
-/// video.js asks for it again and again until it is another one, which its browser's cache would never answer.
+/// video.js repeats the request until the playlist changes, which its browser's cache would never answer.
 #[tokio::test]
 async fn a_playlist_that_was_waited_for_is_for_shared_caches_alone() {
     let server = TestServer::new();
@@ -639,7 +630,7 @@ async fn what_depends_on_who_watches_is_not_for_shared_caches() {
 }
 
 #[tokio::test]
-async fn numbers_go_on_over_a_publisher_s_return() {
+async fn numbers_continue_over_a_publisher_s_return() {
     let server = TestServer::new();
     let mut publisher = server.publish("live/show");
     play(&mut publisher, 0, 7_100);
@@ -660,7 +651,7 @@ async fn numbers_go_on_over_a_publisher_s_return() {
 }
 
 #[tokio::test]
-async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
+async fn the_end_is_reported_and_no_viewer_is_counted_after_it() {
     let server = TestServer::new();
     let mut publisher = server.publish("live/show");
     play(&mut publisher, 0, 7_000);
@@ -676,9 +667,7 @@ async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
 /// Announces a cue behind what was written.
 pub(crate) fn announce(server: &TestServer, stream: &str, id: &str, action: CueAction) {
     let name = name(stream);
-    let request =
-        fanout::gate::Request::new(&name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
-    let permission = at_once(&mut server.gate.update_metadata(&request))
+    let permission = at_once(&mut server.gate.update_metadata(&request_of(&name)))
         .expect("at once")
         .expect("permitted");
     let stream = server.registry.stream(&name).expect("published");

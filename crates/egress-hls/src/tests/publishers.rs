@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use media::Script;
-use media::codec::h264::AvcConfig;
-use testkit::hls::{History, MediaPlaylist, Rule, Subject, violations};
+use testkit::hls::{History, MediaPlaylist, Rule, Segment, Subject, violations};
 use testkit::http::Response;
 
 use super::*;
@@ -22,10 +21,10 @@ const PPS: &[u8] = &[0x68, 0xEF, 0xBC, 0xB0];
 const LOOK_INTERVAL: i64 = 200;
 const RARE_LOOK_INTERVAL: i64 = 2_000;
 
-/// How long something lasts for long, in milliseconds.
+/// Duration of a long phase, in milliseconds.
 const LONG: i64 = 100_000;
 
-/// What a server of files owes its clients is not about publishers.
+/// Rules about a file server's duties to its clients, which are not about publishers.
 const OTHER_RULES: &[Rule] = &[
     Rule::Caching,
     Rule::ContentType,
@@ -35,21 +34,6 @@ const OTHER_RULES: &[Rule] = &[
 ];
 
 const LEAPS: [i64; 4] = [1_000, 5_000, 60_000, 3_600_000];
-
-fn h264() -> Item {
-    Item::Track(Arc::new(Track {
-        id: TrackId::VIDEO,
-        kind: Kind::Video,
-        codec: Codec::H264,
-        framing: Framing::Bare,
-        config: AvcConfig::write(&[SPS], &[PPS])
-            .expect("readable sets")
-            .into(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    }))
-}
 
 /// `onMetaData` of both tracks.
 fn metadata() -> Item {
@@ -66,9 +50,9 @@ struct Show {
     began: Instant,
     /// Milliseconds that have passed.
     now: i64,
-    /// Of the present publisher.
+    /// Time at which the present publisher came.
     since: i64,
-    /// Pictures from one keyframe to the next, and milliseconds before the first.
+    /// Frames from one keyframe to the next, and milliseconds before the first.
     group: i64,
     first_keyframe: i64,
     /// Each track is announced with its first sample.
@@ -121,13 +105,14 @@ impl Show {
         publisher.write(&mut items, now).expect("it publishes");
     }
 
-    /// The publisher sends for so long pictures at 25 a second and sound, with the times that `clock` makes of those
-    /// since it came, and the viewer watches.
+    /// Sends audio, and video at 25 frames a second, for so long. `clock` makes the timestamps from the times since the
+    /// publisher came. The viewer watches.
     async fn send(&mut self, millis: i64, clock: impl Fn(TrackId, i64) -> Option<i64>) {
         let until = self.now + millis;
-        let interval = match millis >= LONG {
-            true => RARE_LOOK_INTERVAL,
-            false => LOOK_INTERVAL,
+        let interval = if millis >= LONG {
+            RARE_LOOK_INTERVAL
+        } else {
+            LOOK_INTERVAL
         };
         while self.now < until {
             let end = (self.now + interval).min(until);
@@ -158,7 +143,7 @@ impl Show {
         let at = Timestamp::from_millis(own);
         let mut items = Vec::new();
         if self.announced.insert(track) {
-            items.push(if is_picture { h264() } else { aac() });
+            items.push(if is_picture { h264(SPS, PPS) } else { aac() });
         }
         items.push(Item::Sample(Sample {
             track,
@@ -237,29 +222,21 @@ impl Show {
         );
     }
 
-    /// How many segments there were of which the first part is not independent.
-    fn begun_without_keyframe(&self) -> usize {
+    /// Returns the number of segments of which something is true in a version of the playlist.
+    fn count(&self, is: impl Fn(&Segment) -> bool) -> usize {
         let versions = self.history.versions.iter();
         let segments = versions.flat_map(|version| &version.playlist.segments);
-        let late = segments.filter(|segment| {
-            segment
-                .parts
-                .first()
-                .is_some_and(|first| !first.is_independent)
-        });
-        late.map(|segment| segment.number)
-            .collect::<HashSet<_>>()
-            .len()
+        let found = segments.filter(|segment| is(segment)).map(|it| it.number);
+        found.collect::<HashSet<_>>().len()
+    }
+
+    /// Returns the number of segments whose first part is not independent.
+    fn begun_without_keyframe(&self) -> usize {
+        self.count(|segment| segment.parts.first().is_some_and(|it| !it.is_independent))
     }
 
     fn discontinuities(&self) -> usize {
-        let versions = self.history.versions.iter();
-        let segments = versions.flat_map(|version| &version.playlist.segments);
-        segments
-            .filter(|segment| segment.is_discontinuous)
-            .map(|segment| segment.number)
-            .collect::<HashSet<_>>()
-            .len()
+        self.count(|segment| segment.is_discontinuous)
     }
 }
 
@@ -298,7 +275,7 @@ async fn parts_are_listed_where_keyframes_are_as_near_as_players_of_parts_need_t
     }
 }
 
-/// What the first viewer is listed that comes so many milliseconds after the publisher, once it is answered.
+/// Returns the list that the first viewer gets who comes so many milliseconds after the publisher, once it is answered.
 async fn first_playlist(group: i64, millis: i64) -> String {
     let mut show = Show::new(group);
     show.is_watched = false;
@@ -390,11 +367,11 @@ async fn tracks_may_change_with_the_publisher() {
         move |track: TrackId, now: i64| wanted.is_none_or(|wanted| track == wanted).then_some(now)
     };
     let both = None;
-    let (sound, pictures) = (Some(TrackId::AUDIO), Some(TrackId::VIDEO));
+    let (audio, pictures) = (Some(TrackId::AUDIO), Some(TrackId::VIDEO));
     for turns in [
         [both, pictures, both],
-        [pictures, both, sound],
-        [sound, both, pictures],
+        [pictures, both, audio],
+        [audio, both, pictures],
     ] {
         let mut show = Show::new(50);
         for (turn, tracks) in turns.into_iter().enumerate() {

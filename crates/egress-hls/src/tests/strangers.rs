@@ -1,4 +1,4 @@
-//! What a client makes the server hold or do by what it writes into its requests.
+//! Memory and work that a client causes by what it writes into its requests.
 
 use std::net::IpAddr;
 
@@ -20,16 +20,8 @@ fn playing(stream: &str) -> (TestServer, Publisher) {
 
 /// The answer to a request for the playlist with this query, from an address.
 async fn ask_from(server: &TestServer, address: [u8; 4], query: &str) -> Answer {
-    let (stream, resource) = Resource::of(PLAYLIST).expect("a resource");
-    let request = Request {
-        stream: &name(stream),
-        resource: &resource,
-        peer: (IpAddr::from(address), 1).into(),
-        country: None,
-        headers: &HeaderMap::new(),
-        query,
-    };
-    answer(&server.context, request).await
+    let (target, peer) = (format!("{PLAYLIST}?{query}"), (IpAddr::from(address), 1));
+    server.ask_with(&target, peer.into(), []).await
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Connections that threads carry: what viewers are answered there, and what goes back to their tasks.
+//! Connections that threads carry: the answers to viewers there, and what goes back to their tasks.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -114,7 +114,7 @@ impl Client {
     }
 }
 
-/// A server with twelve seconds of sound, and its newest playlist.
+/// A server with twelve seconds of audio, and its newest playlist.
 async fn playing(server: &TestServer) -> (fanout::Publisher, String) {
     let mut publisher = server.publish("live/show");
     play(&mut publisher, 0, 1_000);
@@ -233,7 +233,7 @@ async fn what_others_have_to_answer_goes_back_as_it_came() {
         let mut client = threads.carry("");
         client.socket.write_all(request.as_bytes()).expect("room");
         assert_eq!(client.returned().await.as_deref(), Some(&request[..]));
-        // The same when the task has read it.
+        // The task has already read the bytes.
         let client = threads.carry(&request);
         assert_eq!(client.returned().await.as_deref(), Some(&request[..]));
     }

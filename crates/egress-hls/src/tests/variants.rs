@@ -1,7 +1,5 @@
 //! Streams that are the qualities of one name.
 
-use media::codec::h264::AvcConfig;
-
 use super::*;
 
 /// From x264: 1280×720, high profile, and 320×180, baseline.
@@ -15,23 +13,12 @@ const SPS_180: &[u8] = &[
 ];
 const PPS: &[u8] = &[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0];
 
-/// Announces pictures of a size beside the sound.
+/// Announces video of a size beside the audio.
 fn show(publisher: &mut Publisher, sps: &[u8]) {
-    let config = AvcConfig::write(&[sps], &[PPS]).expect("parameter sets");
-    let track = Track {
-        id: TrackId::VIDEO,
-        kind: Kind::Video,
-        codec: Codec::H264,
-        framing: Framing::Bare,
-        config: config.into(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    };
-    write(publisher, vec![Item::Track(Arc::new(track))]);
+    write(publisher, vec![h264(sps, PPS)]);
 }
 
-/// Publishes some seconds of sound with so many bytes a second.
+/// Publishes some seconds of audio with so many bytes a second.
 fn published(server: &TestServer, stream: &str, words: usize) -> Publisher {
     let mut publisher = server.publish(stream);
     play_at(&mut publisher, 0, 7_000, words);
@@ -136,8 +123,7 @@ async fn a_group_without_a_publisher_waits_for_one() {
     assert_eq!(began.elapsed().as_secs(), 8);
 
     let mut request = pin!(server.text("/show/index.m3u8"));
-    let is_waiting = std::future::poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx).is_pending()));
-    assert!(is_waiting.await);
+    assert!(at_once(&mut request).is_none());
     let _b = published(&server, "b", 10);
     let began = tokio::time::Instant::now();
     let listing = request.await;
@@ -161,11 +147,7 @@ fn reports(listing: &str) -> Vec<(&str, u64, usize)> {
 
 /// The number of the last listed part, and its segment's.
 fn last_part(listing: &str) -> (u64, usize) {
-    let last = *tags(listing, "#EXT-X-PART").last().expect("a part");
-    let uri = attribute(last, "URI");
-    let mut numbers = uri.split('.').map(|number| number.parse::<u64>().ok());
-    let number = numbers.next().flatten().expect("a number");
-    (number, numbers.next().flatten().expect("a part") as usize)
+    numbers_of(tags(listing, "#EXT-X-PART").last().expect("a part"))
 }
 
 #[tokio::test]
@@ -199,9 +181,7 @@ async fn a_playlist_reports_where_the_others_end() {
     play_at(&mut low, 7_000, 9_000, 10);
     for _ in 0..10 {
         tokio::task::yield_now().await;
-        let is_pending =
-            std::future::poll_fn(|cx| Poll::Ready(reload.as_mut().poll(cx).is_pending()));
-        assert!(is_pending.await, "woken by a report");
+        assert!(at_once(&mut reload).is_none(), "woken by a report");
     }
     let newer = server.ask("/high/hls/live.m3u8").await;
     assert_ne!(newer.headers[header::ETAG], same.headers[header::ETAG]);

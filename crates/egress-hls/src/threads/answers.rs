@@ -1,4 +1,4 @@
-//! What requests are answered with: each answer is made once in a batch.
+//! Answers to the requests of a thread: each is made once per batch.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -17,27 +17,27 @@ use crate::respond::{AtOnce, at_once};
 use crate::share::Share;
 use crate::{Context, playlist};
 
-/// See the module's description.
+/// Source of a thread's answers: call [`begin_batch`](Self::begin_batch), then [`find`](Self::find) for each request.
 pub(super) struct Answers {
     context: Arc<Context>,
     site: Arc<dyn Site>,
-    /// Those that all answers have.
+    /// Headers that all answers have.
     headers: HeaderMap,
     targets: Targets,
-    /// The server is about to leave: tasks answer.
+    /// Whether the server is about to leave; tasks answer then.
     is_leaving: bool,
 }
 
-/// What a request is answered with.
+/// Decision about a request.
 pub(super) enum Verdict {
     Answer(Arc<Prepared>, Arc<Target>),
-    /// It waits for a part of a segment.
+    /// Request that waits for a part of a segment.
     Awaits(Arc<Channel>, (u64, usize), Arc<Target>),
-    /// The connection's task has to answer it.
+    /// Request that the connection's task has to answer.
     Elsewhere,
 }
 
-/// What is the same for all requests of a batch with one target, and heads that ask for the same.
+/// Decision shared by all requests of a batch that have the same target and equivalent heads.
 enum Common {
     Answer(Arc<Prepared>),
     Awaits((u64, usize)),
@@ -55,28 +55,28 @@ impl Answers {
         }
     }
 
-    /// What follows is another batch: other answers may be right.
+    /// Begins a batch, in which other answers may be right.
     pub(super) fn begin_batch(&mut self) {
         self.end_batch();
         self.is_leaving = self.site.is_leaving();
     }
 
-    /// Lets go of what was found for a batch.
+    /// Drops the answers of a batch.
     pub(super) fn end_batch(&mut self) {
         self.targets.end_batch();
     }
 
-    /// Forgets what targets mean.
+    /// Forgets the parsed targets.
     pub(super) fn forget(&mut self) {
         self.targets.forget();
     }
 
-    /// Bytes that are remembered, about.
+    /// Returns the number of bytes remembered, approximately.
     pub(super) fn bytes(&self) -> usize {
         self.targets.bytes()
     }
 
-    /// The answer to a request on a connection.
+    /// Returns the decision about a request on a connection.
     pub(super) fn find(
         &mut self,
         connection: &mut Connection,
@@ -92,7 +92,7 @@ impl Answers {
         };
         let target = Arc::clone(&known.target);
         let viewer = connection.viewer(&target, profile);
-        // New viewers pass the gate elsewhere.
+        // New viewers have to pass the gate in their task.
         if self.is_leaving || !connection.count(&channel, now) {
             return Verdict::Elsewhere;
         }
@@ -108,7 +108,7 @@ impl Answers {
                 let viewers = channel.viewers();
                 match viewers.sent(&viewer, answer.body_len, &target.resource, now) {
                     true => Verdict::Answer(answer, target),
-                    // It was removed, or has left meanwhile, and is told so there.
+                    // The viewer was removed, or has left meanwhile; the task sends the refusal.
                     false => Verdict::Elsewhere,
                 }
             }
@@ -117,17 +117,17 @@ impl Answers {
         }
     }
 
-    /// What a request with a head like `profile` is told that waited in vain.
+    /// Returns the refusal for a request with a head like `profile` that waited in vain.
     pub(super) fn not_in_time(&self, profile: &Profile) -> Option<Arc<Prepared>> {
         let answer = Refused::NotInTime.answer();
-        // Whoever it is: it is for a moment.
+        // The refusal is the same for every client, and is cached for a moment only.
         let caching = (&self.context.segmentation, !profile.is_private);
         prepare(answer, caching, &self.headers)
     }
 }
 
 impl Known {
-    /// What an earlier request of this batch has found.
+    /// Returns the decision about an earlier request of this batch.
     fn common(&self, profile: &Profile) -> Option<Common> {
         match (self.awaited, self.answer(profile)) {
             (Some(part), _) => Some(Common::Awaits(part)),
@@ -136,7 +136,7 @@ impl Known {
     }
 }
 
-/// Keeps what was found for the other requests of the batch.
+/// Keeps a decision for the other requests of the batch.
 fn keep(
     known: &mut Known,
     found: AtOnce,
@@ -152,7 +152,7 @@ fn keep(
             let Some(answer) = answer else {
                 return Common::Elsewhere;
             };
-            // Nobody else asks for what is one viewer's own.
+            // No other viewer requests an answer with this viewer's own query.
             if known.target.suffix.is_empty() {
                 known.keep(profile, &answer);
             }
@@ -166,7 +166,7 @@ fn keep(
     }
 }
 
-/// An answer as it is sent, which caches may give to others or not.
+/// Prepares an answer for sending; `is_shared` states whether caches may give it to other clients.
 fn prepare(
     answer: Answer,
     (segmentation, is_shared): (&Segmentation, bool),

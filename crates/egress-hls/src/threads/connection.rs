@@ -1,4 +1,4 @@
-//! A connection that a thread carries.
+//! Connection that a thread carries.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -15,63 +15,64 @@ use crate::Request;
 use crate::channel::Channel;
 use crate::viewers::Viewer;
 
-/// How long a connection may wait here for its next request. A player of parts makes several in a second, one of
-/// segments one in a few; those that make none count as idle with their task, and may have to give way.
+/// Longest wait of a connection here for its next request. A player of parts sends several requests in a second, a
+/// player of segments one in a few seconds. Connections without requests count as idle with their task, and may have to
+/// give way.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// For a client to take an answer: one that takes longer is not reading.
+/// Longest time for a client to take an answer: a client that takes longer is not reading.
 const SEND_MAX: Duration = Duration::from_secs(30);
 
-/// Bytes of requests that a client may send before the last one is answered. A player waits for each answer; this is a
-/// read and more.
+/// Most bytes of requests that a client may send before the last one is answered. A player waits for each answer; this
+/// is more than one read.
 const AHEAD_BYTES_MAX: usize = 8 * 1024;
 
-/// See the module's description.
+/// Connection that a thread carries, with the state of its current request.
 #[derive(Debug)]
 pub(super) struct Connection {
     back: Option<oneshot::Sender<Carried>>,
     pub(super) peer: SocketAddr,
-    /// When it is to be given back.
+    /// Time at which it is to be given back.
     until: Instant,
     pub(super) phase: Phase,
-    /// What has arrived behind the request that is being answered, or as a part of the next one.
+    /// Bytes that have arrived after the request that is being answered, or the beginning of the next request.
     pub(super) unread: Vec<u8>,
-    /// Of its last request.
+    /// Profile of its last request.
     pub(super) profile: Option<Arc<Profile>>,
     viewer: Option<Viewer>,
-    /// Where it counts as a connection of its viewer.
+    /// Channel in which it counts as a connection of its viewer.
     counted: Option<Arc<Channel>>,
 }
 
-/// What a connection is doing.
+/// Activity of a connection.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// It waits for a request.
+    /// Idle: no request has arrived.
     Idle { since: Instant },
-    /// Its request waits for a part.
+    /// Waiting for the part that the request names.
     Waiting {
         target: Arc<Target>,
         key: WaitKey,
         until: Instant,
     },
-    /// So many bytes of its answer have been sent.
+    /// Sending an answer; `sent` bytes of it are sent.
     Sending {
         prepared: Arc<Prepared>,
         sent: usize,
-        /// The socket will tell when it has room.
+        /// Whether the socket is full; epoll reports when it has room.
         is_full: bool,
         until: Instant,
     },
 }
 
-/// What time demands of a connection.
+/// Action due at a deadline.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Overdue {
-    /// It has waited here for long enough.
+    /// Return to the task: the connection has waited here long enough.
     GiveBack,
-    /// Its part did not come.
+    /// Refusal: the part did not arrive.
     Refuse,
-    /// Its client does not read, or its task is gone.
+    /// Close: the client does not read, or the task is gone.
     End,
 }
 
@@ -98,7 +99,7 @@ impl Connection {
         matches!(self.phase, Phase::Idle { .. })
     }
 
-    /// Keeps bytes for later. False when there are more than a client may send ahead, or than a head may have.
+    /// Keeps bytes for later. Returns false if there are more than a client may send ahead, or than a head may have.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> bool {
         self.unread.extend_from_slice(bytes);
         let most = match self.is_idle() {
@@ -108,7 +109,7 @@ impl Connection {
         self.unread.len() <= most
     }
 
-    /// The request for `target` with the connection's present profile.
+    /// Returns the request for `target` with the given profile.
     pub(super) fn request<'a>(&self, target: &'a Target, profile: &'a Profile) -> Request<'a> {
         Request {
             stream: &target.stream,
@@ -121,7 +122,7 @@ impl Connection {
         }
     }
 
-    /// The viewer that requests `target`, with a head of `profile`, which is the connection's from now on.
+    /// Returns the viewer that requests `target` with a head of `profile`, which becomes the connection's profile.
     pub(super) fn viewer(&mut self, target: &Target, profile: &Arc<Profile>) -> Viewer {
         let is_same = |last: &Arc<Profile>| Arc::ptr_eq(last, profile);
         if let Some(viewer) = &self.viewer
@@ -136,7 +137,8 @@ impl Connection {
         self.viewer.insert(viewer).clone()
     }
 
-    /// Counts as a connection of its viewer, who watches a channel. False if it does not, or has too many.
+    /// Counts it as a connection of its viewer, which watches a channel. Returns false if the viewer does not watch, or
+    /// has too many connections.
     pub(super) fn count(&mut self, channel: &Arc<Channel>, now: Instant) -> bool {
         let is_same = |counted: &Arc<Channel>| Arc::ptr_eq(counted, channel);
         if self.counted.as_ref().is_some_and(is_same) {
@@ -166,7 +168,7 @@ impl Connection {
         };
     }
 
-    /// The socket has room again. False if it was not full.
+    /// Notes that the socket has room again. Returns false if it was not full.
     pub(super) fn has_room(&mut self) -> bool {
         match &mut self.phase {
             Phase::Sending { is_full, .. } => std::mem::take(is_full),
@@ -174,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// Returns its socket to its task, which may be gone.
+    /// Returns its socket to its task, unless the task is gone.
     pub(super) fn give_back(mut self, socket: TcpStream) {
         let carried = Carried {
             socket,
@@ -187,7 +189,7 @@ impl Connection {
         }
     }
 
-    /// What has arrived, from the beginning of the request that is not answered yet.
+    /// Returns the bytes that have arrived, from the beginning of the unanswered request.
     fn take_unread(&mut self) -> Vec<u8> {
         let unread = std::mem::take(&mut self.unread);
         match (&self.phase, &self.profile) {
@@ -200,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// What is to be done at this time, if anything.
+    /// Returns the action that is due at this time, if any.
     pub(super) fn overdue(&self, now: Instant) -> Option<Overdue> {
         if self.back.as_ref().is_none_or(oneshot::Sender::is_closed) {
             return Some(Overdue::End);

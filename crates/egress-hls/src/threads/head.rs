@@ -1,7 +1,7 @@
-//! The heads of a connection's requests.
+//! Heads of the requests on a thread's connections.
 //!
-//! A player's requests differ in their target alone. What follows the request line is parsed once, and told again by
-//! its bytes.
+//! A player's requests differ only in their target. The bytes after the request line are parsed once, and recognized
+//! afterwards by comparing bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use http1::{Body, Head, HeadReader, Version};
 
 use crate::encoding::Coding;
 
-/// Bytes of a head: the same as the server takes from other connections.
+/// Longest head in bytes, as on the server's other connections.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Kinds of heads that a thread remembers, in bytes of what follows their request lines: some thousand versions of players
-/// and hosts, which take some four times as much. When there are more, all are forgotten; connections hold on to theirs.
+/// Most bytes that a thread remembers of heads after their request lines: some thousand versions of players and hosts,
+/// which take some four times as much. If there are more, all are forgotten; connections keep theirs.
 const KINDS_BYTES_MAX: usize = 512 << 10;
 
-/// What a request line must be, around its target.
+/// Required parts of a request line, around its target.
 const GET: &[u8] = b"GET ";
 const HTTP: &[u8] = b" HTTP/1.1\r\n";
 
-/// What follows the request line, and what it means.
+/// Head of a request after its request line, with its meaning.
 #[derive(Debug)]
 pub(super) struct Profile {
-    /// To the empty line, which is included.
+    /// Bytes up to and including the empty line.
     bytes: Box<[u8]>,
     pub(super) headers: HeaderMap,
     pub(super) coding: Coding,
-    /// The answer may not be given to others by a cache.
+    /// Whether the answer is for this client only, so that caches may not give it to others.
     pub(super) is_private: bool,
 }
 
 impl Profile {
-    /// Of a head that was parsed; `None` if a request with it is not for a thread.
+    /// Makes the profile of a parsed head; `None` if a thread does not serve such a request.
     fn of(head: &Head, bytes: &[u8]) -> Option<Self> {
         let is_plain = head.method() == "GET"
             && head.version() == Version::Http11
@@ -50,7 +50,7 @@ impl Profile {
             let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
             headers.append(name, HeaderValue::from_bytes(value.as_bytes()).ok()?);
         }
-        // Each answer to the first is another, and the second means another protocol.
+        // Each answer to the first header differs, and the second requests another protocol.
         if headers.contains_key(header::IF_NONE_MATCH) || headers.contains_key(header::UPGRADE) {
             return None;
         }
@@ -63,30 +63,30 @@ impl Profile {
     }
 }
 
-/// What a connection's bytes begin with.
+/// Result of parsing the beginning of a connection's bytes.
 pub(super) enum Found<'a> {
-    /// A part of a head.
+    /// Part of a head.
     Incomplete,
-    /// A request with this target, in so many bytes.
+    /// Request with this target, `len` bytes long.
     Request {
         target: &'a [u8],
         profile: Arc<Profile>,
         len: usize,
     },
-    /// What the connection's task has to answer.
+    /// Bytes that the connection's task has to answer.
     Other,
 }
 
-/// The kinds of heads that a thread has seen.
+/// Profiles of the heads that a thread has seen.
 #[derive(Debug, Default)]
 pub(super) struct Profiles {
     kinds: HashMap<Box<[u8]>, Arc<Profile>>,
-    /// Of what they are found by.
+    /// Bytes of the keys.
     bytes: usize,
 }
 
 impl Profiles {
-    /// Takes a request from the beginning of `bytes`, on a connection whose last one had the profile `last`.
+    /// Parses a request at the beginning of `bytes`, on a connection whose last request had the profile `last`.
     pub(super) fn take<'a>(&mut self, bytes: &'a [u8], last: Option<&Arc<Profile>>) -> Found<'a> {
         let Some(line_len) = bytes
             .iter()
@@ -128,12 +128,12 @@ impl Profiles {
         }
     }
 
-    /// Forgets all; connections hold on to theirs.
+    /// Forgets all profiles; connections keep theirs.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes that are remembered, about: each as it came twice, and as it was parsed.
+    /// Returns the number of bytes remembered, approximately: each head twice as it arrived, and once parsed.
     pub(super) fn bytes(&self) -> usize {
         4 * self.bytes
     }
@@ -153,12 +153,12 @@ impl Profiles {
     }
 }
 
-/// Whether a target is a path and a query in visible ASCII, as RFC 9112 §3.2.1 has it.
+/// Returns whether a target is a path and a query in visible ASCII, as RFC 9112 §3.2.1 requires.
 fn is_plain(target: &[u8]) -> bool {
     target.first() == Some(&b'/') && target.iter().all(u8::is_ascii_graphic)
 }
 
-/// The bytes of a request, as they came.
+/// Returns the bytes of a request as they arrived.
 pub(super) fn written(target: &str, profile: &Profile) -> Vec<u8> {
     [GET, target.as_bytes(), HTTP, &profile.bytes].concat()
 }
@@ -198,7 +198,7 @@ mod tests {
             Found::Incomplete
         ));
         assert_eq!(written("/a?b", &profile), first.as_bytes());
-        // The same bytes, told again by another connection of the thread.
+        // Another connection of the thread sends the same bytes.
         let (_, _, other) = target(profiles.take(first.as_bytes(), None)).expect("one");
         assert!(Arc::ptr_eq(&profile, &other));
     }

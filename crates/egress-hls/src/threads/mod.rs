@@ -1,4 +1,4 @@
-//! Threads that answer what viewers request again and again: playlists, segments and parts, most of which are waited
+//! Threads that answer the requests that viewers repeat most: playlists, segments and parts, most of which they wait
 //! for.
 //!
 //! ```text
@@ -7,21 +7,21 @@
 //!        └───────────────────────── the socket and its unread bytes ◄──────────┘
 //! ```
 //!
-//! When a part of a stream is complete, all of its viewers are sent it, and the playlist that lists it, at the same
-//! moment. A task for each of them costs several times what the kernel needs to send: each is woken, looks the part up,
-//! and writes the head of its answer. Here one thread owns many connections. It takes what sockets have in batches, and
-//! **within one batch, one answer serves all who request the same**: the viewer is looked up, and the bytes are sent,
-//! and nothing else is done for each of them.
+//! All viewers of a stream are sent each part, and the playlist that lists it, at the moment the part is complete. One
+//! task per viewer costs several times what the kernel needs to send: each task is woken, looks up the part, and writes
+//! the head of its answer. Here one thread owns many connections and reads their sockets in batches. **Within a batch,
+//! one answer serves all who request the same**: per connection the thread only looks up the viewer and sends the
+//! bytes.
 //!
-//! * A connection is carried once it has been served by its task, so its client is known and has passed the gate. What
-//!   a thread cannot answer at once, or by waiting for a part, goes back to the task with the connection: refusals, new
-//!   viewers, what is read from a disk, and whatever is not HLS.
-//! * Requests are read as strictly as by the task: their heads are parsed by the same parser, unless they repeat the
-//!   connection's last head but for the target, byte for byte.
-//! * A connection that is carried belongs to a viewer, who is a listener within the server's limits and has no more than
-//!   some tens of them. One whose client is silent for some seconds is given back.
+//! * A connection is carried once its task has served it, so its client is known and has passed the gate. A request
+//!   that a thread cannot answer at once, or by waiting for a part, goes back to the task with the connection:
+//!   refusals, new viewers, files on disk, and whatever is not HLS.
+//! * Requests are checked as strictly as by the task: the same parser parses their heads, unless a head repeats the
+//!   connection's last one byte for byte except for the target.
+//! * A carried connection belongs to a viewer, which is a listener within the server's limits and has at most some tens
+//!   of connections. A connection whose client is silent for some seconds is given back.
 //!
-//! Called by the server's HTTP connections, for those without TLS.
+//! The server's HTTP connections without TLS call this module.
 
 mod answers;
 mod connection;
@@ -48,52 +48,53 @@ use self::thread::RequestThread;
 use self::waiting::WaitKey;
 use crate::{Context, Resource};
 
-/// Messages that may wait for a thread. A connection that finds so many is served by its task.
+/// Most messages that may wait for a thread. If the inbox is full, the connection stays with its task.
 const INBOX_MAX: usize = 1_024;
 
-/// What the threads are told by the server that they are part of.
+/// Interface to the server that the threads are part of.
 pub trait Site: Send + Sync {
-    /// The stream and the resource of a path, which is percent-decoded once; `None` if it means something else.
+    /// Parses a path, which is percent-decoded once, into the stream and the resource; `None` if it means something
+    /// else.
     fn resource(&self, path: &str) -> Option<(StreamName, Resource)>;
 
-    /// The headers that all answers of the server have, unless an answer has its own.
+    /// Returns the headers that all answers of the server have, unless an answer has its own.
     fn headers(&self) -> HeaderMap;
 
-    /// Whether the server is about to leave: connections are given back.
+    /// Returns whether the server is about to leave; connections are then given back.
     fn is_leaving(&self) -> bool;
 }
 
-/// A connection between a task and a thread.
+/// Connection in transit between a task and a thread.
 #[derive(Debug)]
 pub struct Carried {
-    /// The socket, non-blocking.
+    /// Socket, non-blocking.
     pub socket: TcpStream,
-    /// What has arrived, from the beginning of a request.
+    /// Bytes that have arrived, from the beginning of a request.
     pub unread: Vec<u8>,
-    /// The client.
+    /// Address of the client.
     pub peer: SocketAddr,
-    /// When it is to be given back.
+    /// Time at which the connection is to be given back.
     pub until: Instant,
 }
 
-/// What a thread is told.
+/// Message to a thread.
 enum Command {
-    /// Serve this connection, and give it back by this.
+    /// Serve this connection, and give it back through this channel.
     Carry(Carried, oneshot::Sender<Carried>),
-    /// It is known where the part is that requests wait for.
+    /// The wait for this part is over.
     Came(WaitKey),
-    /// The thread ends, and its connections with it.
+    /// End the thread, and its connections with it.
     Stop,
 }
 
-/// Speaks to a thread.
+/// Sender of commands to a thread.
 #[derive(Clone)]
 struct Handle {
     inbox: SyncSender<Command>,
     waker: Waker,
 }
 
-/// All threads.
+/// Pool of request threads; call [`carry`](Self::carry) for each connection.
 pub struct RequestThreads {
     threads: Vec<Handle>,
     next: AtomicUsize,
@@ -102,10 +103,11 @@ pub struct RequestThreads {
 base::debug!(RequestThreads {});
 
 impl RequestThreads {
-    /// Starts `count` threads, which end when this is dropped. To be called within the runtime that their waits run on.
+    /// Starts `count` threads, which end when this is dropped. Call it within the runtime that their waits are to run
+    /// on.
     ///
     /// # Errors
-    /// When a thread cannot be started, or has no descriptor.
+    /// If a thread cannot be started, or has no descriptor.
     pub fn start(count: usize, context: &Arc<Context>, site: &Arc<dyn Site>) -> io::Result<Self> {
         let threads = (0..count.max(1)).map(|index| {
             let backend = Epoll::new()?;
@@ -124,8 +126,8 @@ impl RequestThreads {
         })
     }
 
-    /// Answers requests on a connection until it has to be served by its task again. `None` when it is over. A call that
-    /// is dropped ends the connection within a second.
+    /// Answers requests on a connection until its task has to serve it again. Returns `None` if the connection is over.
+    /// If the future is dropped, the connection ends within a second.
     pub async fn carry(&self, connection: Carried) -> Option<Carried> {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let handle = &self.threads[turn % self.threads.len()];
@@ -135,7 +137,7 @@ impl RequestThreads {
                 handle.waker.wake();
                 returned.await.ok()
             }
-            // A thread that is behind takes no more, and one that is gone none.
+            // A thread that is behind takes no more connections, and a thread that has ended takes none.
             Err(TrySendError::Full(command) | TrySendError::Disconnected(command)) => match command
             {
                 Command::Carry(connection, _) => Some(connection),
@@ -148,7 +150,7 @@ impl RequestThreads {
 impl Drop for RequestThreads {
     fn drop(&mut self) {
         for handle in &self.threads {
-            // One that is behind stops when the server's process ends.
+            // A thread that is behind stops when the server's process ends.
             handle.inbox.try_send(Command::Stop).ok();
             handle.waker.wake();
         }

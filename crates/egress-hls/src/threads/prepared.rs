@@ -1,4 +1,4 @@
-//! An answer as it is sent, to all who request the same.
+//! Answer in the form in which it is sent to all who request the same.
 
 use std::io::IoSlice;
 use std::time::SystemTime;
@@ -10,10 +10,10 @@ use net::SendOp;
 
 use crate::answer::Answer;
 
-/// Head and body.
+/// Head and body of an answer.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// The first is the head. None is empty.
+    /// Pieces to send, of which the first is the head. None is empty.
     pieces: Vec<Bytes>,
     /// Bytes of all pieces.
     pub(super) len: usize,
@@ -22,8 +22,8 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Of a complete answer, with the headers of `common` that it does not have; `None` if a thread does not give such
-    /// answers.
+    /// Prepares a complete answer, with those headers of `common` that it does not have; `None` if threads do not send
+    /// such answers.
     pub(super) fn new(answer: Answer, common: &HeaderMap, now: SystemTime) -> Option<Self> {
         let status = match answer.status {
             StatusCode::OK => Status::OK,
@@ -54,7 +54,7 @@ impl Prepared {
         })
     }
 
-    /// The first slices from `offset` on, and how many: as many as one send may carry.
+    /// Fills `into` with the slices from `offset`, as many as one send may carry, and returns their number.
     pub(super) fn slices<'a>(
         &'a self,
         mut offset: usize,
@@ -98,7 +98,7 @@ mod tests {
             let mut slices = [IoSlice::new(&[]); SendOp::SLICES_MAX];
             let count = prepared.slices(whole.len(), &mut slices);
             assert!(count > 0 && slices[..count].iter().all(|slice| !slice.is_empty()));
-            // As if the socket took five bytes at a time.
+            // Simulates a socket that takes five bytes at a time.
             let all: Vec<u8> = slices[..count]
                 .iter()
                 .flat_map(|slice| slice.to_vec())

@@ -1,4 +1,4 @@
-//! Sends in batches.
+//! Sending in batches.
 
 use std::io::IoSlice;
 
@@ -6,23 +6,23 @@ use net::{Backend, SendOp, SendOutcome, Slab, Slot};
 
 use super::connection::{Connection, Phase};
 
-/// Sends that are handed to the system at once.
+/// Number of sends handed to the system at once.
 const BATCH: usize = 32;
 
-/// How a connection's answer stands.
+/// Progress of a connection's answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Progress {
-    /// All of it was sent.
+    /// All of it is sent.
     Done,
-    /// There is room for more.
+    /// The socket has room for more.
     More,
-    /// The socket is full, and will tell when it has room.
+    /// The socket is full; epoll reports when it has room.
     Full,
     /// The connection is gone.
     Gone,
 }
 
-/// Sends to each of `slots` what its answer lacks, once, and appends how it stands then.
+/// Sends the rest of its answer to each of `slots`, in one attempt each, and appends the progress.
 pub(super) fn send(
     backend: &mut dyn Backend,
     connections: &mut Slab<Connection>,

@@ -1,7 +1,7 @@
-//! What targets mean, and how they are answered at the moment.
+//! Targets of requests: their meaning, and the current answers to them.
 //!
-//! What a target means is remembered, if all viewers may ask for it; how it is answered is known for one batch and no
-//! longer: an answer is megabytes, and most are never asked for again.
+//! The meaning of a target is remembered if all viewers may request it. The answer is kept for one batch only: an
+//! answer has megabytes, and most are never requested again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,33 +17,34 @@ use crate::reload::Directives;
 use crate::viewers;
 use crate::{Context, Resource};
 
-/// Targets that a thread remembers, and bytes of each: together two megabytes. A stream has some tens at a time, of less
-/// than a hundred bytes. When there are more, all are forgotten; those with a viewer's own query are not remembered.
+/// Most targets that a thread remembers, and the most bytes of each: two megabytes together. A stream has some tens at
+/// a time, of less than a hundred bytes each. If there are more, all are forgotten; targets with a viewer's own query
+/// are not remembered.
 const TARGETS_MAX: usize = 1_024;
 const TARGET_BYTES_MAX: usize = 512;
 
-/// Targets that a batch's answers may be kept room for.
+/// Number of targets for whose answers a batch's map keeps its capacity.
 const BATCH_KEPT: usize = 1_024;
 
-/// What a target means.
+/// Parsed target of a request.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// As it was sent.
+    /// Target as it was sent.
     pub(super) text: String,
     pub(super) stream: StreamName,
     pub(super) resource: Resource,
     pub(super) query: String,
     pub(super) directives: Directives,
-    /// The viewer's own query; see [`Viewer::suffix`](viewers::Viewer::suffix).
+    /// Query of the viewer's own; see [`Viewer::suffix`](viewers::Viewer::suffix).
     pub(super) suffix: String,
 }
 
 impl Target {
-    /// `None` if it is not for a thread.
+    /// Parses a target; `None` if threads do not serve it.
     fn of(text: &[u8], site: &dyn Site) -> Option<Self> {
         let text = str::from_utf8(text).ok()?;
         let (path, query) = text.split_once('?').unwrap_or((text, ""));
-        // No name of ours needs to be encoded.
+        // No name of this server needs encoding.
         if path.contains('%') {
             return None;
         }
@@ -62,12 +63,12 @@ impl Target {
     }
 }
 
-/// A target, and what is known of it in one batch.
+/// Target, and the results of one batch for it.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) target: Arc<Target>,
     pub(super) channel: Option<Arc<Channel>>,
-    /// The part that this batch's requests wait for.
+    /// Part that this batch's requests wait for.
     pub(super) awaited: Option<(u64, usize)>,
     answers: Vec<(Coding, bool, Arc<Prepared>)>,
 }
@@ -89,7 +90,7 @@ impl Known {
         }
     }
 
-    /// The answer to this batch's requests with heads like `profile`.
+    /// Returns the answer to this batch's requests with heads like `profile`.
     pub(super) fn answer(&self, profile: &Profile) -> Option<Arc<Prepared>> {
         let is_it = |(coding, is_private, _): &&(Coding, bool, Arc<Prepared>)| {
             *coding == profile.coding && *is_private == profile.is_private
@@ -107,27 +108,27 @@ impl Known {
     }
 }
 
-/// The targets that a thread knows.
+/// Targets that a thread knows.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     remembered: HashMap<Box<[u8]>, Arc<Target>>,
-    /// Those of this batch.
+    /// Targets of this batch.
     batch: HashMap<Box<[u8]>, Known>,
 }
 
 impl Targets {
-    /// The batch is over: other answers may be right in the next, and these are let go of.
+    /// Ends the batch and drops its answers, because others may be right in the next.
     pub(super) fn end_batch(&mut self) {
         self.batch.clear();
         self.batch.shrink_to(BATCH_KEPT);
     }
 
-    /// Forgets what targets mean: old ones are not asked for again.
+    /// Forgets the parsed targets, because old ones are not requested again.
     pub(super) fn forget(&mut self) {
         self.remembered = HashMap::new();
     }
 
-    /// The target of a request; `None` if it is not for a thread.
+    /// Returns the target of a request; `None` if threads do not serve it.
     pub(super) fn get(
         &mut self,
         text: &[u8],
@@ -155,7 +156,7 @@ impl Targets {
         Some(target)
     }
 
-    /// Bytes that are remembered, about.
+    /// Returns the number of bytes remembered, approximately.
     pub(super) fn bytes(&self) -> usize {
         let bytes = |text: &[u8]| 3 * text.len() + size_of::<Target>();
         let remembered = self.remembered.keys().map(|text| bytes(text));

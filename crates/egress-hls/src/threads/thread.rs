@@ -1,4 +1,4 @@
-//! One thread: its connections, and a turn of its loop.
+//! One request thread: its connections, and the turns of its loop.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -17,20 +17,20 @@ use super::waiting::Waits;
 use super::{Carried, Command, Handle, Site};
 use crate::{Context, waits};
 
-/// How often deadlines are looked at.
+/// Interval of checks for deadlines.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long it is remembered what requests mean, at most: what nobody asks for any more is forgotten, and the rest is
+/// Longest time for which parsed requests are remembered. It drops those that nobody sends any more; the others are
 /// parsed again.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 
-/// One read: a head of a player is a few hundred bytes.
+/// Bytes of one read: a player's head has a few hundred bytes.
 const READ_BYTES: usize = 4 * 1024;
 
-/// Commands carried out in one turn.
+/// Most commands carried out in one turn.
 const COMMANDS_PER_TURN: usize = 64;
 
-/// See the module's description.
+/// Owner of the connections of one thread; [`run`](Self::run) is its loop.
 pub(super) struct RequestThread {
     site: Arc<dyn Site>,
     patience: Duration,
@@ -41,19 +41,19 @@ pub(super) struct RequestThread {
     profiles: Profiles,
     answers: Answers,
     waits: Waits,
-    /// Counts what is unread and remembered.
+    /// Account of the bytes that are unread or remembered.
     held: Held,
     next_sweep: Instant,
     next_forget: Instant,
-    /// Answers to send: media before playlists, which list what comes after that media.
+    /// Connections with answers to send: media before playlists, which list what follows that media.
     media: Vec<Slot>,
     others: Vec<Slot>,
-    /// Scratch, empty between uses.
+    /// Buffer for results; empty between uses.
     progress: Vec<(Slot, Progress)>,
 }
 
 impl RequestThread {
-    /// Without connections. `handle` leads to it.
+    /// Makes a thread without connections. Commands to `thread` reach it.
     pub(super) fn new(
         (context, site): (Arc<Context>, Arc<dyn Site>),
         backend: Epoll,
@@ -78,8 +78,8 @@ impl RequestThread {
         }
     }
 
-    /// Runs until it is stopped. What one client's bytes cause is contained; a panic elsewhere has cost all
-    /// connections their state, and ends the process.
+    /// Runs until it is stopped. A panic caused by one client's bytes is contained; a panic elsewhere has destroyed the
+    /// state of all connections, and ends the process.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic("a request thread");
         let mut events = Vec::new();
@@ -100,7 +100,7 @@ impl RequestThread {
         }
     }
 
-    /// Takes what sockets and commands have, answers, and sends. False when the thread is to end.
+    /// Reads sockets and commands, answers, and sends. Returns false if the thread is to end.
     pub(super) fn turn(&mut self, events: &mut Vec<Event>, now: Instant) -> bool {
         self.answers.begin_batch();
         for event in events.drain(..) {
@@ -129,7 +129,7 @@ impl RequestThread {
         true
     }
 
-    /// Forgets what is remembered of requests, now and then, and counts what is left.
+    /// Forgets remembered requests from time to time, and counts the bytes that remain.
     fn forget(&mut self, now: Instant) {
         if now >= self.next_forget {
             self.next_forget = now + REMEMBERED_FOR;
@@ -139,7 +139,7 @@ impl RequestThread {
         self.held.set(self.bytes());
     }
 
-    /// Bytes of what is unread and remembered.
+    /// Returns the number of bytes that are unread or remembered.
     fn bytes(&self) -> usize {
         let connections = self.connections.iter();
         let unread = connections.map(|(_, connection)| connection.unread.capacity());
@@ -154,7 +154,7 @@ impl RequestThread {
             match command {
                 Command::Carry(carried, back) => self.carry(carried, back, now),
                 Command::Came(key) => {
-                    // What requests have found since the part came may be older.
+                    // Answers found in this batch before the part arrived may be outdated.
                     self.answers.begin_batch();
                     for slot in self.waits.end(key) {
                         self.contain(slot, |thread| thread.answer_waiting(slot, now));
@@ -163,7 +163,7 @@ impl RequestThread {
                 Command::Stop => return false,
             }
         }
-        // There may be more, and their wake-ups may be used up.
+        // There may be more commands, and their wake-ups may be used up.
         self.thread.waker.wake();
         true
     }
@@ -187,7 +187,7 @@ impl RequestThread {
         }
     }
 
-    /// Reads what a socket has.
+    /// Reads from a socket.
     fn receive(&mut self, slot: Slot, now: Instant) {
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -197,14 +197,15 @@ impl RequestThread {
                 Received::Closed => return self.end(slot),
             };
             self.take(slot, &buffer[..count], now);
-            // A socket with less than was asked for is empty: what comes later is told again (epoll(7)).
+            // A read that returns less than the buffer has emptied the socket: epoll reports later bytes again
+            // (epoll(7)).
             if count < buffer.len() {
                 return;
             }
         }
     }
 
-    /// Takes what has arrived on a connection.
+    /// Processes bytes that have arrived on a connection.
     fn take(&mut self, slot: Slot, bytes: &[u8], now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
@@ -220,7 +221,7 @@ impl RequestThread {
         }
     }
 
-    /// Serves what a connection has sent behind its last request.
+    /// Serves the bytes that a connection has sent after its last request.
     fn serve_unread(&mut self, slot: Slot, now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
@@ -231,7 +232,7 @@ impl RequestThread {
         }
     }
 
-    /// Gives a connection up whose bytes cause a panic.
+    /// Runs `serve`, and closes the connection if its bytes cause a panic.
     fn contain(&mut self, slot: Slot, serve: impl FnOnce(&mut Self)) {
         if let Err(panic) = panics::contain(|| serve(self)) {
             panic.report(Part::Connection, &"a request for a piece");
@@ -239,7 +240,7 @@ impl RequestThread {
         }
     }
 
-    /// Serves the request that an idle connection's bytes begin with, and keeps the rest.
+    /// Serves the request at the beginning of an idle connection's bytes, and keeps the rest.
     fn serve(&mut self, slot: Slot, bytes: &[u8], now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
@@ -264,7 +265,7 @@ impl RequestThread {
         self.act_on(slot, verdict, now + self.patience, now);
     }
 
-    /// Begins to send, or to wait until then, or gives a connection back.
+    /// Carries out a decision: begins to send, waits until `until`, or gives the connection back.
     fn act_on(&mut self, slot: Slot, verdict: Verdict, until: Instant, now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
@@ -285,7 +286,7 @@ impl RequestThread {
         }
     }
 
-    /// Answers a request whose part has come.
+    /// Answers a request whose part has arrived.
     fn answer_waiting(&mut self, slot: Slot, now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
@@ -298,13 +299,13 @@ impl RequestThread {
         let (target, until) = (Arc::clone(target), *until);
         let text = target.text.as_bytes();
         match self.answers.find(connection, text, &profile, now) {
-            // The one who began the wait has waited for as long as it may; others came later.
+            // The request that began the wait has reached its time limit; others began to wait later.
             Verdict::Awaits(..) if now >= until => self.refuse(slot, now),
             verdict => self.act_on(slot, verdict, until, now),
         }
     }
 
-    /// Tells a client that what it waited for did not come.
+    /// Refuses a request because the awaited part did not arrive.
     fn refuse(&mut self, slot: Slot, now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
@@ -319,7 +320,7 @@ impl RequestThread {
         }
     }
 
-    /// Sends all that is to be sent, and serves what clients have requested behind it.
+    /// Sends all pending answers, and serves the requests that clients have sent after them.
     fn send_all(&mut self, now: Instant) {
         let mut progress = std::mem::take(&mut self.progress);
         loop {
@@ -348,7 +349,7 @@ impl RequestThread {
         self.progress = progress;
     }
 
-    /// A connection's answer is sent.
+    /// Marks a connection as idle after its answer is sent, and serves its unread bytes.
     fn rest(&mut self, slot: Slot, now: Instant) {
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Idle { since: now };
@@ -380,7 +381,7 @@ impl RequestThread {
         }
     }
 
-    /// Returns a connection to its task, with the request that is not answered.
+    /// Returns a connection to its task, with the unanswered request.
     fn give_back(&mut self, slot: Slot) {
         self.stop_waiting(slot);
         let connection = self.connections.remove(slot);

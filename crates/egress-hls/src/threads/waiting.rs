@@ -1,6 +1,6 @@
-//! Which connections wait for which part.
+//! Connections that wait for parts.
 //!
-//! A task for each part that is waited for, not for each connection, tells the thread when it has come.
+//! One task per awaited part, rather than per connection, reports to the thread when the part has arrived.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,27 +16,27 @@ use super::{Command, Handle};
 use crate::channel::Channel;
 use crate::waits;
 
-/// Until a thread that is behind is told again.
+/// Delay before a command is sent again to a thread that is behind.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// A part of a channel that is open.
+/// Part of a channel that is open.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct WaitKey {
-    /// Its address, which is no other's while the wait holds it.
+    /// Address of the channel, unique while the wait holds the channel.
     channel: usize,
     number: u64,
     part: usize,
 }
 
-/// Those who wait for a part.
+/// Connections that wait for one part.
 #[derive(Debug)]
 struct Wait {
     slots: Vec<Slot>,
-    /// See [`WaitKey::channel`].
+    /// Channel whose address is [`WaitKey::channel`]; held so that the address stays unique.
     _channel: Arc<Channel>,
 }
 
-/// See the module's description.
+/// Waits of a thread; call [`begin`](Self::begin) for a connection, and [`end`](Self::end) when the part is reported.
 pub(super) struct Waits {
     all: HashMap<WaitKey, Wait>,
     runtime: Runtime,
@@ -44,7 +44,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Waits run on the present runtime, and `thread` is told.
+    /// Makes an empty set. The tasks run on the current runtime and report to `thread`.
     pub(super) fn new(thread: Handle) -> Self {
         Self {
             all: HashMap::new(),
@@ -53,7 +53,7 @@ impl Waits {
         }
     }
 
-    /// A connection waits for a part.
+    /// Adds a connection that waits for a part.
     pub(super) fn begin(
         &mut self,
         channel: &Arc<Channel>,
@@ -72,14 +72,14 @@ impl Waits {
                     slots: vec![slot],
                     _channel: Arc::clone(channel),
                 });
-                let told = tell(Arc::clone(channel), key, self.thread.clone());
-                self.runtime.spawn(told);
+                let reported = tell(Arc::clone(channel), key, self.thread.clone());
+                self.runtime.spawn(reported);
             }
         }
         key
     }
 
-    /// A connection waits no longer.
+    /// Removes a connection that no longer waits.
     pub(super) fn leave(&mut self, key: WaitKey, slot: Slot) {
         if let Some(wait) = self.all.get_mut(&key)
             && let Some(at) = wait.slots.iter().position(|waiting| *waiting == slot)
@@ -88,7 +88,7 @@ impl Waits {
         }
     }
 
-    /// Those who waited for a part, of which it is known now where it is.
+    /// Ends the wait for a part, and returns the connections that waited.
     pub(super) fn end(&mut self, key: WaitKey) -> Vec<Slot> {
         self.all
             .remove(&key)
@@ -97,12 +97,12 @@ impl Waits {
     }
 }
 
-/// Tells a thread that a part has come, or that it is late.
+/// Reports to a thread that a part has arrived, or is late.
 async fn tell(channel: Arc<Channel>, key: WaitKey, thread: Handle) {
     let patience = waits::patience(channel.segmentation());
     let wait = channel.reader().wait_for(key.number, key.part);
     timeout(patience, wait).await.ok();
-    // Any task that holds it keeps its lane open.
+    // Every holder of the channel keeps its lane open.
     drop(channel);
     let mut command = Command::Came(key);
     loop {

@@ -1,4 +1,4 @@
-//! Limits on what a player may do: a token bucket.
+//! Limits on a player's actions: a token bucket.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ pub(super) struct Rate {
     pub(super) per_second: f64,
 }
 
-/// What is left of a [`Rate`].
+/// Remainder of a [`Rate`].
 #[derive(Debug)]
 pub(super) struct Allowance {
     rate: Rate,
@@ -26,7 +26,7 @@ impl Allowance {
         }
     }
 
-    /// Spends `amount`; `false` when that was too much.
+    /// Spends `amount`; returns `false` when that was too much.
     pub(super) fn spend(&mut self, amount: usize, now: Instant) -> bool {
         let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
         let earned = elapsed * self.rate.per_second;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fanout::Permit;
 use net::TransportStream;
-use rtmp_io::PlayRequest;
+use net::rtmp::PlayRequest;
 
 use self::session::{Act, Next, PlayerSession};
 use self::worker::{Carried, carry};
@@ -29,11 +29,11 @@ pub(crate) async fn begin<S: TransportStream>(
     let (socket, connection) = connection.detach();
     let player = PlayerSession::new(context, connection, permit);
     let next = Next::Event(rtmp::server::Event::Play(request));
-    go_on(player, socket, next).await;
+    proceed(player, socket, next).await;
 }
 
-/// Goes on with what comes next, until the connection ends or a worker has it.
-pub(crate) async fn go_on<S: TransportStream>(
+/// Continues with `next`, until the connection ends or a worker has it.
+pub(crate) async fn proceed<S: TransportStream>(
     mut player: PlayerSession,
     mut socket: S,
     mut next: Next,
@@ -42,7 +42,7 @@ pub(crate) async fn go_on<S: TransportStream>(
         match player.turn(&mut socket, next).await {
             Ok(Act::Next(then)) => next = then,
             Ok(Act::Leave) => return player.leave(socket).await,
-            // Boxed, so that tasks which wait for a live stream do not hold what films need.
+            // Boxed, so that tasks that wait for a live stream do not hold the memory that films need.
             Ok(Act::Show(show)) => match Box::pin(player.show(&mut socket, *show)).await {
                 Ok(Some(then)) => next = then,
                 Ok(None) => return player.leave(socket).await,

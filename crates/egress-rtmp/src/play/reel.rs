@@ -1,7 +1,7 @@
-//! What of a file its player is sent, and when: messages, in the order of decoding.
+//! Messages of a file for its player, in the order of decoding, with the times at which they are sent.
 //!
-//! A player is sent so much ahead of its clock as it asks for. Its clock runs from the first message on, and stands while
-//! it pauses.
+//! A player is sent media ahead of its clock, as much as it requests. Its clock runs from the first message
+//! on, and stops while it pauses.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,55 +10,55 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use container::flv::{Tag, TagKind};
-use formats::rtmp::Shape;
 use media::{Item, Kind, Sample, Span, Timestamp, Track};
+use packagers::rtmp::Shape;
 use tokio::time::Instant;
 
 use crate::films::Film;
 
-/// Sent ahead of what the player wants to have in hand: for the way.
+/// Media sent beyond the player's requested buffer: for the time in transit.
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// Bytes that are made into messages at once. A player's commands are answered behind them.
+/// Bytes that are made into messages at once. Replies to a player's commands follow them.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// A file on its way to a player.
+/// A file on its way to a player; call [`give`](Self::give) for the due messages.
 pub(super) struct Reel {
     film: Box<dyn Film>,
     shape: Shape,
     /// Items that were read and are not due.
     queue: VecDeque<Item>,
-    /// Those whose headers the player has.
+    /// Tracks whose headers the player has.
     tracks: Vec<Arc<Track>>,
     clock: Clock,
-    /// Where to stop.
+    /// Time at which to stop.
     end: Option<Timestamp>,
-    /// Pictures wait for a keyframe: the player has not had those before it.
+    /// Whether video waits for a keyframe: the player has not received the frames before it.
     awaits_keyframe: bool,
-    /// The opening has been sent, and the time of the last sample since the last seek.
+    /// Whether the opening has been sent; `at` is the time of the last sample since the last seek.
     has_opened: bool,
     at: Option<Timestamp>,
 }
 
-/// The player's clock.
+/// Clock of the player.
 #[derive(Debug)]
 struct Clock {
-    /// Since when it runs; `None` while it stands.
+    /// Time since which the clock runs; `None` while it is stopped.
     since: Option<Instant>,
-    /// What it showed then; `None` until the first message.
+    /// Clock reading at that time; `None` until the first message.
     from: Option<Timestamp>,
 }
 
-/// What a reel has given.
+/// Result of a request for messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Given {
-    /// Messages.
+    /// Messages were appended.
     Some,
-    /// Nothing before then.
+    /// There is nothing to send before this time.
     Later(Instant),
-    /// Nothing while the player pauses.
+    /// There is nothing to send while the player pauses.
     Paused,
-    /// Nothing any more.
+    /// There is nothing more to send.
     End,
 }
 
@@ -73,7 +73,8 @@ impl Clock {
 }
 
 impl Reel {
-    /// A file from where it is, in messages of that shape, for `lasts` at most from `start` on.
+    /// Creates a reel of a file from its present position, in messages of that shape, for at most the
+    /// optional duration from the start time on.
     pub(super) fn new(
         film: Box<dyn Film>,
         shape: Shape,
@@ -95,7 +96,7 @@ impl Reel {
         }
     }
 
-    /// How long the file plays.
+    /// Returns the playing time of the file.
     pub(super) fn length(&self) -> Duration {
         self.film.length()
     }
@@ -114,9 +115,9 @@ impl Reel {
         }
     }
 
-    /// Goes on from the last keyframe at or before a time; the player's clock begins there.
+    /// Continues from the last keyframe at or before a time; the player's clock begins there.
     pub(super) async fn seek(&mut self, to: Duration, now: Instant) -> io::Result<()> {
-        // What follows another place than the player asked for must not be sent.
+        // If the seek fails, no media of a position that the player did not request may be sent.
         self.queue.clear();
         self.film.seek(to).await?;
         (self.at, self.end) = (None, None);
@@ -125,13 +126,13 @@ impl Reel {
         Ok(())
     }
 
-    /// Sends these kinds only.
+    /// Restricts the messages to these kinds.
     pub(super) fn select(&mut self, audio: bool, video: bool) {
         self.awaits_keyframe |= video && !self.shape.video;
         (self.shape.audio, self.shape.video) = (audio, video);
     }
 
-    /// Appends the messages that are due, so far that the player has `buffer` in hand.
+    /// Appends the due messages, such that the player has `buffer` of media ahead of its clock.
     pub(super) async fn give(&mut self, buffer: Duration, out: &mut BytesMut) -> io::Result<Given> {
         let ahead = buffer.saturating_add(AHEAD);
         while out.len() < BATCH_BYTES {
@@ -178,12 +179,12 @@ impl Reel {
         }
     }
 
-    /// Metadata, and the headers of the tracks, stamped with the time of the first sample.
+    /// Sends metadata and the headers of the tracks, stamped with the time of the first sample.
     fn open(&mut self, at: Timestamp, out: &mut BytesMut) {
         let opening = self.film.opening().to_vec();
         for item in &opening {
             match item {
-                // At any other time ffmpeg takes it for a track of its own.
+                // With any other timestamp ffmpeg treats it as a track of its own.
                 Item::Metadata(script) => {
                     let tag = Tag::script(TagKind::Metadata, Timestamp::ZERO, &script.body);
                     write(&self.shape, tag, out);
@@ -245,7 +246,7 @@ mod tests {
     use super::*;
     use crate::films::Coming;
 
-    /// Seconds of the film: a picture in each, every fifth a keyframe.
+    /// Length of the film in seconds: one frame in each, every fifth a keyframe.
     const SECONDS: i64 = 20;
 
     struct Seconds {
@@ -319,7 +320,7 @@ mod tests {
 
     const BUFFER: Duration = Duration::from_secs(2);
 
-    /// The seconds that are given at once, and what then.
+    /// Returns the seconds that are given at once, and the final result.
     async fn given(reel: &mut Reel) -> (Vec<u8>, Given) {
         let mut seconds = Vec::new();
         loop {
@@ -378,7 +379,7 @@ mod tests {
         let to = Duration::from_secs(12);
         reel.seek(to, Instant::now()).await.expect("a place");
         assert_eq!(given(&mut reel).await.0, [10, 11, 12, 13]);
-        // A player that pauses may look for another place.
+        // A player that pauses may seek another position.
         reel.pause(true, Instant::now());
         reel.seek(Duration::ZERO, Instant::now())
             .await

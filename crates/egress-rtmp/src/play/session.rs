@@ -1,4 +1,4 @@
-//! A player without its socket: the conversation, and what is being played.
+//! A player without its socket: the conversation, and the stream or file that is being played.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,8 +11,8 @@ use fanout::{
     Permit, Protocol, Retention, Subscription, Waits, Wish, join,
 };
 use media::{StreamName, Timestamp};
+use net::rtmp::RtmpConnection;
 use net::{closing, wait};
-use rtmp_io::RtmpConnection;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 
@@ -20,36 +20,36 @@ use super::allowance::{Allowance, Rate};
 use super::show::Show;
 use crate::format::{format, is_carried};
 use crate::{Context, Error};
-use formats::rtmp::{Rtmp, Shape};
+use packagers::rtmp::{Rtmp, Shape};
 
-/// Bytes read at once: commands are a few hundred at the most.
+/// Bytes per read: commands are a few hundred at the most.
 const READ_BYTES: usize = 2 * 1024;
 
-/// The query parameter that carries a key.
+/// Query parameter that carries a key.
 const KEY_PARAMETER: &str = "key";
 
-/// Bytes a player may send. Acknowledgements and pings are some tens of bytes every few seconds; a player
-/// that sends more makes work for a worker that thousands of others share.
+/// Bytes that a player may send. Acknowledgements and pings are some tens of bytes every few seconds; a
+/// player that sends more makes work for a worker that thousands of others share.
 const CHATTER_BYTES: Rate = Rate {
     burst: 16.0 * 1024.0,
     per_second: 4.0 * 1024.0,
 };
 
-/// Times that media may begin to flow to a player: after a pause, another selection, another stream. Each
-/// is as much work as a new listener.
+/// Number of times that media may begin to flow to a player: after a pause, another selection, another
+/// stream. Each is as much work as a new listener.
 const FLOWS: Rate = Rate {
     burst: 10.0,
     per_second: 0.5,
 };
 
-/// As what the books have the player of a file.
+/// Format under which the player of a file is recorded.
 const RECORDED: Format = Format {
     name: "recorded",
     protocol: Protocol::Rtmp,
     retention: Retention::Live,
 };
 
-/// See the module's description.
+/// Conversation with a player; call [`turn`](Self::turn) for each step.
 #[derive(Debug)]
 pub(crate) struct PlayerSession {
     pub(super) context: Arc<Context>,
@@ -57,45 +57,45 @@ pub(crate) struct PlayerSession {
     /// Held until the connection ends; each time media flows, the listener of that time shares it.
     permit: Option<Permit>,
     playing: Option<Playing>,
-    /// When it began to wait for streams that are not there, however many it has asked for.
+    /// Time since which the player waits for absent streams, however many it has requested.
     waiting_since: Option<Instant>,
     chatter: Allowance,
     flows: Allowance,
     pub(super) leaving: watch::Receiver<bool>,
 }
 
-/// What was accepted.
+/// Accepted request.
 #[derive(Debug)]
 struct Playing {
     id: RequestId,
     subscription: Subscription,
-    /// The time up to which it has had media: what flows after an interruption is later.
+    /// Time up to which the player has received media: media after an interruption is later.
     reached: Option<Timestamp>,
 }
 
-/// What comes next on a connection.
+/// Next step on a connection.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Whatever the player says.
+    /// Wait for the player's input.
     Listen,
-    /// This is what it said.
+    /// Handle this event from the player.
     Event(Event),
-    /// The lane it followed has ended.
+    /// The lane that the player followed has ended.
     Ended,
 }
 
-/// What follows from that.
+/// Action that follows from a step.
 pub(crate) enum Act {
     Next(Next),
     /// Send this lane.
     Carry(LaneGuard),
     /// Send this file.
     Show(Box<Show>),
-    /// The player has gone.
+    /// The player has left.
     Leave,
 }
 
-/// What ended a conversation's wait.
+/// Outcome of a conversation's wait.
 pub(super) enum Heard<T> {
     Event(Event),
     Until(T),
@@ -121,7 +121,7 @@ impl PlayerSession {
         }
     }
 
-    /// One step of the conversation.
+    /// Performs one step of the conversation.
     pub(super) async fn turn<S>(&mut self, socket: &mut S, next: Next) -> Result<Act, Error>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -144,7 +144,7 @@ impl PlayerSession {
             }
             Event::Publish(request) => {
                 let why = "This connection plays; publish on another.";
-                // A request that has been withdrawn needs no answer.
+                // A request that has been withdrawn needs no reply.
                 let session = &mut self.connection.session;
                 session.reject(request.id, Rejection::Rejected, why).ok();
                 Ok(Act::Next(Next::Listen))
@@ -153,7 +153,7 @@ impl PlayerSession {
         }
     }
 
-    /// Waits for what ends a connection that nothing flows on.
+    /// Waits for the event that ends a connection on which nothing flows.
     fn end(&self) -> impl Future<Output = Error> + use<> {
         let stream = self
             .playing
@@ -185,7 +185,7 @@ impl PlayerSession {
         let path = &request.path;
         let key = path.parameter(KEY_PARAMETER);
         let user = path.user.as_ref();
-        // A copy: the session goes on while the join waits.
+        // A copy: the session continues while the join waits.
         let agent = self.connection.agent.clone();
         let referer = self.connection.referer.clone();
         let wish = Wish {
@@ -203,7 +203,7 @@ impl PlayerSession {
         let mut leaving = context.leaving.clone();
         let joining = async {
             tokio::select! {
-                // First, so that a stream which is there is joined whatever the server is about to do.
+                // First, so that an existing stream is joined whatever the server is about to do.
                 biased;
                 joined = join(&context.registry, &*context.gate, wish, waits, choose) => {
                     joined.map_err(Error::from)
@@ -235,7 +235,7 @@ impl PlayerSession {
         self.flow(socket).await
     }
 
-    /// Plays a file, if there is one of the name, and it is what the player wants.
+    /// Plays a file, if there is one of the name, and it is the one that the player requests.
     async fn play_file<S>(
         &mut self,
         socket: &mut S,
@@ -314,7 +314,8 @@ impl PlayerSession {
         Ok(Some(Act::Show(Box::new(show))))
     }
 
-    /// How long it waits from now on. The wait is bounded over all the absent streams that it asks for.
+    /// Returns the time that the player may wait from now on. The wait is bounded over all the absent streams
+    /// that it requests.
     fn waits(&mut self) -> Waits {
         let waited = self
             .waiting_since
@@ -338,12 +339,12 @@ impl PlayerSession {
         }
     }
 
-    /// Opens the lane that the player wants just now, if it wants any.
+    /// Opens the lane that the player wants at present, if it wants any.
     async fn flow<S>(&mut self, socket: &mut S) -> Result<Act, Error>
     where
         S: AsyncWrite + Unpin,
     {
-        // What it has said already is decided before more is sent.
+        // Input that has already arrived is decided before more is sent.
         if let Some(event) = self.next_event()? {
             return Ok(Act::Next(Next::Event(event)));
         }
@@ -374,31 +375,30 @@ impl PlayerSession {
         Ok(Act::Carry(lane))
     }
 
-    /// Where media has been sent up to.
+    /// Returns the time up to which media has been sent.
     pub(super) fn reached(&self) -> Option<Timestamp> {
         self.playing.as_ref()?.reached
     }
 
-    /// Media has been sent up to there; `None` when there was none.
+    /// Records the time up to which media has been sent; `None` when there was none.
     pub(super) fn has_reached(&mut self, reached: Option<Timestamp>) {
         if let (Some(playing), Some(reached)) = (&mut self.playing, reached) {
             playing.reached = Some(reached);
         }
     }
 
-    /// Whether the player may send so many bytes more.
+    /// Whether the player may send this many more bytes.
     pub(super) fn may_say(&mut self, bytes: usize, now: Instant) -> bool {
         self.chatter.spend(bytes, now)
     }
 
-    /// The record of the listener that begins now.
+    /// Returns the record of the listener that begins now.
     pub(super) fn record(&mut self, lane: &LaneGuard) -> Option<ListenerRecord> {
         let playing = self.playing.as_mut()?;
         Some(playing.subscription.record(lane))
     }
 
-    /// Reads and answers until the player has said something that is to be decided, or `other` is
-    /// ready.
+    /// Reads and answers until an event of the player has to be decided, or `other` is ready.
     pub(super) async fn converse<S, T>(
         &mut self,
         socket: &mut S,
@@ -436,7 +436,7 @@ impl PlayerSession {
         }
     }
 
-    /// What follows from the bytes received so far.
+    /// Returns the next event in the bytes received so far.
     pub(super) fn next_event(&mut self) -> Result<Option<Event>, Error> {
         let now = tokio::time::Instant::now().into_std();
         let RtmpConnection {
@@ -449,7 +449,7 @@ impl PlayerSession {
         Ok(event?)
     }
 
-    /// Sends what the session has to say.
+    /// Sends the output of the session.
     pub(super) async fn answer<S>(&mut self, socket: &mut S) -> Result<(), Error>
     where
         S: AsyncWrite + Unpin,
@@ -464,7 +464,7 @@ impl PlayerSession {
         Ok(())
     }
 
-    /// Ends a connection whose player has gone, or was told to go.
+    /// Ends a connection whose player has left, or was asked to leave.
     pub(super) async fn leave<S>(self, socket: S)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -472,7 +472,7 @@ impl PlayerSession {
         self.connection.attach(socket).close().await;
     }
 
-    /// Ends a connection, telling the player why.
+    /// Ends a connection and sends the player the reason.
     pub(super) async fn part<S>(mut self, socket: S, error: &Error)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -495,7 +495,7 @@ impl PlayerSession {
                 "RTMP player refused"
             ),
         }
-        // Its stream may have ended before it could be told why.
+        // Its stream may have ended before it could be asked to reconnect.
         if *self.leaving.borrow() {
             self.connection.ask_to_reconnect();
         }
@@ -506,7 +506,7 @@ impl PlayerSession {
         if let (Error::Ended, Some(playing)) = (error, &self.playing) {
             let now = Instant::now();
             let session = &mut self.connection.session;
-            // A player that has stopped by itself in the meantime needs no words.
+            // A player that has stopped by itself in the meantime needs no message.
             session
                 .end_play(playing.id, "The stream has ended.", now)
                 .ok();
@@ -515,7 +515,7 @@ impl PlayerSession {
     }
 }
 
-/// All that RTMP can carry is played; the player selects from that while it plays.
+/// Accepts everything that RTMP can carry; the player selects from that while it plays.
 fn choose(info: &Info) -> Choice<()> {
     match is_carried(info) {
         true => Choice::Take(()),
@@ -526,7 +526,7 @@ fn choose(info: &Info) -> Choice<()> {
 /// Waits until the server is about to leave.
 async fn left(leaving: &mut watch::Receiver<bool>) -> Error {
     if leaving.wait_for(|leaving| *leaving).await.is_err() {
-        // Its sender is gone, so it never turns true.
+        // The sender was dropped, so it never turns true.
         std::future::pending::<()>().await;
     }
     Error::Leaving

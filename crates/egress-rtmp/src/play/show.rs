@@ -1,4 +1,4 @@
-//! A file being played: its player is heard and sent to at the same time, by its own task.
+//! Playback of a file: its player's task receives from it and sends to it at the same time.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use ::rtmp::server::{Event, Passage, Playback, RequestId, Start};
 use bytes::{Buf, BytesMut};
 use fanout::Guest;
-use formats::rtmp::Shape;
 use net::{closing, wait};
+use packagers::rtmp::Shape;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::allowance::{Allowance, Rate};
@@ -16,13 +16,13 @@ use super::session::{Next, PlayerSession};
 use crate::Error;
 use crate::films::Film;
 
-/// Bytes read at once from a player that is being sent to.
+/// Bytes per read from a player that is being sent to.
 const READ_BYTES: usize = 512;
 
-/// How long a player may take nothing; the same as for a live stream.
+/// Longest time that a player may take nothing; equal to that for a live stream.
 const PATIENCE: Duration = net::tcp::USER_TIMEOUT;
 
-/// How long a player that has had all of a file may take to seek back, or to ask for another.
+/// Longest time that a player that has received all of a file may take to seek back, or to request another.
 const AFTER_END: Duration = Duration::from_secs(60);
 
 /// Seeks of a player: someone who drags a slider makes some in a second. Each is a read from the disk.
@@ -31,31 +31,32 @@ const SEEKS: Rate = Rate {
     per_second: 3.0,
 };
 
-/// See the module's description.
+/// Playback of one file for one player.
 pub(crate) struct Show {
     id: RequestId,
     reel: Reel,
-    /// The player, as the books have it: it ends with its permission, or when it is removed.
+    /// Player in the list of listeners: it ends with its permission, or when it is removed.
     listener: Guest,
     seeks: Allowance,
-    /// Since when the player has had everything.
+    /// Time at which the player had received everything.
     ended: Option<Instant>,
-    /// What is being sent: whole messages, but for the first of them.
+    /// Bytes being sent: whole messages, except for the first of them.
     unsent: BytesMut,
     /// Whether TLS may still hold back bytes that were written to it.
     is_unflushed: bool,
 }
 
-/// What is to be done next.
+/// Next step.
 enum Step {
-    /// Go on.
+    /// Continue.
     On,
-    /// Wait until then, for ever if there is no such time, or until the player says something.
+    /// Wait until this time, for ever if there is none, or until the player sends something.
     Wait(Option<Instant>),
 }
 
 impl Show {
-    /// A file that stands at the beginning of the passage, for a player that was accepted.
+    /// Creates the playback of a file that stands at the beginning of the passage, for a player that was
+    /// accepted.
     pub(super) fn new(
         film: Box<dyn Film>,
         playback: Playback,
@@ -89,7 +90,7 @@ impl Show {
 }
 
 impl PlayerSession {
-    /// Sends a file until something else is to be done; `None` when the player has gone, or has to.
+    /// Sends a file until something else must be done; `None` when the player has left, or must leave.
     pub(super) async fn show<S>(
         &mut self,
         socket: &mut S,
@@ -104,7 +105,7 @@ impl PlayerSession {
         loop {
             while let Some(event) = self.next_event()? {
                 if let Some(other) = self.decide(&mut show, event).await? {
-                    // The answer comes behind whole messages.
+                    // The reply follows whole messages.
                     closing::write(&mut output, &show.unsent).await?;
                     return Ok(Some(Next::Event(other)));
                 }
@@ -126,7 +127,7 @@ impl PlayerSession {
             }
             self.connection.unread.reserve(READ_BYTES);
             let (unsent, has_unsent) = (&show.unsent, !show.unsent.is_empty());
-            // Nothing is lost if it is given up: what was not written is still unsent.
+            // Nothing is lost if this future is dropped: bytes that were not written are still unsent.
             let write = async {
                 match has_unsent {
                     true => output.write(unsent).await,
@@ -162,7 +163,7 @@ impl PlayerSession {
         }
     }
 
-    /// What was said, if it is not about this file.
+    /// Handles an event; returns it if it is not about this file.
     async fn decide(&mut self, show: &mut Show, event: Event) -> Result<Option<Event>, Error> {
         let now = tokio::time::Instant::now();
         match event {
@@ -178,7 +179,7 @@ impl PlayerSession {
                     show.reel.seek(to, now).await.map_err(Error::File)?;
                     show.ended = None;
                 }
-                // It was said of what is played, so it cannot have been withdrawn.
+                // The event refers to the played request, so the request cannot have been withdrawn.
                 self.connection.session.sought(id, is_found).ok();
             }
             other => return Ok(Some(other)),
@@ -186,7 +187,7 @@ impl PlayerSession {
         Ok(None)
     }
 
-    /// Has more to be sent: what the session has to say, or else media.
+    /// Prepares more bytes to send: the session's output, or else media.
     async fn refill(&mut self, show: &mut Show) -> Result<Step, Error> {
         let session = &mut self.connection.session;
         if !session.output().is_empty() {
@@ -211,12 +212,12 @@ impl PlayerSession {
     }
 }
 
-/// The present, by the clock that the runtime's timers go by.
+/// Returns the current time by the clock of the runtime's timers.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// The peer has hung up, or the connection broke.
+/// Handles a hang-up of the peer, or a broken connection.
 fn gone(error: io::Error) -> Result<Option<Next>, Error> {
     closing::hung_up(Err(error))?;
     Ok(None)

@@ -8,11 +8,22 @@ use ::rtmp::message::Kind;
 use fanout::{Expected, Located, Origin, Reason};
 use media::{Container, StreamName};
 
-use crate::testing::{ScriptedPlayer, TestServer, Way};
+use crate::testing::{ScriptedPlayer, Show, TestServer, Way};
 
 const WAIT: Duration = Duration::from_secs(20);
 const LINGER: Duration = Duration::from_secs(20);
+const OVER: [&str; 2] = ["onStatus NetStream.Play.UnpublishNotify", "control 1 1"];
 const WAYS: [Way; 2] = [Way::Plain, Way::Secure];
+
+/// A player that has heard so many frames of a show.
+async fn playing(way: Way, frames: usize) -> (TestServer, Show, ScriptedPlayer) {
+    let server = TestServer::new(WAIT, LINGER);
+    let mut show = server.show("live/show");
+    show.frames(frames);
+    let mut player = ScriptedPlayer::playing(&server, way, "show").await;
+    player.hear(&format!("audio {}", 40 * frames - 20)).await;
+    (server, show, player)
+}
 
 fn media(heard: &[String]) -> Vec<&str> {
     let is_media = |said: &&str| said.starts_with("video") || said.starts_with("audio");
@@ -27,24 +38,16 @@ async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
         show.frames(8);
         let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         let heard = player.hear("audio 300").await;
+        let (opening, media) = heard.split_at(5);
         assert_eq!(
-            heard,
-            [
-                "control 0 1",
-                "onStatus NetStream.Play.Reset",
-                "onStatus NetStream.Play.Start",
-                "|RtmpSampleAccess",
-                "onStatus NetStream.Data.Start",
-                "onMetaData",
-                "video header 200",
-                "audio header 200",
-                "video key 200 #5",
-                "audio 220 #5",
-                "video 240 #6",
-                "audio 260 #6",
-                "video 280 #7",
-                "audio 300 #7",
-            ],
+            opening.join(", "),
+            "control 0 1, onStatus NetStream.Play.Reset, onStatus NetStream.Play.Start, \
+             |RtmpSampleAccess, onStatus NetStream.Data.Start",
+        );
+        assert_eq!(
+            media.join(", "),
+            "onMetaData, video header 200, audio header 200, video key 200 #5, audio 220 #5, \
+             video 240 #6, audio 260 #6, video 280 #7, audio 300 #7",
             "{way:?}"
         );
         show.frames(1);
@@ -53,7 +56,7 @@ async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
+async fn a_player_waits_for_its_stream_and_is_reported_when_it_does_not_come() {
     for way in WAYS {
         let server = TestServer::new(WAIT, LINGER);
         let mut early = ScriptedPlayer::playing(&server, way, "show").await;
@@ -63,12 +66,10 @@ async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
         let heard = early.hear("video key 0").await;
         assert!(heard.iter().any(|said| said.ends_with("Play.Start")));
     }
-    for wait in [Duration::ZERO, Duration::from_millis(50)] {
-        let server = TestServer::new(wait, LINGER);
-        let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
-        let heard = player.hear_all().await;
-        assert_eq!(heard, ["onStatus NetStream.Play.StreamNotFound"]);
-    }
+    let server = TestServer::new(Duration::from_millis(50), LINGER);
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
+    let heard = player.hear_all().await;
+    assert_eq!(heard, ["onStatus NetStream.Play.StreamNotFound"]);
 }
 
 /// Says the same of every stream.
@@ -86,78 +87,50 @@ impl Origin for Far {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_origin_brings_is_waited_for_however_impatient_players_are() {
-    let server = TestServer::new(Duration::ZERO, LINGER);
-    server
-        .context
-        .registry
-        .set_origin(Arc::new(Far(Located::Coming)));
-    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
-    assert!(player.hears_nothing().await);
-    let mut show = server.show("live/show");
-    show.frames(1);
-    player.hear("video key 0").await;
-
-    let server = TestServer::new(WAIT, LINGER);
-    server
-        .context
-        .registry
-        .set_origin(Arc::new(Far(Located::Unavailable)));
-    // It may be published here all the same.
-    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
-    let mut show = server.show("live/show");
-    show.frames(1);
-    player.hear("video key 0").await;
-
-    let server = TestServer::new(Duration::ZERO, LINGER);
-    server
-        .context
-        .registry
-        .set_origin(Arc::new(Far(Located::Unavailable)));
-    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
+    let of_origin = async |wait, located| {
+        let server = TestServer::new(wait, LINGER);
+        let origin = Arc::new(Far(located));
+        server.context.registry.set_origin(origin);
+        let player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
+        (server, player)
+    };
+    // What is unavailable may be published here all the same.
+    for (wait, located) in [
+        (Duration::ZERO, Located::Coming),
+        (WAIT, Located::Unavailable),
+    ] {
+        let (server, mut player) = of_origin(wait, located).await;
+        assert!(player.hears_nothing().await);
+        let mut show = server.show("live/show");
+        show.frames(1);
+        player.hear("video key 0").await;
+    }
+    let (_server, mut player) = of_origin(Duration::ZERO, Located::Unavailable).await;
     assert_eq!(player.hear_all().await, ["onStatus NetStream.Play.Failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pausing_stops_between_messages_and_resuming_begins_at_a_keyframe() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(2);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 60").await;
-        player
-            .command(1, "pause", 5.0, |e| {
-                e.null().boolean(true).number(60.0);
-            })
-            .await;
+        let (_server, mut show, mut player) = playing(way, 2).await;
+        player.switch("pause", true).await;
         let heard = player.hear("control 1").await;
         assert_eq!(heard[0], "onStatus NetStream.Pause.Notify", "{way:?}");
         show.frames(5);
         assert!(player.hears_nothing().await, "{way:?}");
-        player
-            .command(1, "pause", 6.0, |e| {
-                e.null().boolean(false).number(60.0);
-            })
-            .await;
+        player.switch("pause", false).await;
         let heard = player.hear("video key").await;
         assert!(heard.iter().any(|said| said.ends_with("Unpause.Notify")));
-        assert_eq!(
-            media(&heard),
-            ["video header 200", "audio header 200", "video key 200 #5"]
-        );
+        let expected = ["video header 200", "audio header 200", "video key 200 #5"];
+        assert_eq!(media(&heard), expected);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_may_do_without_pictures() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(2);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 60").await;
-        player.command_with_ping("receiveVideo", false).await;
-        player.hear("control 7 42").await;
+        let (_server, mut show, mut player) = playing(way, 2).await;
+        player.switch_and_ping("receiveVideo", false).await;
         // Nothing comes twice: what flows now is later than what it had.
         show.frames(2);
         let heard = player.hear("audio 140").await;
@@ -165,36 +138,21 @@ async fn a_player_may_do_without_pictures() {
         assert!(heard[0].starts_with("audio header"), "{way:?}: {heard:?}");
         let is_new = |said: &&str| ["audio 100 #2", "audio 140 #3"].contains(said);
         assert!(heard[1..].iter().all(is_new), "{way:?}: {heard:?}");
-        player.command_with_ping("receiveVideo", true).await;
-        player.hear("control 7 42").await;
+        player.switch_and_ping("receiveVideo", true).await;
         show.frames(2);
         let heard = player.hear("audio 220").await;
-        let expected = [
-            "video header 200",
-            "audio header 200",
-            "video key 200 #5",
-            "audio 220 #5",
-        ];
-        assert_eq!(
-            media(&heard),
-            expected,
-            "from the next keyframe on: {way:?}"
-        );
+        // From the next keyframe on.
+        let expected = "video header 200, audio header 200, video key 200 #5, audio 220 #5";
+        assert_eq!(media(&heard).join(", "), expected, "{way:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_was_said_in_one_breath_is_lost() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(2);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 60").await;
-        player.command_with_ping("pause", true).await;
-        player.hear("control 7 42").await;
-        player.command_with_ping("pause", false).await;
-        player.hear("control 7 42").await;
+        let (_server, mut show, mut player) = playing(way, 2).await;
+        player.switch_and_ping("pause", true).await;
+        player.switch_and_ping("pause", false).await;
         show.frames(5);
         player.hear("video key 200").await;
         // Half a message stays half a message.
@@ -212,11 +170,7 @@ async fn nothing_that_was_said_in_one_breath_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_is_removed_is_gone() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
+        let (server, _show, mut player) = playing(way, 1).await;
         let fanout = server.context.registry.fanout();
         let id = fanout.directory().list()[0].id;
         fanout.kick(id);
@@ -229,11 +183,7 @@ async fn a_player_that_is_removed_is_gone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_cannot_keep_up_is_heard() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
+        let (_server, mut show, mut player) = playing(way, 1).await;
         // There is always more to send.
         let (stop, stopped) = std::sync::mpsc::sync_channel::<()>(0);
         let endless = std::thread::spawn(move || {
@@ -242,7 +192,7 @@ async fn a_player_that_cannot_keep_up_is_heard() {
                 std::thread::yield_now();
             }
         });
-        player.write(&player.encode_command("pause", true)).await;
+        player.switch("pause", true).await;
         player.hear("onStatus NetStream.Pause.Notify").await;
         drop(stop);
         endless.join().expect("no panic");
@@ -252,31 +202,17 @@ async fn a_player_that_cannot_keep_up_is_heard() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_player_hears_of_the_end() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
-        player.command_with_ping("pause", true).await;
-        player.hear("control 7 42").await;
+        let (server, _show, mut player) = playing(way, 1).await;
+        player.switch_and_ping("pause", true).await;
         server.context.registry.end_all();
-        let heard = player.hear_all().await;
-        assert_eq!(
-            heard,
-            ["onStatus NetStream.Play.UnpublishNotify", "control 1 1"],
-            "{way:?}"
-        );
+        assert_eq!(player.hear_all().await, OVER, "{way:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_becomes_something_else_is_refused_in_words() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
+        let (server, _show, mut player) = playing(way, 1).await;
         let _radio = server.publish("live/show", Container::Ogg);
         let heard = player.hear_all().await;
         assert_eq!(heard, ["onStatus NetStream.Play.Failed"], "{way:?}");
@@ -285,42 +221,30 @@ async fn a_stream_that_becomes_something_else_is_refused_in_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_the_publisher_before_is_left_for_joiners() {
-    let server = TestServer::new(WAIT, LINGER);
-    let mut show = server.show("live/show");
-    show.frames(1);
-    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
-    player.hear("audio 20").await;
-    let mut radio = server.sound("live/show");
-    radio.sounds(1);
+    let (server, _show, mut player) = playing(Way::Plain, 1).await;
+    let mut radio = server.audio("live/show");
+    radio.audio_frames(1);
     player.hear("audio").await;
     let mut joiner = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
     let heard = joiner.hear("audio 4").await;
-    assert!(
-        !heard.iter().any(|said| said.starts_with("video")),
-        "{heard:?}"
-    );
-    assert!(!heard.contains(&"onMetaData".to_owned()), "{heard:?}");
+    let is_former = |said: &String| said.starts_with("video") || said == "onMetaData";
+    assert!(!heard.iter().any(is_former), "{heard:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_interrupts_without_end_is_refused() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
+        let (_server, mut show, mut player) = playing(way, 1).await;
         let mut rounds = 0;
         loop {
-            player.write(&player.encode_command("pause", true)).await;
+            player.switch("pause", true).await;
             player.hear("control 1").await;
-            player.write(&player.encode_command("pause", false)).await;
+            player.switch("pause", false).await;
             player.hear("control 0").await;
             show.frames(5);
             // Either media begins anew, or it is over.
-            let heard = player
-                .hear_any(&["video key", "onStatus NetStream.Play.Failed"])
-                .await;
+            let either = ["video key", "onStatus NetStream.Play.Failed"];
+            let heard = player.hear_any(&either).await;
             if heard.concat().contains("Play.Failed") {
                 break;
             }
@@ -341,11 +265,7 @@ async fn one_connection_plays_one_stream_after_the_other() {
         two.frames(2);
         let mut player = ScriptedPlayer::playing(&server, way, "one").await;
         player.hear("audio 20").await;
-        player
-            .command(1, "closeStream", 0.0, |e| {
-                e.null();
-            })
-            .await;
+        player.close().await;
         player.play("two").await;
         let heard = player.hear("audio 60").await;
         assert_eq!(media(&heard).len(), 6, "{way:?}: {heard:?}");
@@ -357,31 +277,9 @@ async fn one_connection_plays_one_stream_after_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pings_are_answered_while_media_flows() {
+async fn players_stay_while_the_publisher_is_away_and_are_reported_when_it_is_over() {
     for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
-        player
-            .send(Kind::UserControl, 0, &[0, 6, 0, 0, 0, 42])
-            .await;
-        player.hear("control 7 42").await;
-        show.frames(1);
-        assert_eq!(player.hear("audio").await.len(), 2, "{way:?}");
-        assert_eq!(server.listeners(), 1);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over() {
-    for way in WAYS {
-        let server = TestServer::new(WAIT, LINGER);
-        let mut show = server.show("live/show");
-        show.frames(1);
-        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
-        player.hear("audio 20").await;
+        let (server, show, mut player) = playing(way, 1).await;
         drop(show);
         assert!(player.hears_nothing().await, "{way:?}");
         let mut again = server.show("live/show");
@@ -392,12 +290,7 @@ async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over()
         let now = std::time::Instant::now();
         server.context.registry.tick(now);
         server.context.registry.tick(now + 2 * LINGER);
-        let heard = player.hear_all().await;
-        assert_eq!(
-            heard,
-            ["onStatus NetStream.Play.UnpublishNotify", "control 1 1"],
-            "{way:?}"
-        );
+        assert_eq!(player.hear_all().await, OVER, "{way:?}");
         assert_eq!(server.departure().reason, Reason::Ended);
     }
 }
@@ -422,7 +315,7 @@ async fn a_player_that_knows_the_request_is_asked_to_reconnect() {
         assert_eq!(knows.hear("onStatus").await, [code], "{way:?}");
         assert_eq!(waits.hear("onStatus").await, [code], "{way:?}");
         show.frames(1);
-        // Told once, and media goes on.
+        // Asked once, and media continues.
         for player in [&mut knows, &mut plain] {
             let heard = player.hear("audio 60").await;
             assert_eq!(heard, ["video 40 #1", "audio 60 #1"], "{way:?}");
@@ -436,14 +329,14 @@ async fn what_cannot_be_played_is_refused_in_words() {
     let server = TestServer::new(Duration::ZERO, LINGER);
     let _radio = server.publish("live/radio", Container::Ogg);
     let failed = "onStatus NetStream.Play.Failed";
-    for (name, told) in [
+    for (name, reported) in [
         ("radio", failed),
         ("no//thing?", "onStatus NetStream.Play.StreamNotFound"),
         ("absent", "onStatus NetStream.Play.StreamNotFound"),
     ] {
         let mut player = ScriptedPlayer::playing(&server, Way::Plain, name).await;
         let heard = player.hear_all().await;
-        assert_eq!(heard, [told], "{name}");
+        assert_eq!(heard, [reported], "{name}");
     }
     assert_eq!(server.listeners(), 0);
 }
@@ -453,14 +346,14 @@ async fn the_gate_is_asked_with_the_key() {
     let server = TestServer::new(Duration::ZERO, LINGER);
     let mut show = server.show("live/secret");
     show.frames(1);
-    for (query, told) in [
+    for (query, reported) in [
         ("", "onStatus NetStream.Play.Failed"),
         ("?key=guess", "onStatus NetStream.Play.Failed"),
         ("?key=open%20sesame", "onStatus NetStream.Play.Start"),
     ] {
         let name = format!("secret{query}");
         let mut player = ScriptedPlayer::playing(&server, Way::Plain, &name).await;
-        player.hear(told).await;
+        player.hear(reported).await;
     }
 }
 
@@ -478,11 +371,7 @@ async fn a_player_is_heard_while_the_gate_decides() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_talks_without_end_is_let_go() {
-    let server = TestServer::new(WAIT, LINGER);
-    let mut show = server.show("live/show");
-    show.frames(1);
-    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
-    player.hear("audio 20").await;
+    let (server, _show, mut player) = playing(Way::Plain, 1).await;
     for _ in 0..200 {
         player.send(Kind::Acknowledgement, 0, &[0; 4]).await;
         player.send(Kind::Other(77), 0, &[0; 200]).await;

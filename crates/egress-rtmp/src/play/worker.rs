@@ -1,4 +1,4 @@
-//! A player's connection while media flows: a worker has it.
+//! A player's connection while media flows and a worker has it.
 
 use std::pin::Pin;
 use std::time::Instant;
@@ -11,19 +11,19 @@ use net::panics::{self, Part};
 use net::{Transport, TransportStream};
 use tokio::runtime::Handle;
 
-use super::go_on;
+use super::proceed;
 use super::session::{Next, PlayerSession};
 use crate::Error;
 
-/// Where a connection is after it was to be sent a lane.
+/// Owner of a connection after an attempt to send a lane.
 pub(super) enum Carried<S> {
-    /// With a worker, which has a task go on with it when there is something to decide.
+    /// A worker, which lets a task continue with it when there is something to decide.
     Away,
-    /// Here: another lane is to be chosen.
+    /// The caller: another lane must be chosen.
     Back(Box<PlayerSession>, S),
 }
 
-/// Has a worker send the lane from its join point on. All output of the player's session has been sent.
+/// Makes a worker send the lane from its join point on. All output of the player's session has been sent.
 pub(super) fn carry<S: TransportStream>(
     mut player: PlayerSession,
     socket: S,
@@ -54,7 +54,7 @@ pub(super) fn carry<S: TransportStream>(
         player: Box::new(player),
         said: None,
         runtime: Handle::current(),
-        go_on: go_on_with::<S>,
+        proceed: continue_with::<S>,
     };
     let listener = NewListener {
         record,
@@ -78,18 +78,18 @@ pub(super) fn carry<S: TransportStream>(
 #[derive(Debug)]
 struct Attached {
     player: Box<PlayerSession>,
-    /// What the player has said that is to be decided.
+    /// Event of the player that has to be decided.
     said: Option<Result<Event, Error>>,
-    /// Where it is decided.
+    /// Runtime on which it is decided.
     runtime: Handle,
-    /// Goes on with a connection of this kind.
-    go_on: fn(PlayerSession, Transport, Result<Next, Error>) -> GoingOn,
+    /// Function that continues with a connection of this kind.
+    proceed: fn(PlayerSession, Transport, Result<Next, Error>) -> GoingOn,
 }
 
-/// A connection of a player while a task has it.
+/// Future of a player's connection while a task has it.
 type GoingOn = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-fn go_on_with<S: TransportStream>(
+fn continue_with<S: TransportStream>(
     player: PlayerSession,
     transport: Transport,
     next: Result<Next, Error>,
@@ -99,7 +99,7 @@ fn go_on_with<S: TransportStream>(
             return;
         };
         match next {
-            Ok(next) => go_on(player, socket, next).await,
+            Ok(next) => proceed(player, socket, next).await,
             Err(error) => player.part(socket, &error).await,
         }
     })
@@ -121,7 +121,7 @@ impl Conversation for Attached {
             Ok(Some(event)) => Ok(event),
             Err(error) => Err(error.into()),
         };
-        // The answers stay in the session: they come after the media that goes before them.
+        // The replies stay in the session: they follow the media before them.
         self.said = Some(said);
         self.player.connection.unread.extend_from_slice(input);
         Heard::Release
@@ -138,7 +138,7 @@ impl Conversation for Attached {
             mut player,
             said,
             runtime,
-            go_on,
+            proceed,
         } = *self;
         player.has_reached(reached);
         let next = match (said, why) {
@@ -149,8 +149,8 @@ impl Conversation for Attached {
         };
         // One per connection and interruption; each ends with the connection or with the next flow.
         runtime.spawn(async move {
-            let goes_on = go_on(*player, transport, next);
-            if let Err(panic) = panics::contain_task(goes_on).await {
+            let continues = proceed(*player, transport, next);
+            if let Err(panic) = panics::contain_task(continues).await {
                 panic.report(Part::Connection, &"the connection of a player");
             }
         });

@@ -10,19 +10,19 @@ use bytes::Bytes;
 use fanout::{Introduction, LaneGuard, LogReader, Phase, Reason, Registry, Stream, Subscription};
 use net::closing;
 use net::link::{Connector, State};
-use rtmp_io::moved;
+use net::rtmp::moved;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::opening::{Opened, Opening, next_event, open};
 use super::{Failure, Push, now};
 use crate::format::{format, is_carried};
-use formats::rtmp::{Rtmp, Shape};
+use packagers::rtmp::{Rtmp, Shape};
 
-/// Bytes read at once from a target.
+/// Bytes per read from a target.
 const READ_BYTES: usize = 512;
 
-/// How a connection ended without failing.
+/// End of a connection without a failure.
 #[derive(Debug)]
 pub(super) enum End {
     /// The stream is over.
@@ -33,7 +33,7 @@ pub(super) enum End {
     Moved(Option<Address>),
 }
 
-/// What a connection needs.
+/// Needs of a connection to a target.
 #[derive(Debug)]
 pub(super) struct Delivery<'a> {
     pub(super) registry: &'a Arc<Registry>,
@@ -43,7 +43,7 @@ pub(super) struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// Connects and sends. `ran` is set to how long media was flowing.
+    /// Connects and sends. `ran` is set to the time for which media was flowing.
     pub(super) async fn run(
         &self,
         address: &Address,
@@ -142,7 +142,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Reads what the target sent, and answers between two messages.
+    /// Reads the target's messages, and answers between two messages.
     async fn converse(
         &self,
         opening: &mut Opening,
@@ -203,7 +203,7 @@ impl Delivery<'_> {
     }
 }
 
-/// The lane for the message stream that the target gave out.
+/// Returns the lane for the message stream that the target assigned.
 fn lane(subscription: &Subscription, message_stream: u32) -> Result<LaneGuard, Failure> {
     let shape = Shape {
         message_stream,
@@ -216,7 +216,7 @@ fn lane(subscription: &Subscription, message_stream: u32) -> Result<LaneGuard, F
     Ok(subscription.lane(format, make, now())?)
 }
 
-/// Allows as much time as for a listener's socket.
+/// Limits a write to the time allowed for a listener's socket.
 async fn bounded(write: impl Future<Output = io::Result<()>>) -> Result<(), Failure> {
     match timeout(net::tcp::USER_TIMEOUT, write).await {
         Ok(written) => Ok(written?),

@@ -32,14 +32,14 @@ use tokio::time::sleep;
 use self::delivery::{Delivery, End};
 pub use self::failure::Failure;
 
-/// One stream's way to one target.
+/// Delivery of one stream to one target.
 #[derive(Debug)]
 pub struct Push {
-    /// Which stream, and the permission to send it on.
+    /// Permission to send the stream on; it names the stream.
     pub permission: Arc<Authorized<Play>>,
-    /// Where to.
+    /// Address of the target.
     pub address: Address,
-    /// Where progress is reported.
+    /// Status in which progress is reported.
     pub status: Arc<Status>,
 }
 
@@ -52,7 +52,7 @@ pub async fn run(
 ) {
     let mut stop = pin!(stop);
     let mut backoff = Backoff::default();
-    // The address that the target redirected to; it is tried once.
+    // Address that the target redirected to; it is tried once.
     let mut moved = None;
     loop {
         push.status.enter(State::Idle);
@@ -96,7 +96,7 @@ pub async fn run(
     }
 }
 
-/// Waits; `true` when it is time to stop.
+/// Waits; returns `true` when it is time to stop.
 async fn wait(delay: Duration, stop: Pin<&mut impl Future<Output = ()>>) -> bool {
     tokio::select! {
         () = sleep(delay) => false,
@@ -104,12 +104,12 @@ async fn wait(delay: Duration, stop: Pin<&mut impl Future<Output = ()>>) -> bool
     }
 }
 
-/// Random bits. If the system has none, the same bits each time are better than no push.
+/// Returns random bits. If the system has none, the same bits each time are better than no push.
 fn random() -> u32 {
     getrandom::u32().unwrap_or(u32::MAX)
 }
 
-/// The present, by the clock that the runtime's timers go by.
+/// Returns the current time by the clock of the runtime's timers.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

@@ -1,21 +1,21 @@
-//! From an address to a connection that publishes.
+//! Opening of a push: from an address to a connection that publishes.
 
 use ::rtmp::client::{Address, Config, Event, Purpose, Session};
 use bytes::BytesMut;
 use net::link::{Connector, Link};
+use net::rtmp::moved;
 use net::{closing, tcp, wait};
-use rtmp_io::moved;
 use tokio::io::AsyncReadExt;
 
 use super::{Failure, now};
 
-/// Connections that authentication takes: without a password, with the user's name, with the proof.
+/// Most connections that authentication needs: without a password, with the user's name, with the proof.
 const CONNECTIONS_MAX: usize = 3;
 
-/// Bytes read at once from a target, which sends little.
+/// Bytes per read from a target, which sends little.
 const READ_BYTES: usize = 4 * 1024;
 
-/// What became of an attempt that did not fail.
+/// Outcome of an attempt that did not fail.
 pub(super) enum Opened {
     /// Publishing was accepted.
     Ready(Box<Opening>),
@@ -28,12 +28,12 @@ pub(super) enum Opened {
 pub(super) struct Opening {
     pub(super) link: Link,
     pub(super) session: Session,
-    /// Received, and not yet read by the session.
+    /// Bytes received, and not yet read by the session.
     pub(super) input: BytesMut,
     pub(super) message_stream: u32,
 }
 
-/// Connects, as often as authentication takes.
+/// Connects, as often as authentication needs.
 pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Opened, Failure> {
     let mut address = address.clone();
     for _ in 0..CONNECTIONS_MAX {
@@ -54,7 +54,7 @@ enum Greeted {
     Challenged(Address),
 }
 
-/// Talks until the target lets us publish. The session bounds the time.
+/// Exchanges messages until the target accepts the publication. The session bounds the time.
 async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
@@ -99,7 +99,7 @@ async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
     }
 }
 
-/// The next event in what was received; `None` when it is used up.
+/// Returns the next event in the received bytes; `None` when they are used up.
 pub(super) fn next_event(
     session: &mut Session,
     input: &mut BytesMut,

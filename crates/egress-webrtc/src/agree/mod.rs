@@ -1,8 +1,8 @@
-//! Which of a stream's tracks an offer can take.
+//! Matching of a stream's tracks with an offer.
 //!
-//! One picture and one sound: the stream's first that RTP carries, in the offer's first sections that
-//! receive. If the player asks for the picture and cannot decode it, that is an error, not a stream without
-//! picture: the viewer should be told.
+//! At most one video and one audio track are sent: the stream's first of each kind that RTP carries, in the offer's first
+//! sections that receive. If the player requests video and cannot decode it, that is an error rather than a session without
+//! video, so that the viewer is notified.
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -21,20 +21,20 @@ use webrtc::sdp::{
     Codec, Fit, Media, MediaKind, Offer, OfferedFormat, ProfileLevelId, Section, Wanted,
 };
 
-use formats::rtp::{REORDERED, codes};
+use packagers::rtp::{REORDERED, codes};
 
-/// The profile assumed of an H.264 track that names none: the one that every decoder decodes.
+/// Profile assumed for an H.264 track that names none; every decoder supports it.
 const H264_USUAL: ProfileLevelId = ProfileLevelId([0x42, 0xe0, 0x1f]);
 
-/// What an answer says of Opus: two channels are sent, whatever the player asked for, and one decodes them as
-/// it likes.
+/// Format parameters of Opus in an answer. Two channels are sent, whatever the player requested; every player can decode them
+/// as stereo or mono.
 const OPUS_STEREO: &str = "minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1";
 const OPUS_MONO: &str = "minptime=10;useinbandfec=1";
 
-/// What is sent in which section of an offer.
+/// Tracks agreed on for the sections of an offer.
 #[derive(Clone, Debug)]
 pub struct Agreed {
-    /// For each section of the offer.
+    /// One entry per section of the offer, in its order.
     sections: Vec<Option<Agreement>>,
 }
 
@@ -45,25 +45,25 @@ pub(crate) struct Agreement {
     pub(crate) format: OfferedFormat,
     fit: Fit,
     parameters: Option<&'static str>,
-    /// The most sound in one packet, if the player has a limit.
+    /// Longest audio in one packet, if the player has a limit.
     pub(crate) packet_time: Option<Duration>,
 }
 
-/// Why a stream cannot be played to a viewer. Names both sides where they differ.
+/// Reason why a stream cannot be played to a viewer; it names both sides where they differ.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Unplayable {
-    /// The player offers to receive neither sound nor picture.
+    /// The player offers to receive neither audio nor video.
     #[error("the offer has no section that receives sound or picture")]
     NotReceiving,
-    /// The player asked for the picture and cannot decode it.
+    /// The player requested video and cannot decode this stream's.
     #[error("the stream's picture is {stream}; the player takes {offered}")]
     Picture {
-        /// The picture's coding.
+        /// Video codec of the stream.
         stream: String,
-        /// What the player takes instead.
+        /// Formats that the player accepts instead.
         offered: String,
     },
-    /// The player asked for the picture and could not show it in time.
+    /// The player requested video, but its frames are reordered and cannot be shown in time.
     #[error("{REORDERED}")]
     Reordered,
     /// The player can use none of the stream's tracks.
@@ -71,12 +71,12 @@ pub enum Unplayable {
     Nothing {
         /// The stream's tracks.
         stream: String,
-        /// What the player takes instead.
+        /// Formats that the player accepts instead.
         offered: String,
     },
 }
 
-/// Finds what of `tracks` the offer can take. Their pictures come in this `order`.
+/// Finds the tracks that the offer can receive. `order` is the order in which the stream's video frames arrive.
 ///
 /// # Errors
 /// See [`Unplayable`].
@@ -126,7 +126,7 @@ pub fn agree<T: Borrow<Track>>(
 }
 
 impl Agreed {
-    /// What the answer says of each section.
+    /// Returns the answer's entry for each section of the offer.
     pub fn sections(&self) -> Vec<Section<'_>> {
         let each = self.sections.iter().map(|agreed| match agreed {
             None => Section::Rejected,
@@ -145,14 +145,14 @@ impl Agreed {
         self.of(kind).is_some()
     }
 
-    /// Whether the picture's profile is one that the player did not promise to decode, although it takes the
-    /// codec. Most decode it all the same; it is worth a line in the log.
+    /// Whether the video's profile is one that the player did not promise to decode, although it accepts the codec. Most
+    /// players decode it nevertheless; it is worth a line in the log.
     pub fn exceeds(&self) -> bool {
         let picture = self.of(Kind::Video);
         picture.is_some_and(|agreed| agreed.fit == Fit::Exceeds)
     }
 
-    /// The codec of the track of this kind that is sent, by its short name.
+    /// Returns the short codec name of the track of this kind, if one is sent.
     pub fn codec(&self, kind: Kind) -> Option<&'static str> {
         self.of(kind).map(|agreed| agreed.format.codec.name())
     }
@@ -182,7 +182,7 @@ impl Agreement {
     }
 }
 
-/// The track of a kind that the RTP lane carries; see [`formats::rtp::packager`].
+/// Finds the track of this kind that the RTP lane carries; see [`packagers::rtp::packager`].
 fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Track)> {
     let tracks = tracks.iter().map(<T as Borrow<Track>>::borrow);
     tracks
@@ -191,7 +191,7 @@ fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Trac
         .min_by_key(|(_, track)| track.id)
 }
 
-/// A payload format in the terms of session descriptions.
+/// Conversion of a payload format into the terms of session descriptions.
 trait AsWanted {
     fn wanted(self, track: &Track) -> Wanted;
 }
@@ -221,7 +221,7 @@ impl AsWanted for Carried {
     }
 }
 
-/// A track's coding for people.
+/// Describes a track's codec for people.
 fn name(track: &Track) -> String {
     match Carried::of(track) {
         Some(format) => describe(format.wanted(track)),
@@ -240,7 +240,7 @@ fn describe(wanted: Wanted) -> String {
     }
 }
 
-/// What a section takes, for people.
+/// Describes for people which formats a section accepts.
 fn listing(media: &Media) -> String {
     let describe = |codec: Codec| match codec {
         Codec::H264(format) if format.fragments => h264(format.profile_level_id),

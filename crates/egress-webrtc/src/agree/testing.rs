@@ -36,7 +36,7 @@ pub(crate) fn agreement(carries: Carried, payload_type: u8, rtx: Option<u8>) -> 
     }
 }
 
-/// The same with at most so much sound in one packet.
+/// Limits the audio in one packet to `millis`.
 pub(crate) fn limited(mut agreed: Agreed, millis: u64) -> Agreed {
     for agreement in agreed.sections.iter_mut().flatten() {
         agreement.packet_time = Some(Duration::from_millis(millis));

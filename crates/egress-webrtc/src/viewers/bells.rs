@@ -1,15 +1,15 @@
-//! Which lanes rang: one bit per lane, and one wake-up for the worker.
+//! Wake-up flags of a worker's lanes: one bit per lane, and one wake-up for the worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Wake, Waker};
 
-/// Lanes that one worker follows at the most.
+/// Largest number of lanes that one worker follows.
 pub(super) const LANES_MAX: usize = 16_384;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// All lanes' bells of one worker.
+/// Wake-up flags of all lanes of one worker.
 #[derive(Debug)]
 pub(super) struct Bells {
     rung: Box<[AtomicU64]>,
@@ -25,7 +25,7 @@ impl Bells {
         })
     }
 
-    /// The waker of lane `index`, which is below [`LANES_MAX`].
+    /// Returns the waker of lane `index`, which is below [`LANES_MAX`].
     pub(super) fn bell(self: &Arc<Self>, index: usize) -> Waker {
         debug_assert!(index < LANES_MAX);
         Waker::from(Arc::new(Bell {
@@ -34,7 +34,7 @@ impl Bells {
         }))
     }
 
-    /// The lanes below `count` that rang since the last time.
+    /// Calls `rang` for each lane below `count` that rang since the last call.
     pub(super) fn take(&self, count: usize, mut rang: impl FnMut(usize)) {
         let words = self.rung.iter().take(count.div_ceil(WORD_BITS));
         for (word, place) in words.enumerate() {

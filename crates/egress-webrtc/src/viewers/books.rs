@@ -1,4 +1,4 @@
-//! State of a viewer that is needed now and then, and not in each visit.
+//! Viewer state that only some visits need.
 
 use std::time::{Duration, Instant};
 
@@ -10,29 +10,29 @@ use super::repair::Repair;
 use super::start::Start;
 use crate::agree::Agreed;
 
-/// Between two requests of one viewer for a keyframe.
+/// Shortest time between two keyframe requests of one viewer.
 const KEYFRAME_INTERVAL: Duration = Duration::from_secs(1);
 
-/// See the module's description.
+/// State of one viewer that only some visits need; the viewer keeps it in a `Box`.
 #[derive(Debug)]
 pub(super) struct Books {
     pub(super) handle: ListenerHandle,
     pub(super) repair: Repair,
     pub(super) link: Link,
     pub(super) start: Start,
-    /// Sender reports so far.
+    /// Sender reports sent so far.
     pub(super) reports: u32,
-    /// The most sound in one packet.
+    /// Longest audio in one packet that the viewer accepts.
     pub(super) packet_time: Duration,
     pub(super) skipped_at: Option<Instant>,
     asked_for_keyframe: Option<Instant>,
 }
 
 impl Books {
-    /// Of a viewer that has had nothing.
+    /// Creates the state of a viewer that has received nothing.
     pub(super) fn new(handle: ListenerHandle, agreed: &Agreed) -> Self {
-        let sound = agreed.of(Kind::Audio);
-        let packet_time = sound.and_then(|sound| sound.packet_time);
+        let audio = agreed.of(Kind::Audio);
+        let packet_time = audio.and_then(|audio| audio.packet_time);
         Self {
             handle,
             repair: Repair::default(),
@@ -45,7 +45,7 @@ impl Books {
         }
     }
 
-    /// Asks the publisher for a keyframe, again if the last request was in vain.
+    /// Requests a keyframe from the publisher, and repeats the request if it had no effect.
     pub(super) fn ask_for_keyframe(&mut self, now: Instant) {
         let is_due = |asked| now.saturating_duration_since(asked) >= KEYFRAME_INTERVAL;
         if self.asked_for_keyframe.is_none_or(is_due) {

@@ -1,4 +1,4 @@
-//! What all groups of a worker share: where viewers are, room for packets and reports, and counts.
+//! State shared by all groups of a worker: positions of viewers, buffers for packets and reports, and counters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use super::viewer::PACKET_BYTES_MAX;
 use crate::clock::Wall;
 use crate::stats::Counters;
 
-/// CPU time of one visit: sealing a frame, the send, the kernel's path to the card, and a share of what viewers send
-/// back. Of 300 viewers a visit takes 9 µs.
+/// CPU time of one visit: sealing a frame, the send, the kernel's path to the network card, and a share of the packets that
+/// viewers send back. With 300 viewers a visit takes 9 µs.
 const VISIT_COST: Duration = Duration::from_micros(10);
 
-/// The rules for one worker's viewers.
+/// Rules for one worker's viewers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The share of a core that may be spent on sound before it waits for pictures, or for more sound: that
-    /// of the fan-out's workers.
+    /// Share of a core that may be spent on audio before audio waits for video frames, or for more audio. It equals that of the
+    /// fan-out's workers.
     pub target_utilisation: f64,
 }
 
-/// See the module's description.
+/// State shared by all groups of a worker; a group receives it with each call.
 pub(super) struct GroupContext {
     pub(super) rules: Rules,
     pub(super) wall: Wall,
-    /// By the session's slot.
+    /// Indexed by the session's slot.
     positions: Vec<Option<ViewerPosition>>,
     pub(super) scratch: Box<[u8; PACKET_BYTES_MAX]>,
     pub(super) compound: Vec<u8>,
-    /// How many viewers there are.
+    /// Number of viewers.
     pub(super) viewers: u32,
-    /// This worker's.
+    /// Books of this worker.
     pub(super) books: Arc<Books>,
     pub(super) counters: Counters,
-    /// Visits since the last one that could send.
+    /// Visits that found the socket full since the last successful one.
     pub(super) blocked_in_a_row: u32,
 }
 
-/// Where a session's viewer is.
+/// Position of a session's viewer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ViewerPosition {
     pub(super) generation: u32,
@@ -48,7 +48,7 @@ pub(super) struct ViewerPosition {
 }
 
 impl GroupContext {
-    /// Of a worker without viewers, which keeps `books`.
+    /// Creates the context of a worker without viewers; visits are recorded in `books`.
     pub(super) fn new(rules: Rules, books: Arc<Books>) -> Self {
         Self {
             rules,
@@ -77,7 +77,7 @@ impl GroupContext {
         self.positions[slot] = position;
     }
 
-    /// CPU time of a visit to all viewers.
+    /// Returns the CPU time of visiting all viewers once.
     pub(super) fn turn_cost(&self) -> Duration {
         VISIT_COST.saturating_mul(self.viewers)
     }

@@ -1,4 +1,4 @@
-//! The log of a lane as its viewers see it: where its packets are, by format, and how its times go with ours.
+//! Index of a lane's log for its viewers: positions of packets by format, and the relation of media time to local time.
 
 use std::time::{Duration, Instant};
 
@@ -7,28 +7,28 @@ use media::{Kind, Timestamp};
 
 use super::track::{Packet, Track};
 use super::viewer::Lane;
-use formats::rtp::MediaClock;
-use formats::rtp::codes::{self, FORMATS};
-use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
+use packagers::rtp::MediaClock;
+use packagers::rtp::codes::{self, FORMATS};
+use packagers::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
 
-/// See the module's description.
+/// Index of a lane's log; call [`absorb`](Self::absorb) to add packets that arrived.
 #[derive(Debug)]
 pub(super) struct Feed {
     pub(super) follower: Follower,
-    /// By format.
+    /// Indexed by format.
     tracks: [Track; FORMATS],
-    /// The log is known up to here.
+    /// Position up to which the log is indexed.
     absorbed: u64,
-    /// The time of the newest unit.
+    /// Time of the newest unit.
     newest: Timestamp,
-    /// The format of the newest sound and picture.
+    /// Formats of the newest audio and video packets, by kind.
     pub(super) formats: [Option<usize>; 2],
     pub(super) clock: MediaClock,
-    /// Arrivals are given in microseconds after this.
+    /// Start of the microseconds in which arrivals are given.
     epoch: Instant,
 }
 
-/// What was found in the log.
+/// Kinds of packets found in the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
     pub(super) has_picture: bool,
@@ -36,7 +36,7 @@ pub(super) struct News {
 }
 
 impl Feed {
-    /// Of a lane whose log is known as it is now.
+    /// Creates the index of a lane and reads its log as it is now.
     pub(super) fn new(guard: &LaneGuard, now: Instant) -> Self {
         let follower = Follower::new(guard);
         let mut feed = Self {
@@ -52,7 +52,7 @@ impl Feed {
         feed
     }
 
-    /// What a visit needs of it.
+    /// Returns the view of the lane that a visit needs.
     pub(super) fn lane(&self) -> Lane<'_> {
         Lane {
             follower: &self.follower,
@@ -61,22 +61,22 @@ impl Feed {
         }
     }
 
-    /// Whether the lane has ended, and all of it is known.
+    /// Whether the lane has ended, and all of it is indexed.
     pub(super) fn is_over(&self) -> bool {
         self.follower.has_ended() && self.absorbed >= self.follower.end()
     }
 
-    /// How long ago a packet [arrived](Packet::arrived).
+    /// Returns the time since a packet [arrived](Packet::arrived).
     pub(super) fn age(&self, arrived: u32, now: Instant) -> Duration {
         let age = micros(self.epoch, now).wrapping_sub(arrived);
         Duration::from_micros(age.into())
     }
 
-    /// Learns where the log's new packets are.
+    /// Indexes the log's new packets.
     pub(super) fn absorb(&mut self) -> News {
         self.follower.refresh();
         let mut news = News::default();
-        // Otherwise this thread slept through the whole log.
+        // The start exceeds `absorbed` if this thread slept through the whole log.
         self.absorbed = self.absorbed.max(self.follower.start());
         if self.absorbed == self.follower.end() {
             return news;
@@ -121,8 +121,7 @@ impl Feed {
     }
 }
 
-/// Microseconds from `epoch` to `at`, modulo 2^32: no log reaches back the 71 minutes after which they
-/// repeat.
+/// Returns the microseconds from `epoch` to `at`, modulo 2^32. They repeat after 71 minutes; no log reaches back that far.
 fn micros(epoch: Instant, at: Instant) -> u32 {
     at.saturating_duration_since(epoch).as_micros() as u32
 }

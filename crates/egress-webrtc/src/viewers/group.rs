@@ -1,8 +1,8 @@
 //! One lane of a worker: its log, and the viewers that follow it, visited in turn.
 //!
-//! A *round* visits every viewer once and starts where the last one ended, so that none is always last. It
-//! may be spread over several calls, between which the port serves its sockets. A round begins for a picture;
-//! for sound whose window has passed; for a viewer that is being paced or found the socket full.
+//! A *round* visits every viewer once and starts where the last one ended, so that no viewer is always last. A round may be
+//! spread over several calls, between which the port serves its sockets. A round begins for a video frame, for audio whose
+//! window has passed, and for a viewer that is paced or found the socket full.
 
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -17,68 +17,67 @@ use super::feed::{Feed, News};
 use super::report::send_report;
 use super::viewer::{Viewer, Visit};
 use crate::out::ViewerOutbox;
-use formats::rtp::codes::PICTURE;
+use packagers::rtp::codes::PICTURE;
 
-/// After a picture sound waits for the next one to go with, but no longer than this: a little more than the
-/// interval of 25 pictures a second.
-const SOUND_WAIT_MAX: Duration = Duration::from_millis(45);
+/// Longest time that audio waits after a video frame for the next one, in order to be sent together: slightly more than the
+/// frame interval at 25 frames a second.
+const AUDIO_WAIT_MAX: Duration = Duration::from_millis(45);
 
-/// For a large audience sound waits as long as this although the picture is overdue: that interval. A picture that comes
-/// late by less takes its sound along.
+/// Time that audio for a large audience waits although the video frame is overdue: the frame interval. A frame that is late by
+/// less than this is sent together with its audio.
 const LATE_PICTURE_WAIT: Duration = Duration::from_millis(40);
 
-/// A viewer that found the socket full is tried again after this, unless the socket reports space before.
+/// Pause before a viewer that found the socket full is tried again, unless the socket reports space earlier.
 pub(super) const BLOCKED_RETRY: Duration = Duration::from_millis(10);
 
-/// How often viewers are checked for changes other than media.
+/// Interval at which viewers are checked for changes other than media.
 const CHECKUP_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A message later than this counts as late. Up to [`SOUND_WAIT_MAX`] of it may be sound's wait for a
-/// picture; the rest is three pictures' time, which a player's jitter buffer hides; a longer gap shows as a
-/// pause.
+/// Delay beyond which a message counts as late. Up to [`AUDIO_WAIT_MAX`] of it may be the wait of audio for a video frame; the
+/// rest is the time of three video frames, which a player's jitter buffer hides. A longer gap shows as a pause.
 const LATE_AFTER: Duration = Duration::from_millis(150);
 
-/// Sends in a row that find no space before a worker takes its socket to be full.
+/// Consecutive sends without space after which a worker considers its socket full.
 pub(super) const BLOCKED_MAX: u32 = 4;
 
-/// See the module's description.
+/// Log and viewers of one lane of a worker; call [`work`](Self::work) until it returns [`Work::Over`].
 #[derive(Debug)]
 pub(super) struct ViewerGroup {
-    /// Its index among the worker's groups.
+    /// Index among the worker's groups.
     index: u32,
     id: LaneId,
     feed: Feed,
     bell: Waker,
-    /// The most sound in one packet that all its viewers take.
+    /// Longest audio in one packet that all its viewers accept.
     packet_time: Duration,
     viewers: Vec<Viewer>,
     round: Round,
-    /// When the next round begins at the latest, with or without news.
+    /// Latest start of the next round, with or without news.
     again: Option<Instant>,
     checkup: Instant,
-    /// When lags are sampled next.
+    /// Time of the next sampling of lags.
     lags_sampled: Instant,
-    /// When it is in the worker's schedule.
+    /// Time of the group's entry in the worker's schedule.
     pub(super) scheduled: Option<Instant>,
-    /// It waits in the worker's queue.
+    /// Whether the group waits in the worker's queue.
     pub(super) is_queued: bool,
 }
 
-/// A round, or the time between two.
+/// State of a round, or of the time between two.
 #[derive(Debug)]
 struct Round {
-    /// The next viewer to visit, and how many are still to be visited.
+    /// Index of the next viewer to visit, and number of viewers still to be visited.
     cursor: usize,
     left: usize,
     began: Option<Instant>,
 }
 
-/// What is left to do.
+/// Work that remains after a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Work {
     /// Viewers are still to be visited.
     Unfinished,
-    /// Nothing until this time, unless the bell rings.
+    /// Nothing to do until this time, unless the bell rings.
     Until(Instant),
     /// The lane has ended and all viewers are gone.
     Over,
@@ -118,7 +117,7 @@ impl ViewerGroup {
         self.viewers.get_mut(index)
     }
 
-    /// Adds a viewer and sends it what it may have at once.
+    /// Adds a viewer and sends it everything that it may have at once.
     pub(super) fn enter<O: ViewerOutbox>(
         &mut self,
         viewer: Viewer,
@@ -154,7 +153,7 @@ impl ViewerGroup {
             };
             context.set(moved.session, Some(place));
             if self.round.left > 0 {
-                // It may have moved from those still to be visited to those already visited.
+                // The moved viewer may have changed from those still to be visited to those already visited.
                 self.round.left = self.viewers.len();
             }
         }
@@ -190,7 +189,7 @@ impl ViewerGroup {
                 self.round.cursor += 1;
             }
         }
-        // Also while rounds follow one another without a pause.
+        // Check-ups also happen while rounds follow one another without a pause.
         if now >= self.checkup {
             self.check_up(context, now, out);
         }
@@ -213,31 +212,32 @@ impl ViewerGroup {
         )
     }
 
-    /// Whether a round is due. Sound waits for a picture within the window, which widens with the audience.
+    /// Whether a round is due. Audio waits for a video frame within the window, which widens with the audience.
     fn wants_round(&mut self, news: News, context: &GroupContext, now: Instant) -> bool {
         if news.has_picture {
             return true;
         }
         if news.has_any {
-            let due = self.sound_due(context, now);
+            let due = self.audio_due(context, now);
             self.come_again(due);
         }
         self.again.is_some_and(|again| again <= now)
     }
 
-    /// How long sound that came `now` waits for a picture. Where there is none, the lane has combined what may wait.
-    fn sound_due(&self, context: &GroupContext, now: Instant) -> Instant {
+    /// Returns the time until which audio that arrived `now` waits for a video frame. In a stream without video, the lane has
+    /// already combined audio that may wait.
+    fn audio_due(&self, context: &GroupContext, now: Instant) -> Instant {
         let (Some(_), Some(began)) = (self.feed.formats[PICTURE], self.round.began) else {
             return now;
         };
         let window = self.window(context);
-        if window < SOUND_WAIT_MAX {
+        if window < AUDIO_WAIT_MAX {
             return began + window;
         }
-        (began + SOUND_WAIT_MAX).max(now + LATE_PICTURE_WAIT)
+        (began + AUDIO_WAIT_MAX).max(now + LATE_PICTURE_WAIT)
     }
 
-    /// The time between two visits of a viewer that the worker can spend on sound.
+    /// Returns the time between two visits of a viewer that the worker can spend on audio.
     fn window(&self, context: &GroupContext) -> Duration {
         self.feed.follower.policy().window(
             context.turn_cost(),
@@ -246,7 +246,7 @@ impl ViewerGroup {
         )
     }
 
-    /// Tells the lane how much sound its viewers take in one packet.
+    /// Declares to the lane how much audio its viewers accept in one packet.
     fn declare(&mut self, context: &GroupContext) {
         self.feed
             .follower
@@ -259,12 +259,12 @@ impl ViewerGroup {
         self.again = None;
     }
 
-    /// Starts a round at `due` at the latest.
+    /// Ensures that a round starts at `due` at the latest.
     fn come_again(&mut self, due: Instant) {
         self.again = Some(self.again.map_or(due, |again| again.min(due)));
     }
 
-    /// Visits one viewer. Returns whether it is still there.
+    /// Visits one viewer; returns whether the viewer is still present.
     fn visit<O: ViewerOutbox>(
         &mut self,
         index: usize,
@@ -293,7 +293,7 @@ impl ViewerGroup {
             Visit::Settled => {}
             Visit::Again(due) => self.come_again(due),
             Visit::Blocked => {
-                // A full connection concerns its viewer alone, a full UDP socket all viewers.
+                // A full connection concerns its viewer alone; a full UDP socket concerns all viewers.
                 let is_shared = viewer.path().transport == Transport::Udp;
                 context.blocked_in_a_row += u32::from(is_shared);
                 self.come_again(now + BLOCKED_RETRY);
@@ -307,7 +307,7 @@ impl ViewerGroup {
         true
     }
 
-    /// Removes viewers that were kicked or were promised another codec, and keeps the books.
+    /// Removes viewers that were kicked or whose agreed codec has changed, and updates the books.
     fn check_up<O: ViewerOutbox>(&mut self, context: &mut GroupContext, now: Instant, out: &mut O) {
         self.checkup = now + CHECKUP_INTERVAL;
         let limits = self.viewers.iter().map(|viewer| viewer.books.packet_time);
@@ -342,13 +342,13 @@ impl ViewerGroup {
         if viewer.books.handle.is_kicked() {
             return Some(Reason::Kicked);
         }
-        // The stream's codec has changed: a viewer that asks again learns the new one.
+        // The stream's codec has changed: a viewer that connects again learns the new one.
         let agreed = viewer.lines[PICTURE].as_ref()?.format as usize;
         let present = self.feed.formats[PICTURE]?;
         (present != agreed).then_some(Reason::Ended)
     }
 
-    /// A viewer cannot go on without a keyframe.
+    /// Handles a viewer's report that it cannot continue without a keyframe.
     pub(super) fn lost_picture(&mut self, index: usize, now: Instant) {
         let lane = self.feed.lane();
         if let Some(viewer) = self.viewers.get_mut(index) {
@@ -356,7 +356,7 @@ impl ViewerGroup {
         }
     }
 
-    /// Sends a viewer the packets again that it lost.
+    /// Retransmits packets that a viewer lost.
     pub(super) fn repeat<O: ViewerOutbox>(
         &mut self,
         index: usize,

@@ -4,14 +4,14 @@ use container::rtp::{HEADER_BYTES, PayloadFormat};
 
 use crate::agree::Agreement;
 
-/// The number of a viewer's first packet. Far below 2^16, so that a viewer that misses its first packets
-/// still guesses the count of roll-overs right.
+/// Number of a viewer's first packet. It is far below 2^16, so that a viewer that misses its first packets still guesses the
+/// roll-over count correctly.
 const FIRST: u64 = 1;
 
-/// The position of a line that has none in the stream.
+/// Position of a line that has none in the stream.
 const WAITING: u64 = u64::MAX;
 
-/// See the module's description. It is copied before each send, and restored if nothing was sent.
+/// One track of one viewer. The line is copied before each send, and restored if nothing was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) format: PayloadFormat,
@@ -19,13 +19,13 @@ pub(super) struct Line {
     rtx: Option<u8>,
     /// The stream's number of the next packet, or [`WAITING`].
     next: u64,
-    /// The viewer's number of that packet: its index in the sense of SRTP, never used for another.
+    /// The viewer's number of that packet: its index in the sense of SRTP, never reused for another packet.
     own: u64,
-    /// The stream's number less the viewer's, since `floor`.
+    /// The stream's number minus the viewer's, valid since `floor`.
     shift: u64,
-    /// The viewer's first number after it was last moved.
+    /// The viewer's first number after the line was last moved.
     floor: u64,
-    /// Sent so far, modulo 2^32, and the bytes of their payloads.
+    /// Packets sent so far, modulo 2^32, and the bytes of their payloads.
     pub(super) packets: u32,
     pub(super) octets: u32,
 }
@@ -49,17 +49,17 @@ impl Line {
         self.next == WAITING
     }
 
-    /// The stream's number of the next packet.
+    /// Returns the stream's number of the next packet.
     pub(super) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// The viewer's.
+    /// Returns the viewer's number of the next packet.
     pub(super) const fn own(&self) -> u64 {
         self.own
     }
 
-    /// Goes on at another packet of the stream. The viewer sees no gap.
+    /// Continues at another packet of the stream. The viewer sees no gap.
     pub(super) const fn go(&mut self, next: u64) {
         self.next = next;
         self.shift = next.wrapping_sub(self.own);
@@ -78,7 +78,7 @@ impl Line {
         self.octets = self.octets.wrapping_add(octets as u32);
     }
 
-    /// A packet's header as this viewer gets it.
+    /// Returns a packet's header with this viewer's payload type and number.
     pub(super) fn header(&self, plain: &[u8; HEADER_BYTES], own: u64) -> [u8; HEADER_BYTES] {
         let mut header = *plain;
         header[1] |= self.payload_type;
@@ -86,13 +86,13 @@ impl Line {
         header
     }
 
-    /// The payload type of repeated packets, if they have one of their own.
+    /// Returns the payload type of retransmissions, if they have their own.
     pub(super) const fn rtx(&self) -> Option<u8> {
         self.rtx
     }
 
-    /// The packet that a viewer calls `sequence`: its own number and the stream's. `None` for one that it was
-    /// never sent, or that was sent before it was moved.
+    /// Returns the viewer's number and the stream's number of the packet that the viewer calls `sequence`. `None` for a packet
+    /// that was never sent to this viewer, or that was sent before the line was moved.
     pub(super) const fn sent(&self, sequence: u16) -> Option<(u64, u64)> {
         let back = (self.own as u16).wrapping_sub(sequence) as u64;
         if back == 0 || back > self.own - self.floor {
@@ -119,10 +119,7 @@ mod tests {
         assert_eq!((line.next(), line.own()), (70_010, 11));
         assert_eq!(line.sent(1), Some((1, 70_000)));
         assert_eq!(line.sent(10), Some((10, 70_009)));
-        assert_eq!(
-            (line.sent(11), line.sent(0), line.sent(65_535)),
-            (None, None, None)
-        );
+        assert_eq!([11, 0, 65_535].map(|number| line.sent(number)), [None; 3]);
         line.go(90_000);
         assert_eq!((line.own(), line.sent(10)), (11, None), "of before");
         line.advance(100);

@@ -1,16 +1,16 @@
-//! The cost of visits for a worker, as its books have it.
+//! CPU cost of visits, recorded in a worker's books.
 
 use std::time::{Duration, Instant};
 
 use fanout::Books;
 
-/// How often the worker's demand is measured.
+/// Interval at which the worker's demand is measured.
 const DEMAND_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How much the visits of one call count against earlier ones.
+/// Weight of one call's visits against earlier ones.
 const WEIGHT: f64 = 0.1;
 
-/// See the module's description.
+/// Meter of the CPU time that visits cost.
 #[derive(Debug)]
 pub(super) struct Meter {
     /// CPU time of one visit, smoothed; zero until it is known.
@@ -29,10 +29,10 @@ impl Meter {
         }
     }
 
-    /// `visits` to some of the worker's `viewers` took `busy` of CPU time, and its thread has used `cpu`
+    /// Records that `visits` to some of the worker's `viewers` took `busy` of CPU time, and that its thread has used `cpu`
     /// since it began.
     ///
-    /// Pictures do not wait for a wider window, so the present cost of visits is also the demand.
+    /// Video frames do not wait for a wider window, so the current cost of visits is also the demand.
     pub(super) fn visited(
         &mut self,
         visits: u32,

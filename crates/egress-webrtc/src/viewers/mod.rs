@@ -1,18 +1,18 @@
-//! One worker's viewers.
+//! Viewers of one worker.
 //!
 //! ```text
-//! Viewers ─┬─ ViewerGroup (a lane): Follower, where its packets are, Vec<Viewer> ── Round
-//!          ├─ GroupContext: what all groups share: positions, scratch, counters
-//!          └─ queue of groups with something to do, schedule of those that will have
+//! Viewers ─┬─ ViewerGroup (a lane): Follower, packet positions, Vec<Viewer> ── Round
+//!          ├─ GroupContext: shared by all groups: positions, scratch, counters
+//!          └─ queue of groups with work, schedule of groups with later work
 //! ```
 //!
-//! Everything belongs to one thread. A visit to a viewer takes no lock, looks nothing up and allocates
-//! nothing: it seals packets from the log into the send buffer, and each send takes as many as the kernel can
-//! segment. A call of [`Viewers::turn`] makes a bounded number of visits.
+//! Everything belongs to one thread. A visit to a viewer takes no lock, looks nothing up and allocates nothing: it seals
+//! packets from the log into the send buffer, and each send takes as many as the kernel can segment. A call of
+//! [`Viewers::turn`] makes a bounded number of visits.
 //!
-//! A viewer that cannot be sent to keeps its position; one that falls behind `skip_after` goes on at the
-//! newest keyframe, one that falls behind `drop_after` is let go. One whose link loses more than chance does is sent the
-//! sound, and a keyframe now and then, until its link takes the picture again. Nothing is queued per viewer.
+//! A viewer that cannot be sent to keeps its position. A viewer that falls behind `skip_after` continues at the newest
+//! keyframe; one that falls behind `drop_after` is disconnected. A viewer whose link loses more than random losses receives
+//! audio, and a keyframe now and then, until its link can carry video again. Nothing is queued per viewer.
 
 mod bells;
 mod books;
@@ -59,27 +59,26 @@ use crate::agree::Agreed;
 use crate::out::ViewerOutbox;
 use crate::stats::Counters;
 
-/// Visits in one call of [`Viewers::turn`]: about half a millisecond, after which the port serves its
-/// sockets.
+/// Visits in one call of [`Viewers::turn`]: about half a millisecond, after which the port serves its sockets.
 const VISITS_PER_TURN: u32 = 128;
 
-/// The purpose of a session, given when its viewer is expected.
+/// Purpose of a session, given when its viewer is expected.
 #[derive(Debug)]
 pub struct ViewerTicket {
-    /// What it is sent.
+    /// Tracks that the viewer receives.
     pub agreed: Agreed,
-    /// Its handle in the RTP lane.
+    /// Handle of the viewer in the RTP lane.
     pub handle: ListenerHandle,
 }
 
-/// See the module's description.
+/// Owner of all viewers of one worker thread; call [`turn`](Self::turn) whenever its bell rings or its time has come.
 pub struct Viewers {
     groups: Slab<Box<ViewerGroup>>,
     by_lane: HashMap<LaneId, u32>,
     bells: Arc<Bells>,
-    /// Groups with something to do, each once.
+    /// Groups with work to do, each once.
     queue: VecDeque<u32>,
-    /// When groups will have something to do; an entry counts only if the group's own time agrees.
+    /// Times of the groups' next work; an entry counts only if the group's own time agrees.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     context: GroupContext,
     stats: Arc<Published<Counters>>,
@@ -89,8 +88,8 @@ pub struct Viewers {
 }
 
 impl Viewers {
-    /// A worker without viewers, which keeps `books`. `waker` rings the worker's bell, upon which it calls
-    /// [`turn`](Self::turn).
+    /// Creates the state of a worker without viewers, which records its work in `books`. `waker` rings the worker's bell; the
+    /// worker then calls [`turn`](Self::turn).
     pub fn new(waker: Waker, rules: Rules, books: Arc<Books>) -> Self {
         Self {
             groups: Slab::new(),
@@ -105,28 +104,28 @@ impl Viewers {
         }
     }
 
-    /// Declares the calling thread the worker's. To be called before anything else.
+    /// Declares the calling thread the worker's. Must be called before anything else.
     pub fn start(&mut self, now: Instant) {
         self.context.books.enter_thread();
         self.meter = Some(Meter::new(now));
     }
 
-    /// What the worker counts beside its books, for other threads.
+    /// Returns the worker's counters beyond its books, for other threads.
     pub fn stats(&self) -> Arc<Published<Counters>> {
         Arc::clone(&self.stats)
     }
 
-    /// How many viewers there are.
+    /// Returns the number of viewers.
     pub fn len(&self) -> usize {
         self.context.viewers as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no viewers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A viewer is there: it is sent what it may have at once.
+    /// Adds a connected viewer and sends it everything that it may have at once.
     pub fn connected<O: ViewerOutbox>(
         &mut self,
         session: Handle,
@@ -155,14 +154,14 @@ impl Viewers {
         self.publish();
     }
 
-    /// A viewer is to be sent to another address.
+    /// Directs a viewer's packets to another address.
     pub fn moved(&mut self, session: Handle, path: Path, _now: Instant) {
         if let Some(viewer) = self.viewer(session) {
             viewer.go(path);
         }
     }
 
-    /// A viewer's session has ended.
+    /// Removes a viewer whose session has ended.
     pub fn closed(&mut self, session: Handle, _reason: mux::CloseReason, _now: Instant) {
         if let Some((index, viewer)) = self.context.position(session)
             && let Some(group) = self.groups.at_mut(index)
@@ -173,7 +172,7 @@ impl Viewers {
         }
     }
 
-    /// A viewer sent media, which is not expected of it.
+    /// Ignores media from a viewer; none is expected.
     pub fn rtp<O: ViewerOutbox>(
         &mut self,
         _session: Handle,
@@ -184,7 +183,7 @@ impl Viewers {
     ) {
     }
 
-    /// A viewer reports what it received or lost, or that it needs a keyframe.
+    /// Processes a viewer's RTCP: reports on received and lost packets, and keyframe requests.
     pub fn rtcp<O: ViewerOutbox>(
         &mut self,
         session: Handle,
@@ -222,8 +221,8 @@ impl Viewers {
         }
     }
 
-    /// Does what is due. To be called after the bell rang, when there is space to send again, and at the time
-    /// that the last call gave.
+    /// Does what is due and returns the time of the next call. Must be called after the bell rang, when there is space to send
+    /// again, and at the time that the last call returned.
     pub fn turn<O: ViewerOutbox>(&mut self, now: Instant, out: &mut O) -> Option<Instant> {
         self.take_due(now);
         let mut quota = VISITS_PER_TURN;
@@ -264,8 +263,7 @@ impl Viewers {
         self.schedule.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Notes what the last [`turn`](Self::turn) cost: `busy` is its CPU time, `cpu` that of the thread since
-    /// it began.
+    /// Records the cost of the last [`turn`](Self::turn): `busy` is its CPU time, `cpu` that of the thread since it began.
     pub fn took(&mut self, busy: Duration, cpu: Duration, now: Instant) {
         let GroupContext { viewers, books, .. } = &self.context;
         if let Some(meter) = &mut self.meter {
@@ -273,7 +271,7 @@ impl Viewers {
         }
     }
 
-    /// The server leaves: all viewers are let go. The owner of the sessions says goodbye.
+    /// Disconnects all viewers at shutdown. The owner of the sessions sends the goodbyes.
     pub fn end(&mut self) {
         for group in self.groups.values_mut() {
             group.clear(Reason::Shutdown, &mut self.context);
@@ -327,7 +325,7 @@ impl Viewers {
         }
     }
 
-    /// The group of a handle's lane, opened for its first viewer here.
+    /// Returns the group of a handle's lane; opens it for the lane's first viewer in this worker.
     fn group_of(&mut self, handle: &ListenerHandle, now: Instant) -> Option<usize> {
         let lane = handle.lane();
         if let Some(index) = self.by_lane.get(&lane.id()) {
@@ -354,7 +352,7 @@ impl Viewers {
     fn forget(&mut self, index: usize) {
         if let Some(group) = self.groups.take(index) {
             self.by_lane.remove(&group.id());
-            // The next group in this place is not queued yet.
+            // The next group in this slot is not queued yet.
             self.queue.retain(|queued| *queued as usize != index);
         }
     }

@@ -1,35 +1,35 @@
-//! How fast a viewer is sent what it has not had.
+//! Pacing of the packets that a viewer has not received yet.
 
 use std::time::{Duration, Instant};
 
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
-use formats::rtp::codes::PICTURE;
+use packagers::rtp::codes::PICTURE;
 
-/// The past is sent this many times faster than real time.
+/// Speed at which the past is sent, as a multiple of real time.
 const CATCH_UP_SPEED: u32 = 3;
 
-/// Packets of pictures in one visit; a longer frame takes several. Most frames are shorter.
+/// Video packets in one visit; a longer frame takes several visits. Most frames are shorter.
 pub(super) const PACKETS_PER_VISIT: usize = 16;
 
 /// The pause between those visits: 16 packets in 2 ms are 75 Mb/s.
 pub(super) const REST: Duration = Duration::from_millis(2);
 
-/// See the module's description.
+/// Pacing state of one viewer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// A viewer that is sent the past: from where on, and since when.
+    /// Media time from which the past is sent, and the time at which that began.
     catch_up: Option<(Timestamp, Instant)>,
     rest_until: Option<Instant>,
 }
 
 impl Pace {
-    /// Begins to send the past, from `at` on.
+    /// Starts sending the past, from `at` on.
     pub(super) const fn catch_up(&mut self, at: Timestamp, now: Instant) {
         self.catch_up = Some((at, now));
     }
 
-    /// It has reached the present.
+    /// Ends catching up: the viewer has reached the present.
     pub(super) const fn caught_up(&mut self) {
         self.catch_up = None;
     }
@@ -38,8 +38,7 @@ impl Pace {
         self.catch_up.is_some()
     }
 
-    /// Pauses for so long after a visit that could not send everything. Returns the end of the pause. Sound does
-    /// not wait for pictures.
+    /// Pauses after a visit that could not send everything; returns the end of the pause. Audio does not wait for video.
     pub(super) fn rest(&mut self, kind: usize, pause: Duration, now: Instant) -> Instant {
         let until = now + pause;
         if kind == PICTURE {
@@ -48,7 +47,7 @@ impl Pace {
         until
     }
 
-    /// When a picture of time `at` may be sent, if not yet.
+    /// Returns the time at which a video frame of time `at` may be sent, or `None` if it may be sent now.
     pub(super) fn waits(&self, at: Timestamp, now: Instant) -> Option<Instant> {
         let resting = self.rest_until.filter(|until| *until > now);
         resting.or_else(|| {
@@ -59,7 +58,7 @@ impl Pace {
     }
 }
 
-/// No pause of a viewer is longer, whatever its stream's clock says.
+/// Longest pause of a viewer, whatever its stream's clock says.
 const HOLD_MAX: Duration = Duration::from_secs(60);
 
 fn duration(span: Span) -> Duration {
@@ -71,7 +70,7 @@ fn duration(span: Span) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use formats::rtp::codes::SOUND;
+    use packagers::rtp::codes::AUDIO;
 
     #[test]
     fn the_past_goes_by_three_times_faster() {
@@ -96,7 +95,7 @@ mod tests {
         let now = Instant::now();
         let mut pace = Pace::default();
         let at = Timestamp::ZERO;
-        let until = pace.rest(SOUND, REST, now);
+        let until = pace.rest(AUDIO, REST, now);
         assert_eq!(pace.waits(at, now), None);
         assert_eq!(pace.rest(PICTURE, REST, now), until);
         assert_eq!(pace.waits(at, now), Some(until));

@@ -1,19 +1,19 @@
-//! A viewer's picture where it does not just go on: lost at the start, held for a link that is too small, probed.
+//! Exceptional states of a viewer's video: lost at the start, suspended for a link that is too small, probed.
 
 use std::time::Instant;
 
 use super::link::Flow;
 use super::viewer::{Lane, Viewer};
-use formats::rtp::codes::PICTURE;
+use packagers::rtp::codes::PICTURE;
 
-/// Bytes a second of a stream that is too young for its own to be known, as a probe is sent.
+/// Bytes a second assumed when a probe is sent from a stream that is too young for its own rate to be known.
 const PROBE_RATE_UNKNOWN: u32 = 250_000;
 
 impl Viewer {
-    /// It cannot go on without a keyframe.
+    /// Handles a viewer's report that it cannot continue without a keyframe.
     pub(super) fn lost_picture(&mut self, lane: Lane<'_>, now: Instant) {
         if self.flow != Flow::Whole {
-            // It has none because its link takes none.
+            // The viewer has no video because its link cannot carry it.
             return;
         }
         let books = &mut *self.books;
@@ -30,7 +30,7 @@ impl Viewer {
         }
     }
 
-    /// Its link is too small for the picture.
+    /// Suspends video because the link is too small for it.
     pub(super) fn hold_picture(&mut self, now: Instant) {
         if let Some(line) = &mut self.lines[PICTURE] {
             line.wait();
@@ -42,19 +42,19 @@ impl Viewer {
         self.books.handle.set_degraded(true);
     }
 
-    /// Its link takes the picture again, from the next keyframe on.
+    /// Resumes video from the next keyframe on.
     pub(super) const fn resume_picture(&mut self) {
         self.flow = Flow::Whole;
     }
 
-    /// Begins to send a keyframe as a probe, if one is due.
+    /// Starts sending a keyframe as a probe, if one is due.
     pub(super) fn probe(&mut self, lane: Lane<'_>, now: Instant) {
         let Some(line) = &mut self.lines[PICTURE] else {
             return;
         };
         let (track, link) = (&lane.tracks[line.format as usize], &mut self.books.link);
         if self.flow == Flow::Probe {
-            // The log may have lost it meanwhile.
+            // The log may have lost the probe meanwhile.
             let is_there = track.get(line.next()).is_some() || line.next() == track.end();
             if !is_there {
                 link.hold(now);
@@ -75,7 +75,7 @@ impl Viewer {
         self.flow = Flow::Probe;
     }
 
-    /// Ends a probe that was sent. A report follows at once, so that the answer tells of the queue that it made.
+    /// Ends a probe that was sent. A report follows at once, so that its reply reveals the queue that the probe built.
     pub(super) fn end_probe(&mut self, now: Instant) {
         if self.flow != Flow::Probe {
             return;

@@ -1,4 +1,4 @@
-//! Where a viewer stands on its lines: at the present when it begins, and when it has fallen too far behind.
+//! Positions of a viewer on its lines: at the present when it joins, and again when it has fallen too far behind.
 
 use std::time::Instant;
 
@@ -7,18 +7,18 @@ use media::Span;
 
 use super::link::Flow;
 use super::viewer::{Lane, Viewer};
-use formats::rtp::codes::{PICTURE, SOUND};
-use formats::rtp::record;
+use packagers::rtp::codes::{AUDIO, PICTURE};
+use packagers::rtp::record;
 
-/// Catching up from an older keyframe than this takes so long that another is requested.
+/// Age of a keyframe beyond which catching up takes so long that a new keyframe is requested.
 const OLD_KEYFRAME: Span = Span::from_millis(1_500);
 
 impl Viewer {
     /// Finds positions for lines that have none, and moves those that have fallen behind.
     pub(super) fn place(&mut self, lane: Lane<'_>, now: Instant) -> Result<(), Reason> {
-        let sound = self.place_sound(lane);
+        let audio = self.place_audio(lane);
         let picture = self.place_picture(lane, now)?;
-        if sound || picture {
+        if audio || picture {
             self.is_in_step = false;
             self.books.handle.skipped();
             self.books.skipped_at = Some(now);
@@ -27,10 +27,10 @@ impl Viewer {
         Ok(())
     }
 
-    /// Sound starts at the present: a receiver plays what it is sent, and the past would stay as delay for
-    /// good.
-    fn place_sound(&mut self, lane: Lane<'_>) -> bool {
-        let Some(line) = &mut self.lines[SOUND] else {
+    /// Places audio, which starts at the present: a receiver plays whatever it receives, and audio from the past would remain
+    /// as delay forever.
+    fn place_audio(&mut self, lane: Lane<'_>) -> bool {
+        let Some(line) = &mut self.lines[AUDIO] else {
             return false;
         };
         let track = &lane.tracks[line.format as usize];
@@ -40,12 +40,12 @@ impl Viewer {
             }
             return false;
         }
-        // Relative to the newest sound: pictures may be ahead of it by nature.
+        // The lag is relative to the newest audio: video may be ahead of it by nature.
         let present = track.newest().and_then(|newest| track.get(newest));
         let lag = match track.get(line.next()) {
             Some(packet) => present.map_or(Span::ZERO, |present| present.at - packet.at),
             None if line.next() >= track.end() => return false,
-            // The ring no longer has it.
+            // The ring no longer has the packet.
             None => Span::from_ticks(i64::MAX),
         };
         let newest = track.newest().filter(|newest| *newest > line.next());
@@ -56,7 +56,7 @@ impl Viewer {
         true
     }
 
-    /// Pictures start at the newest keyframe, and go on there when a viewer falls too far behind.
+    /// Places video, which starts at the newest keyframe and continues there when a viewer falls too far behind.
     fn place_picture(&mut self, lane: Lane<'_>, now: Instant) -> Result<bool, Reason> {
         if self.flow != Flow::Whole {
             self.probe(lane, now);
@@ -75,7 +75,7 @@ impl Viewer {
                     if is_old {
                         books.ask_for_keyframe(now);
                     }
-                    // Catching up takes three times as much of a link that has just proved to take the stream.
+                    // Catching up takes three times the rate from a link that has only just proved to carry the stream.
                     if is_old && books.link.is_on_trial(now) {
                         return Ok(false);
                     }
@@ -91,8 +91,8 @@ impl Viewer {
             if line.next() >= track.end() {
                 return Ok(false);
             }
-            // The ring no longer has it. A listener over datagrams loses nothing by being moved, unless it
-            // has been slow for longer than the log is kept.
+            // The ring no longer has the packet. A listener over datagrams loses nothing by being moved, unless it has been
+            // slow for longer than the log is kept.
             if let Judgement::Drop(Reason::Lag) = lane.follower.judge(0) {
                 return Err(Reason::Lag);
             }
@@ -108,7 +108,7 @@ impl Viewer {
         {
             books.ask_for_keyframe(now);
         }
-        // A frame that was begun is finished, so that none is cut.
+        // A frame that was started is finished, so that none is cut.
         let Some(join) = join.filter(|join| *join > line.next() && packet.begins) else {
             return Ok(false);
         };

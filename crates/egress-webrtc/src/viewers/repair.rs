@@ -1,42 +1,43 @@
-//! What is sent to a viewer again.
+//! Budget and record of a viewer's retransmissions.
 
 use std::time::Duration;
 
-/// Of what a viewer was sent, one part in this many may be sent again: 20 %.
+/// Divisor of the bytes sent to a viewer that gives the bytes that may be retransmitted: 20 %.
 const SHARE: u32 = 5;
 
-/// What may be sent again to a viewer that has had nothing yet: one keyframe.
+/// Bytes that may be retransmitted to a viewer that has received nothing yet: one keyframe.
 const CREDIT_FIRST_BYTES: u32 = 48 * 1024;
 
-/// The most credit a viewer saves up: a burst of losses at a few megabits, and no more than a viewer can have
+/// Largest credit that a viewer saves up: enough for a burst of losses at a few megabits, and the most that a viewer can have
 /// sent to another host's address.
 const CREDIT_MAX_BYTES: u32 = 192 * 1024;
 
-/// The round trip of a viewer that has not reported one.
+/// Round trip assumed for a viewer that has not reported one.
 const ROUND_TRIP_FIRST: Duration = Duration::from_millis(50);
 
-/// A shorter round trip counts as this: a request and its repetition may come in one batch.
+/// Lower limit of the round trip: a request and its retransmission may arrive in one batch.
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(5);
 
-/// For each time that a packet was sent again before, so much credit is kept for those that were not so often. Some
-/// receivers do not see what comes again as a repetition (pion's asks for each packet every 100 ms for seconds), and would
-/// spend all of it on copies.
+/// Credit reserved for less frequently retransmitted packets, for each time that a packet was retransmitted before. Some
+/// receivers do not recognise retransmissions (pion's requests each packet every 100 ms for seconds), and would spend all
+/// credit on copies.
 const CREDIT_KEPT_BYTES: u32 = CREDIT_FIRST_BYTES / 4;
 
-/// How often one packet is sent again: of ten thousand packets that a network loses which loses a tenth, one is still
-/// missing then.
+/// Limit of the retransmissions of one packet. On a network that loses a tenth of its packets, one in ten thousand lost packets
+/// is still missing after this many.
 const REPETITIONS_MAX: u8 = 4;
 
-/// Packets whose repetitions are remembered, by the last bits of their numbers: as many as pion asks for, so that none of them
-/// has another's place and is taken for one that was never sent again.
+/// Packets whose retransmissions are remembered, by the last bits of their numbers. The size equals the number of packets that
+/// pion requests, so that none of them occupies another's slot and is mistaken for one that was never retransmitted.
 const MEMORY: usize = 512;
 
-/// A receiver that asks again for so many of so many packets, in percent, does not see repetitions as such: one that does
-/// asks again for what was lost twice.
+/// Share of retransmitted packets, in percent, which a receiver that does not recognise retransmissions requests again, and the
+/// number of packets over which it is measured. A receiver that recognises them requests again only packets that were lost
+/// twice.
 const OVERLOOKED_MIN: u32 = 75;
 const OVERLOOKED_OF: u32 = 16;
 
-/// Bytes that may be sent again, beyond the sends themselves.
+/// Bytes that may be retransmitted, in addition to the sends themselves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credit(u32);
 
@@ -47,13 +48,13 @@ impl Default for Credit {
 }
 
 impl Credit {
-    /// Media was sent.
+    /// Adds a share of media that was sent.
     pub(super) fn earn(&mut self, bytes: usize) {
         let share = (bytes as u32) / SHARE;
         self.0 = self.0.saturating_add(share).min(CREDIT_MAX_BYTES);
     }
 
-    /// Takes the cost of a packet that was sent again so many times before, if the credit suffices.
+    /// Spends the cost of a packet that was retransmitted `times` times before, if the credit suffices.
     pub(super) const fn spend(&mut self, bytes: usize, times: u8) -> bool {
         let kept = CREDIT_KEPT_BYTES * times as u32;
         match self.0.checked_sub(bytes as u32) {
@@ -66,21 +67,21 @@ impl Credit {
     }
 }
 
-/// What is known of one viewer's losses.
+/// Record of one viewer's losses.
 #[derive(Debug)]
 pub(super) struct Repair {
     round_trip: Option<Duration>,
-    /// By the last bits of their numbers, packets, and when and how often they were sent again. Allocated with
-    /// the first request.
+    /// Packets with the time and number of their retransmissions, indexed by the last bits of their numbers. Allocated with the
+    /// first request.
     repeated: Option<Box<[Repeated; MEMORY]>>,
-    /// The numbers of the next repeated packets, for each kind.
+    /// Numbers of the next retransmission packets, for each kind.
     pub(super) rtx: [u64; 2],
     /// Packets lost as of the last report, for each kind.
     lost: [i32; 2],
-    /// Packets that came again as repetitions, of late, and of these those that were asked for again.
+    /// Recent packets retransmitted as such (RTX), and those of them that were requested again.
     shown: u32,
     asked_again: u32,
-    /// The viewer does not see repetitions as such.
+    /// Whether the viewer does not recognise retransmissions.
     overlooks: bool,
 }
 
@@ -90,7 +91,7 @@ struct Repeated {
     times: u8,
     sequence: u16,
     millis: u32,
-    /// It came as a repetition, and was not asked for since.
+    /// Whether the packet was sent as a retransmission (RTX) and has not been requested since.
     is_shown: bool,
 }
 
@@ -119,7 +120,8 @@ impl Default for Repair {
 }
 
 impl Repair {
-    /// How often this packet was sent again; `None` if it may not be now, so soon after the last time or at all.
+    /// Returns how many times this packet was retransmitted; `None` if it may not be retransmitted now, so soon after the last
+    /// time, or at all.
     pub(super) fn times(&mut self, kind: usize, sequence: u16, millis: u32) -> Option<u8> {
         let patience = self.round_trip.unwrap_or(ROUND_TRIP_FIRST);
         let patience = patience.max(ROUND_TRIP_MIN).as_millis() as u32;
@@ -137,15 +139,15 @@ impl Repair {
         (last.times < REPETITIONS_MAX).then_some(last.times)
     }
 
-    /// Whether a packet that was sent again so many times before is to come as a repetition, and otherwise as itself. A receiver
-    /// that asks again may not have seen the repetition as one (pion's), and sees the packet itself; but not for long, so the
-    /// next time it is a repetition again. To one that never sees them the packet itself is sent first: both would take twice
-    /// the credit.
+    /// Whether a packet that was retransmitted `times` times before is sent as a retransmission (RTX) rather than as the
+    /// original packet. A receiver that requests it again may not have recognised the retransmission (pion's does not) and will
+    /// accept the original; but only for a short time, so the next one is a retransmission again. A receiver that never
+    /// recognises retransmissions gets the original first, since sending both would take twice the credit.
     pub(super) const fn is_repetition(&self, times: u8) -> bool {
         times.is_multiple_of(2) != self.overlooks
     }
 
-    /// The packet is sent again after so many times; `is_shown` if as a repetition.
+    /// Records a retransmission after `times` earlier ones; `is_shown` if it was sent as such (RTX).
     pub(super) fn repeated(
         &mut self,
         kind: usize,
@@ -182,7 +184,7 @@ impl Repair {
         self.round_trip = Some((before * 7 + took) / 8);
     }
 
-    /// Records the number of packets lost so far. Returns how many are new.
+    /// Records the number of packets lost so far; returns the number of new losses.
     pub(super) fn lost(&mut self, kind: usize, lost: i32) -> u64 {
         let before = std::mem::replace(&mut self.lost[kind], lost);
         u64::try_from(i64::from(lost) - i64::from(before)).unwrap_or(0)
@@ -218,12 +220,11 @@ mod tests {
     /// Whether a packet is sent again now, for a viewer with credit.
     fn repeats(repair: &mut Repair, kind: usize, sequence: u16, millis: u32) -> bool {
         let times = repair.times(kind, sequence, millis);
-        times
-            .inspect(|times| {
-                let is_shown = repair.is_repetition(*times);
-                repair.repeated(kind, sequence, millis, (*times, is_shown));
-            })
-            .is_some()
+        let repeats = times.inspect(|times| {
+            let is_shown = repair.is_repetition(*times);
+            repair.repeated(kind, sequence, millis, (*times, is_shown));
+        });
+        repeats.is_some()
     }
 
     #[test]
@@ -245,17 +246,15 @@ mod tests {
     fn one_packet_is_sent_again_so_many_times() {
         let mut repair = Repair::default();
         let asked = (0..40).map(|time| 100 * time);
-        let sent = asked
-            .filter(|millis| repeats(&mut repair, 1, 7, *millis))
-            .count();
-        assert_eq!(sent, usize::from(REPETITIONS_MAX));
+        let sent = asked.filter(|millis| repeats(&mut repair, 1, 7, *millis));
+        assert_eq!(sent.count(), usize::from(REPETITIONS_MAX));
         assert_eq!(repair.times(0, 7, 9_999), Some(0), "another packet");
     }
 
     #[test]
     fn packets_that_are_asked_for_together_have_places_of_their_own() {
         let mut repair = Repair::default();
-        // Every eighth of pion's window, each 100 ms.
+        // Every eighth packet of pion's window, each 100 ms.
         let mut sent = 0;
         for time in 0..40 {
             for sequence in (0..512).step_by(8) {
@@ -273,7 +272,7 @@ mod tests {
             for sequence in 0..100_u16 {
                 let millis = 100 * u32::from(sequence);
                 repeats(&mut repair, 1, sequence, millis);
-                // The one before, of so many of ten.
+                // The previous packet, for `again` of ten.
                 if sequence > 0 && sequence % 10 < again {
                     repeats(&mut repair, 1, sequence - 1, millis);
                 }

@@ -1,5 +1,5 @@
-//! Packets that a viewer reports lost, sent again: unchanged, or as repetitions of their own source (RFC 4588), as far as
-//! [its share](super::repair) goes.
+//! Retransmission of packets that a viewer reports lost, either unchanged or as packets of a separate source (RFC 4588), within
+//! [its share](super::repair).
 
 use container::rtp::{HEADER_BYTES, PayloadFormat, padding_bytes, without_padding};
 
@@ -7,13 +7,13 @@ use super::run::Run;
 use super::viewer::{Lane, PACKET_BYTES_MAX, Viewer};
 use crate::out::{Sent, ViewerOutbox};
 use crate::stats::Counters;
-use formats::rtp::codes::{self, PICTURE};
+use packagers::rtp::codes::{self, PICTURE};
 
-/// Bytes by which a repeated packet is longer: its original number (RFC 4588 §4).
+/// Bytes that a retransmission adds to a packet: the original number (RFC 4588 §4).
 const REPEATED_EXTRA: usize = 2;
 
 impl Viewer {
-    /// Sends packets of `kind` again that it reports lost, as far as its share goes.
+    /// Retransmits packets of `kind` that the viewer reports lost, within its share.
     #[expect(
         clippy::too_many_arguments,
         reason = "a visit's needs, and what is asked for"
@@ -90,7 +90,7 @@ impl Viewer {
         self.flush_repeated(&mut run, kind, rtx, out, counters);
     }
 
-    /// Sends the buffer. If that fails, the packets count as lost, and will be asked for again.
+    /// Sends the buffer. If that fails, the packets count as lost, and the viewer will request them again.
     fn flush_repeated<O: ViewerOutbox>(
         &mut self,
         run: &mut Run,
@@ -99,7 +99,7 @@ impl Viewer {
         out: &mut O,
         counters: &mut Counters,
     ) -> bool {
-        // Numbers of packets that were not sent are not used for others either.
+        // Numbers of packets that could not be sent are not reused either.
         self.books.repair.rtx[kind] = rtx;
         if run.is_empty() {
             return true;
@@ -116,7 +116,7 @@ impl Viewer {
     }
 }
 
-/// The header of a repeated packet, whose padding is taken off (RFC 4588 §4).
+/// Returns the header of a retransmission, whose padding is removed (RFC 4588 §4).
 fn repeated_header(
     header: [u8; HEADER_BYTES],
     payload_type: u8,
@@ -130,7 +130,7 @@ fn repeated_header(
     header
 }
 
-/// The payload of a repeated packet.
+/// Returns the payload of a retransmission.
 fn with_original<'a>(
     sequence: u16,
     payload: &[u8],

@@ -1,4 +1,4 @@
-//! Reports on lines, to viewers and from them.
+//! Reports on lines, to viewers and from viewers.
 
 use std::time::{Duration, Instant};
 
@@ -11,25 +11,25 @@ use super::link::{Heard, PROBE_PATIENCE, Turn};
 use super::viewer::Viewer;
 use crate::out::ViewerOutbox;
 use crate::stats::Counters;
-use formats::rtp::MediaClock;
-use formats::rtp::codes::{self, CNAME, PICTURE, SOUND};
+use packagers::rtp::MediaClock;
+use packagers::rtp::codes::{self, AUDIO, CNAME, PICTURE};
 
-/// How often a viewer is sent a report. A receiver needs two reports of each line before it can play sound
-/// and picture in step, so the first ones come sooner.
+/// Interval of reports to a viewer. A receiver needs two reports of each line before it can play audio and video in sync, so
+/// the first ones follow one another faster.
 const REPORT_INTERVAL: Duration = Duration::from_millis(850);
 const REPORT_INTERVAL_FIRST: Duration = Duration::from_millis(250);
 const REPORTS_FIRST: u32 = 4;
 
-/// Reports come by so much later, times 0 to 6 in turn, that they do not keep in step with keyframes and see a queue that comes
-/// and goes with these.
+/// Unit of the extra delay of reports, multiplied by 0 to 6 in turn, so that reports do not keep in step with keyframes and do
+/// detect a queue that comes and goes with them.
 const REPORT_SPREAD: Duration = Duration::from_millis(50);
 const REPORT_STEPS: u32 = 7;
 const REPORT_STEP: u32 = 3;
 
-/// A longer round trip means that a clock was set.
+/// Round trip beyond which a clock must have been set.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 
-/// 65,536ths of a second.
+/// Converts 65,536ths of a second.
 fn duration(units: u32) -> Duration {
     Duration::from_micros((u64::from(units) * 1_000_000) >> 16)
 }
@@ -53,9 +53,9 @@ pub(super) fn send_report<O: ViewerOutbox>(
 }
 
 impl Viewer {
-    /// Appends a report on each line that something was sent on: the same moment on all of them, `at` on the
-    /// stream's clock and `ntp` on the wall clock, so that they are played in step. Sound and picture come first in
-    /// turn: GStreamer reads only the first of a compound's reports.
+    /// Appends a report on each line that has sent something. All reports describe the same moment, `at` on the stream's clock
+    /// and `ntp` on the wall clock, so that the lines are played in sync. Audio and video alternate in coming first, because
+    /// GStreamer reads only the first report of a compound.
     pub(super) fn report(&mut self, at: Timestamp, ntp: u64, now: Instant, compound: &mut Vec<u8>) {
         self.books.reports = self.books.reports.saturating_add(1);
         let interval = if self.books.link.awaits_answer() {
@@ -68,8 +68,8 @@ impl Viewer {
         };
         self.report_at = now + interval;
         let order = match self.books.reports % 2 {
-            0 => [PICTURE, SOUND],
-            _ => [SOUND, PICTURE],
+            0 => [PICTURE, AUDIO],
+            _ => [AUDIO, PICTURE],
         };
         let sending = || {
             let lines = order.iter().filter_map(|kind| self.lines[*kind].as_ref());
@@ -90,7 +90,7 @@ impl Viewer {
         }
     }
 
-    /// Sound or picture, by the source of its packets.
+    /// Returns the kind of the line, audio or video, whose packets have this source.
     pub(super) fn kind_of(&self, ssrc: u32) -> Option<usize> {
         let is_it = |line: &Option<Line>| {
             line.as_ref()
@@ -99,7 +99,7 @@ impl Viewer {
         self.lines.iter().position(is_it)
     }
 
-    /// Takes the viewer's report on one line, which comes `now`; `ntp_middle` is the wall clock then.
+    /// Takes the viewer's report on one line, which arrived `now`; `ntp_middle` is the wall clock at that time.
     pub(super) fn heard(
         &mut self,
         report: &ReportBlock,
@@ -119,7 +119,7 @@ impl Viewer {
             counters.round_trips += 1;
             counters.round_trip_micros += took.as_micros() as u64;
         }
-        // Without a picture there is nothing to hold.
+        // Without video there is nothing to suspend.
         let picture = self.lines[PICTURE].as_ref();
         if picture.is_none_or(|line| line.packets == 0) {
             return;

@@ -1,18 +1,18 @@
-//! Packets of one send: equal in length, but for the last.
+//! Packets of one send: equal in length, except for the last.
 
 use super::pace::PACKETS_PER_VISIT;
 
-/// Segments of one send: a visit's packets of pictures, and one of sound. The kernel would take 64; at a burst of
-/// that many switches and radios begin to lose packets.
+/// Segments of one send: a visit's video packets, and one audio packet. The kernel would take 64, but switches and radios begin
+/// to lose packets at bursts of that size.
 pub(super) const SEGMENTS_MAX: usize = PACKETS_PER_VISIT + 1;
 
-/// What the send buffer holds so far.
+/// Content of the send buffer so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Run {
     len: usize,
     segment: usize,
     count: usize,
-    /// A shorter one was the last.
+    /// Whether the last packet was shorter, which ends the run.
     is_closed: bool,
 }
 
@@ -39,12 +39,12 @@ impl Run {
         self.count == 0
     }
 
-    /// Bytes in the buffer.
+    /// Returns the bytes in the buffer.
     pub(super) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of each packet but the last.
+    /// Returns the bytes of each packet except the last.
     pub(super) const fn segment(&self) -> usize {
         self.segment
     }

@@ -1,21 +1,22 @@
-//! A viewer's start: the keyframe that it began with, once more if it did not arrive.
+//! Start of a viewer: its first keyframe, sent again if it did not arrive.
 //!
-//! Receivers drop what comes before they are ready, and networks what comes first. A publisher over RTMP cannot be asked for a
-//! keyframe, and the next one may be seconds away, while the log still has the one that was missed.
+//! Receivers drop packets that arrive before they are ready, and networks drop the first packets. A publisher over RTMP cannot
+//! be asked for a keyframe, and the next one may be seconds away, while the log still has the one that was missed.
 
 use std::time::{Duration, Instant};
 
-/// A viewer that asks for a keyframe within this time may have missed its first one.
+/// Time within which a viewer that requests a keyframe may have missed its first one.
 const START: Duration = Duration::from_secs(3);
 
-/// It asks again within this time: players that have a picture ask once as they begin, or every other second.
+/// Range of the interval between two requests that indicates a missed start: players that show video request a keyframe once as
+/// they begin, or every other second.
 const REPEATED_MIN: Duration = Duration::from_millis(100);
 const REPEATED_MAX: Duration = Duration::from_secs(1);
 
-/// How often it may begin anew: what it misses twice more does not fit its link.
+/// Limit of restarts: a keyframe missed two more times does not fit the link.
 const AGAIN_MAX: u8 = 2;
 
-/// See the module's description.
+/// State of a viewer's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Start {
     began: Option<Instant>,
@@ -24,12 +25,12 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// The viewer is sent its first keyframe.
+    /// Records that the viewer is sent its first keyframe.
     pub(super) fn began(&mut self, now: Instant) {
         self.began.get_or_insert(now);
     }
 
-    /// The viewer asks for a keyframe. Returns whether it is to begin anew.
+    /// Records that the viewer requests a keyframe; returns whether to restart it.
     pub(super) fn asked(&mut self, now: Instant) -> bool {
         let age = self.began.map(|began| now.saturating_duration_since(began));
         if self.again >= AGAIN_MAX || age.is_none_or(|age| age > START) {
@@ -59,14 +60,12 @@ mod tests {
         let (mut start, now) = (Start::default(), Instant::now());
         assert!(!start.asked(now), "it has not begun");
         start.began(now);
-        let asked = times
-            .iter()
-            .map(|time| start.asked(now + Duration::from_millis(*time)));
-        asked.collect()
+        let times = times.iter().map(|time| now + Duration::from_millis(*time));
+        times.map(|time| start.asked(time)).collect()
     }
 
     #[test]
-    fn who_goes_on_asking_has_missed_the_keyframe() {
+    fn who_continues_asking_has_missed_the_keyframe() {
         assert_eq!(asked(&[450, 650]), [false, true]);
         assert_eq!(asked(&[450, 450, 540]), [false; 3], "a request sent twice");
         assert_eq!(asked(&[20, 2_020]), [false; 2], "a habit");

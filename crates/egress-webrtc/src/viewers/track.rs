@@ -1,41 +1,40 @@
-//! Where a lane's packets are: one ring per format, from which packets are sent and sent again.
+//! Positions of a lane's packets: one ring per format, from which packets are sent and retransmitted.
 
 use std::collections::VecDeque;
 
 use media::Timestamp;
 
-/// Packets remembered at the most, 24 bytes each: ten seconds at 60 Mb/s. The log's own limits are
-/// reached first.
+/// Largest number of remembered packets, 24 bytes each: ten seconds at 60 Mb/s. The log's own limits are reached first.
 const PACKETS_MAX: usize = 65_536;
 
 /// A packet in the log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Packet {
-    /// Where its header begins.
+    /// Position of its header in the log.
     pub(super) offset: u64,
-    /// The time of its frame.
+    /// Time of its frame.
     pub(super) at: Timestamp,
-    /// Its bytes, header included.
+    /// Length in bytes, including the header.
     pub(super) len: u16,
-    /// Whether it is its frame's first.
+    /// Whether it is the first of its frame.
     pub(super) begins: bool,
-    /// When its frame arrived: microseconds after the group's epoch, counted over wraps.
+    /// Arrival time of its frame in microseconds after the group's epoch, modulo 2^32.
     pub(super) arrived: u32,
 }
 
-/// The packets of one format by their extended sequence numbers, which are contiguous.
+/// Packets of one format by their extended sequence numbers, which are contiguous.
 #[derive(Debug, Default)]
 pub(super) struct Track {
     packets: VecDeque<Packet>,
-    /// The number of the first.
+    /// Number of the first packet in the ring.
     base: u64,
-    /// The first packet of the newest frame, and of the newest keyframe.
+    /// Numbers of the first packet of the newest frame, and of the newest keyframe.
     newest: Option<u64>,
     newest_join: Option<u64>,
 }
 
 impl Track {
-    /// Adds a packet with this number on the wire; at one that joins a viewer may start.
+    /// Adds a packet with this number on the wire; a viewer may start at it if `joins`.
     pub(super) fn push(&mut self, sequence: u16, packet: Packet, joins: bool) {
         let missing = sequence.wrapping_sub(self.end() as u16);
         if missing != 0 {
@@ -67,7 +66,7 @@ impl Track {
         }
     }
 
-    /// The number of the next packet to come.
+    /// Returns the number of the next packet to come.
     pub(super) fn end(&self) -> u64 {
         self.base + self.packets.len() as u64
     }
@@ -77,17 +76,17 @@ impl Track {
         self.packets.get(usize::try_from(index).ok()?)
     }
 
-    /// Where the newest frame begins.
+    /// Returns the number of the newest frame's first packet.
     pub(super) fn newest(&self) -> Option<u64> {
         self.newest.filter(|newest| *newest >= self.base)
     }
 
-    /// Where the newest keyframe begins.
+    /// Returns the number of the newest keyframe's first packet.
     pub(super) fn newest_join(&self) -> Option<u64> {
         self.newest_join.filter(|join| *join >= self.base)
     }
 
-    /// The number after the last packet of the frame that begins at `first`, as far as it is known.
+    /// Returns the number after the last known packet of the frame that begins at `first`.
     pub(super) fn frame_end(&self, first: u64) -> u64 {
         let mut end = first + 1;
         while self.get(end).is_some_and(|packet| !packet.begins) {
@@ -96,7 +95,7 @@ impl Track {
         end
     }
 
-    /// Bytes that all tracks of the lane have in a second, while these packets came; `None` if that was too short a time.
+    /// Returns the bytes per second of all tracks of the lane while these packets arrived; `None` if that time was too short.
     pub(super) fn lane_rate(&self) -> Option<u32> {
         let (first, last) = (self.packets.front()?, self.packets.back()?);
         let time = (last.at - first.at).seconds();
@@ -133,10 +132,8 @@ mod tests {
             track.push(number as u16, packet(number * 10, number % 4 == 2), joins);
         }
         assert_eq!((track.base, track.end()), (65_530, 65_546));
-        assert_eq!(
-            (track.newest(), track.newest_join()),
-            (Some(65_542), Some(65_534))
-        );
+        assert_eq!(track.newest(), Some(65_542));
+        assert_eq!(track.newest_join(), Some(65_534));
         assert_eq!(track.get(65_540).map(|packet| packet.offset), Some(655_400));
         assert_eq!((track.get(65_529), track.get(65_546)), (None, None));
         track.forget_before(655_350);

@@ -20,60 +20,60 @@ use super::track::{Packet, Track};
 use crate::agree::Agreed;
 use crate::out::{Sent, ViewerOutbox};
 use crate::stats::Counters;
-use formats::rtp::codes::{FORMATS, PICTURE, SOUND};
+use packagers::rtp::codes::{AUDIO, FORMATS, PICTURE};
 
-/// Bytes of a packet whose pieces lie apart in the log.
+/// Buffer size for a packet whose parts are separate in the log.
 pub(super) const PACKET_BYTES_MAX: usize = 2_048;
 
-/// What a lane has, as its viewers see it in a visit.
+/// Content of a lane, as a visit needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane<'a> {
     pub(super) follower: &'a Follower,
-    /// By format.
+    /// Indexed by format.
     pub(super) tracks: &'a [Track; FORMATS],
-    /// The time of the newest unit.
+    /// Time of the newest unit.
     pub(super) newest: Timestamp,
 }
 
-/// State of one viewer: what each visit needs lies here, the rest is in [`Books`].
+/// State of one viewer. Everything that each visit needs is here, the rest in [`Books`].
 #[derive(Debug)]
 pub(super) struct Viewer {
     pub(super) session: Handle,
     pub(super) path: Path,
     pub(super) sealer: Sealer,
-    /// Sound and picture.
+    /// Lines of audio and video.
     pub(super) lines: [Option<Line>; 2],
-    /// What its link takes.
+    /// Media that its link carries.
     pub(super) flow: Flow,
     pub(super) pace: Pace,
     pub(super) credit: Credit,
     /// Bytes and sends not yet reported to its handle.
     unsaid: (u32, u32),
     has_begun: bool,
-    /// Whether it had everything there was after its last visit.
+    /// Whether the viewer had everything available after its last visit.
     pub(super) is_in_step: bool,
-    /// Whether its path is gone; it may come back on another, until its session ends.
+    /// Whether its path is gone; the viewer may return on another until its session ends.
     is_adrift: bool,
-    /// When it is sent the next report on its lines.
+    /// Time of its next report.
     pub(super) report_at: Instant,
     pub(super) books: Box<Books>,
 }
 
-/// How a visit ended.
+/// Result of a visit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Visit {
-    /// It has everything that it may have now.
+    /// The viewer has everything that it may have now.
     Settled,
-    /// It is to be visited again at this time, with or without news.
+    /// The viewer must be visited again at this time, with or without news.
     Again(Instant),
     /// There was no space to send.
     Blocked,
-    /// It must go.
+    /// The viewer must be disconnected.
     Leave(Reason),
 }
 
 impl Viewer {
-    /// A viewer that has had nothing; `None` when its keys are unusable.
+    /// Creates a viewer that has received nothing; `None` if its keys are unusable.
     pub(super) fn new(
         session: Handle,
         path: Path,
@@ -100,7 +100,7 @@ impl Viewer {
         })
     }
 
-    /// It is to be sent to another address.
+    /// Directs its packets to another address.
     pub(super) fn go(&mut self, path: Path) {
         self.path = path;
         self.is_adrift = false;
@@ -111,7 +111,7 @@ impl Viewer {
         self.path
     }
 
-    /// Whether it has everything there is.
+    /// Whether the viewer has everything available.
     pub(super) fn is_settled(&self, tracks: &[Track; FORMATS]) -> bool {
         self.lines.iter().flatten().all(|line| {
             let track = &tracks[line.format as usize];
@@ -119,14 +119,15 @@ impl Viewer {
         })
     }
 
-    /// When the oldest frame arrived that it lacks, if it had everything before; see [`Packet::arrived`].
+    /// Returns the arrival time of the oldest frame that the viewer lacks, if it had everything before; see
+    /// [`Packet::arrived`].
     pub(super) fn oldest_unsent(&self, tracks: &[Track; FORMATS]) -> Option<u32> {
         if !self.is_in_step {
             return None;
         }
         let lines = self.lines.iter().flatten();
         let next = lines.filter_map(|line| tracks[line.format as usize].get(line.next()));
-        // The earlier one, also where the count wrapped between the two.
+        // This picks the earlier one, even if the count wrapped between the two.
         next.map(|packet| packet.arrived).reduce(|one, other| {
             match one.wrapping_sub(other) as i32 {
                 ..0 => one,
@@ -135,7 +136,7 @@ impl Viewer {
         })
     }
 
-    /// Sends what it lacks.
+    /// Sends the packets that the viewer lacks.
     pub(super) fn visit<O: ViewerOutbox>(
         &mut self,
         lane: Lane<'_>,
@@ -246,8 +247,8 @@ impl Viewer {
         again.map_or(Visit::Settled, Visit::Again)
     }
 
-    /// Sound and picture in the order in which one send takes both: a packet that is shorter than those before
-    /// is a run's last.
+    /// Returns the order of audio and video in which one send takes both: a packet that is shorter than those before it ends
+    /// the run.
     fn order(&self, lane: Lane<'_>) -> [usize; 2] {
         let len = |kind| {
             let next = self
@@ -255,10 +256,10 @@ impl Viewer {
                 .and_then(|track| self.next(track, kind));
             next.map_or(0, |packet| packet.len)
         };
-        if len(SOUND) > len(PICTURE) {
-            [SOUND, PICTURE]
+        if len(AUDIO) > len(PICTURE) {
+            [AUDIO, PICTURE]
         } else {
-            [PICTURE, SOUND]
+            [PICTURE, AUDIO]
         }
     }
 
@@ -282,7 +283,7 @@ impl Viewer {
                 return Err(Visit::Blocked);
             }
             Sent::Gone => {
-                // Some of it may have left, so its numbers are not used again.
+                // Part of it may have left, so its numbers are not used again.
                 self.is_adrift = true;
                 return Err(Visit::Settled);
             }
@@ -304,7 +305,7 @@ impl Viewer {
         self.unsaid.1 = self.unsaid.1.saturating_add(1);
     }
 
-    /// Tells its handle what it was sent and how far behind it is. Returns the latter.
+    /// Reports to the handle the bytes sent and the lag; returns the lag.
     pub(super) fn tell(&mut self, lane: Lane<'_>, now: Instant) -> Option<Span> {
         let lag = self.lag(lane);
         let Books {
@@ -322,7 +323,7 @@ impl Viewer {
         lag
     }
 
-    /// How far behind it is; `None` when that is further than the lane reaches back.
+    /// Returns the lag; `None` if it exceeds the lane's log.
     fn lag(&self, lane: Lane<'_>) -> Option<Span> {
         let mut most = Span::ZERO;
         for line in self.lines.iter().flatten() {
@@ -334,7 +335,7 @@ impl Viewer {
         Some(most)
     }
 
-    /// Tells its handle what it was sent.
+    /// Reports to the handle the bytes and sends since the last report.
     pub(super) fn settle_books(&mut self) {
         let (bytes, sends) = std::mem::take(&mut self.unsaid);
         if sends > 0 {
@@ -357,7 +358,8 @@ impl Viewer {
     }
 }
 
-/// Keys come from the handshake and packets from the log: the viewer causes neither error.
+/// Logs a packet that could not be sealed. Keys come from the handshake and packets from the log, so the viewer causes neither
+/// error.
 fn unsealed(error: webrtc::srtp::Error) -> Visit {
     tracing::error!(%error, "a packet could not be sealed");
     Visit::Leave(Reason::Shutdown)

@@ -1,4 +1,5 @@
-//! From the threads that carry media to the events: which listeners were degraded, and which have recovered.
+//! Changes of listeners' condition, on their way from the threads that carry media to the events: degraded, or
+//! recovered.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -8,18 +9,18 @@ use super::EventKind;
 use crate::directory::Directory;
 use crate::listener::ListenerId;
 
-/// Changes that may wait for the next tick, which comes four times a second. A thread that finds no room
+/// Upper bound on changes that wait for the next tick, which comes four times a second. A thread that finds no room
 /// tries again a second later.
 const CONDITIONS_MAX: usize = 1_024;
 
-/// A listener's condition has changed.
+/// A change of a listener's condition.
 #[derive(Clone, Copy, Debug)]
 struct Condition {
     id: ListenerId,
     is_degraded: bool,
 }
 
-/// See the module's description.
+/// Bounded channel of changes from the threads that carry media to the control plane.
 #[derive(Debug)]
 pub(crate) struct Conditions {
     sender: ConditionSender,
@@ -27,13 +28,13 @@ pub(crate) struct Conditions {
     changed: Lock<Receiver<Condition>>,
 }
 
-/// Reports changes without ever waiting.
+/// Sender of changes; never waits.
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionSender(SyncSender<Condition>);
 
 impl ConditionSender {
-    /// Reports that a listener is degraded or has recovered. False when there was no room for the report, which
-    /// is then to be repeated.
+    /// Reports that a listener is degraded or has recovered. Returns `false` when there was no room for the report; the
+    /// caller then repeats it.
     pub(crate) fn tell(&self, id: ListenerId, is_degraded: bool) -> bool {
         self.0.try_send(Condition { id, is_degraded }).is_ok()
     }
@@ -54,8 +55,8 @@ impl Conditions {
         &self.sender
     }
 
-    /// Emits what has changed since the last time. Listeners that are gone by now have left, whatever
-    /// their condition was.
+    /// Emits the changes since the last call. Listeners that have departed by now get no event, whatever their
+    /// condition was.
     pub(crate) fn emit(&self, directory: &Directory) {
         let changed = self.changed.lock();
         for Condition { id, is_degraded } in changed.try_iter().take(CONDITIONS_MAX) {

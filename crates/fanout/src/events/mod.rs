@@ -7,13 +7,13 @@
 //!  workers, handles ──Condition──► bounded channel ──tick──►
 //! ```
 //!
-//! Each event is emitted in the one place where it is decided, under the lock that decides it, so the events of
-//! a stream, and those of a listener, are in order. Emitting never waits for a reader and allocates nothing: an
-//! event is a few words and counted references to existing data. A reader that is slow, or comes back later,
-//! goes on where it was as far as recent events reach, and is told how many it has missed.
+//! Each event is emitted in the one place where it is decided, under the lock that decides it, so the events of a
+//! stream, and those of a listener, are in order. Emitting never waits for a reader and allocates nothing: an event is
+//! a few words and counted references to existing data. A reader that is slow, or comes back later, continues where it
+//! was as far as recent events reach, and receives the number of events it has missed.
 //!
-//! The threads that visit listeners take no lock here. What they report (departures, degraded listeners) goes
-//! into bounded channels, and the control plane emits it.
+//! The threads that visit listeners take no lock here. They report departures and degraded listeners through bounded
+//! channels, and the control plane emits the events.
 
 mod conditions;
 mod reader;
@@ -39,130 +39,130 @@ use crate::stream::Source;
 /// An event.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Its number: one more than that of the event before. Numbers grow across restarts, too.
+    /// Number of the event: one more than the previous event's. Numbers grow across restarts, too.
     pub sequence: u64,
-    /// When it was emitted.
+    /// Time at which it was emitted.
     pub at: SystemTime,
-    /// The stream it belongs to, if any.
+    /// Stream it belongs to, if any.
     pub stream: Option<StreamName>,
-    /// What it is.
+    /// Kind and facts of the event.
     pub kind: EventKind,
 }
 
-/// The kinds of events, with their facts.
+/// Kinds of events, with their facts.
 #[derive(Clone, Debug)]
 pub enum EventKind {
     /// A new stream exists. Its first epoch begins.
     Began,
     /// A publisher has taken the stream for a new epoch.
     EpochBegan {
-        /// The number of the epoch, from 1.
+        /// Number of the epoch, from 1.
         epoch: u32,
         /// The publisher.
         source: Arc<Source>,
     },
     /// The publisher was replaced by another, whose epoch begins next.
     TakenOver {
-        /// The epoch that has ended.
+        /// Number of the epoch that has ended.
         epoch: u32,
         /// The publisher that was replaced.
         source: Arc<Source>,
     },
-    /// The publisher has announced its tracks, or other ones.
+    /// The publisher has announced its tracks, or different ones.
     TracksChanged {
-        /// The epoch they belong to.
+        /// Number of the epoch they belong to.
         epoch: u32,
-        /// All of them, in the order they appeared.
+        /// All tracks, in the order they appeared.
         tracks: Arc<[Arc<Track>]>,
     },
     /// The title has changed.
     TitleChanged {
-        /// `None` when it was cleared.
+        /// New title; `None` when it was cleared.
         title: Option<Arc<Title>>,
     },
     /// The publisher is gone; the stream lingers.
     PublisherLeft {
-        /// The epoch that has ended.
+        /// Number of the epoch that has ended.
         epoch: u32,
-        /// How long listeners are kept for the next publisher.
+        /// Time for which listeners are kept for the next publisher.
         linger: Duration,
     },
-    /// The stream is over.
+    /// The stream has ended.
     Ended {
-        /// Why.
+        /// Reason for the end.
         reason: EndReason,
     },
-    /// What is heard while the publisher is away has begun, has ended or cannot be heard.
+    /// The fallback that plays while the publisher is away has begun, has ended or cannot be played.
     Fallback {
-        /// The stream that it is.
+        /// Stream that serves as the fallback.
         fallback: StreamName,
-        /// `began`, `refused`, `returned`, `ended` or `unwanted`.
+        /// Step of the fallback: `began`, `refused`, `returned`, `ended` or `unwanted`.
         outcome: &'static str,
     },
-    /// What may be wrong with the publisher's sound has begun, or has ended.
-    Sound {
-        /// `silence` or `clipping`.
+    /// A possible fault of the publisher's audio has begun, or has ended.
+    Audio {
+        /// Kind of fault: `silence` or `clipping`.
         condition: &'static str,
-        /// `began` or `ended`.
+        /// Step of the fault: `began` or `ended`.
         outcome: &'static str,
     },
-    /// A listener was given a lane.
+    /// A listener has received a lane.
     ListenerJoined {
-        /// Which one.
+        /// The listener.
         listener: ListenerId,
-        /// What it listens to.
+        /// Format of its lane.
         format: Format,
-        /// Where it connects from.
+        /// Address it connects from.
         peer: SocketAddr,
     },
-    /// A listener is gone.
+    /// A listener has left.
     ListenerLeft {
-        /// Which one.
+        /// The listener.
         listener: ListenerId,
         /// Its protocol.
         protocol: Protocol,
-        /// Why.
+        /// Reason for leaving.
         reason: Reason,
-        /// Bytes it was sent.
+        /// Bytes sent to it.
         sent_bytes: u64,
-        /// How often it was moved forward.
+        /// Number of times it was moved forward.
         skips: u32,
-        /// How long it was there, from its request.
+        /// Time from its request to its departure.
         lasted: Duration,
     },
     /// A listener was moved forward because it, or the server, fell behind.
     Degraded {
-        /// Which one.
+        /// The listener.
         listener: ListenerId,
     },
-    /// A listener that was degraded has not been moved for a while. One that leaves does not recover first.
+    /// A degraded listener has not been moved for a while. A listener that leaves does not recover first.
     Recovered {
-        /// Which one.
+        /// The listener.
         listener: ListenerId,
     },
-    /// A publisher, a listener or a connection was turned away.
+    /// A publisher, a listener or a connection was refused.
     Refused(Refusal),
     /// A link to another server passes its stream on.
     LinkUp {
-        /// `push` or `pull`.
+        /// Direction of the link: `push` or `pull`.
         direction: &'static str,
-        /// The other server, without secrets.
+        /// Address of the other server, without secrets.
         url: Arc<str>,
     },
-    /// A link to another server has stopped passing its stream on, or failed before it ever did. Emitted once,
-    /// however often it fails again.
+    /// A link to another server has stopped passing its stream on, or failed before it ever did. Emitted once, however
+    /// often it fails again.
     LinkDown {
-        /// `push` or `pull`.
+        /// Direction of the link: `push` or `pull`.
         direction: &'static str,
-        /// The other server, without secrets.
+        /// Address of the other server, without secrets.
         url: Arc<str>,
-        /// What failed, without secrets; `None` when it ended in order. May hold untrusted text.
+        /// The failure, without secrets; `None` when the link ended in order. May hold untrusted text.
         error: Option<Arc<str>>,
     },
 }
 
 impl EventKind {
-    /// What it is about.
+    /// Returns the topic of the event.
     pub fn topic(&self) -> Topic {
         match self {
             Self::Began => Topic::Began,
@@ -173,7 +173,7 @@ impl EventKind {
             Self::PublisherLeft { .. } => Topic::PublisherLeft,
             Self::Ended { .. } => Topic::Ended,
             Self::Fallback { .. } => Topic::Fallback,
-            Self::Sound { .. } => Topic::Sound,
+            Self::Audio { .. } => Topic::Audio,
             Self::ListenerJoined { .. } => Topic::ListenerJoined,
             Self::ListenerLeft { .. } => Topic::ListenerLeft,
             Self::Degraded { .. } => Topic::Degraded,
@@ -186,7 +186,7 @@ impl EventKind {
 }
 
 base::labels! {
-    /// The kinds of events by name, for subscribers that choose among them.
+    /// Kinds of events by name, for subscribers that choose among them.
     pub enum Topic {
         /// [`EventKind::Began`].
         Began = "began",
@@ -204,8 +204,8 @@ base::labels! {
         Ended = "ended",
         /// [`EventKind::Fallback`].
         Fallback = "fallback",
-        /// [`EventKind::Sound`].
-        Sound = "sound",
+        /// [`EventKind::Audio`].
+        Audio = "sound",
         /// [`EventKind::ListenerJoined`].
         ListenerJoined = "listener_joined",
         /// [`EventKind::ListenerLeft`].
@@ -224,15 +224,15 @@ base::labels! {
 }
 
 base::labels! {
-    /// Why a stream is over.
+    /// Reasons why a stream has ended.
     pub enum EndReason {
-        /// Its publisher left and none came within its linger time.
+        /// The publisher left and none came within the stream's linger time.
         Abandoned = "abandoned",
-        /// The operator ended it.
+        /// The operator ended the stream.
         Operator = "operator",
-        /// It came on demand, and has no listeners any more.
+        /// The stream was fetched on demand, and has no listeners any more.
         Unwanted = "unwanted",
-        /// The server ends.
+        /// The server shuts down.
         Shutdown = "shutdown",
     }
 }

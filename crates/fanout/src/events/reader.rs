@@ -1,4 +1,4 @@
-//! A reader of events, at its own pace.
+//! Reader of events, at its own pace.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -6,25 +6,25 @@ use std::task::{Context, Poll};
 use super::{Event, Events};
 use crate::task_bells::TaskSlot;
 
-/// Reads events in their order, each once. See [`Events::subscribe`].
+/// Reads events in order, each once; from [`Events::subscribe`]. Call [`next`](Self::next) until it returns `None`.
 #[derive(Debug)]
 pub struct EventReader {
     events: Arc<Events>,
-    /// The number of the event that it needs next.
+    /// Number of the event that it needs next.
     position: u64,
-    /// It has missed events of another run; their number is unknown.
+    /// Whether it has missed an unknown number of events of another run.
     is_lost: bool,
     slot: Arc<TaskSlot>,
 }
 
-/// What a reader receives.
+/// Result of one read.
 #[derive(Clone, Debug)]
 pub enum Received {
     /// The next event.
     Event(Event),
-    /// Events that are no longer kept. What follows is the oldest that is.
+    /// A gap of events that are no longer kept. The oldest event that is kept follows.
     Missed {
-        /// How many; `None` when unknown, because the server has restarted since.
+        /// Number of missed events; `None` when unknown, because the server has restarted since.
         count: Option<u64>,
     },
 }
@@ -40,8 +40,8 @@ impl EventReader {
         }
     }
 
-    /// The number of the last event that it has read or missed: where
-    /// [`subscribe_after`](Events::subscribe_after) goes on.
+    /// Returns the number of the last event that it has read or missed: the place from which
+    /// [`subscribe_after`](Events::subscribe_after) continues.
     pub fn reached(&self) -> u64 {
         self.position - 1
     }
@@ -51,7 +51,7 @@ impl EventReader {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// See [`next`](Self::next).
+    /// Polls for [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Received>> {
         let at_hand = self.at_hand();
         if at_hand.is_ready() {

@@ -1,4 +1,4 @@
-//! The recent events, and the readers that wait for the next.
+//! Recent events, and the readers that wait for the next.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,16 +13,16 @@ use super::refusals;
 use super::{Event, EventKind, EventReader, Refusal};
 use crate::task_bells::{TaskBells, TaskSlot};
 
-/// Events that are kept: four seconds of a crowd of a thousand joins a second, so that a reader that has lost
-/// its connection finds what it missed. They take half a megabyte.
+/// Number of events kept: four seconds of a crowd of a thousand joins a second, so that a reader that has lost its
+/// connection finds what it missed. They take half a megabyte.
 pub const RECENT_MAX: usize = 4_096;
 
-/// Sequence numbers reserved for each second of the server's life: the first number of a run is the time of its
-/// start in seconds, times this. So numbers grow across restarts, and stay below 2⁵³, the limit of JavaScript's
-/// integers, until the year 2242.
+/// Sequence numbers reserved for each second of the server's life: the first number of a run is its start time in
+/// seconds, times this. Numbers therefore grow across restarts, and stay below 2⁵³, the limit of JavaScript's integers,
+/// until the year 2242.
 const NUMBERS_PER_SECOND: u64 = 1 << 20;
 
-/// See [`super`].
+/// Broadcast of events to all readers: [`emit`](Self::emit) writes, [`subscribe`](Self::subscribe) reads.
 #[derive(Debug)]
 pub struct Events {
     ring: Lock<Ring>,
@@ -32,23 +32,23 @@ pub struct Events {
 
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// The newest last; at most [`RECENT_MAX`].
+    /// Recent events, newest last; at most [`RECENT_MAX`].
     recent: VecDeque<Event>,
-    /// The number of the first event of this run.
+    /// Number of the first event of this run.
     first: u64,
-    /// The number of the next event.
+    /// Number of the next event.
     next: u64,
     refusals: Quota,
     is_closed: bool,
 }
 
 impl Ring {
-    /// The number of the oldest event that is kept; that of the next if none is.
+    /// Returns the number of the oldest event that is kept; that of the next event if none is.
     pub(super) fn oldest(&self) -> u64 {
         self.next - self.recent.len() as u64
     }
 
-    /// Whether an event of this number, or the one after it, is of this run.
+    /// Whether this number, or the one after it, belongs to an event of this run.
     pub(super) fn knows(&self, sequence: u64) -> bool {
         (self.first..=self.next).contains(&sequence.saturating_add(1))
     }
@@ -77,7 +77,7 @@ impl Ring {
 }
 
 impl Events {
-    /// Nothing has happened yet. `started` is when the server did.
+    /// Creates a broadcast without events. `started` is the start time of the server.
     pub fn new(started: SystemTime) -> Self {
         let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
         // At least one: 0 means that a reader has seen nothing.
@@ -101,9 +101,9 @@ impl Events {
         self.bells.ring();
     }
 
-    /// Emits that a peer was refused. Strangers cause these at any rate, so only
-    /// [`REFUSALS_PER_SECOND`](super::REFUSALS_PER_SECOND) are emitted in a second; the next one carries the
-    /// number of those that were not.
+    /// Emits the refusal of a peer. Strangers cause these at any rate, so only
+    /// [`REFUSALS_PER_SECOND`](super::REFUSALS_PER_SECOND) are emitted in a second; the next one carries the number of
+    /// those that were not.
     pub fn refuse(&self, stream: Option<&StreamName>, refusal: Refusal) {
         {
             let mut ring = self.ring();
@@ -115,37 +115,38 @@ impl Events {
         self.bells.ring();
     }
 
-    /// A reader of what happens from here on. The caller bounds the number of readers.
+    /// Returns a reader of events from here on. The caller bounds the number of readers.
     pub fn subscribe(self: &Arc<Self>) -> EventReader {
         let next = self.ring().next;
         EventReader::new(Arc::clone(self), next, false)
     }
 
-    /// A reader that goes on after the event of this number. What is no longer kept is reported as missed.
+    /// Returns a reader that continues after the event of this number. It reports events that are no longer kept as
+    /// missed.
     pub fn subscribe_after(self: &Arc<Self>, sequence: u64) -> EventReader {
         let (position, is_lost) = {
             let ring = self.ring();
             match ring.knows(sequence) {
                 true => (sequence.saturating_add(1), false),
-                // Of another run.
+                // From another run.
                 false => (ring.oldest(), true),
             }
         };
         EventReader::new(Arc::clone(self), position, is_lost)
     }
 
-    /// Ends its readers, once they have read what there is.
+    /// Ends its readers, once they have read all events.
     pub fn close(&self) {
         self.ring().is_closed = true;
         self.bells.ring();
     }
 
     pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
-        // A push is a few moves; none of them panics half way.
+        // A push is a few moves; none of them panics halfway.
         self.ring.lock()
     }
 
-    /// Number of readers.
+    /// Returns the number of readers.
     pub fn readers(&self) -> usize {
         self.readers.load(Ordering::Relaxed)
     }
@@ -166,7 +167,7 @@ impl Events {
     }
 }
 
-/// Emits what happens to one stream.
+/// Emits the events of one stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamEvents {
     events: Arc<Events>,

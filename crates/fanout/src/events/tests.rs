@@ -1,10 +1,10 @@
 //! The broadcast by itself.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use super::*;
+use crate::testing::Alarm;
 
 fn events() -> Arc<Events> {
     Arc::new(Events::new(SystemTime::now()))
@@ -14,7 +14,7 @@ fn emit(events: &Events, count: usize) {
     (0..count).for_each(|_| events.emit(None, EventKind::Began));
 }
 
-/// What the reader receives next; `None` when it would wait.
+/// Returns the reader's next event; `None` when it would wait.
 fn read(reader: &mut EventReader) -> Option<Received> {
     match reader.poll_next(&Context::from_waker(Waker::noop())) {
         Poll::Ready(received) => Some(received.expect("not closed")),
@@ -22,7 +22,7 @@ fn read(reader: &mut EventReader) -> Option<Received> {
     }
 }
 
-/// The numbers of all events available.
+/// Returns the numbers of all events available.
 fn sequences(reader: &mut EventReader) -> Vec<u64> {
     let mut all = Vec::new();
     while let Some(received) = read(reader) {
@@ -43,7 +43,7 @@ fn labels_are_distinct_and_topics_in_their_order() {
 }
 
 #[test]
-fn every_reader_is_told_each_event_once_and_in_order() {
+fn every_reader_is_reported_each_event_once_and_in_order() {
     let events = events();
     emit(&events, 3);
     let mut readers = [events.subscribe(), events.subscribe()];
@@ -58,7 +58,7 @@ fn every_reader_is_told_each_event_once_and_in_order() {
 }
 
 #[test]
-fn a_slow_reader_is_told_how_many_it_has_missed() {
+fn a_slow_reader_is_reported_how_many_it_has_missed() {
     let events = events();
     let mut reader = events.subscribe();
     let before = reader.reached();
@@ -74,7 +74,7 @@ fn a_slow_reader_is_told_how_many_it_has_missed() {
 }
 
 #[test]
-fn a_reader_that_comes_back_goes_on_where_it_was() {
+fn a_reader_that_comes_back_continues_where_it_was() {
     let events = events();
     let first = events.subscribe().reached();
     emit(&events, 5);
@@ -114,15 +114,6 @@ fn numbers_of_another_run_are_known_as_such() {
     }
 }
 
-#[derive(Default)]
-struct Alarm(AtomicUsize);
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn a_reader_that_waits_is_woken_once() {
     let events = events();
@@ -132,7 +123,7 @@ fn a_reader_that_waits_is_woken_once() {
     let cx = Context::from_waker(&waker);
     assert!(reader.poll_next(&cx).is_pending());
     emit(&events, 3);
-    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    assert_eq!(alarm.count(), 1);
     assert_eq!(sequences(&mut reader).len(), 3);
 }
 

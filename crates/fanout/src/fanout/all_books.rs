@@ -1,4 +1,4 @@
-//! The books of all who serve listeners: workers, tasks, and other threads.
+//! The books of all threads that serve listeners: workers, tasks, and others.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use base::Lock;
 
 use crate::books::{Books, Plane};
 
-/// See the module's description.
+/// All sets of books.
 #[derive(Debug)]
 pub(super) struct AllBooks {
-    /// By worker.
+    /// Books of the workers, in order.
     pub(super) workers: Vec<Arc<Books>>,
-    /// Of listeners that tasks serve, and of those with a [`Guest`](crate::Guest) that no thread serves.
+    /// Books of listeners that tasks serve, and of those with a [`Guest`](crate::Guest) that no thread serves.
     pub(super) tasks: Arc<Books>,
-    /// Of threads that serve listeners by themselves.
+    /// Books of threads that serve listeners by themselves.
     others: Lock<Vec<Arc<Books>>>,
 }
 
@@ -26,7 +26,7 @@ impl AllBooks {
         }
     }
 
-    /// Those of one more thread, which stay.
+    /// Opens the books of one more thread; they stay open.
     pub(super) fn open(&self, plane: Plane) -> Arc<Books> {
         let mut all = self.others.lock();
         let number = all.iter().filter(|books| books.plane == plane).count();
@@ -35,7 +35,7 @@ impl AllBooks {
         books
     }
 
-    /// The workers' in their order, those of tasks, and those that were opened.
+    /// Returns all books: the workers' in order, the tasks', and those opened for other threads.
     pub(super) fn list(&self) -> Vec<Arc<Books>> {
         let own = self.workers.iter().chain([&self.tasks]);
         own.chain(self.others.lock().iter())
@@ -43,7 +43,7 @@ impl AllBooks {
             .collect()
     }
 
-    /// Listeners now that are not at a worker.
+    /// Returns the number of current listeners that are not at a worker.
     pub(super) fn listeners_elsewhere(&self) -> u64 {
         let others = self.others.lock();
         let others = others.iter().chain([&self.tasks]);

@@ -1,4 +1,4 @@
-//! How a set of workers is put together, started and stopped.
+//! Assembly, start and stop of a set of workers.
 
 use std::io;
 use std::sync::Arc;
@@ -22,15 +22,16 @@ use crate::listener::Departure;
 use crate::placement::Placement;
 use crate::worker::{Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
 
-/// Departures that may wait to be read. Workers keep what does not fit, so none is lost to a slow reader.
+/// Upper bound on departures that wait to be read. Workers keep those that do not fit, so none is lost to a slow
+/// reader.
 const DEPARTURES_MAX: usize = 16 * 1024;
 
 impl Fanout {
-    /// Starts the workers, each with a back-end from `backend`. Listeners that leave are reported
-    /// through the receiver, which the caller must read.
+    /// Starts the workers, each with a back-end from `backend`. Departures of listeners are sent to the receiver, which
+    /// the caller must read.
     ///
     /// # Errors
-    /// When a back-end or a thread cannot be made.
+    /// Fails when a back-end or a thread cannot be created.
     pub fn start(
         config: &Config,
         backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
@@ -48,7 +49,7 @@ impl Fanout {
         Ok((Arc::new(fanout), departed))
     }
 
-    /// A set of workers without threads.
+    /// Creates a set of workers without threads.
     pub(crate) fn assemble(
         config: &Config,
         clock: Clock,
@@ -113,7 +114,7 @@ impl Fanout {
         Ok((fanout, workers, departed))
     }
 
-    /// Ends the workers; their listeners are closed.
+    /// Stops the workers and closes their listeners.
     pub fn stop(&self) {
         for worker in &self.workers {
             worker.tell(Command::Stop);

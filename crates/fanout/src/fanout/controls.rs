@@ -1,4 +1,4 @@
-//! What may be done to listeners that are not at a worker, and how they fare: by their ids.
+//! Removal of, and reports on, listeners that are not at a worker, by their ids.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use base::Lock;
 use crate::handle::Control;
 use crate::listener::{ListenerId, ListenerReport};
 
-/// See the module's description.
+/// Controls of listeners that are not at a worker, by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Controls(Lock<HashMap<ListenerId, Arc<Control>>>);
 
@@ -21,21 +21,21 @@ impl Controls {
         self.0.lock().remove(&id);
     }
 
-    /// Has a listener removed; false if it is not here.
+    /// Has a listener removed; returns `false` if it is not here.
     pub(super) fn kick(&self, id: ListenerId) -> bool {
         let controls = self.0.lock();
         let control = controls.get(&id);
         control.inspect(|control| control.kick()).is_some()
     }
 
-    /// How each of them fares.
+    /// Returns a report on each of them.
     pub(super) fn report(&self) -> Vec<ListenerReport> {
         let controls = self.0.lock();
         let reports = controls.iter().map(|(id, control)| control.report(*id));
         reports.collect()
     }
 
-    /// Those that tasks serve.
+    /// Returns the listeners that tasks serve.
     pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
         let controls = self.0.lock();
         let readers = controls.iter().filter(|(_, one)| one.standing().is_some());

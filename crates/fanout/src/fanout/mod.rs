@@ -1,4 +1,4 @@
-//! The set of workers, and how listeners get to them.
+//! The set of workers, and the ways by which listeners reach them.
 
 mod all_books;
 mod assembly;
@@ -32,39 +32,38 @@ use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
 use crate::worker::{Attach, Command, Handle, WorkerWaker};
 
-/// How the workers are set up.
+/// Configuration of the workers.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Worker threads; at least one.
+    /// Number of worker threads; at least one.
     pub workers: usize,
-    /// The share of a core that a worker may spend on visits before messages grow.
+    /// Share of a core that a worker may spend on visits before messages grow.
     pub target_utilisation: f64,
-    /// Bytes that the logs of all lanes may hold.
+    /// Upper bound on the bytes held by the logs of all lanes.
     pub log_bytes_max: usize,
 }
 
-/// How long a report may take; workers answer within a round.
+/// Longest wait for a report; workers answer within a round.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A listener that is ready to receive a lane.
 #[derive(Debug)]
 pub struct NewListener {
-    /// Its id.
+    /// Its record, with its id.
     pub record: ListenerRecord,
     /// Its connection.
     pub transport: Transport,
-    /// What to send first: the response head.
+    /// Bytes to send first: the response head.
     pub head: Bytes,
-    /// The lane it asked for.
+    /// Lane it requested.
     pub lane: LaneGuard,
-    /// Answers what it sends; without one that is dropped.
+    /// Handler of the bytes that it sends; without one they are dropped.
     pub conversation: Option<Box<dyn Conversation>>,
-    /// The time up to which it has had media before, if it has a conversation: it starts later.
+    /// Media time up to which it has had everything, if it has a conversation: it starts later.
     pub after: Option<Timestamp>,
 }
 
-/// The workers have more joins waiting than they can take. The caller has everything back that it needs to
-/// answer so.
+/// The workers have more joins waiting than they can take. It returns everything the caller needs to send that answer.
 #[derive(Debug, thiserror::Error)]
 #[error("too many listeners are joining at once")]
 pub struct AttachRefused {
@@ -74,7 +73,7 @@ pub struct AttachRefused {
     pub conversation: Option<Box<dyn Conversation>>,
 }
 
-/// See the module's description.
+/// The workers, and everything that serves listeners outside them.
 #[derive(Debug)]
 pub struct Fanout {
     workers: Vec<Handle>,
@@ -82,17 +81,17 @@ pub struct Fanout {
     target_utilisation: f64,
     wakers: Arc<[WorkerWaker]>,
     placement: Placement,
-    /// Listeners refused because the inbox of their worker was full.
+    /// Number of listeners refused because the inbox of their worker was full.
     refused: Counter,
     budget: Arc<Budget>,
     next_id: AtomicU64,
     directory: Directory,
     events: Arc<Events>,
     conditions: Conditions,
-    /// Of listeners that have a [`Guest`].
+    /// Controls of listeners that have a [`Guest`].
     pub(crate) controls: Controls,
     all_books: AllBooks,
-    /// [`LogReader`]s now.
+    /// Number of current [`LogReader`]s.
     readers_now: Counter,
     pub(crate) checkups: Checkups,
     departures: SyncSender<Departure>,
@@ -102,22 +101,22 @@ pub struct Fanout {
 }
 
 impl Fanout {
-    /// An id for the next listener.
+    /// Returns a new id for the next listener.
     pub fn next_id(&self) -> ListenerId {
         ListenerId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The directory of all listeners.
+    /// Returns the directory of all listeners.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// The events of streams, of listeners and of what else the server emits.
+    /// Returns the events of streams, of listeners and of the rest of the server.
     pub fn events(&self) -> &Arc<Events> {
         &self.events
     }
 
-    /// Emits what the threads that carry media have reported. To be called a few times a second.
+    /// Emits the changes reported by the threads that carry media. Called a few times a second.
     pub(crate) fn emit_conditions(&self) {
         self.conditions.emit(&self.directory);
     }
@@ -126,10 +125,10 @@ impl Fanout {
         &self.conditions
     }
 
-    /// Gives a listener's socket to a worker. Its end is reported by a [`Departure`].
+    /// Passes a listener's socket to a worker. Its end is reported by a [`Departure`].
     ///
     /// # Errors
-    /// When too many joins are waiting; the caller still has the socket and may answer so on it.
+    /// Returns [`AttachRefused`] when too many joins are waiting; the socket in it is still open for a response.
     pub fn attach(&self, listener: NewListener) -> Result<(), AttachRefused> {
         let NewListener {
             record,
@@ -190,7 +189,7 @@ impl Fanout {
         LogReader::new(ListenerHandle::new(guest, lane))
     }
 
-    /// The handle of a listener that another thread serves, which takes it over by
+    /// Creates the handle of a listener that another thread serves; that thread takes it over with
     /// [`ListenerHandle::serve_in`].
     pub fn handle(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> ListenerHandle {
         let control = Control::new(lane.is_waiting(), None);
@@ -208,18 +207,19 @@ impl Fanout {
         Guest::new((id, protocol), Arc::clone(self), control, requested)
     }
 
-    /// Removes a listener, wherever it is. Waits for room in the workers' inboxes; not for asynchronous callers.
+    /// Removes a listener, whichever thread serves it. Waits for room in the workers' inboxes; not for asynchronous
+    /// callers.
     pub fn kick(&self, id: ListenerId) {
         self.kick_all(vec![id], Handle::tell);
     }
 
-    /// Removes the listeners whose permission is over, without waiting. Where a worker's inbox is full, a later
-    /// call removes them.
+    /// Removes the listeners whose permission has expired, without waiting. If a worker's inbox is full, a later call
+    /// removes them.
     pub(crate) fn end_permissions(&self, now: Instant) {
         self.kick_all(self.directory.over(now), Handle::try_tell);
     }
 
-    /// One command for each worker, however many listeners they are.
+    /// Removes listeners with one command for each worker, however many listeners there are.
     fn kick_all(&self, mut ids: Vec<ListenerId>, tell: fn(&Handle, Command) -> bool) {
         ids.retain(|id| !self.controls.kick(*id));
         if ids.is_empty() {
@@ -232,14 +232,14 @@ impl Fanout {
         }
     }
 
-    /// Tells every listener whose protocol can express it that the server is about to leave.
+    /// Announces to every listener whose protocol can express it that the server is about to leave.
     pub fn announce_leave(&self) {
         for worker in &self.workers {
             worker.tell(Command::AnnounceLeave);
         }
     }
 
-    /// How every listener fares. Blocks for a moment; not for asynchronous callers.
+    /// Returns a report on every listener. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
         let mut all = self.controls.report();
         let (reply, replies) = sync_channel(self.workers.len());
@@ -256,58 +256,57 @@ impl Fanout {
         all
     }
 
-    /// Opens the books of a thread that serves listeners by itself: one set for each, for as long as the
-    /// process runs.
+    /// Opens the books of a thread that serves listeners by itself: one set for each, for as long as the process runs.
     pub fn open_books(&self, plane: Plane) -> Arc<Books> {
         self.all_books.open(plane)
     }
 
-    /// All books: the workers' in their order, those of tasks, and those that were opened.
+    /// Returns all books: the workers' in order, the tasks', and those opened for other threads.
     pub fn books(&self) -> Vec<Arc<Books>> {
         self.all_books.list()
     }
 
-    /// The workers' books.
+    /// Returns the workers' books.
     pub fn worker_books(&self) -> &[Arc<Books>] {
         &self.all_books.workers
     }
 
-    /// The books of listeners that tasks serve.
+    /// Returns the books of listeners that tasks serve.
     pub fn task_books(&self) -> &Arc<Books> {
         &self.all_books.tasks
     }
 
-    /// The name of the workers' back-end.
+    /// Returns the name of the workers' back-end.
     pub fn backend(&self) -> &'static str {
         self.backend
     }
 
-    /// Bytes that log pages hold now.
+    /// Returns the bytes that log pages hold now.
     pub fn log_bytes(&self) -> usize {
         self.budget.used()
     }
 
-    /// The most that log pages ever hold, in bytes.
+    /// Returns the upper bound on the bytes that log pages hold.
     pub fn log_bytes_bound(&self) -> usize {
         self.budget.bound()
     }
 
-    /// Memory pressure of the logs; from 1 on no further format of a stream is begun.
+    /// Returns the memory pressure of the logs; from 1 on no further format of a stream is begun.
     pub fn log_pressure(&self) -> f64 {
         self.budget.level()
     }
 
-    /// Lanes refused so far for want of memory for their logs.
+    /// Returns the number of lanes refused so far for lack of memory for their logs.
     pub fn lanes_refused(&self) -> u64 {
         self.budget.refused()
     }
 
-    /// Listeners refused so far because their worker's inbox was full.
+    /// Returns the number of listeners refused so far because their worker's inbox was full.
     pub fn listeners_refused(&self) -> u64 {
         self.refused.value()
     }
 
-    /// Listeners now, those on their way to a worker included.
+    /// Returns the number of current listeners, including those on their way to a worker.
     pub fn listeners(&self) -> u64 {
         let at_workers = (0..self.workers.len()).map(|worker| self.load(worker).listeners);
         at_workers.sum::<u64>() + self.all_books.listeners_elsewhere()
@@ -321,12 +320,12 @@ impl Fanout {
         self.target_utilisation
     }
 
-    /// The time, for readers that are polled without it.
+    /// Returns the current time, for readers whose poll is not passed it.
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// When the workers were started.
+    /// Returns the time at which the workers were started.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
@@ -344,7 +343,7 @@ impl Fanout {
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
-            // Its permit under the limits must be released all the same.
+            // Its permit under the limits must be released nevertheless.
             self.directory.leave(&departure);
             tracing::warn!("a departure is missing from the access log: their reader is too slow");
         }

@@ -1,4 +1,4 @@
-//! The index of a lane made of segments and parts: what a playlist lists, and where in the log it is.
+//! Index of a lane made of segments and parts: the playlist's entries, and their places in the log.
 //!
 //! ```text
 //!  segment 41            segment 42                 segment 43
@@ -8,15 +8,15 @@
 //! ```
 //!
 //! * A part is a unit of the log, a segment a run of parts. The packager marks them
-//!   ([`Sink::end_part`](crate::Sink::end_part)); what it does not mark belongs to no segment.
-//! * Numbers are the packager's, which derives them from the stream's times and epochs, so that any node has
-//!   the same. They are listed without a hole: a number that is skipped is a gap.
-//! * What is listed can be read: a segment goes when the log drops the first byte of it.
-//! * Events and titles are listed with the first segment that begins at their time or later, and until that has begun
-//!   behind all segments. Each segment knows the title in force at its beginning, for those that list it first.
+//!   ([`Sink::end_part`](crate::Sink::end_part)); an unmarked unit belongs to no segment.
+//! * The packager assigns the numbers. It derives them from the stream's times and epochs, so that any node has the
+//!   same. They are listed without a hole: a skipped number is a gap.
+//! * Everything listed can be read: a segment is removed when the log drops its first byte.
+//! * Events and titles are listed with the first segment that begins at their time or later, and until it has begun
+//!   after all segments. Each segment knows the title in force at its beginning, for clients that list it first.
 //!
-//! The stream's writer adds to it behind each commit, and readers of ranges look at it; both under its
-//! lock. Workers never do.
+//! The stream's writer adds to the index after each commit, and readers of ranges look at it; both under its lock.
+//! Workers never do.
 
 mod place;
 mod segment;
@@ -40,33 +40,33 @@ use title::Titles;
 /// kilobyte.
 const SEGMENTS_MAX: usize = 2_048;
 
-/// Upper bound on events that wait for their segment; the oldest go first. A source has a few a minute.
+/// Upper bound on events that wait for their segment; the oldest are dropped first. A source has a few a minute.
 const EVENTS_WAITING_MAX: usize = 64;
 
-/// The segments of a lane at one moment.
+/// Segments of a lane at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct LaneIndex {
-    /// The bounds of parts and segments; `None` for a lane that has no segments.
+    /// Bounds of parts and segments; `None` for a lane that has no segments.
     pub segmentation: Option<Segmentation>,
-    /// Oldest first, with consecutive numbers. The last one may still grow, unless it is complete.
+    /// Segments, oldest first, with consecutive numbers. The last one may still grow, unless it is complete.
     pub segments: Vec<Arc<Segment>>,
-    /// The events since the last segment began, oldest first.
+    /// Events since the last segment began, oldest first.
     pub waiting: Vec<Arc<TimedEvent>>,
-    /// The same of titles.
+    /// Titles since the last segment began, oldest first.
     pub waiting_titles: Vec<Arc<TitleChange>>,
-    /// Nothing follows.
+    /// Whether the lane has ended.
     pub is_ended: bool,
 }
 
 impl LaneIndex {
-    /// Whether there are that many segments with media that no longer grow.
+    /// Whether there are at least `count` complete segments with media.
     pub fn has_complete(&self, count: usize) -> bool {
         let is_complete = |segment: &&Arc<Segment>| segment.is_complete && !segment.is_gap;
         self.segments.iter().filter(is_complete).take(count).count() == count
     }
 }
 
-/// The state that writer and readers of a lane's index share.
+/// State that the writer and readers of a lane's index share.
 #[derive(Debug)]
 pub(crate) struct SharedIndex {
     segmentation: Segmentation,
@@ -81,8 +81,8 @@ impl SharedIndex {
         }
     }
 
-    /// Takes what was marked, all of which is committed, and drops what begins before `start`.
-    // Most lanes have no index: their commits are not to pay for this one's frame.
+    /// Adds the marked parts, all of which are committed, and drops segments that begin before `start`.
+    // Not inlined: most lanes have no index, and their commits should not pay for this frame.
     #[inline(never)]
     pub(crate) fn add(&self, marks: &mut Vec<Mark>, start: u64) {
         let mut segments = self.segments.lock();
@@ -91,7 +91,7 @@ impl SharedIndex {
         segments.forget_before(start);
     }
 
-    /// Takes an event, which is to be listed with the segment that begins at its time or later.
+    /// Adds an event, to be listed with the segment that begins at its time or later.
     pub(crate) fn note(&self, event: Arc<TimedEvent>) {
         let mut segments = self.segments.lock();
         if segments.waiting.len() >= EVENTS_WAITING_MAX {
@@ -100,12 +100,12 @@ impl SharedIndex {
         segments.waiting.push(event);
     }
 
-    /// Takes a title, which is to be listed like an event.
+    /// Adds a title, to be listed like an event.
     pub(crate) fn note_title(&self, change: Arc<TitleChange>) {
         self.segments.lock().titles.note(change);
     }
 
-    /// What is listed of a log that has nothing before `start`.
+    /// Returns the index of a log that has nothing before `start`.
     pub(crate) fn list(&self, start: u64, is_ended: bool) -> LaneIndex {
         let mut segments = self.segments.lock();
         segments.forget_before(start);
@@ -118,7 +118,7 @@ impl SharedIndex {
         }
     }
 
-    /// Where a part is in a log that has nothing before `start`; `None` if it may still come.
+    /// Returns the place of a part in a log that has nothing before `start`; `None` if it may still come.
     pub(crate) fn place(&self, start: u64, number: u64, part: usize) -> Option<PartState> {
         let mut segments = self.segments.lock();
         segments.forget_before(start);
@@ -130,7 +130,7 @@ impl SharedIndex {
 #[derive(Debug, Default)]
 struct Segments {
     list: VecDeque<Arc<Segment>>,
-    /// What follows goes on from here, even if all segments have been dropped.
+    /// The newest segment, which the next one continues, even if all segments have been dropped.
     last: Option<Last>,
     /// Events since the last segment began.
     waiting: Vec<Arc<TimedEvent>>,
@@ -143,20 +143,20 @@ struct Last {
     number: u64,
     epoch: u32,
     discontinuity: u64,
-    /// When its parts end.
+    /// Media time at which its parts end.
     end: Timestamp,
-    /// Where they end in the log.
+    /// Log offset at which they end.
     end_offset: u64,
 }
 
 impl Segments {
-    /// Takes a part of a lane whose segments are no longer than `longest`.
+    /// Adds a part of a lane whose segments are no longer than `longest`.
     fn add(&mut self, mut mark: Mark, longest: Span) {
         if let Some(start) = mark.part.starts.take() {
             self.begin(&mark, start, longest);
         }
-        // Without a segment that it belongs to it is not listed: a packager begins with one, and the log
-        // may drop the beginning of one that is open.
+        // A part without a segment is not listed: a packager begins with a segment, and the log may drop the beginning
+        // of an open one.
         if let Some(open) = self.list.back_mut() {
             let open = Arc::make_mut(open);
             open.grow(&mark);
@@ -207,14 +207,14 @@ impl Segments {
             self.list.clear();
             return;
         }
-        // A pause may take more than its numbers can; behind them times do not continue.
+        // A pause may be longer than its numbers can cover; after it, times are discontinuous.
         let most = i128::from(longest.ticks()) * i128::from(count);
         let pause = i128::from((until - last.end).ticks().max(0)).min(most);
         let begin = |gap: u64| {
             let ticks = pause * i128::from(gap) / i128::from(count);
             last.end + Span::from_ticks(ticks as i64)
         };
-        // Between listed segments; before the first one there is no hole.
+        // Gaps are listed between segments only, never before the first one.
         let Some(before) = self.list.back().map(Arc::clone) else {
             return;
         };
@@ -226,7 +226,7 @@ impl Segments {
         }
     }
 
-    /// Drops what begins before `start`, and what exceeds the bound.
+    /// Drops segments that begin before `start`, and those that exceed the bound.
     fn forget_before(&mut self, start: u64) {
         while let Some(oldest) = self.list.front()
             && (oldest.range.start < start || oldest.is_gap || self.list.len() > SEGMENTS_MAX)

@@ -1,4 +1,4 @@
-//! Where a requested part is: the rules of blocking playlist reloads (RFC 8216bis §6.2.5.2).
+//! Place of a requested part: the rules of blocking playlist reloads (RFC 8216bis §6.2.5.2).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use media::Span;
 
 use super::{Segment, Segmentation};
 
-/// Segments that may be asked for beyond the newest one: further ones are a mistake (§6.2.5.2).
+/// Number of segments that may be requested beyond the newest one: further ones are a mistake (§6.2.5.2).
 const SEGMENTS_AHEAD_MAX: u64 = 2;
 
-/// Parts that may be asked for beyond the newest one: this much time, and at least this many (§6.2.5.2).
+/// Number of parts that may be requested beyond the newest one: this much time, and at least this many (§6.2.5.2).
 const PARTS_AHEAD_SPAN: Span = Span::from_millis(3_000);
 const PARTS_AHEAD_MIN: i64 = 3;
 
-/// The answer to a reader that asks for a part.
+/// State of a requested part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PartState {
-    /// It exists. A number beyond the last part of a segment means the first part of the next.
+    /// The part exists. A number beyond the last part of a segment means the first part of the next.
     There {
-        /// The segment's number.
+        /// Number of the segment.
         number: u64,
-        /// Which of its parts it is.
+        /// Index of the part in its segment.
         part: usize,
     },
-    /// The log no longer has it.
+    /// The log no longer has the part.
     Gone,
-    /// Nothing follows what is there.
+    /// The lane has ended without the part.
     Ended,
-    /// It is so far ahead that no reader that follows asks for it.
+    /// The part is so far ahead that no reader that keeps up requests it.
     TooFarAhead,
 }
 
-/// Where part `part` of segment `number` is; `None` if it may still come.
+/// Returns the place of part `part` of segment `number`; `None` if it may still come.
 pub(super) fn find(
     list: &VecDeque<Arc<Segment>>,
     segmentation: &Segmentation,
@@ -58,7 +58,7 @@ pub(super) fn find(
     is_far.then_some(PartState::TooFarAhead)
 }
 
-/// Parts that may be asked for beyond the newest one.
+/// Returns the number of parts that may be requested beyond the newest one.
 fn parts_ahead(segmentation: &Segmentation) -> usize {
     let part = segmentation.part_max.ticks().max(1);
     let count = PARTS_AHEAD_SPAN.ticks() / part;

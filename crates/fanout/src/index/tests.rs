@@ -1,4 +1,4 @@
-//! What is listed, told from what was marked.
+//! Tests of the list that results from the marks.
 
 use log::Preamble;
 
@@ -8,7 +8,7 @@ const PART: i64 = 500;
 
 const SEGMENTATION: Segmentation = Segmentation::DEFAULT;
 
-/// Marks parts of half a second and a hundred bytes, behind one another.
+/// Marks consecutive parts of half a second and a hundred bytes.
 struct Marker {
     index: SharedIndex,
     offset: u64,
@@ -103,7 +103,7 @@ fn segments_have_their_parts_ranges_and_times() {
     assert_eq!(ranges, [1_700..1_800, 1_800..1_900]);
     assert_eq!(open.range, 1_700..1_900);
     assert!(open.parts[0].is_independent && !open.parts[1].is_independent);
-    // What a reader has does not change with what follows.
+    // A reader's copy of the list does not change with later parts.
     marker.part(None);
     assert_eq!(open.parts.len(), 2);
     assert_eq!(marker.list()[1].parts.len(), 3);
@@ -179,7 +179,7 @@ fn epochs_and_changes_of_headers_are_discontinuities() {
 }
 
 #[test]
-fn a_reader_is_told_where_a_part_is() {
+fn a_reader_is_reported_where_a_part_is() {
     let mut marker = Marker::new();
     assert_eq!(marker.place(0, 0), None);
     assert_eq!(marker.place(1_000, 1_000), None);
@@ -256,7 +256,7 @@ fn events_are_listed_with_the_segment_that_begins_behind_them() {
     );
 }
 
-/// The title of each segment, and those that are listed with it.
+/// Returns the title of each segment, and the titles listed with it.
 fn titles(marker: &Marker) -> Vec<(String, Vec<String>)> {
     let text = |change: &Arc<TitleChange>| change.title.text.clone();
     let of = |segment: &Arc<Segment>| {

@@ -1,29 +1,29 @@
-//! The titles of a lane: which one is in force where a segment begins, and which ones have come since.
+//! Titles of a lane: the one in force at the beginning of a segment, and those that have come since.
 
 use std::sync::Arc;
 
 use media::{Timestamp, Title};
 
-/// Upper bound on titles that wait for their segment; the oldest go first. A source has one in some minutes.
+/// Upper bound on titles that wait for their segment; the oldest are dropped first. A source has one every few minutes.
 const TITLES_WAITING_MAX: usize = 8;
 
-/// A title, or that there is none any more, and from when on.
+/// A change of the title, and its time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TitleChange {
-    /// An empty one if nothing is known to be playing.
+    /// The new title; empty if nothing is known to be playing.
     pub title: Arc<Title>,
-    /// The end of the media before it, on the stream's timeline.
+    /// End of the media before it, on the stream's timeline.
     pub at: Timestamp,
-    /// The epoch it is of.
+    /// Number of its epoch.
     pub epoch: u32,
 }
 
-/// What a lane knows of titles.
+/// A lane's titles.
 #[derive(Debug, Default)]
 pub(super) struct Titles {
-    /// The one in force where the newest segment begins.
+    /// Title in force at the beginning of the newest segment.
     now: Option<Arc<TitleChange>>,
-    /// Those since then, oldest first.
+    /// Titles since then, oldest first.
     pub(super) waiting: Vec<Arc<TitleChange>>,
 }
 
@@ -35,7 +35,7 @@ impl Titles {
         self.waiting.push(change);
     }
 
-    /// A segment begins at `at`. Returns the title in force there, and those to list with the segment.
+    /// Begins a segment at `at`. Returns the title in force there, and those to list with the segment.
     pub(super) fn begin(
         &mut self,
         at: Timestamp,

@@ -1,52 +1,52 @@
-//! What a publisher has announced: its tracks, the header and metadata of its container, and a title.
+//! A publisher's announcements: its tracks, the header and metadata of its container, and a title.
 //!
-//! A stream holds what is in force in the present epoch; a publisher that is [set aside](super::aside) has its own, and so
-//! has a reader that was too slow, of what it [missed](super::missed).
+//! A stream holds those in force in the current epoch. A publisher that is [set aside](super::aside) has its own, and a
+//! reader that was too slow has those that it [missed](super::missed).
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use media::{Item, Kind, Script, Title, Track, TrackId};
 
-/// See the module's description.
+/// Announcements of one publisher.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Announced {
-    /// In the order in which they appeared.
+    /// Tracks in the order in which they appeared.
     pub(super) tracks: Vec<Arc<Track>>,
     pub(super) header: Option<Bytes>,
     pub(super) metadata: Option<Script>,
     pub(super) title: Option<Arc<Title>>,
 }
 
-/// What became of a track that was announced.
+/// Result of recording an announced track.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Noted {
-    /// It is one more.
+    /// The track is new.
     New,
-    /// It is in the place of one with its number.
+    /// The track has replaced one with its number.
     Changed,
-    /// There is no room for it.
+    /// There is no room for the track.
     Full,
 }
 
 impl Announced {
-    /// The first track of a kind.
+    /// Returns the first track of a kind.
     pub(super) fn first(&self, kind: Kind) -> Option<&Arc<Track>> {
         self.tracks.iter().find(|track| track.kind == kind)
     }
 
-    /// The track of the pictures.
+    /// Returns the id of the video track.
     pub(super) fn video(&self) -> Option<TrackId> {
         self.first(Kind::Video).map(|track| track.id)
     }
 
-    /// The kind of a track.
+    /// Returns the kind of a track.
     pub(super) fn kind(&self, id: TrackId) -> Option<Kind> {
         let track = self.tracks.iter().find(|track| track.id == id);
         track.map(|track| track.kind)
     }
 
-    /// Whether the metadata announces pictures of which there is no track.
+    /// Whether the metadata announces video that has no track.
     pub(super) fn lacks_pictures(&self) -> bool {
         let metadata = self.metadata.as_ref();
         let are_announced =
@@ -54,7 +54,8 @@ impl Announced {
         are_announced && self.video().is_none()
     }
 
-    /// Takes what an item announces, with up to `tracks_max` tracks. Samples, events and data messages announce nothing.
+    /// Records the announcement in an item, with up to `tracks_max` tracks. Samples, events and data messages announce
+    /// nothing.
     pub(super) fn note(&mut self, item: Item, tracks_max: usize) {
         match item {
             Item::Track(track) => {
@@ -67,7 +68,7 @@ impl Announced {
         }
     }
 
-    /// Takes a track, if it is in the place of another or there are fewer than `max`.
+    /// Records a track, if it replaces another or there are fewer than `max`.
     pub(super) fn note_track(&mut self, track: &Arc<Track>, max: usize) -> Noted {
         let count = self.tracks.len();
         match self.tracks.iter_mut().find(|known| known.id == track.id) {
@@ -83,7 +84,7 @@ impl Announced {
         }
     }
 
-    /// The items that announce it all, in order.
+    /// Returns the items that repeat all announcements, in order.
     pub(super) fn into_items(self) -> impl DoubleEndedIterator<Item = Item> {
         let tracks = self.tracks.into_iter().map(Item::Track);
         tracks

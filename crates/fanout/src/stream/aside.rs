@@ -1,7 +1,7 @@
-//! A publisher that is here and is not heard: by the operator's wish another one has its stream meanwhile.
+//! A displaced publisher: an operator has given its stream to another one for a time, and its media is ignored.
 //!
-//! It keeps its connection and its right to the stream. What it announces is remembered, and its media is dropped. When
-//! the other one leaves, it goes on in an epoch of its own, as if it had just come.
+//! The displaced publisher keeps its connection and its right to the stream. Its announcements are remembered, and its
+//! media is dropped. When the other publisher leaves, it resumes in an epoch of its own, as if it had just connected.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -16,7 +16,7 @@ use super::timeline::TRACKS_MAX;
 use super::{Phase, Publisher, Stream};
 use crate::takeover::PublishRefused;
 
-/// See the module's description.
+/// The displaced publisher, with its announcements.
 #[derive(Debug)]
 pub(super) struct Aside {
     publisher: Incumbent,
@@ -24,7 +24,7 @@ pub(super) struct Aside {
 }
 
 impl Publisher {
-    /// Has a stream for as long as it lives, while the publisher that is here is set aside.
+    /// Takes over a stream for as long as the result lives, and displaces the current publisher.
     pub(crate) fn divert(
         stream: Arc<Stream>,
         publisher: Incumbent,
@@ -44,12 +44,12 @@ impl Publisher {
 }
 
 impl Core {
-    /// The present publisher is heard no more, and stays.
+    /// Displaces the current publisher, which stays connected.
     fn set_aside(&mut self) {
         let superseded = self.incumbent.superseded.take();
         let publisher = Incumbent {
             superseded,
-            // When it is heard again, it is as a publisher of its own.
+            // Once it resumes, it is a publisher of its own.
             is_rendition: false,
             ..self.incumbent.clone()
         };
@@ -59,13 +59,13 @@ impl Core {
         });
     }
 
-    /// The publisher that is set aside, if it is the one that came in that epoch.
+    /// Returns the displaced publisher, if its epoch is `epoch`.
     fn aside_of(&mut self, epoch: u32) -> Option<&mut Aside> {
         let aside = self.aside.as_mut();
         aside.filter(|aside| aside.publisher.epoch == epoch)
     }
 
-    /// Takes what the publisher of an epoch has sent; false if it is not set aside.
+    /// Takes items from the publisher of `epoch`; returns `false` if that one is not displaced.
     pub(super) fn hear_aside(&mut self, epoch: u32, items: &mut Vec<Item>, now: Instant) -> bool {
         let Some(aside) = self.aside_of(epoch) else {
             return false;
@@ -77,7 +77,8 @@ impl Core {
         true
     }
 
-    /// The bytes of the publisher of an epoch are of this kind; false if it is not set aside.
+    /// Records the actual container of the bytes of the publisher of `epoch`; returns `false` if that one is not
+    /// displaced.
     pub(super) fn identify_aside(&mut self, epoch: u32, container: Container, kind: &str) -> bool {
         let Some(aside) = self.aside_of(epoch) else {
             return false;
@@ -88,7 +89,7 @@ impl Core {
         true
     }
 
-    /// Has the publisher of an epoch woken when the stream is lost to it; false if it is not set aside.
+    /// Has the publisher of `epoch` woken when it has lost the stream; returns `false` if that one is not displaced.
     pub(super) fn watches_aside(&mut self, epoch: u32, waker: &Waker) -> bool {
         let aside = self.aside_of(epoch);
         let is_here = aside.is_some();
@@ -98,19 +99,19 @@ impl Core {
         is_here
     }
 
-    /// The publisher of an epoch has gone. If it was set aside, nothing changes for listeners.
+    /// Forgets the publisher of `epoch`, which has left. If it was displaced, nothing changes for listeners.
     pub(super) fn forget_aside(&mut self, epoch: u32) {
         self.aside.take_if(|aside| aside.publisher.epoch == epoch);
     }
 
-    /// Another publisher has the stream, or it has ended: the one that was set aside is told.
+    /// Notifies the displaced publisher that another one has the stream, or that the stream has ended.
     pub(super) fn drop_aside(&mut self) {
         if let Some(mut aside) = self.aside.take() {
             aside.publisher.supersede();
         }
     }
 
-    /// The publisher that was set aside is heard again; false if there is none.
+    /// Resumes the displaced publisher; returns `false` if there is none.
     pub(super) fn resume_aside(&mut self) -> bool {
         let Some(aside) = self.aside.take() else {
             return false;

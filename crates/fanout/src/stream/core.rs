@@ -1,8 +1,8 @@
 //! The state behind a stream's lock.
 //!
-//! Its parts own what they are named after, each in a file of its own; what concerns several of them at once is here: an
-//! item is written, an epoch begins, the stream ends. Under the lock, parts are changed before `news` is rung, so that
-//! who is woken sees the change.
+//! Each part has a file of its own and owns the state it is named after; operations that concern several parts are
+//! here: an item is written, an epoch begins, the stream ends. Under the lock, parts are changed before `news` is rung,
+//! so that a woken task sees the change.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,17 +26,17 @@ use super::{Commons, Phase};
 use crate::events::{EndReason, StreamEvents};
 use crate::keyframe::KeyframeWish;
 
-/// The longest interval between keyframes while the stream has a listener that cannot request one, so that new
-/// listeners find one. A browser sends none by itself for minutes.
+/// Longest interval between keyframes while the stream has a listener that cannot request one, so that new listeners
+/// find one. A browser sends none by itself for minutes.
 const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
 
-/// See the module's description.
+/// All state of a stream that its lock protects.
 pub(super) struct Core {
     pub(super) phase: Phase,
-    /// The number of epochs so far.
+    /// Number of epochs so far.
     pub(super) epoch: u32,
     pub(super) incumbent: Incumbent,
-    /// The publisher that is not heard while the incumbent has the stream.
+    /// The displaced publisher, whose media is ignored while the incumbent has the stream.
     pub(super) aside: Option<Aside>,
     pub(super) replaced: Replaced,
     pub(super) announced: Announced,
@@ -46,7 +46,7 @@ pub(super) struct Core {
     pub(super) clocks: Clocks,
     pub(super) derived: Derived,
     pub(super) outputs: Outputs,
-    /// These two are shared with readers that do not take the lock.
+    /// `news` and `wish` are shared with readers that do not take the lock.
     pub(super) news: Arc<News>,
     pub(super) wish: Arc<KeyframeWish>,
     pub(super) events: StreamEvents,
@@ -78,44 +78,44 @@ impl Core {
         }
     }
 
-    /// Whether the publisher that came in that epoch has the stream.
+    /// Whether the publisher of `epoch` has the stream.
     pub(super) fn is_held_by(&self, epoch: u32) -> bool {
         self.phase == Phase::Live && self.incumbent.epoch == epoch
     }
 
-    /// Whether the publisher has announced pictures whose track it may yet send.
+    /// Whether the publisher has announced video whose track it may yet send.
     pub(super) fn awaits_pictures(&self) -> bool {
         self.clocks.may_bring_pictures() && self.announced.lacks_pictures()
     }
 
-    /// Whether there are listeners that cannot request a keyframe, and none recent enough for the next joiner.
+    /// Whether there are listeners that cannot request a keyframe, and no keyframe recent enough for the next joiner.
     pub(super) fn wants_keyframe(&self) -> bool {
         let groups = &self.observed.groups;
         self.outputs
             .want_keyframe(groups.lack_keyframe_since(KEYFRAME_INTERVAL))
     }
 
-    /// Takes over items, in order, and passes them to every lane, tap and spool.
+    /// Places items on the timeline, and passes them, in order, to every lane, tap and spool.
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
         self.clocks.place(items, now);
         self.write_placed(items, now);
     }
 
-    /// Takes over items that are on the stream's timeline.
+    /// Passes on items that are already on the stream's timeline.
     pub(super) fn write_placed(&mut self, items: &mut Vec<Item>, now: Instant) {
         let video = self.announced.video();
         let extent = Extent::of(&self.incumbent.settings);
         let mut has_new_tracks = false;
         for item in items.drain(..) {
             match &item {
-                // Only the stream itself writes it.
+                // Only the stream itself writes this item.
                 Item::Epoch => continue,
-                // That number is reserved.
+                // This number is reserved.
                 Item::Track(track) if track.id == TrackId::DERIVED => continue,
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
                 Item::Track(track) => has_new_tracks |= self.remember_track(track, now),
                 Item::Header(header) => {
-                    // What was sent under the old header cannot be decoded with this one.
+                    // Samples sent under the old header cannot be decoded with this one.
                     self.recent.backlog.clear();
                     self.announced.header = Some(header.clone());
                 }
@@ -141,7 +141,7 @@ impl Core {
             }
             self.outputs.push(&item, &self.announced, now);
             match item {
-                Item::Track(track) => self.heed_sound(&track),
+                Item::Track(track) => self.heed_audio(&track),
                 Item::Sample(sample) => {
                     let video = video.or_else(|| self.announced.video());
                     if video == Some(sample.track) {
@@ -161,15 +161,15 @@ impl Core {
         self.outputs.publish();
     }
 
-    /// A track has been written: lanes are told if it is the sound, and coded otherwise than what was sent before.
-    fn heed_sound(&mut self, track: &Track) {
-        let sound = self.announced.first(Kind::Audio);
-        if sound.is_some_and(|sound| sound.id == track.id) {
-            self.outputs.note_sound(track);
+    /// Handles a written track: lanes are notified if it is the audio, and encoded differently from before.
+    fn heed_audio(&mut self, track: &Track) {
+        let audio = self.announced.first(Kind::Audio);
+        if audio.is_some_and(|audio| audio.id == track.id) {
+            self.outputs.note_audio(track);
         }
     }
 
-    /// Whether it is a new one.
+    /// Records a track; returns whether it is new.
     fn remember_track(&mut self, track: &Arc<Track>, now: Instant) -> bool {
         if self.announced.tracks.contains(track) {
             return false;
@@ -184,12 +184,12 @@ impl Core {
         is_news
     }
 
-    /// Whether there was room for it.
+    /// Stores a track; returns whether there was room for it.
     fn note_track(&mut self, track: &Arc<Track>) -> bool {
         match self.announced.note_track(track, TRACKS_MAX) {
             Noted::New => {}
             Noted::Changed => {
-                // What was coded under the old configuration cannot be decoded with this one.
+                // Samples encoded under the old configuration cannot be decoded with this one.
                 self.recent.backlog.clear();
                 if track.kind == Kind::Video {
                     self.observed.forget_order();
@@ -209,7 +209,8 @@ impl Core {
         true
     }
 
-    /// A publisher has come, and its epoch begins: with the next number, or a later one of `at_least`. Returns that.
+    /// Admits a publisher and begins its epoch, with the next number or `at_least`, whichever is larger. Returns that
+    /// number.
     pub(super) fn admit(&mut self, mut publisher: Incumbent, at_least: u32, now: Instant) -> u32 {
         let epoch = at_least.max(self.epoch + 1);
         publisher.epoch = epoch;
@@ -217,12 +218,12 @@ impl Core {
         epoch
     }
 
-    /// Another publisher's epoch begins, with a number above that of the last one.
+    /// Begins another publisher's epoch, with a number above that of the last one.
     pub(super) fn begin_epoch(&mut self, epoch: u32, publisher: Incumbent, now: Instant) {
         self.incumbent.supersede();
         self.outputs.promise(&publisher.source);
-        // Each epoch announces its own; a video track that does not come back must not be waited for, and the
-        // last programme's title is not the next one's.
+        // Each epoch announces its own: a video track that does not come back must not be waited for, and the last
+        // programme's title is not the next one's.
         let had_title = std::mem::take(&mut self.announced).title.is_some();
         self.titles.begin_epoch();
         self.observed.begin_epoch();
@@ -242,14 +243,14 @@ impl Core {
         self.news.ring();
     }
 
-    /// The present publisher's bytes are of this kind, whatever it declared.
+    /// Records the actual container and type of the current publisher's bytes, whatever it declared.
     pub(super) fn identify(&mut self, container: Container, content_type: &str) {
         self.incumbent.identify(container, content_type);
         self.outputs.promise(&self.incumbent.source);
         self.news.ring();
     }
 
-    /// The publisher has left, and there is no other.
+    /// Handles the departure of the publisher, when there is no other.
     pub(super) fn publisher_left(&mut self) {
         self.phase = Phase::Lingering;
         self.clocks.publisher_left();

@@ -1,5 +1,5 @@
-//! The derived track: audio that a component other than the publisher writes into the stream, for the lanes
-//! that ask for it.
+//! The derived track: audio that a component other than the publisher writes into the stream, for the lanes that ask
+//! for it.
 //!
 //! ```text
 //!  Publisher ──items──► Stream ──► lanes that take derived tracks ◄─┐
@@ -7,11 +7,11 @@
 //!                         └──► Tap ──► Deriver's work ──► DerivedWriter
 //! ```
 //!
-//! A lane whose packager [takes it](crate::Packager::takes_derived) makes the stream call its [`Deriver`],
-//! which takes the one [`Derivation`] there may be, reads a [`Tap`](super::Tap) and writes
-//! [`TrackId::DERIVED`]. Items reach a lane in the order in which they were written, by either writer; times
-//! are on the stream's own timeline, as a tap gives them, so they go on across epochs. At the start of an epoch
-//! the track is announced anew, like the publisher's own.
+//! A lane whose packager [takes it](crate::Packager::takes_derived) makes the stream call its [`Deriver`]. The deriver
+//! takes the stream's only [`Derivation`], reads a [`Tap`](super::Tap) and writes [`TrackId::DERIVED`]. Items reach a
+//! lane in the order in which they were written, by either writer; times are on the stream's own timeline, as a tap
+//! returns them, so they continue across epochs. At the start of an epoch the track is announced anew, like the
+//! publisher's own.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -23,20 +23,20 @@ use super::backlog::Backlog;
 use super::outputs::Outputs;
 use super::{DerivedOffer, Phase, Stream};
 
-/// Samples kept for lanes that open later: more than half a minute between keyframes.
+/// Upper bound on samples kept for lanes that open later: more than half a minute between keyframes.
 const SAMPLES_MAX: usize = 2_048;
 
-/// Upper bound on their bytes: half a minute of the highest bitrate.
+/// Upper bound on the bytes of these samples: half a minute of the highest bitrate.
 const BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Makes derived tracks.
 pub trait Deriver: Send + Sync {
-    /// What it would write beside a publisher's `tracks`, which came in `container`. Called whenever they
+    /// Returns the track it would write beside a publisher's `tracks`, which came in `container`. Called whenever they
     /// change, under the stream's lock; must not take long.
     fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer;
 
-    /// A lane that takes derived tracks has a listener, and the stream's [derivation](Stream::derive) is free.
-    /// Must not take long. False when there is no room for it now.
+    /// Starts the stream's [derivation](Stream::derive): it is free, and a lane that takes derived tracks has a
+    /// listener. Must not take long. Returns `false` when there is no room for it now.
     fn wanted(&self, stream: &Arc<Stream>) -> bool;
 
     /// Whether there is room for the stream's derivation now.
@@ -46,11 +46,11 @@ pub trait Deriver: Send + Sync {
     }
 }
 
-/// Shared by all streams of a registry; empty until a deriver is set.
+/// Deriver shared by all streams of a registry; empty until one is set.
 pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
 
 impl Stream {
-    /// Begins the stream's derived track. `None` while there is one, or when the stream is over.
+    /// Begins the stream's derived track. Returns `None` while there is one, or when the stream has ended.
     pub fn derive(self: &Arc<Self>) -> Option<Derivation> {
         let mut core = self.core.lock();
         if core.phase == Phase::Ended {
@@ -61,8 +61,8 @@ impl Stream {
         Some(Derivation(DerivedWriter { stream, id }))
     }
 
-    /// Has the derived track made if listeners need one and it has no writer. False when there is no room for
-    /// that now.
+    /// Has the derived track produced if listeners need one and it has no writer. Returns `false` when there is no room
+    /// for it now.
     pub(crate) fn want_derived(self: &Arc<Self>) -> bool {
         let is_wanted = {
             let core = self.core.lock();
@@ -74,7 +74,7 @@ impl Stream {
         }
     }
 
-    /// Retries a derived track that there was no room for.
+    /// Retries a derived track that had no room.
     pub(crate) fn retry_derived(self: &Arc<Self>) {
         let is_wanted = {
             let core = self.core.lock();
@@ -89,7 +89,7 @@ impl Stream {
     }
 }
 
-/// Names one derivation of a stream.
+/// Identifier of one derivation of a stream.
 type DerivationId = u64;
 
 /// The right to write a stream's derived track. Dropping it ends the track.
@@ -104,23 +104,23 @@ pub struct DerivedWriter {
 }
 
 impl Derivation {
-    /// The stream.
+    /// Returns the stream.
     pub fn stream(&self) -> &Arc<Stream> {
         &self.0.stream
     }
 
-    /// The writer of the track.
+    /// Returns the writer of the track.
     pub fn writer(&self) -> DerivedWriter {
         self.0.clone()
     }
 
-    /// Listeners of lanes that take it.
+    /// Returns the number of listeners of lanes that take the track.
     pub fn wanted(&self) -> usize {
         self.0.stream.core.lock().outputs.derived_wanted()
     }
 
-    /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener
-    /// makes the stream call its deriver again.
+    /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener makes the
+    /// stream call its deriver again.
     pub fn retire(&self) -> bool {
         let core = &mut *self.0.stream.core.lock();
         if core.outputs.derived_wanted() == 0 {
@@ -138,8 +138,7 @@ impl Drop for Derivation {
 }
 
 impl DerivedWriter {
-    /// Announces the track; its id becomes [`TrackId::DERIVED`]. The samples from here on are coded
-    /// as it says.
+    /// Announces the track, with its id set to [`TrackId::DERIVED`]. Samples from here on are encoded as it says.
     pub fn track(&self, track: &Track, now: Instant) {
         let track = Track {
             id: TrackId::DERIVED,
@@ -150,8 +149,8 @@ impl DerivedWriter {
             .announce(self.id, Arc::new(track), &mut core.outputs, now);
     }
 
-    /// Writes one sample at its time on the stream's timeline; time that steps back is held.
-    /// Nothing is written before the track was announced.
+    /// Writes one sample at its time on the stream's timeline; a time that steps back is raised to the last one.
+    /// Samples before the track's announcement are dropped.
     pub fn sample(&self, sample: Sample, now: Instant) {
         let core = &mut *self.stream.core.lock();
         let backlog = &core.recent.backlog;
@@ -160,7 +159,7 @@ impl DerivedWriter {
         }
     }
 
-    /// Changes the offer to what has turned out. It holds until the publisher's tracks change.
+    /// Replaces the offer with one that fits the actual track. It holds until the publisher's tracks change.
     pub fn correct(&self, offer: DerivedOffer) {
         let mut core = self.stream.core.lock();
         if core.derived.is_by(self.id) && core.phase != Phase::Ended {
@@ -170,7 +169,7 @@ impl DerivedWriter {
     }
 }
 
-/// The derived track of a stream: what is offered, and what is being made.
+/// The derived track of a stream: the offer, and the track in production.
 pub(super) struct Derived {
     deriver: DeriverCell,
     pub(super) offer: DerivedOffer,
@@ -188,7 +187,7 @@ impl Derived {
         }
     }
 
-    /// What is being made now.
+    /// Returns the track in production.
     pub(super) fn present(&self) -> Option<&DerivedTrack> {
         self.present.as_ref()
     }
@@ -209,7 +208,7 @@ impl Derived {
         present.is_some_and(|present| present.track.is_some())
     }
 
-    /// Offers what can be made of a publisher's tracks, which have changed.
+    /// Updates the offer after a change of the publisher's tracks.
     pub(super) fn offer_beside(&mut self, container: Container, tracks: &[Arc<Track>]) {
         self.offer = match self.deriver.get() {
             Some(deriver) => deriver.offer(container, tracks),
@@ -217,7 +216,7 @@ impl Derived {
         };
     }
 
-    /// Another epoch begins, in which the track that is being made goes on.
+    /// Begins another epoch, in which the track in production continues.
     pub(super) fn begin_epoch(&mut self, outputs: &mut Outputs, now: Instant) {
         self.offer = DerivedOffer::Nothing;
         let Some(present) = &mut self.present else {
@@ -281,7 +280,7 @@ impl Derived {
         }
     }
 
-    /// The stream has ended.
+    /// Ends the track: the stream has ended.
     pub(super) fn end(&mut self) {
         self.present = None;
     }
@@ -291,9 +290,9 @@ impl Derived {
 #[derive(Debug)]
 pub(super) struct DerivedTrack {
     id: DerivationId,
-    /// `None` until it is announced.
+    /// Announced track; `None` until it is announced.
     pub(super) track: Option<Arc<Track>>,
-    /// What belongs to the stream's recent past, oldest first.
+    /// Samples within the stream's recent past, oldest first.
     recent: VecDeque<Sample>,
     recent_bytes: usize,
     last: Option<Timestamp>,
@@ -310,18 +309,18 @@ impl DerivedTrack {
         }
     }
 
-    /// The recent past.
+    /// Returns the samples of the recent past.
     pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.recent.iter()
     }
 
-    /// The announcement changes, or another epoch begins: lanes that open later begin later.
+    /// Clears the samples when the announcement changes or another epoch begins: lanes that open later begin later.
     fn forget(&mut self) {
         self.recent.clear();
         self.recent_bytes = 0;
     }
 
-    /// Moves a sample to where it may stand.
+    /// Adjusts a sample's times so that they do not step back.
     fn place(&mut self, mut sample: Sample) -> Sample {
         sample.track = TrackId::DERIVED;
         let dts = self.last.map_or(sample.dts, |last| last.max(sample.dts));
@@ -331,7 +330,7 @@ impl DerivedTrack {
         sample
     }
 
-    /// Keeps a sample for as long as the publisher's own of that time are kept.
+    /// Keeps a sample for as long as the publisher's own samples of that time are kept.
     fn keep(&mut self, sample: Sample, backlog: &Backlog) {
         self.recent_bytes += sample.data.len();
         self.recent.push_back(sample);

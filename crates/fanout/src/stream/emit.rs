@@ -7,7 +7,7 @@ use super::core::Core;
 use crate::events::{EndReason, EventKind};
 
 impl Core {
-    /// An epoch has begun; `is_first` if the stream has had none before.
+    /// Emits the beginning of an epoch; `is_first` if the stream has had none before.
     pub(super) fn tell_epoch(&self, is_first: bool) {
         if is_first {
             self.events.emit(EventKind::Began);
@@ -18,7 +18,7 @@ impl Core {
         });
     }
 
-    /// The publisher is about to be replaced.
+    /// Emits the takeover; called before the publisher is replaced.
     pub(super) fn tell_takeover(&self) {
         self.events.emit(EventKind::TakenOver {
             epoch: self.epoch,
@@ -26,7 +26,7 @@ impl Core {
         });
     }
 
-    /// The publisher has announced tracks.
+    /// Emits the tracks that the publisher has announced.
     pub(super) fn tell_tracks(&self) {
         self.events.emit(EventKind::TracksChanged {
             epoch: self.epoch,
@@ -34,7 +34,7 @@ impl Core {
         });
     }
 
-    /// The publisher has left, and there is no other.
+    /// Emits that the publisher has left, and that there is no other.
     pub(super) fn tell_left(&self) {
         self.events.emit(EventKind::PublisherLeft {
             epoch: self.epoch,
@@ -42,7 +42,7 @@ impl Core {
         });
     }
 
-    /// The stream is about to end, unless it has.
+    /// Emits the end of the stream, unless it has ended; called before it ends.
     pub(super) fn tell_end(&self, reason: EndReason) {
         if self.phase != Phase::Ended {
             self.events.emit(EventKind::Ended { reason });

@@ -1,8 +1,8 @@
-//! The publisher that has a stream, or had it last: who it is, what it says it sends, and by which rules.
+//! The publisher that has a stream, or had it last: its identity, the kind of its bytes, and its rules.
 //!
-//! The key to the stream is the epoch in which it came: [`Publisher`](super::Publisher) and its watch hold the same number,
-//! and are heard while it is this one's. A publisher that was [set aside](super::aside) keeps its number, so the stream's
-//! own epoch may be later.
+//! The key to the stream is the epoch in which the publisher came: [`Publisher`](super::Publisher) and its watch hold a
+//! number, and may write while it is the incumbent's. A publisher that was [set aside](super::aside) keeps its number,
+//! so the stream's own epoch may be later.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,28 +13,28 @@ use media::Container;
 use super::{Settings, Source};
 use crate::gate::{Credential, Identity};
 
-/// See the module's description.
+/// Current or last publisher of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Incumbent {
-    /// The epoch in which it came; 0 before that has begun.
+    /// Number of the epoch in which it came; 0 before that has begun.
     pub(super) epoch: u32,
     pub(crate) credential: Credential,
-    /// The identity of its permission.
+    /// Identity of its permission.
     pub(super) identity: Option<Identity>,
     pub(crate) source: Arc<Source>,
-    /// The media type it declared, where its bytes turned out to be something else.
+    /// Media type that it declared, if its bytes turned out to be something else.
     pub(super) announced_type: Option<Arc<str>>,
-    /// It is the publisher of the stream that this is a rendition of.
+    /// Whether it is the publisher of the stream that this one is a rendition of.
     pub(super) is_rendition: bool,
     pub(crate) settings: Settings,
-    /// When it last sent, or came.
+    /// Time at which it last sent, or came.
     pub(super) last_item: Instant,
-    /// Wakes it when it has been superseded.
+    /// Waker for the time it is superseded.
     pub(super) superseded: Option<Waker>,
 }
 
 impl Incumbent {
-    /// A publisher that comes `now`. Its epoch has not begun.
+    /// Creates a publisher that comes `now`. Its epoch has not begun.
     pub(crate) fn new(
         credential: Credential,
         identity: Option<Identity>,
@@ -55,7 +55,7 @@ impl Incumbent {
         }
     }
 
-    /// Its bytes are of this kind, whatever it declared.
+    /// Records the actual container and type of its bytes, whatever it declared.
     pub(super) fn identify(&mut self, container: Container, content_type: &str) {
         let source = Arc::make_mut(&mut self.source);
         source.container = container;
@@ -65,7 +65,7 @@ impl Incumbent {
         }
     }
 
-    /// Has `waker` woken when it is superseded, and no former one.
+    /// Has `waker`, and no earlier one, woken when it is superseded.
     pub(super) fn watch(&mut self, waker: &Waker) {
         match &mut self.superseded {
             Some(known) => known.clone_from(waker),
@@ -73,7 +73,7 @@ impl Incumbent {
         }
     }
 
-    /// Another publisher has the stream, or it has ended.
+    /// Wakes it: another publisher has the stream, or it has ended.
     pub(super) fn supersede(&mut self) {
         if let Some(waker) = self.superseded.take() {
             waker.wake();

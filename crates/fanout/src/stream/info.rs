@@ -1,4 +1,4 @@
-//! The description of a stream: its rules, its publisher, and what is public.
+//! Description of a stream: its rules, its publisher, and its public properties.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -14,40 +14,40 @@ use crate::index::Segmentation;
 use crate::policy::{Class, Policy};
 use crate::takeover::Takeover;
 
-/// The rules for one stream.
+/// Rules for one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// For lanes of streams without pictures.
+    /// Rules for lanes of streams without video.
     pub audio: Policy,
-    /// For lanes of streams with pictures.
+    /// Rules for lanes of streams with video.
     pub video: Policy,
-    /// How long listeners are kept while the publisher is away.
+    /// Time for which listeners are kept while the publisher is away.
     pub linger: Duration,
     /// Whether the stream is listed publicly.
     pub public: bool,
-    /// The condition for replacing a present publisher.
+    /// Condition for replacing a present publisher.
     pub takeover: Takeover,
-    /// For this long after its last attempt a replaced publisher may not take the stream back, as long as its
+    /// Time after its last attempt during which a replaced publisher may not take the stream back, as long as its
     /// replacement sends.
     pub takeover_back: Duration,
-    /// Whether its publisher is one of those of which there may be so many.
+    /// Whether its publisher counts towards the limit on publishers.
     pub counts: bool,
-    /// How many listeners may join it; `None` for no limit of its own.
+    /// Upper bound on listeners; `None` for no limit of its own.
     pub listeners_max: Option<NonZeroU32>,
-    /// The group of streams that show one programme, by any number that other groups do not have. The time of a new
-    /// stream begins where others of its group are.
+    /// Group of streams that show one programme, by any number that other groups do not have. The time of a new stream
+    /// begins at the current time of the others in its group.
     pub group: Option<usize>,
-    /// Listeners are sent the links of an Ogg chain as one logical stream.
+    /// Whether listeners receive the links of an Ogg chain as one logical stream.
     pub unchain: bool,
-    /// The character set of texts that are not UTF-8, and that listeners are sent titles in.
+    /// Character set of texts that are not UTF-8, and of the titles sent to listeners.
     pub charset: Charset,
-    /// The slot of segments, [`Segmentation::segment`], of lanes that have any: enough of the recent past is kept for
-    /// such a lane to open with a complete segment.
+    /// Slot of segments, [`Segmentation::segment`], of lanes that have any: enough of the recent past is kept for such
+    /// a lane to open with a complete segment.
     pub segment: Span,
 }
 
 impl Settings {
-    /// The rule for lanes of a class.
+    /// Returns the rules for lanes of a class.
     pub(super) fn policy(&self, class: Class) -> Policy {
         match class {
             Class::Audio => self.audio,
@@ -75,25 +75,25 @@ impl Default for Settings {
     }
 }
 
-/// What is offered to listeners that cannot take the publisher's audio.
+/// Offer to listeners that cannot take the publisher's audio.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum DerivedOffer {
-    /// Nothing: there is no audio yet, or every listener can take it.
+    /// No track: there is no audio yet, or every listener can take it.
     #[default]
     Nothing,
-    /// This track, from when a lane takes it.
+    /// A derived track, produced from the time a lane takes it.
     Track {
-        /// As it will be announced.
+        /// Track as it will be announced.
         track: Arc<Track>,
-        /// What is lost in the conversion, as a sentence for people.
+        /// Loss in the conversion, as a sentence for people.
         caveat: Option<Arc<str>>,
     },
-    /// Nothing, for this reason: a sentence for people.
+    /// No track, for this reason: a sentence for people.
     Impossible(Arc<str>),
 }
 
 impl DerivedOffer {
-    /// The track, if there is one.
+    /// Returns the track, if there is one.
     pub fn track(&self) -> Option<&Arc<Track>> {
         match self {
             Self::Track { track, .. } => Some(track),
@@ -101,7 +101,7 @@ impl DerivedOffer {
         }
     }
 
-    /// A note for people: what is lost, or why there is nothing.
+    /// Returns a note for people: the loss in the conversion, or the reason why there is no track.
     pub fn words(&self) -> Option<&str> {
         match self {
             Self::Nothing => None,
@@ -111,65 +111,65 @@ impl DerivedOffer {
     }
 }
 
-/// Where a stream is in its life.
+/// Stage of a stream's life.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Phase {
     /// A publisher is sending.
     Live,
     /// The publisher is away; listeners are kept.
     Lingering,
-    /// It is over.
+    /// The stream has ended.
     Ended,
 }
 
 /// The public description of a stream.
 #[derive(Clone, Debug)]
 pub struct Info {
-    /// Its name.
+    /// Name of the stream.
     pub name: StreamName,
-    /// Where it is in its life.
+    /// Stage of its life.
     pub phase: Phase,
-    /// The number of epochs so far.
+    /// Number of epochs so far.
     pub epoch: u32,
-    /// Since when the current publisher has been sending.
+    /// Time from which the current publisher has been sending.
     pub since: SystemTime,
-    /// Its publisher, or the last one.
+    /// Current publisher, or the last one.
     pub source: Arc<Source>,
-    /// The identity of that publisher's permission: the name of its key, if it has one.
+    /// Identity of that publisher's permission: the name of its key, if it has one.
     pub identity: Option<Identity>,
-    /// The media type it declared, where its bytes turned out to be something else.
+    /// Media type that the publisher declared, if its bytes turned out to be something else.
     pub announced_type: Option<Arc<str>>,
-    /// Whether the present publisher has sent media.
+    /// Whether the current publisher has sent media.
     pub has_media: bool,
     /// Its tracks, in the order they appeared.
     pub tracks: Vec<Arc<Track>>,
-    /// What each of them sends, in the same order; `None` before two seconds of it have come.
+    /// Measured rate of each track, in the same order; `None` before two seconds of it have arrived.
     pub rates: Vec<Option<Rate>>,
-    /// The order in which the pictures of this epoch are sent.
+    /// Order in which the video frames of this epoch are sent.
     pub picture_order: PictureOrder,
-    /// The publisher has announced pictures, has sent none, and has not been there for long.
+    /// Whether the publisher has announced video, has sent none, and began not long ago.
     pub awaits_pictures: bool,
-    /// Its pictures have closed captions (CEA-608 or CEA-708), as far as the beginning of this epoch shows.
+    /// Whether its video has closed captions (CEA-608 or CEA-708), as far as the beginning of this epoch shows.
     pub captions: bool,
-    /// Or may have some later.
+    /// Whether its video may have closed captions later.
     pub may_have_captions: bool,
-    /// How far apart its keyframes are; `None` without a picture track.
+    /// Distance of its keyframes; `None` without a video track.
     pub keyframes: Option<Keyframes>,
-    /// The derived track that is offered beside them.
+    /// Derived track that is offered beside them.
     pub offer: DerivedOffer,
-    /// Whether that is being made now.
+    /// Whether the derived track is being produced now.
     pub is_deriving: bool,
-    /// The title.
+    /// Current title.
     pub title: Option<Arc<Title>>,
-    /// The container header in force.
+    /// Container header in force.
     pub header: Option<Bytes>,
-    /// Recent bits per second of a stream without pictures.
+    /// Recent bits per second of a stream without video.
     pub bitrate: Option<u32>,
-    /// Listeners of all lanes.
+    /// Number of listeners of all lanes.
     pub listeners: usize,
-    /// The most listeners at once so far.
+    /// Highest number of listeners at once so far.
     pub listeners_peak: usize,
-    /// Media bytes received in all epochs.
+    /// Number of media bytes received in all epochs.
     pub ingest_bytes: u64,
     /// Its rules.
     pub settings: Settings,
@@ -183,7 +183,7 @@ impl Info {
 }
 
 impl Core {
-    /// The public description of the stream now.
+    /// Returns the current public description of the stream.
     pub(super) fn info(&mut self, name: &StreamName) -> Info {
         let listeners = self.outputs.listeners();
         let (publisher, announced) = (&self.incumbent, &self.announced);

@@ -1,25 +1,26 @@
-//! How far apart a publisher's keyframes are, which decides how soon a joiner sees a picture.
+//! Distance of a publisher's keyframes, which determines how soon a joiner sees video.
 
 use media::{Sample, Span, Timestamp};
 
-/// Picture groups remembered: enough that one scene change does not hide a long interval.
+/// Number of intervals remembered: enough that one scene change does not hide a long interval.
 const GROUPS: usize = 4;
 
-/// Joiners wait no longer than this in a stream with the keyframe interval that is generally recommended.
+/// Longest interval that is not reported: joiners wait no longer than this in a stream with the keyframe interval that
+/// is generally recommended.
 const INTERVAL_MAX: Span = Span::from_millis(3_000);
 
-/// What is known of a stream's keyframes.
+/// Keyframe interval of a stream, and the possibility of requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Keyframes {
-    /// The longest of the last few times between two keyframes, the present one included; `None` before
-    /// the first keyframe.
+    /// Longest of the last few times between two keyframes, including the current one; `None` before the first
+    /// keyframe.
     pub interval: Option<Span>,
-    /// The publisher's encoder can be asked for a keyframe, so joiners do not wait for the interval.
+    /// Whether the publisher's encoder can be asked for a keyframe, so that joiners do not wait for the interval.
     pub on_request: bool,
 }
 
 impl Keyframes {
-    /// What a long keyframe interval means for joiners, in words.
+    /// Returns a note for people on the effect of a long keyframe interval on joiners; `None` if it is short.
     pub fn words(&self) -> Option<String> {
         let interval = self.interval?;
         let is_long = interval > INTERVAL_MAX && !self.on_request;
@@ -33,7 +34,7 @@ impl Keyframes {
     }
 }
 
-/// Watches the pictures of one epoch.
+/// Watches the video frames of one epoch.
 #[derive(Debug, Default)]
 pub(super) struct PictureGroups {
     newest: Option<Timestamp>,
@@ -43,7 +44,7 @@ pub(super) struct PictureGroups {
 }
 
 impl PictureGroups {
-    /// A sample of the picture track.
+    /// Records a sample of the video track.
     pub(super) fn push(&mut self, sample: &Sample) {
         self.newest = Some(sample.dts);
         if sample.keyframe {
@@ -55,12 +56,12 @@ impl PictureGroups {
         }
     }
 
-    /// How far the newest picture is from the newest keyframe; `None` before there was one.
+    /// Returns the distance of the newest frame from the newest keyframe; `None` before there was one.
     pub(super) fn age(&self) -> Option<Span> {
         Some(self.newest? - self.newest_keyframe?)
     }
 
-    /// Whether there are pictures, but no keyframe or one older than `limit`.
+    /// Whether there are frames, but no keyframe or one older than `limit`.
     pub(super) fn lack_keyframe_since(&self, limit: Span) -> bool {
         self.newest.is_some() && self.age().is_none_or(|age| age > limit)
     }
@@ -76,7 +77,6 @@ impl PictureGroups {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use media::TrackId;
 
     use super::*;
@@ -85,13 +85,8 @@ mod tests {
         let mut groups = PictureGroups::default();
         for &(at, keyframe) in pictures {
             groups.push(&Sample {
-                track: TrackId::VIDEO,
-                dts: Timestamp::from_millis(at),
-                pts: Timestamp::from_millis(at),
-                duration: Span::ZERO,
                 keyframe,
-                data: Bytes::new(),
-                flv: None,
+                ..crate::testing::sample(TrackId::VIDEO, at, "")
             });
         }
         groups.facts(false)

@@ -13,36 +13,36 @@ use crate::gate::{Authorized, Play};
 use crate::lane::{LaneGuard, LaneWriter};
 use crate::packager::Packager;
 
-/// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
+/// Upper bound on the lanes of one stream. Each is a format; there are fewer formats than this.
 const LANES_MAX: usize = 32;
 
-/// A joiner that gets a keyframe older than this causes a request for a new one: a longer delay is noticed.
+/// Age of a keyframe from which a joiner that gets it causes a request for a new one: a longer delay is noticed.
 const JOIN_AGE_WISHED: Span = Span::from_millis(2_000);
 
-/// Why a lane could not be opened.
+/// Reasons why a lane could not be opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LaneRefused {
-    /// The stream is over.
+    /// The stream has ended.
     #[error("the stream has ended")]
     Ended,
     /// Logs hold as much memory as they may.
     #[error("the memory for streams is used up")]
     Memory,
-    /// What the lane needs beside the publisher's tracks cannot be made now.
+    /// The derived track that the lane needs cannot be produced now.
     #[error("the server makes sound of as many streams as it may")]
     Derivation,
-    /// More formats than there are: a defect of the caller.
+    /// The stream has more lanes than there are formats: a defect of the caller.
     #[error("the stream has too many lanes")]
     TooMany,
 }
 
 impl Stream {
-    /// The lane of a format, opened with a packager from `make` if it has no listener yet. The lane stays open
-    /// while the guard, or a listener it was passed on to, lives. When what a listener would start at is old,
-    /// the publisher is asked for a keyframe, if possible.
+    /// Returns the lane of a format, opened with a packager from `make` if it is not open. The lane stays open while
+    /// the guard, or a listener it was passed on to, lives. If the newest keyframe, at which a listener would start, is
+    /// old, the publisher is asked for a new one, if possible.
     ///
     /// # Errors
-    /// See [`LaneRefused`].
+    /// Returns [`LaneRefused`] if the lane cannot be opened.
     pub fn lane(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -53,7 +53,7 @@ impl Stream {
         self.lane_for(permission, format, make, now, |guard| guard)
     }
 
-    /// The lane of a format; `holder` makes the result of its guard.
+    /// Returns the lane of a format; `holder` converts its guard.
     pub(super) fn lane_for(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -76,11 +76,12 @@ impl Stream {
         }
     }
 
-    /// The same for a listener that has yet to connect, and may never: nothing is derived for it before
-    /// [`ListenerHandle::connected`](crate::ListenerHandle::connected).
+    /// Returns the lane of a format for a listener that has yet to connect, and may never: no track is derived for it
+    /// before [`ListenerHandle::connected`](crate::ListenerHandle::connected).
     ///
     /// # Errors
-    /// See [`LaneRefused`]. That nothing can be derived is an error only if there is no other track.
+    /// Returns [`LaneRefused`] if the lane cannot be opened. A lack of room for the derived track is an error only if
+    /// there is no other track.
     pub fn reserve_lane(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -104,7 +105,7 @@ impl Stream {
         }
     }
 
-    /// The lane of a format, and whether it takes the derived track.
+    /// Opens or finds the lane of a format; also returns whether it takes the derived track.
     fn open_lane(
         &self,
         core: &mut Core,

@@ -1,11 +1,11 @@
-//! The recent rate of each track.
+//! Recent rate of each track.
 
 use media::{Sample, Span, Timestamp, TrackId};
 
-/// The window of a figure: several pictures at any rate, and soon after a change.
+/// Window of a figure: it holds several frames at any frame rate, and follows a change soon.
 const WINDOW: Span = Span::from_millis(2_000);
 
-/// Tracks metered: as many as a stream has.
+/// Number of tracks metered: as many as a stream has.
 const METERS_MAX: usize = super::timeline::TRACKS_MAX;
 
 /// The rate of a track.
@@ -13,7 +13,7 @@ const METERS_MAX: usize = super::timeline::TRACKS_MAX;
 pub struct Rate {
     /// Bits of samples per second of media time.
     pub bits_per_second: u64,
-    /// Samples per second of media time: of pictures the frame rate.
+    /// Samples per second of media time; for video, the frame rate.
     pub samples_per_second: f64,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Meters(Vec<Meter>);
 #[derive(Debug)]
 struct Meter {
     track: TrackId,
-    /// When the present window began.
+    /// Media time at which the current window began.
     since: Timestamp,
     bytes: u64,
     samples: u32,
-    /// Of the last whole window.
+    /// Rate of the last whole window.
     rate: Option<Rate>,
 }
 
 impl Meters {
-    /// A sample of any track.
+    /// Records a sample of any track.
     pub(super) fn push(&mut self, sample: &Sample) {
         let count = self.0.len();
         match self.0.iter_mut().find(|meter| meter.track == sample.track) {
@@ -49,7 +49,7 @@ impl Meters {
         }
     }
 
-    /// The rate of a track; `None` for the first two seconds.
+    /// Returns the rate of a track; `None` for the first two seconds.
     pub(super) fn rate(&self, track: TrackId) -> Option<Rate> {
         self.0.iter().find(|meter| meter.track == track)?.rate
     }
@@ -73,29 +73,15 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
-
-    fn sample(track: TrackId, millis: i64, bytes: usize) -> Sample {
-        let at = Timestamp::from_millis(millis);
-        Sample {
-            track,
-            dts: at,
-            pts: at,
-            duration: Span::ZERO,
-            keyframe: true,
-            data: Bytes::from(vec![0; bytes]),
-            flv: None,
-        }
-    }
+    use crate::testing::sample;
 
     #[test]
     fn tracks_are_metered_apart_over_whole_windows() {
         let mut meters = Meters::default();
         for number in 0..100 {
-            meters.push(&sample(TrackId::VIDEO, 40 * number, 5_000));
-            meters.push(&sample(TrackId::AUDIO, 40 * number, 500));
+            meters.push(&sample(TrackId::VIDEO, 40 * number, vec![0; 5_000]));
+            meters.push(&sample(TrackId::AUDIO, 40 * number, vec![0; 500]));
             if number < 50 {
                 assert_eq!(meters.rate(TrackId::VIDEO), None, "at {number}");
             }
@@ -118,7 +104,7 @@ mod tests {
     fn there_are_no_more_meters_than_tracks() {
         let mut meters = Meters::default();
         for id in 0..=u8::MAX {
-            meters.push(&sample(TrackId(id), 0, 1));
+            meters.push(&sample(TrackId(id), 0, "x"));
         }
         assert_eq!(meters.0.len(), METERS_MAX);
     }

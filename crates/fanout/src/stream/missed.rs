@@ -1,23 +1,22 @@
-//! What a reader of items has missed that was too slow: the samples are counted, and what was announced among them is
-//! told again.
+//! Items that a slow reader has missed: samples are counted, and announcements among them are repeated.
 
 use media::{Item, Timestamp};
 
 use super::announced::Announced;
 
-/// See the module's description.
+/// Count of dropped samples, and the announcements dropped with them.
 #[derive(Debug, Default)]
 pub(super) struct Missed {
     pub(super) samples: u64,
-    /// The first of them.
+    /// Time of the first dropped sample.
     pub(super) from: Option<Timestamp>,
-    /// Another epoch began.
+    /// Whether another epoch began.
     epoch: bool,
     announced: Announced,
 }
 
 impl Missed {
-    /// Adds what is dropped.
+    /// Adds a dropped item.
     pub(super) fn note(&mut self, item: Item) {
         match item {
             Item::Epoch => {
@@ -32,19 +31,19 @@ impl Missed {
                 self.samples += 1;
                 self.from.get_or_insert(sample.dts);
             }
-            // At most as many tracks as there are numbers.
+            // The number of tracks is bounded by that of their ids.
             other => self.announced.note(other, usize::MAX),
         }
     }
 
-    /// What is to be repeated, in reverse order.
+    /// Returns the items to repeat, in reverse order.
     pub(super) fn into_items_last_first(self) -> impl Iterator<Item = Item> {
         let announced = self.announced.into_items().rev();
         announced.chain(self.epoch.then_some(Item::Epoch))
     }
 }
 
-/// Bytes that an item keeps in memory, beyond itself.
+/// Returns the bytes that an item keeps in memory, beyond itself.
 pub(super) fn weight(item: &Item) -> usize {
     match item {
         Item::Sample(sample) => sample.bytes(),

@@ -1,9 +1,9 @@
-//! A stream: one named live source, independent of its present publisher.
+//! A stream: one named live source, independent of its current publisher.
 //!
-//! A stream outlives its publishers. It keeps what a lane needs in order to open in mid-stream (the tracks, the
-//! headers, the recent past), the timeline that makes all epochs one, and the writing ends of its lanes. All of
-//! that is behind one lock, taken by its publisher for each batch of items, by the writer of a derived track
-//! for each sample, and by callers that open a lane; never by a worker.
+//! A stream outlives its publishers. It keeps everything a lane needs in order to open in mid-stream (the tracks, the
+//! headers, the recent past), the timeline that joins all epochs, and the writing ends of its lanes. All of that is
+//! behind one lock, taken by its publisher for each batch of items, by the writer of a derived track for each sample,
+//! and by callers that open a lane; never by a worker.
 
 mod announced;
 mod aside;
@@ -71,18 +71,18 @@ use crate::keyframe::KeyframeWish;
 use crate::takeover::PublishRefused;
 use crate::worker::WorkerWaker;
 
-/// See the module's description.
+/// A named live source with all its readers; outlives its publishers.
 pub struct Stream {
     name: StreamName,
-    /// A packager may panic under it; the state is valid all the same.
+    /// State behind the stream's lock. A packager may panic under it; the state stays valid.
     core: Lock<Core>,
     news: Arc<News>,
     wish: Arc<KeyframeWish>,
     commons: Commons,
-    /// Bytes that the logs of all its lanes hold.
+    /// Number of bytes that the logs of all its lanes hold.
     log_bytes: Arc<AtomicUsize>,
     departed: Arc<Departed>,
-    /// Listeners that have joined, while there is a limit of them.
+    /// Number of listeners that have joined, counted only while there is a limit.
     places: Arc<Places>,
 }
 
@@ -118,7 +118,7 @@ impl Stream {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &StreamName {
         &self.name
     }
@@ -139,12 +139,12 @@ impl Stream {
         core.phase == Phase::Live && core.incumbent.is_rendition
     }
 
-    /// Has its time begin here. To be called before its first publisher begins.
+    /// Sets the beginning of its time. To be called before its first publisher begins.
     pub(crate) fn begin_at(&self, start: Timestamp) {
         self.core.lock().clocks.timeline.begin_at(start);
     }
 
-    /// Where its media ends while it is live, if it is a quality of `programme`, or of that group, and comes over
+    /// Returns the end of its media while it is live, if it is a quality of `programme`, or in `group`, and uses
     /// another connection than `source`.
     pub(crate) fn end_beside(
         &self,
@@ -163,24 +163,24 @@ impl Stream {
         (is_live && is_apart && is_beside).then(|| core.clocks.timeline.end())
     }
 
-    /// The public description now.
+    /// Returns the current public description.
     pub fn info(&self) -> Info {
         self.core.lock().info(&self.name)
     }
 
-    /// A place among its listeners, which is free again when the permit is dropped: `None` where there is no limit.
+    /// Takes a place among its listeners, free again when the permit is dropped; `None` if there is no limit.
     pub(crate) fn place(&self) -> Result<Option<Permit>, Full> {
         let max = self.core.lock().incumbent.settings.listeners_max;
         max.map(|max| self.places.take(max)).transpose()
     }
 
-    /// What its listeners that have left were sent.
+    /// Returns the totals of its departed listeners.
     pub fn departed(&self) -> &Arc<Departed> {
         &self.departed
     }
 
-    /// The newest keyframe of the pictures, on the stream's timeline, and the track that describes it. `None` without
-    /// pictures, and when the newest keyframe is too old for a listener to start at.
+    /// Returns the newest keyframe of the video, on the stream's timeline, and the track that describes it. Returns
+    /// `None` without video, and when the newest keyframe is too old for a listener to start at.
     pub fn keyframe(&self, permission: &Authorized<Play>) -> Option<(Arc<Track>, Sample)> {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core.lock().keyframe()
@@ -191,7 +191,7 @@ impl Stream {
         self.wish.set();
     }
 
-    /// Whether a publisher's epoch could begin now.
+    /// Checks whether a publisher's epoch could begin now.
     pub(crate) fn would_begin(
         &self,
         publisher: &Incumbent,
@@ -204,12 +204,12 @@ impl Stream {
         }
     }
 
-    /// Ends the stream now: its listeners are closed and its publisher is told.
+    /// Ends the stream now: its listeners are closed and its publisher is notified.
     pub fn end(&self, reason: EndReason) {
         self.core.lock().end(reason);
     }
 
-    /// Waits until it has no publisher; at once if it has none.
+    /// Waits until it has no publisher; returns at once if it has none.
     pub async fn vacated(&self) {
         self.reaches(|phase| phase != Phase::Live).await;
     }
@@ -229,7 +229,7 @@ impl Stream {
         }
     }
 
-    /// Signals changes of [`info`](Self::info).
+    /// Returns the news, which signal changes of [`info`](Self::info).
     pub(crate) fn news(&self) -> &News {
         &self.news
     }

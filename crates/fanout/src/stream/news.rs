@@ -1,15 +1,15 @@
-//! News of a stream: its description has changed. For tasks that wait for that.
+//! News of a stream: changes of its description, for tasks that wait for one.
 //!
-//! A task notes the count of news, looks at the stream, and sleeps until the count grows. The stream signals
-//! when a track is announced or identified, when media begins, when the order of its pictures is known, when
-//! the derived offer changes, and in each change of its phase: a few times per epoch; and when its title changes.
+//! A task notes the count of news, looks at the stream, and sleeps until the count grows. The stream signals when a
+//! track is announced or identified, when media begins, when the order of its frames is known, when the derived offer
+//! changes, and in each change of its phase: a few times per epoch; and when its title changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use crate::task_bells::{TaskBells, WaitSlot};
 
-/// See the module's description.
+/// Count of changes, with the tasks that wait for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     count: AtomicU64,
@@ -17,13 +17,13 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// The description has changed; called after the change, under the stream's lock.
+    /// Signals a change of the description; called after the change, under the stream's lock.
     pub(super) fn ring(&self) {
         self.count.fetch_add(1, Ordering::Release);
         self.bells.ring();
     }
 
-    /// The count so far. To be noted before the look that finds nothing.
+    /// Returns the count so far. To be noted before the look that finds nothing.
     pub(crate) fn seen(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }

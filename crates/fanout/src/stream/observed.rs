@@ -1,5 +1,5 @@
-//! What the samples of the present epoch show, whatever was announced: that there is media, in which order its pictures
-//! come, how far apart its keyframes are, whether it has captions, and at which rates its tracks come.
+//! Properties of the current epoch that its samples show, whatever was announced: presence of media, order of the video
+//! frames, distance of the keyframes, captions, and the rates of the tracks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::keyframes::PictureGroups;
 use super::meter::{Meters, Rate};
 use super::order::OrderWatch;
 
-/// See the module's description.
+/// Observations of the current epoch's samples.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     pub(super) has_media: bool,
@@ -18,12 +18,12 @@ pub(super) struct Observed {
     pub(super) captions: CaptionWatch,
     pub(super) groups: PictureGroups,
     meters: Meters,
-    /// Media bytes of all epochs.
+    /// Number of media bytes of all epochs.
     pub(super) ingest_bytes: u64,
 }
 
 impl Observed {
-    /// The samples that follow come from another publisher.
+    /// Begins an epoch: samples that follow come from another publisher.
     pub(super) fn begin_epoch(&mut self) {
         *self = Self {
             ingest_bytes: self.ingest_bytes,
@@ -31,7 +31,7 @@ impl Observed {
         };
     }
 
-    /// A sample has come; `is_picture` if it is of the picture track. Whether it shows something new.
+    /// Records a sample; `is_picture` if it is of the video track. Returns whether it shows something new.
     pub(super) fn saw(&mut self, sample: &Sample, is_picture: bool) -> bool {
         let mut is_news = !std::mem::replace(&mut self.has_media, true);
         self.ingest_bytes += sample.bytes() as u64;
@@ -43,19 +43,19 @@ impl Observed {
         is_news
     }
 
-    /// The picture track is this one. Captions that have been seen stay.
+    /// Sets the video track. Captions that have been seen stay.
     pub(super) fn describe_pictures(&mut self, track: &Track) {
         if !self.captions.has_captions() {
             self.captions = CaptionWatch::of(track);
         }
     }
 
-    /// The pictures are coded anew from here on.
+    /// Restarts the order of frames: the video is encoded differently from here on.
     pub(super) fn forget_order(&mut self) {
         self.order = OrderWatch::default();
     }
 
-    /// The rate of each of the tracks.
+    /// Returns the rate of each of the tracks.
     pub(super) fn rates(&self, tracks: &[Arc<Track>]) -> Vec<Option<Rate>> {
         let rates = tracks.iter().map(|track| self.meters.rate(track.id));
         rates.collect()

@@ -1,28 +1,28 @@
-//! The order in which a publisher sends its pictures, as their times show, whatever the codec.
+//! Order in which a publisher sends its video frames, derived from their times, whatever the codec.
 
 use media::{Sample, Timestamp};
 
-/// Pictures that are all presented later than they are decoded, and yet in order, after which that is
-/// taken for a habit of the encoder. The usual two or three B-frames show within five pictures.
+/// Number of frames that are all presented later than they are decoded, and yet in order, from which on that is taken
+/// for a habit of the encoder. The usual two or three B-frames show within five frames.
 const PICTURES_AWAITED: u32 = 16;
 
-/// The order in which pictures are sent.
+/// Order in which video frames are sent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PictureOrder {
-    /// Unknown: there is no picture yet, or a few whose times leave it open.
+    /// Unknown: there is no frame yet, or only a few whose times leave it open.
     #[default]
     Unknown,
-    /// As they are presented, so far.
+    /// Presentation order, so far.
     Presented,
-    /// Some come before others that are presented earlier: there are B-frames.
+    /// Reordered: some frames are sent before others that are presented earlier, so there are B-frames.
     Reordered,
 }
 
-/// Watches the pictures of one track of one epoch.
+/// Watches the video frames of one track of one epoch.
 #[derive(Debug, Default)]
 pub(super) struct OrderWatch {
     order: PictureOrder,
-    /// The latest time that one is presented at.
+    /// Latest presentation time so far.
     latest: Option<Timestamp>,
     pictures: u32,
 }
@@ -32,17 +32,17 @@ impl OrderWatch {
         self.order
     }
 
-    /// One more picture, in the order in which they are sent. Whether it shows another order.
+    /// Records one more frame, in sending order; returns whether the result has changed.
     pub(super) fn saw(&mut self, picture: &Sample) -> bool {
         let before = self.order;
-        // No picture is presented across a keyframe at which the clock went back.
+        // Restarted at a keyframe: the clock may have gone back there, and no frame is presented across it.
         let latest = self.latest.filter(|_| !picture.keyframe);
         self.latest = Some(latest.map_or(picture.pts, |latest| latest.max(picture.pts)));
         self.pictures = self.pictures.saturating_add(1);
         if latest.is_some_and(|latest| picture.pts < latest) {
             self.order = PictureOrder::Reordered;
         } else if self.order == PictureOrder::Unknown
-            // What is to be presented in another order has to be decoded ahead.
+            // Reordered frames have to be decoded ahead of their presentation.
             && (picture.pts == picture.dts || self.pictures >= PICTURES_AWAITED)
         {
             self.order = PictureOrder::Presented;
@@ -53,24 +53,19 @@ impl OrderWatch {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use media::{Span, TrackId};
 
     use super::*;
 
-    /// Pictures of 40 ms, as many of them ahead of their turn as `ahead` says.
+    /// Frames of 40 ms, as many of them ahead of their turn as `ahead` says.
     fn watch(ahead: &[i64]) -> PictureOrder {
         let mut watch = OrderWatch::default();
         for (index, ahead) in ahead.iter().enumerate() {
-            let dts = Timestamp::from_millis(40 * index as i64);
+            let picture = crate::testing::sample(TrackId::VIDEO, 40 * index as i64, "");
             watch.saw(&Sample {
-                track: TrackId::VIDEO,
-                dts,
-                pts: dts + Span::from_millis(40 * ahead),
-                duration: Span::ZERO,
+                pts: picture.dts + Span::from_millis(40 * ahead),
                 keyframe: index == 0,
-                data: Bytes::new(),
-                flv: None,
+                ..picture
             });
         }
         watch.order()
@@ -96,7 +91,7 @@ mod tests {
         assert_eq!(watch(&[2, 5, 1]), PictureOrder::Reordered);
         let late = [&[2; 50][..], &[4, 1]].concat();
         assert_eq!(watch(&late), PictureOrder::Reordered);
-        // Encoders that present the first picture at once, and so have no time for the others.
+        // Encoders that present the first frame at once, and so have no time for the others.
         assert_eq!(watch(&[0, 2, 0]), PictureOrder::Reordered);
         // Once is enough.
         let some = [&[1, 2, 0][..], &[1; 50]].concat();

@@ -1,7 +1,7 @@
-//! The writing ends of a stream: its lanes, taps and spools, and what their readers were promised.
+//! The writing ends of a stream: its lanes, taps and spools, and the format promised to their readers.
 //!
-//! What is written goes to all of them in one order; lanes alone take the derived track. Each of them keeps its own past,
-//! so none is held up by another. One that nobody reads is closed at the next [look](Outputs::close_unread).
+//! All of them receive the written items in one order; only lanes receive the derived track. Each keeps its own past,
+//! so none is held up by another. An end without a reader is closed at the next [look](Outputs::close_unread).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,40 +15,40 @@ use super::tap::TapWriter;
 use crate::index::TitleChange;
 use crate::lane::LaneWriter;
 
-/// See the module's description.
+/// Lanes, taps and spools of one stream.
 #[derive(Debug)]
 pub(super) struct Outputs {
     pub(super) lanes: Vec<LaneWriter>,
     pub(super) taps: Vec<TapWriter>,
     pub(super) spools: Vec<SpoolWriter>,
-    /// Container and media type that the present listeners were promised.
+    /// Container and media type promised to the current listeners.
     promised: (Container, String),
-    /// Codec, sample rate and channels of the sound, also that of the last publisher.
-    sound: Option<(Codec, u32, u8)>,
+    /// Codec, sample rate and channels of the audio, including the last publisher's.
+    audio: Option<(Codec, u32, u8)>,
     pub(super) listeners_peak: usize,
 }
 
 impl Outputs {
-    /// None yet, of a stream from `source`.
+    /// Creates the empty set of a stream from `source`.
     pub(super) fn new(source: &Source) -> Self {
         Self {
             lanes: Vec::new(),
             taps: Vec::new(),
             spools: Vec::new(),
             promised: (source.container, source.content_type.clone()),
-            sound: None,
+            audio: None,
             listeners_peak: 0,
         }
     }
 
-    /// Counts the listeners, and records the maximum.
+    /// Returns the number of listeners, and records the maximum.
     pub(super) fn listeners(&mut self) -> usize {
         let now = self.lanes.iter().map(|lane| lane.lane.audience()).sum();
         self.listeners_peak = self.listeners_peak.max(now);
         now
     }
 
-    /// Whether there are lanes (listeners, or some not long ago), taps or spools.
+    /// Whether there are lanes (with current or recent listeners), taps or spools.
     pub(super) fn are_followed(&self) -> bool {
         !self.lanes.is_empty() || !self.taps.is_empty() || self.are_recorded()
     }
@@ -58,14 +58,14 @@ impl Outputs {
         self.spools.iter().any(SpoolWriter::is_read)
     }
 
-    /// Whether what arrives is wanted at once: there are taps, or lanes that are not for recorders alone.
+    /// Whether arrivals are wanted at once: there are taps, or lanes that are not for recorders alone.
     pub(super) fn are_awaited(&self) -> bool {
         let mut lanes = self.lanes.iter();
         !self.taps.is_empty() || lanes.any(|lane| !lane.lane.log.is_only_held())
     }
 
-    /// Whether there are listeners that cannot request a keyframe, and none recent enough for the next joiner: the newest
-    /// one `is_old`, or a lane has lost it.
+    /// Whether there are listeners that cannot request a keyframe, and no keyframe recent enough for the next joiner:
+    /// the newest one `is_old`, or a lane has lost it.
     pub(super) fn want_keyframe(&self, is_old: bool) -> bool {
         let lacks_one = |lane: &LaneWriter| is_old || lane.has_lost_join();
         let mut lanes = self.lanes.iter();
@@ -73,8 +73,8 @@ impl Outputs {
         is_lacking || is_old && self.are_recorded()
     }
 
-    /// Listeners that were promised another format are closed, and may ask again. For a source of unknown
-    /// format its first bytes decide.
+    /// Closes listeners that were promised another format; they may reconnect. For a source of unknown format its first
+    /// bytes decide.
     pub(super) fn promise(&mut self, source: &Source) {
         if source.container == Container::Unknown {
             return;
@@ -88,7 +88,7 @@ impl Outputs {
         self.promised = (source.container, source.content_type.clone());
     }
 
-    /// Another epoch begins.
+    /// Begins another epoch.
     pub(super) fn begin_epoch(&mut self, epoch: u32, now: Instant) {
         for lane in &mut self.lanes {
             lane.begin_epoch(epoch, now);
@@ -135,16 +135,16 @@ impl Outputs {
         }
     }
 
-    /// The track of the sound has been passed on. Lanes whose sound is coded otherwise from here on are told.
-    pub(super) fn note_sound(&mut self, track: &Track) {
+    /// Records that the audio track has been passed on. Notifies the lanes if its encoding has changed.
+    pub(super) fn note_audio(&mut self, track: &Track) {
         let form = (track.codec, track.sample_rate, track.channels);
-        let former = self.sound.replace(form);
+        let former = self.audio.replace(form);
         if former.is_some_and(|former| former != form) {
-            self.lanes.iter_mut().for_each(LaneWriter::change_sound);
+            self.lanes.iter_mut().for_each(LaneWriter::change_audio);
         }
     }
 
-    /// Makes what was pushed readable, and closes lanes that there is no memory for.
+    /// Makes pushed items readable, and closes lanes whose memory has run out.
     pub(super) fn publish(&mut self) {
         self.lanes.retain_mut(|lane| {
             lane.publish();
@@ -159,7 +159,7 @@ impl Outputs {
         self.taps.iter().for_each(TapWriter::publish);
     }
 
-    /// Lanes that take the derived track.
+    /// Returns the lanes that take the derived track.
     pub(super) fn takers(&mut self) -> impl Iterator<Item = &mut LaneWriter> {
         self.lanes.iter_mut().filter(|lane| lane.takes_derived)
     }
@@ -172,32 +172,32 @@ impl Outputs {
         }
     }
 
-    /// Listeners of lanes that take the derived track.
+    /// Returns the number of listeners of lanes that take the derived track.
     pub(super) fn derived_wanted(&self) -> usize {
         let takers = self.lanes.iter().filter(|lane| lane.takes_derived);
         takers.map(|lane| lane.lane.connected()).sum()
     }
 
-    /// The derived track ends. What an idle lane holds is the past; the next listener begins with the present.
+    /// Ends the derived track. An idle lane holds only the past; the next listener begins with the present.
     pub(super) fn end_derived(&mut self) {
         self.lanes
             .retain(|lane| !lane.takes_derived || lane.lane.listeners() > 0);
     }
 
-    /// The publisher has left.
+    /// Handles the departure of the publisher.
     pub(super) fn pause(&mut self) {
         self.lanes.iter_mut().for_each(LaneWriter::pause);
         self.spools.iter().for_each(SpoolWriter::pause);
     }
 
-    /// Closes those that have no reader.
+    /// Closes the ends that have no reader.
     pub(super) fn close_unread(&mut self, now: Instant) {
         self.lanes.retain_mut(|lane| !lane.is_idle(now));
         self.taps.retain(TapWriter::is_read);
         self.spools.retain(SpoolWriter::is_read);
     }
 
-    /// The stream has ended.
+    /// Closes all ends: the stream has ended.
     pub(super) fn close(&mut self) {
         self.lanes.clear();
         self.taps.clear();

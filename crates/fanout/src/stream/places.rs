@@ -1,5 +1,5 @@
-//! Places for listeners, where a stream may have so many and no more. They are counted from when a listener joins, so that
-//! of many who join at once not one is too many.
+//! Places for listeners of a stream that limits their number. A place is taken at the time a listener joins, so that
+//! the limit holds exactly even if many join at once.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::directory::Permit;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Full;
 
-/// See the module's description.
+/// Number of places taken.
 #[derive(Debug, Default)]
 pub(super) struct Places(AtomicU32);
 
-/// One that is taken, until it is dropped.
+/// A place, taken until it is dropped.
 struct Place(Arc<Places>);
 
 impl Places {
-    /// Takes one of `max`. The limit may change meanwhile; those who are there stay.
+    /// Takes one of `max` places. The limit may change later; listeners with a place keep it.
     pub(super) fn take(self: &Arc<Self>, max: NonZeroU32) -> Result<Permit, Full> {
         let one_more = |taken: u32| (taken < max.get()).then(|| taken + 1);
         let order = Ordering::Relaxed;

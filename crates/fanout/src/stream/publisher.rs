@@ -16,21 +16,21 @@ use crate::takeover::PublishRefused;
 #[derive(Debug)]
 pub struct Publisher {
     stream: Arc<Stream>,
-    /// The epoch in which it came.
+    /// Number of the epoch in which it came.
     epoch: u32,
     takes_over: bool,
-    /// As of the last write, another publisher has the stream, by the operator's wish.
+    /// Whether another publisher had the stream at the last write, by the operator's wish.
     is_unheard: bool,
-    /// The stream had followers at the last write that wait for what arrives.
+    /// Whether the stream had followers at the last write that want arrivals at once.
     is_awaited: bool,
-    /// As of the last write, there are listeners, and no keyframe recent enough for the next joiner.
+    /// Whether there were listeners at the last write, and no keyframe recent enough for the next joiner.
     wants_keyframe: bool,
     keyframe_requests: RequestRate,
-    /// Streams that carry further picture tracks; their epochs end with this one.
+    /// Streams that carry further video tracks; their epochs end with this one.
     renditions: Vec<Rendition>,
 }
 
-/// Reports the end of a publisher's epoch to code that does not hold the [`Publisher`] itself. One waiter at a
+/// Reports the end of a publisher's epoch to code that does not hold the [`Publisher`] itself. Supports one waiter at a
 /// time.
 #[derive(Debug)]
 pub struct EpochWatch {
@@ -38,7 +38,7 @@ pub struct EpochWatch {
     epoch: u32,
 }
 
-/// Another publisher has taken the stream, or it was ended. The connection should answer so and close.
+/// Another publisher has taken the stream, or it was ended. The connection should report this and close.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("another publisher has taken over")]
 pub struct Superseded;
@@ -65,7 +65,7 @@ impl Publisher {
         Ok(Self::new(stream, epoch, takes_over))
     }
 
-    /// The writing end of an epoch that has begun.
+    /// Creates the writing end of an epoch that has begun.
     pub(super) fn new(stream: Arc<Stream>, epoch: u32, takes_over: bool) -> Self {
         Self {
             stream,
@@ -79,7 +79,7 @@ impl Publisher {
         }
     }
 
-    /// What a rendition takes from this publisher.
+    /// Returns the properties that a rendition inherits from this publisher.
     pub(crate) fn parent(&self) -> Result<Parent, RenditionRefused> {
         let core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
@@ -91,14 +91,14 @@ impl Publisher {
         Ok(Parent::of(&core))
     }
 
-    /// From here on the samples of the rendition's track go there.
+    /// Adds a rendition, which receives the samples of its track from here on.
     pub(crate) fn add_rendition(&mut self, rendition: Rendition) {
         let track = rendition.track;
         self.renditions.retain(|known| known.track != track);
         self.renditions.push(rendition);
     }
 
-    /// Whether it began by replacing another.
+    /// Whether it began by replacing another publisher.
     pub(crate) fn took_over(&self) -> bool {
         self.takes_over
     }
@@ -113,21 +113,21 @@ impl Publisher {
         self.is_unheard
     }
 
-    /// The stream's name.
+    /// Returns the stream's name.
     pub fn name(&self) -> &StreamName {
         &self.stream.name
     }
 
-    /// The stream it writes to.
+    /// Returns the stream it writes to.
     pub fn stream(&self) -> &Arc<Stream> {
         &self.stream
     }
 
-    /// Sets what the publisher's bytes are, once that is known: to be called before the first items of a source
+    /// Sets the actual container of the publisher's bytes, once known. To be called before the first items of a source
     /// whose container was [`Container::Unknown`].
     ///
     /// # Errors
-    /// When another publisher has the stream by now.
+    /// Returns [`Superseded`] when another publisher has the stream by now.
     pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
         let mut core = self.stream.core.lock();
         if core.is_held_by(self.epoch) {
@@ -140,11 +140,11 @@ impl Publisher {
         }
     }
 
-    /// Passes on what one read brought, in order; `items` is empty afterwards. `now` is when it
-    /// arrived. Renditions are given theirs.
+    /// Writes the items of one read, in order, to the stream and its renditions; `items` is empty afterwards. `now` is
+    /// their arrival time.
     ///
     /// # Errors
-    /// When another publisher has the stream by now; nothing was written then.
+    /// Returns [`Superseded`] when another publisher has the stream by now; nothing was written then.
     pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
         let mut core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
@@ -168,22 +168,22 @@ impl Publisher {
         Ok(())
     }
 
-    /// Whether the stream or a rendition has lanes (listeners, or some not long ago) or taps.
+    /// Whether the stream or a rendition has lanes (with current or recent listeners), taps or spools.
     pub fn is_followed(&self) -> bool {
         let is_followed = self.stream.core.lock().outputs.are_followed();
         is_followed || self.renditions.iter().any(Rendition::is_followed)
     }
 
-    /// Whether, as of the last write, what arrives is wanted at once. Recorders come once a second, so a stream that is
+    /// Whether, as of the last write, arrivals are wanted at once. Recorders read once a second, so a stream that is
     /// followed by them alone is not.
     pub fn is_awaited(&self) -> bool {
         self.is_awaited
     }
 
-    /// Whether the encoder is to be asked for a keyframe now, because a listener cannot go on without one, or
-    /// joiners would find none that is recent. To be called often by publishers that have a way to ask, and by
-    /// no others: joiners of a stream that asks are not given old pictures. True at most once in half a second,
-    /// and in the long run every two seconds.
+    /// Whether the encoder should be asked for a keyframe now, because a listener cannot continue without one, or
+    /// joiners would find none that is recent. To be called often by publishers that have a way to ask, and by no
+    /// others: joiners of a stream whose encoder can be asked do not receive old frames. True at most once in half a
+    /// second, and in the long run every two seconds.
     pub fn takes_keyframe_request(&mut self, now: Instant) -> bool {
         let wish = &self.stream.wish;
         wish.set_heeded(true);
@@ -195,19 +195,20 @@ impl Publisher {
         true
     }
 
-    /// The same of the rendition that carries the picture track `track`; false if there is none.
+    /// Whether the encoder of the rendition with video track `track` should be asked, as in
+    /// [`takes_keyframe_request`](Self::takes_keyframe_request); `false` if there is none.
     pub fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
         let mut renditions = self.renditions.iter_mut();
         let rendition = renditions.find(|rendition| rendition.track == track);
         rendition.is_some_and(|rendition| rendition.takes_keyframe_request(now))
     }
 
-    /// Says whether titles can be written into its bytes from here on, and returns the one that waits for it.
+    /// Reports whether titles can be written into its bytes from here on, and returns the title that waits for it.
     pub fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
         self.stream.core.lock().exchange_titles(self.epoch, takes)
     }
 
-    /// Signals its end.
+    /// Returns a watch that reports the end of its epoch.
     pub fn epoch_watch(&self) -> EpochWatch {
         EpochWatch {
             stream: Arc::clone(&self.stream),

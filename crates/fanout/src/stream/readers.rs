@@ -16,11 +16,11 @@ use crate::lane::LaneGuard;
 use crate::packager::Packager;
 use crate::ranges::RangeReader;
 
-/// Taps of one stream at most: each stream that has it as its fallback may have one, besides what makes derived tracks.
-/// An item costs each of them a push of some words.
+/// Upper bound on the taps of one stream: each stream that has it as its fallback may have one, besides the maker of
+/// derived tracks. An item costs each of them a push of some words.
 const TAPS_MAX: usize = 128;
 
-/// Spools of one stream at most: it has one recorder, and another for a moment when rules change.
+/// Upper bound on the spools of one stream: it has one recorder, and another for a moment when rules change.
 const SPOOLS_MAX: usize = 4;
 
 impl Stream {
@@ -35,8 +35,8 @@ impl Stream {
                 .any(|lane| lane.lane.listeners() > 0)
     }
 
-    /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what a lane would
-    /// begin with. `None` when the stream is over, or has the maximum of taps.
+    /// Returns a reader of the stream's items, for samples of `kind` or of every kind. It begins where a lane would
+    /// begin. Returns `None` when the stream has ended, or has the maximum of taps.
     pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
         let mut core = self.core.lock();
         core.outputs.taps.retain(TapWriter::is_read);
@@ -51,11 +51,11 @@ impl Stream {
         Some(tap)
     }
 
-    /// Reads the lane of a format by ranges. The lane is opened, and stays open, as for a listener; but no
-    /// listener is counted.
+    /// Opens the lane of a format for reading by ranges. The lane stays open as for a listener; but no listener is
+    /// counted.
     ///
     /// # Errors
-    /// See [`LaneRefused`].
+    /// Returns [`LaneRefused`] if the lane cannot be opened.
     pub fn ranges(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -67,13 +67,12 @@ impl Stream {
         Ok(RangeReader::new(guard))
     }
 
-    /// Reads the lane of a format from its newest join point on, and loses nothing while it is behind by no
-    /// more than what the log keeps and `bytes_max` bytes of pages, at most
-    /// [`ARCHIVE_BYTES_MAX`](crate::ARCHIVE_BYTES_MAX). The lane is opened, and stays open, as for a listener;
-    /// but no listener is counted.
+    /// Opens the lane of a format for a reader that begins at its newest join point, and loses nothing while its lag is
+    /// within the log and `bytes_max` bytes of pages, at most [`ARCHIVE_BYTES_MAX`](crate::ARCHIVE_BYTES_MAX). The lane
+    /// stays open as for a listener; but no listener is counted.
     ///
     /// # Errors
-    /// See [`LaneRefused`].
+    /// Returns [`LaneRefused`] if the lane cannot be opened.
     pub fn archive(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -86,9 +85,9 @@ impl Stream {
         Ok(ArchiveReader::new(guard, bytes_max))
     }
 
-    /// The stream's items for a recorder that makes a container of its own. It begins with what a lane would begin with,
-    /// and ends with the stream, or when another publisher sends another kind of container. `None` when the stream is
-    /// over, or has the maximum of such readers.
+    /// Returns the stream's items for a recorder that writes a container of its own. They begin where a lane would
+    /// begin, and end with the stream, or when another publisher sends another kind of container. Returns `None` when
+    /// the stream has ended, or has the maximum of such readers.
     pub fn spool(&self, permission: &Authorized<Play>, now: Instant) -> Option<Spool> {
         debug_assert_eq!(permission.action().stream, *self.name());
         let mut core = self.core.lock();

@@ -1,4 +1,4 @@
-//! The recent past of a stream: the samples and events that a reader which comes now begins with.
+//! The recent past of a stream: the samples and events with which a new reader begins.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -8,7 +8,7 @@ use media::{Sample, Span, Timestamp, TrackId};
 use super::backlog::Backlog;
 use super::timed::TimedEvents;
 
-/// See the module's description.
+/// Recent samples and events of a stream.
 #[derive(Debug)]
 pub(super) struct Recent {
     pub(super) backlog: Backlog,
@@ -16,7 +16,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Of a stream that shares memory with those that have the same count of `older_bytes`.
+    /// Creates the recent past of a stream that shares memory with those that have the same count of `older_bytes`.
     pub(super) fn new(older_bytes: Arc<AtomicUsize>) -> Self {
         Self {
             backlog: Backlog::new(older_bytes),
@@ -24,7 +24,7 @@ impl Recent {
         }
     }
 
-    /// The samples from `since` on, for a reader of segments or of anything else.
+    /// Returns the samples from `since` on, for a reader of segments or of anything else.
     pub(super) fn samples(
         &self,
         is_segmented: bool,
@@ -34,8 +34,8 @@ impl Recent {
         recent.skip_while(move |sample| since.is_some_and(|since| sample.dts < since))
     }
 
-    /// The newest sample that is as old as `burst` and at which decoders can begin, as in
-    /// [a lane](crate::cursor::start).
+    /// Returns the time of the newest sample that is as old as `burst` and at which decoders can begin, as in [a
+    /// lane](crate::cursor::start).
     pub(super) fn burst_begins(&self, burst: Span) -> Option<Timestamp> {
         let mut samples = self.backlog.samples().rev();
         let since = samples.clone().next()?.dts - burst;
@@ -43,7 +43,7 @@ impl Recent {
         Some(begins.dts)
     }
 
-    /// The newest keyframe of the picture track `video`.
+    /// Returns the newest keyframe of the video track `video`.
     pub(super) fn keyframe(&self, video: TrackId) -> Option<&Sample> {
         let mut samples = self.backlog.newest_group();
         samples.find(|sample| sample.track == video && sample.keyframe)

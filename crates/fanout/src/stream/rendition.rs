@@ -1,21 +1,21 @@
-//! Renditions: streams that carry further picture tracks of one publisher.
+//! Renditions: streams that carry further video tracks of one publisher.
 //!
-//! The publisher of `live/show` that sends the programme in several sizes writes `live/show` and, of each
-//! further picture track, a stream named after it ([`StreamName::rendition`](media::StreamName::rendition)),
-//! with the same sound. [`Registry::publish_rendition`](crate::Registry::publish_rendition) begins one.
+//! The publisher of `live/show` that sends the programme in several sizes writes `live/show` and, for each further
+//! video track, a stream named after it ([`StreamName::rendition`](media::StreamName::rendition)), with the same audio.
+//! [`Registry::publish_rendition`](crate::Registry::publish_rendition) begins one.
 //!
 //! ```text
-//!                    parent's timeline        ┌─ sound, first pictures, all else ──► live/show
+//!                    parent's timeline        ┌─ audio, first video, everything else ──► live/show
 //!  items of one read ──────────────────► divide
-//!                                             └─ sound, track n, scripts, titles ──► live/show~n
+//!                                             └─ audio, track n, scripts, titles ──────► live/show~n
 //! ```
 //!
 //! Invariants:
 //!
-//! * A rendition needs no permission of its own: its publisher is the parent's, under the same credential and
-//!   identity, by the same rules. It counts as no further publisher, and ends with the parent's epoch.
-//! * Each sample is placed once, on the parent's timeline, and a rendition keeps that time. Its epoch has the
-//!   number of the parent's. So renditions can be exchanged for one another at any keyframe.
+//! * A rendition needs no permission of its own: its publisher is the parent's, under the same credential and identity,
+//!   by the same rules. It does not count as another publisher, and ends with the parent's epoch.
+//! * Each sample is placed once, on the parent's timeline, and a rendition keeps that time. Its epoch has the number of
+//!   the parent's. So renditions can be exchanged for one another at any keyframe.
 //! * A rendition that is lost (another publisher has the name, an operator has ended it) does not end the others.
 
 use std::sync::Arc;
@@ -29,39 +29,39 @@ use super::publisher::Publisher;
 use super::{Phase, Stream};
 use crate::takeover::PublishRefused;
 
-/// Renditions of one publisher at most. Ladders have three to six sizes; each costs a stream with a backlog.
+/// Upper bound on the renditions of one publisher. Ladders have three to six sizes; each costs a stream with a backlog.
 pub const RENDITIONS_MAX: usize = 8;
 
-/// Why a rendition was not begun. Its parent goes on.
+/// Reasons why a rendition was not begun. Its parent continues.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RenditionRefused {
     /// The label is none, or the name would be too long.
     #[error("a stream cannot have this name")]
     Name,
-    /// The publisher has as many as it may.
+    /// The publisher has as many renditions as it may.
     #[error("a publisher has at most {RENDITIONS_MAX} renditions beside the stream itself")]
     TooMany,
-    /// The parent is another publisher's by now.
+    /// The parent has another publisher by now.
     #[error("another publisher has taken over")]
     Superseded,
-    /// As any stream.
+    /// The stream was refused, as any stream may be.
     #[error(transparent)]
     Refused(#[from] PublishRefused),
 }
 
-/// What a rendition takes from its parent.
+/// Properties that a rendition inherits from its parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
     pub(crate) publisher: Incumbent,
     epoch: u32,
-    /// The end of what has been placed on its timeline.
+    /// End of the media placed on its timeline.
     end: Timestamp,
-    sound: Option<Arc<Track>>,
+    audio: Option<Arc<Track>>,
     title: Option<Arc<Title>>,
 }
 
 impl Parent {
-    /// Of the stream as it is now.
+    /// Returns the properties of the stream in its current state.
     pub(super) fn of(core: &Core) -> Self {
         let mut tracks = core.announced.tracks.iter();
         Self {
@@ -73,7 +73,7 @@ impl Parent {
             },
             epoch: core.epoch,
             end: core.clocks.timeline.end(),
-            sound: tracks.find(|track| track.id == TrackId::AUDIO).cloned(),
+            audio: tracks.find(|track| track.id == TrackId::AUDIO).cloned(),
             title: core.announced.title.clone(),
         }
     }
@@ -82,11 +82,11 @@ impl Parent {
 /// One rendition, as its publisher holds it.
 #[derive(Debug)]
 pub(crate) struct Rendition {
-    /// The track of the publisher's that is its picture.
+    /// The publisher's track that is the rendition's video.
     pub(super) track: TrackId,
-    /// `None` once it is lost; what comes for it is dropped then.
+    /// Writing end; `None` once it is lost, and then its items are dropped.
     publisher: Option<Publisher>,
-    /// What the present read brought.
+    /// Items of the current read.
     items: Vec<Item>,
 }
 
@@ -94,9 +94,9 @@ impl Rendition {
     /// Begins an epoch of `stream` as a rendition.
     ///
     /// # Errors
-    /// When an independent publisher has the stream, or it is over. A stream that lingers with a later time than
-    /// the parent's, because its last publisher was independent, is ended: its listeners would see time step
-    /// back.
+    /// Fails when an independent publisher has the stream, or it has ended. A stream that lingers with a later time
+    /// than the parent's, because its last publisher was independent, is ended: otherwise its listeners would see time
+    /// step back.
     pub(crate) fn begin(
         stream: Arc<Stream>,
         track: TrackId,
@@ -105,7 +105,7 @@ impl Rendition {
     ) -> Result<Self, PublishRefused> {
         let mut core = stream.core.lock();
         match core.phase {
-            // The connection that the parent was taken over from has not ended yet.
+            // The connection from which the parent was taken over has not ended yet.
             Phase::Live if core.incumbent.is_rendition => core.tell_takeover(),
             Phase::Live => return Err(PublishRefused::Busy),
             Phase::Lingering if core.clocks.timeline.end() > parent.end => {
@@ -122,16 +122,16 @@ impl Rendition {
         let epoch = core.admit(publisher, parent.epoch, now);
         core.clocks.timeline.follow();
         drop(core);
-        let sound = parent.sound.map(Item::Track);
+        let audio = parent.audio.map(Item::Track);
         let title = parent.title.map(Item::Title);
         Ok(Self {
             track,
             publisher: Some(Publisher::new(stream, epoch, false)),
-            items: sound.into_iter().chain(title).collect(),
+            items: audio.into_iter().chain(title).collect(),
         })
     }
 
-    /// Passes on what [`divide`] has given it.
+    /// Writes the items that [`divide`] has collected for it.
     pub(super) fn deliver(&mut self, now: Instant) {
         let Some(publisher) = &mut self.publisher else {
             return;
@@ -151,13 +151,13 @@ impl Rendition {
         publisher.any(Publisher::is_followed)
     }
 
-    /// Whether what arrives for it is wanted at once.
+    /// Whether its followers want arrivals at once.
     pub(super) fn is_awaited(&self) -> bool {
         let mut publisher = self.publisher.iter();
         publisher.any(Publisher::is_awaited)
     }
 
-    /// Whether its encoder is to be asked for a keyframe now.
+    /// Whether its encoder should be asked for a keyframe now.
     pub(super) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
         let publisher = self.publisher.as_mut();
         publisher.is_some_and(|publisher| publisher.takes_keyframe_request(now))
@@ -170,9 +170,9 @@ impl Rendition {
     }
 }
 
-/// Takes the items of renditions' own tracks out of `items`, which are on the timeline, and gives each rendition
-/// these, under the name of a first picture track, and what all have in common: the first sound, data messages,
-/// events and titles. Samples share their bytes. Metadata describes the first pictures and stays.
+/// Removes the items of the renditions' own tracks from `items`, which are on the timeline. Each rendition receives its
+/// own, renumbered as the first video track, and everything common to all: the first audio track, data messages, events
+/// and titles. Samples share their bytes. Metadata describes the first video track and stays.
 pub(super) fn divide(renditions: &mut [Rendition], items: &mut Vec<Item>) {
     if renditions.is_empty() {
         return;

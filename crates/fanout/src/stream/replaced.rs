@@ -1,11 +1,11 @@
 //! Publishers that were replaced recently.
 //!
-//! Two encoders with one key that both reconnect by themselves would take a stream from each other for ever. So
-//! a replaced publisher may not take it back while its replacement sends. An encoder whose own dead connection
-//! was replaced is admitted again all the same, as soon as that connection is silent.
+//! Two encoders with one key that both reconnect automatically would take a stream from each other for ever. So a
+//! replaced publisher may not take it back while its replacement sends. An encoder whose own dead connection was
+//! replaced is nevertheless admitted again, as soon as that connection is silent.
 //!
-//! A publisher is identified by its address, without the port, and by the name of its program. Two that have
-//! both in common are one here.
+//! A publisher is identified by its address, without the port, and by the name of its program. Two publishers with the
+//! same address and program count as one here.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use super::{Core, Source};
 use crate::gate::Credential;
 use crate::takeover::{PublishRefused, STALLED_AFTER};
 
-/// Publishers that are remembered: more than would compete for one stream at once. Beyond that the one that has
+/// Upper bound on remembered publishers: more than would compete for one stream at once. Beyond it, the one that has
 /// been quiet for longest is forgotten.
 const REPLACED_MAX: usize = 8;
 
-/// See the module's description.
+/// Recently replaced publishers, with the time at which each is forgotten.
 #[derive(Debug)]
 pub(super) struct Replaced(Bounded<Identity, Entry>);
 
@@ -32,14 +32,14 @@ type Identity = (Option<IpAddr>, String);
 #[derive(Debug)]
 struct Entry {
     until: Instant,
-    /// Whether its wish to take the stream back has been logged.
-    is_told: bool,
+    /// Whether its attempt to take the stream back has been logged.
+    is_reported: bool,
 }
 
-/// A publisher that was replaced wants its stream back.
+/// Attempt of a replaced publisher to take its stream back.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Again {
-    /// It is the first time.
+    /// Whether this is the first attempt.
     is_news: bool,
 }
 
@@ -50,28 +50,28 @@ impl Default for Replaced {
 }
 
 impl Replaced {
-    /// Remembers replaced publishers for this long.
+    /// Remembers a replaced publisher for `time`.
     fn note(&mut self, source: &Source, time: Duration, now: Instant) {
         let entry = Entry {
             until: now + time,
-            is_told: false,
+            is_reported: false,
         };
         self.0.insert(identity(source), entry);
     }
 
-    /// Whether a publisher is one of those; if so, it is remembered anew from now on: a publisher that keeps
-    /// trying stays out.
+    /// Returns the attempt if the publisher was replaced recently, and remembers it for `time` again: a publisher that
+    /// keeps trying stays out.
     fn tries(&mut self, source: &Source, time: Duration, now: Instant) -> Option<Again> {
         self.0.drop_while(|entry| entry.until <= now);
         let entry = self.0.renew(&identity(source))?;
         entry.until = now + time;
-        let is_news = !std::mem::replace(&mut entry.is_told, true);
+        let is_news = !std::mem::replace(&mut entry.is_reported, true);
         Some(Again { is_news })
     }
 }
 
 impl Core {
-    /// Whether the present publisher may be replaced by another.
+    /// Checks whether another publisher may replace the current one.
     pub(super) fn permits(
         &mut self,
         name: &StreamName,
@@ -80,11 +80,11 @@ impl Core {
     ) -> Result<(), PublishRefused> {
         let (source, settings) = (&*other.source, &other.settings);
         if other.credential == Credential::YIELDS {
-            // It has given way, or will: a publisher that is only silent is not replaced by it.
+            // Such a publisher has given way, or will: it does not replace one that is only silent.
             return Err(PublishRefused::Busy);
         }
         if self.aside.is_some() {
-            // The stream has its publisher, though it is not heard.
+            // The stream has its publisher, though its media is ignored.
             return Err(PublishRefused::Busy);
         }
         if self.incumbent.credential == Credential::YIELDS {
@@ -119,7 +119,7 @@ impl Core {
         }
     }
 
-    /// Remembers and logs that the present publisher is replaced.
+    /// Remembers and logs that the current publisher is replaced.
     pub(super) fn replace(&mut self, name: &StreamName, other: &Incumbent, now: Instant) {
         let source = &*other.source;
         let before = Arc::clone(&self.incumbent.source);
@@ -135,7 +135,7 @@ impl Core {
         let (peer, agent) = (source.peer, &source.agent);
         let (before_peer, before_agent) = (before.peer, &before.agent);
         if identity(&before) == identity(source) {
-            // Most likely its own connection from before, which the server does not know to be dead.
+            // Most likely its own earlier connection, which the server does not know to be dead.
             tracing::info!(stream = %name, ?peer, ?agent, ?before_peer, "a publisher takes over from itself");
         } else {
             tracing::warn!(stream = %name, ?peer, ?agent, ?before_peer, ?before_agent, "another publisher takes over");
@@ -143,7 +143,7 @@ impl Core {
     }
 }
 
-/// What a publisher is known by.
+/// Returns the identity of a publisher.
 fn identity(source: &Source) -> Identity {
     (source.peer.map(|peer| peer.ip()), source.agent.clone())
 }

@@ -1,4 +1,4 @@
-//! What a reader that has just come begins with: the announcements in force, and the recent past.
+//! Replay for new readers: the announcements in force, and the recent past.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::lane::LaneWriter;
 use crate::policy::Class;
 
 impl Core {
-    /// The class of a lane that opens now.
+    /// Returns the class of a lane that opens now.
     pub(super) fn class(&self, now: Instant) -> Class {
         let has_video = self.announced.video().is_some();
         let is_open = self.announced.tracks.is_empty() || self.clocks.may_announce_video(now);
@@ -22,15 +22,15 @@ impl Core {
         }
     }
 
-    /// The newest keyframe, and its track.
+    /// Returns the newest keyframe, and its track.
     pub(super) fn keyframe(&self) -> Option<(Arc<Track>, Sample)> {
         let track = self.announced.first(Kind::Video)?;
         let picture = self.recent.keyframe(track.id)?;
         Some((Arc::clone(track), picture.clone()))
     }
 
-    /// The recent past of a stream of sound alone begins here, for readers whose burst is a time. `None` if there is no
-    /// sample as old, and with pictures.
+    /// Returns the beginning of the recent past of an audio-only stream, for readers whose burst is a time; `None` with
+    /// video, and if there is no sample as old.
     pub(super) fn burst_begins(&self) -> Option<Timestamp> {
         if self.announced.video().is_some() {
             return None;
@@ -39,7 +39,7 @@ impl Core {
             .burst_begins(self.incumbent.settings.audio.burst)
     }
 
-    /// Brings a lane that has just opened to the present.
+    /// Writes the announcements and the recent past to a lane that has just opened.
     pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
         let is_segmented = lane.lane.index.is_some();
         let takes_bytes = lane.lane.policy.burst_bytes > 0;
@@ -65,7 +65,7 @@ impl Core {
             })
             .peekable();
         self.recall(is_segmented, since, |item, _| {
-            // After the publisher's own tracks, and each sample before later ones of other tracks.
+            // Placed after the publisher's own tracks, with each sample before later ones of other tracks.
             let is_track = matches!(item, Item::Track(_));
             if let Some(track) = track.take_if(|_| !is_track) {
                 lane.push(&Item::Track(track), now);
@@ -86,8 +86,8 @@ impl Core {
         lane.publish();
     }
 
-    /// Replays what the publisher announced and sent recently, from `since` on, for a reader of segments or of anything
-    /// else; each sample with the kind of its track.
+    /// Replays recent announcements and samples of the publisher, from `since` on, for a reader of segments or of
+    /// anything else; each sample with the kind of its track.
     pub(super) fn recall(
         &self,
         is_segmented: bool,

@@ -1,15 +1,15 @@
-//! A spool: the items of a stream for a recorder, which takes them once a second or so, all at once.
+//! A spool: the items of a stream for a recorder, which takes all of them about once a second.
 //!
 //! ```text
 //!  publisher ─push─► │ item │ item │ item │ ─take─► recorder
 //!                    └─ at most a share of the memory, once they span more than SPAN_KEPT ─┘
 //! ```
 //!
-//! It shares the publisher's samples, so there is no copy of them, and the publisher never waits: the lock is held for
-//! one push, or to hand over the whole queue. Unlike a [tap](super::tap) it rings nobody and does not make what arrives
-//! urgent, and it loses nothing that fits in the memory for logs: each recorder has an equal share of what logs leave,
-//! so one whose disk hangs takes nothing from the others. The oldest samples go first; the loss is told once, with what
-//! was announced among them.
+//! A spool shares the publisher's samples, so there is no copy of them, and the publisher never waits: the lock is held
+//! for one push, or to hand over the whole queue. Unlike a [tap](super::tap) it wakes nobody and does not make arrivals
+//! urgent, and it loses nothing that fits in the memory for logs: each recorder has an equal share of the memory that
+//! logs leave, so a recorder whose disk hangs takes nothing from the others. The oldest samples are dropped first; the
+//! loss is reported once, with the announcements among the lost items.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -22,42 +22,43 @@ use media::{Item, Span, Timestamp};
 
 use super::missed::{Missed, weight};
 
-/// Bytes that wait at the most, whatever the memory: half a minute of 16 Mb/s.
+/// Upper bound on waiting bytes, whatever the memory: half a minute of 16 Mb/s.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What a recorder that is on time needs: two turns of a second, and one for a thread that comes late. It is kept
-/// whatever the share.
+/// Span that a recorder needs when it is on time: two turns of a second, and one for a thread that comes late. It is
+/// kept whatever the share.
 const SPAN_KEPT: Span = Span::from_millis(3_000);
 
-/// Bytes that an item takes beside its own.
+/// Memory of an item beside its own bytes.
 const ITEM_BYTES: usize = size_of::<Spooled>();
 
-/// What a spool gives, in order.
+/// Content of a spool, in order.
 #[derive(Clone, Debug)]
 pub enum Spooled {
-    /// The next item, on the stream's timeline, and when it arrived.
+    /// The next item, on the stream's timeline, and its arrival time.
     Item(Item, Instant),
-    /// The reader was too slow: samples are missing here, from that one on.
+    /// A loss, because the reader was too slow: samples are missing here, from this time on.
     Lost(Timestamp),
 }
 
-/// What comes behind all that a spool has given.
+/// State of the stream after everything that a spool has returned.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Follows {
-    /// More from the same publisher.
+    /// More items will come from the same publisher.
     #[default]
     More,
-    /// Nothing before the next publisher, if there is one.
+    /// No item before the next publisher, if there is one.
     Pause,
-    /// Nothing.
+    /// No more items.
     End,
 }
 
-/// Reads a stream's items as its publisher wrote them, derived ones left out. See the module's description.
+/// Reads a stream's items as its publisher wrote them, without derived ones; call [`take`](Self::take) about once a
+/// second.
 #[derive(Debug)]
 pub struct Spool(Arc<Shared>);
 
-/// The end that the stream holds.
+/// The stream's end of a spool.
 #[derive(Debug)]
 pub(super) struct SpoolWriter {
     shared: Arc<Shared>,
@@ -76,7 +77,7 @@ struct Queue {
     follows: Follows,
 }
 
-/// The two ends of a spool that holds what `share` allows.
+/// Creates both ends of a spool that holds as much as `share` allows.
 pub(super) fn spool(share: SpoolShare) -> (SpoolWriter, Spool) {
     let shared = Arc::<Shared>::default();
     let spool = Spool(Arc::clone(&shared));
@@ -84,7 +85,7 @@ pub(super) fn spool(share: SpoolShare) -> (SpoolWriter, Spool) {
 }
 
 impl Spool {
-    /// Appends everything there is, and says what follows.
+    /// Appends all waiting items to `into`, and returns what follows.
     pub fn take(&mut self, into: &mut VecDeque<Spooled>) -> Follows {
         let mut queue = self.0.0.lock();
         queue.tell_missed();
@@ -112,7 +113,7 @@ impl SpoolWriter {
         queue.make_room(&self.share);
     }
 
-    /// The publisher has left.
+    /// Records that the publisher has left.
     pub(super) fn pause(&self) {
         self.shared.0.lock().follows = Follows::Pause;
     }
@@ -135,7 +136,7 @@ impl Queue {
         self.waiting.push_back(Spooled::Item(item, now));
     }
 
-    /// Drops what there is no room for.
+    /// Drops the oldest items until the rest fits.
     fn make_room(&mut self, share: &SpoolShare) {
         while self.bytes > BYTES_MAX || self.span() > SPAN_KEPT && self.bytes > share.bytes() {
             let Some(oldest) = self.waiting.pop_front() else {
@@ -148,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// From the oldest sample to the newest.
+    /// Returns the span from the oldest sample to the newest.
     fn span(&self) -> Span {
         let oldest = self.waiting.iter().find_map(|spooled| match spooled {
             Spooled::Item(Item::Sample(sample), _) => Some(sample.dts),
@@ -157,7 +158,7 @@ impl Queue {
         oldest.map_or(Span::ZERO, |oldest| self.newest - oldest)
     }
 
-    /// Puts what was missed before what is left.
+    /// Reports the loss, and repeats the announcements lost with it, before the remaining items.
     fn tell_missed(&mut self) {
         let Some(missed) = self.missed.take() else {
             return;
@@ -167,7 +168,7 @@ impl Queue {
             Spooled::Lost(_) => None,
         });
         let lost_from = missed.from;
-        // Without anything left there is nothing that they are announced for.
+        // Without remaining items there is nothing to announce for.
         if let Some(arrived) = arrived {
             for item in missed.into_items_last_first() {
                 self.waiting.push_front(Spooled::Item(item, arrived));
@@ -187,15 +188,9 @@ mod tests {
     use super::*;
 
     fn sample(millis: i64, len: usize) -> Item {
-        let at = Timestamp::from_millis(millis);
         Item::Sample(Sample {
-            track: TrackId::AUDIO,
-            dts: at,
-            pts: at,
             duration: Span::from_millis(1),
-            keyframe: true,
-            data: vec![0; len].into(),
-            flv: None,
+            ..crate::testing::sample(TrackId::AUDIO, millis, vec![0; len])
         })
     }
 
@@ -206,7 +201,7 @@ mod tests {
         }))
     }
 
-    /// What there is to read, and what follows.
+    /// Returns the waiting items, and what follows.
     fn take(spool: &mut Spool) -> (Vec<String>, Follows) {
         let mut taken = VecDeque::new();
         let follows = spool.take(&mut taken);
@@ -220,7 +215,7 @@ mod tests {
         (words.collect(), follows)
     }
 
-    /// Room for so many bytes, shared by so many.
+    /// Creates shares of a memory of so many bytes, for so many recorders.
     fn shares(bytes: usize, count: usize) -> Vec<SpoolShare> {
         let budget = Arc::new(Budget::new(bytes));
         (0..count).map(|_| SpoolShare::new(&budget)).collect()

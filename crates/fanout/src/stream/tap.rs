@@ -1,8 +1,8 @@
-//! A tap: the items of a stream, for what needs the samples themselves.
+//! A tap: the items of a stream, for code that needs the samples themselves.
 //!
-//! Writers of a stream append to the queue of each of its taps and never wait: the lock is held for one push or
-//! one look. A reader that lags loses the oldest samples and receives their number; what was announced among
-//! them (tracks, headers, a title) is repeated, as it stood where reading goes on.
+//! Writers of a stream append to the queue of each of its taps and never wait: the lock is held for one push or one
+//! look. A reader that lags loses the oldest samples and receives their number; announcements among them (tracks,
+//! headers, a title) are repeated, as they stood at the point where reading continues.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use media::{Item, Kind};
 
 use super::missed::{Missed, weight};
 
-/// Items that wait at the most: twenty seconds of sound, or ten of sound and pictures.
+/// Upper bound on waiting items: twenty seconds of audio, or ten of audio and video.
 const ITEMS_MAX: usize = 1_024;
 
-/// Bytes that wait at the most: a second or two of the heaviest streams. They are shared with the
-/// stream's own memory of the recent past.
+/// Upper bound on waiting bytes: a second or two of the heaviest streams. They are shared with the stream's own memory
+/// of the recent past.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What a tap gives.
+/// Content of a tap, in order.
 #[derive(Clone, Debug)]
 pub enum Tapped {
     /// The next item, on the stream's timeline.
     Item(Item),
-    /// The reader was too slow: this many samples are missing here.
+    /// A loss, because the reader was too slow: this many samples are missing here.
     Lost(u64),
 }
 
-/// Reads a stream's items as its publisher wrote them, derived ones left out. See the module's
-/// description.
+/// Reads a stream's items as its publisher wrote them, without derived ones; call [`next`](Self::next) until it returns
+/// `None`.
 #[derive(Debug)]
 pub struct Tap(Arc<Shared>);
 
-/// The end that the stream holds.
+/// The stream's end of a tap.
 #[derive(Debug)]
 pub(super) struct TapWriter {
     shared: Arc<Shared>,
-    /// Samples of other kinds are left out.
+    /// Kind of the samples to pass on; `None` for every kind.
     kind: Option<Kind>,
 }
 
@@ -50,12 +50,12 @@ struct Queue {
     items: VecDeque<Item>,
     bytes: usize,
     lost: Option<Missed>,
-    /// Nothing follows.
+    /// Whether nothing follows.
     ended: bool,
     waker: Option<Waker>,
 }
 
-/// The two ends of a tap for samples of `kind`, or of every kind.
+/// Creates both ends of a tap for samples of `kind`, or of every kind.
 pub(super) fn tap(kind: Option<Kind>) -> (TapWriter, Tap) {
     let shared = Arc::<Shared>::default();
     let writer = TapWriter {
@@ -66,12 +66,12 @@ pub(super) fn tap(kind: Option<Kind>) -> (TapWriter, Tap) {
 }
 
 impl Tap {
-    /// The next item; `None` when the stream is over.
+    /// Waits for and returns the next item; `None` when the stream has ended.
     pub async fn next(&mut self) -> Option<Tapped> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// Waits for items, and appends all that are there; false when the stream is over.
+    /// Waits for items, and appends all that are available; returns `false` when the stream has ended.
     pub async fn take_all(&mut self, into: &mut Vec<Tapped>) -> bool {
         let before = into.len();
         std::future::poll_fn(|cx| {
@@ -87,7 +87,7 @@ impl Tap {
         .await
     }
 
-    /// See [`next`](Self::next).
+    /// Polls for [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Tapped>> {
         let mut queue = self.0.0.lock();
         match queue.take() {
@@ -174,36 +174,27 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use media::{Codec, Framing, Sample, Span, Timestamp, Title, Track, TrackId};
+    use media::{Sample, Span, Title, Track, TrackId};
 
     use super::*;
+    use crate::testing::{self, Alarm};
 
     fn sample(number: i64, len: usize) -> Item {
         Item::Sample(Sample {
-            track: TrackId::AUDIO,
-            dts: Timestamp::from_millis(number),
-            pts: Timestamp::from_millis(number),
             duration: Span::from_millis(1),
-            keyframe: true,
-            data: vec![0; len].into(),
-            flv: None,
+            ..testing::sample(TrackId::AUDIO, number, vec![0; len])
         })
     }
 
     fn track(id: u8, config: &'static [u8]) -> Item {
         Item::Track(Arc::new(Track {
-            id: TrackId(id),
             kind: Kind::Audio,
-            codec: Codec::Aac,
-            framing: Framing::Bare,
             config: Bytes::from_static(config),
-            sample_rate: 48_000,
-            channels: 2,
-            flv: None,
+            ..testing::track(TrackId(id))
         }))
     }
 
-    /// Which items there are to read, and whether the end is reached.
+    /// Returns the items there are to read, and whether the end is reached.
     fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
         let cx = Context::from_waker(Waker::noop());
         let mut words = Vec::new();
@@ -307,26 +298,17 @@ mod tests {
 
     #[test]
     fn a_reader_is_woken_once_and_missed_when_gone() {
-        use std::sync::atomic::{AtomicUsize, Ordering};
-        use std::task::Wake;
-
-        struct Alarm(AtomicUsize);
-        impl Wake for Alarm {
-            fn wake(self: Arc<Self>) {
-                self.0.fetch_add(1, Ordering::SeqCst);
-            }
-        }
         let (writer, mut tap) = tap(None);
-        let alarm = Arc::new(Alarm(AtomicUsize::new(0)));
+        let alarm = Arc::new(Alarm::default());
         let waker = Waker::from(Arc::clone(&alarm));
         assert!(tap.poll_next(&Context::from_waker(&waker)).is_pending());
         writer.publish();
-        assert_eq!(alarm.0.load(Ordering::SeqCst), 0, "there is no news");
+        assert_eq!(alarm.count(), 0, "there is no news");
         for number in 0..3 {
             writer.push(&sample(number, 1), None);
             writer.publish();
         }
-        assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+        assert_eq!(alarm.count(), 1);
         assert!(writer.is_read());
         drop(tap);
         assert!(!writer.is_read());

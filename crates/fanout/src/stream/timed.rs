@@ -1,4 +1,4 @@
-//! Events on a stream's timeline: which time they have, and which of them a lane that opens is told.
+//! Events on a stream's timeline: their times, and those to replay to a lane that opens.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use super::core::Core;
 use super::{Phase, Stream};
 use crate::gate::{Authorized, UpdateMetadata};
 
-/// Recent events that are remembered: more than fall into the time of the backlog.
+/// Upper bound on recent events kept: more than fall into the time of the backlog.
 const RECENT_MAX: usize = 32;
 
-/// Breaks that are remembered until they end. A source has one, or a few inside one another.
+/// Upper bound on breaks kept until they end. A source has one, or a few inside one another.
 const BREAKS_MAX: usize = 16;
 
-/// What a stream remembers of its events.
+/// Memory of a stream's recent events and open breaks.
 #[derive(Debug, Default)]
 pub(super) struct TimedEvents {
     recent: VecDeque<Arc<TimedEvent>>,
-    /// The breaks that have not ended.
+    /// Breaks that have not ended.
     breaks: VecDeque<Break>,
 }
 
@@ -28,12 +28,12 @@ pub(super) struct TimedEvents {
 struct Break {
     id: String,
     began: Timestamp,
-    /// When it ends by itself.
+    /// Time at which it ends by itself.
     until: Option<Timestamp>,
 }
 
 impl TimedEvents {
-    /// Takes an event. One that ends a break, or repeats its beginning, is told when that was.
+    /// Remembers an event. An event that ends a break, or repeats its beginning, receives the time of that beginning.
     fn remember(&mut self, event: &mut Arc<TimedEvent>) {
         if let EventContent::Cue(cue) = &event.content
             && cue.action != CueAction::Other
@@ -46,7 +46,7 @@ impl TimedEvents {
         push(&mut self.recent, Arc::clone(event), RECENT_MAX);
     }
 
-    /// When the break of `cue` began, if it did before `at`.
+    /// Returns the time at which the break of `cue` began, if it began before `at`.
     fn note_break(&mut self, cue: &Cue, at: Timestamp) -> Option<Timestamp> {
         let known = self.breaks.iter().position(|one| one.id == cue.id);
         let known = known.and_then(|index| self.breaks.remove(index));
@@ -64,13 +64,13 @@ impl TimedEvents {
         began
     }
 
-    /// The events from `since` on.
+    /// Returns the events from `since` on.
     pub(super) fn since(&self, since: Timestamp) -> impl Iterator<Item = &Arc<TimedEvent>> {
         self.recent.iter().filter(move |event| event.at >= since)
     }
 }
 
-/// Appends `value`; the oldest goes if there is no room.
+/// Appends `value`, dropping the oldest if there is no room.
 fn push<T>(queue: &mut VecDeque<T>, value: T, max: usize) {
     if queue.len() >= max {
         queue.pop_front();
@@ -79,7 +79,7 @@ fn push<T>(queue: &mut VecDeque<T>, value: T, max: usize) {
 }
 
 impl Core {
-    /// Gives an event that has its time to every lane, tap and spool.
+    /// Passes an event that has its time to every lane, tap and spool.
     pub(super) fn tell_event(&mut self, mut event: Arc<TimedEvent>, now: Instant) {
         self.recent.events.remember(&mut event);
         self.outputs.tell(event, now);
@@ -87,8 +87,8 @@ impl Core {
 }
 
 impl Stream {
-    /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the
-    /// newest sample. `None` without a publisher.
+    /// Announces an event from outside the source's own bytes, and returns the time at which it takes effect: now,
+    /// after the newest sample. Returns `None` without a publisher.
     pub fn announce(
         &self,
         permission: &Authorized<UpdateMetadata>,

@@ -1,7 +1,7 @@
-//! The titles of a stream: which were on, since when the present one is, and those from outside.
+//! Titles of a stream: the current one with its time, those played before, and those that wait for the publisher.
 //!
-//! A container with titles of its own would contradict a title that only the server knows. So such a title waits here until
-//! the publisher has written it into its bytes, and is the stream's when they say so.
+//! A container with titles of its own would contradict a title that only the server knows. So such a title waits here
+//! until the publisher has written it into its bytes, and becomes the stream's title when it arrives in them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use crate::events::EventKind;
 use crate::gate::{Authorized, UpdateMetadata};
 use crate::index::TitleChange;
 
-/// Titles that a stream remembers: as many as SHOUTcast lists.
+/// Number of titles that a stream remembers: as many as SHOUTcast lists.
 pub const PLAYED_MAX: usize = 10;
 
-/// A title that was on.
+/// A title that was on air.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What it was.
+    /// The title.
     pub title: Arc<Title>,
-    /// Since when.
+    /// Time at which it began.
     pub since: SystemTime,
 }
 
-/// What a stream remembers of its titles, beside the present one.
+/// A stream's memory of titles, beside the current one.
 #[derive(Debug, Default)]
 pub(super) struct Titles {
-    /// The last ones, the newest first; at most [`PLAYED_MAX`].
+    /// Most recent titles, newest first; at most [`PLAYED_MAX`].
     played: VecDeque<Played>,
-    /// Since when it is so; `None` before the first title.
+    /// Last change of the title; `None` before the first title.
     pub(super) change: Option<Arc<TitleChange>>,
-    /// The present publisher can write titles into its bytes.
+    /// Whether the current publisher can write titles into its bytes.
     has_own: bool,
-    /// The one that waits for it.
+    /// Title that waits for the publisher.
     wished: Option<SongTitle>,
 }
 
 impl Titles {
-    /// Another publisher comes: what waited was for the one before.
+    /// Begins another publisher's epoch: a waiting title was for the previous one.
     pub(super) fn begin_epoch(&mut self) {
         (self.has_own, self.wished) = (false, None);
     }
@@ -56,7 +56,7 @@ impl Titles {
 }
 
 impl Core {
-    /// The publisher, or an operator, has sent a title: it is another one, or not.
+    /// Handles a title from the publisher or an operator, which may be the current one again.
     pub(super) fn remember_title(&mut self, title: &Arc<Title>) {
         let title = (!title.is_empty()).then(|| Arc::clone(title));
         if title != self.announced.title {
@@ -70,7 +70,7 @@ impl Core {
         }
     }
 
-    /// Lists the present title, which is new, as one of that epoch.
+    /// Lists the current title, which is new, as one of `epoch`.
     pub(super) fn change_title(&mut self, epoch: u32) {
         let change = Arc::new(TitleChange {
             title: self.announced.title.clone().unwrap_or_default(),
@@ -81,7 +81,8 @@ impl Core {
         self.titles.change = Some(change);
     }
 
-    /// Notes whether the publisher of an epoch can write titles from here on, and returns the one that waits for it.
+    /// Records whether the publisher of an epoch can write titles from here on, and returns the title that waits for
+    /// it.
     pub(super) fn exchange_titles(&mut self, epoch: u32, takes: bool) -> Option<SongTitle> {
         if self.incumbent.epoch != epoch {
             return None;
@@ -100,7 +101,7 @@ impl Stream {
             .write(&mut vec![Item::Title(Arc::new(title))], now);
     }
 
-    /// Has the publisher write a title into its bytes; false if there is none that can.
+    /// Has the publisher write a title into its bytes; returns `false` if there is none that can.
     pub fn wish_title(&self, permission: &Authorized<UpdateMetadata>, song: SongTitle) -> bool {
         debug_assert_eq!(permission.action().stream, self.name);
         let mut core = self.core.lock();
@@ -111,10 +112,10 @@ impl Stream {
         is_taken
     }
 
-    /// Waits until its title differs from `told`, if that is known; `None` when the stream has ended.
+    /// Waits until the title differs from `reported`, if given, and returns it; `None` when the stream has ended.
     pub async fn next_title(
         &self,
-        told: Option<&Option<Arc<Title>>>,
+        reported: Option<&Option<Arc<Title>>>,
     ) -> Option<Option<Arc<Title>>> {
         loop {
             let seen = self.news.seen();
@@ -123,7 +124,7 @@ impl Stream {
                 if core.phase == Phase::Ended {
                     return None;
                 }
-                if told != Some(&core.announced.title) {
+                if reported != Some(&core.announced.title) {
                     return Some(core.announced.title.clone());
                 }
             }
@@ -131,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// The last titles, the newest first: [`PLAYED_MAX`] at most.
+    /// Returns the most recent titles, newest first: [`PLAYED_MAX`] at most.
     pub fn played(&self) -> Vec<Played> {
         self.core.lock().titles.played.iter().cloned().collect()
     }

@@ -1,11 +1,11 @@
-//! An answer that comes when the test permits: what gates and authorities of tests wait for.
+//! A latch that the test opens: gates and authorities of tests wait for it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
 use crate::task_bells::{TaskBells, WaitSlot};
 
-/// Closed until it is opened, for good.
+/// A latch that is closed until opened, and then stays open.
 #[derive(Debug, Default)]
 pub struct Latch {
     is_open: AtomicBool,
@@ -20,17 +20,17 @@ impl Latch {
         self.bells.ring();
     }
 
-    /// How many wait.
+    /// Returns the number of waiters.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits until it is open; cancelled, it waits no more.
+    /// Waits until it is open; cancel safe.
     pub async fn wait(&self) {
         let _waiting = Waiting::new(&self.waiting);
         let place = WaitSlot::new(&self.bells);
         std::future::poll_fn(|cx| {
-            // From here on no opening is missed, so the look comes after.
+            // No opening is missed from here on, so the state is read afterwards.
             place.arm(cx.waker());
             match self.is_open.load(Ordering::Acquire) {
                 true => Poll::Ready(()),

@@ -1,12 +1,13 @@
-//! The core without threads and without a clock, for tests: they supply the time, and decide when a worker
-//! takes its turn.
+//! The core without threads and without a clock, for tests: they supply the time, and decide when a worker takes its
+//! turn.
 //!
-//! Everything else is the shipped code. A test supplies the back-ends, whose [`wait`] is never called; it
-//! passes on what sockets report, and learns of wake-ups from the back-end's
-//! [`Waker`](net::Waker).
+//! Everything else is the shipped code. A test supplies the back-ends, whose [`wait`] is never called; it passes on the
+//! sockets' events, and is notified of wake-ups by the back-end's [`Waker`](net::Waker).
 //!
 //! [`wait`]: net::Backend::wait
 
+mod alarm;
+mod items;
 mod latch;
 
 use std::io;
@@ -27,14 +28,16 @@ use crate::{
     Packager, Policy, RangeReader,
 };
 
+pub use self::alarm::Alarm;
+pub use self::items::{sample, track};
 pub use self::latch::Latch;
 
-/// A worker that runs when it is stepped.
+/// A worker that runs only when the test steps it.
 pub struct SteppedWorker(Worker);
 
 impl SteppedWorker {
-    /// One turn. `events` are what its sockets have reported since the last one, and is empty afterwards; `cpu`
-    /// is the CPU time that the worker has used so far.
+    /// Runs one turn. `events` are its sockets' events since the last one, and is empty afterwards; `cpu` returns the
+    /// CPU time that the worker has used so far.
     pub fn step(
         &mut self,
         now: Instant,
@@ -44,13 +47,13 @@ impl SteppedWorker {
         self.0.step(now, events, cpu)
     }
 
-    /// How its listeners fare: what [`Fanout::report`] would ask a running worker for.
+    /// Returns a report on each of its listeners, as [`Fanout::report`] does for running workers.
     pub fn report(&self) -> Vec<ListenerReport> {
         self.0.report()
     }
 
-    /// The window of a lane as last chosen, and its number of subgroups; `None` for a lane that the worker does
-    /// not serve.
+    /// Returns a lane's window as last chosen, and its number of subgroups; `None` for a lane that the worker does not
+    /// serve.
     pub fn window(&self, lane: LaneId) -> Option<(Duration, usize)> {
         self.0.window(lane)
     }
@@ -59,11 +62,11 @@ impl SteppedWorker {
 base::debug!(SteppedWorker {});
 
 impl Fanout {
-    /// The same as [`start`](Self::start) with workers that the caller steps, at the times that `clock`
-    /// returns. [`report`](Self::report) would wait for them in vain.
+    /// Creates workers that the caller steps, at the times that `clock` returns; otherwise like [`start`](Self::start).
+    /// [`report`](Self::report) would wait for them in vain.
     ///
     /// # Errors
-    /// When a back-end cannot be made.
+    /// Fails when a back-end cannot be created.
     pub fn stepped(
         config: &Config,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
@@ -76,17 +79,17 @@ impl Fanout {
     }
 }
 
-/// A lane of no stream, for tests of packagers.
+/// A lane without a stream, for tests of packagers.
 pub struct BareLane {
     writer: LaneWriter,
     epoch: u32,
 }
 
 impl BareLane {
-    /// A lane with the default rules of `class`, opened in that epoch.
+    /// Opens a lane with the default rules of `class`, in epoch `epoch`.
     ///
     /// # Panics
-    /// Never: its memory is not limited.
+    /// Never panics: its memory is not limited.
     pub fn open(format: Format, class: Class, epoch: u32, packager: Box<dyn Packager>) -> Self {
         let writer = LaneWriter::open(
             format,
@@ -102,7 +105,7 @@ impl BareLane {
         Self { writer, epoch }
     }
 
-    /// Packages one item, which readers see then.
+    /// Packages one item and makes it readable.
     pub fn push(&mut self, item: &Item) {
         let now = Instant::now();
         if matches!(item, Item::Epoch) {
@@ -116,23 +119,23 @@ impl BareLane {
         self.writer.publish();
     }
 
-    /// Packages one item that arrived then.
+    /// Packages one item that arrived at `arrived`, and makes it readable.
     pub fn push_at(&mut self, item: &Item, arrived: Instant) {
         self.writer.push(item, arrived);
         self.writer.publish();
     }
 
-    /// Follows it.
+    /// Returns a follower of the lane.
     pub fn follow(&self) -> Follower {
         Follower::new(&self.guard())
     }
 
-    /// Reads it by ranges.
+    /// Returns a reader of the lane by ranges.
     pub fn ranges(&self) -> RangeReader {
         RangeReader::new(self.guard().uncounted())
     }
 
-    /// Reads all of it.
+    /// Returns a lossless reader of the lane.
     pub fn archive(&self, bytes_max: usize) -> ArchiveReader {
         ArchiveReader::new(self.guard().uncounted(), bytes_max)
     }

@@ -1,10 +1,11 @@
-//! One batch of sends: what each of some listeners is to have, handed to the back-end together, and what came of it.
+//! One batch of sends: composes the bytes for some listeners, hands them to the back-end together, and records the
+//! outcomes.
 //!
 //! ```text
 //!  plan ─► send: compose, seal, submit ─► account ─► settle
 //! ```
 //!
-//! All listeners that keep up are sent the same message, which is composed once. Made by `carousel`, for a part of a
+//! All listeners that keep up get the same message, which is composed once. Made by `carousel`, for a part of a
 //! subgroup.
 
 use std::time::Instant;
@@ -20,21 +21,21 @@ use crate::books::Books;
 use crate::cursor::Reason;
 use crate::lane::Lane;
 
-/// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
-/// scratch space stays in the first-level cache.
+/// Upper bound on sends handed to the back-end together: enough to make a submission cheap, few enough that the scratch
+/// space stays in the first-level cache.
 pub(super) const BATCH: usize = 32;
 
-/// See the module's description.
+/// One batch of sends to members of a subgroup; call `plan`, `send`, `account` and `settle` in that order.
 pub(super) struct Batch<'a> {
-    /// At most [`BATCH`].
+    /// Members of the batch, at most [`BATCH`].
     members: &'a mut [Listener],
     plans: [Plan; BATCH],
-    /// Of the members that have something to send; so many are in use.
+    /// Sends to the members that have bytes to send; the first `used` are valid.
     sends: [Sent; BATCH],
     used: usize,
 }
 
-/// One send, and what came of it.
+/// One send and its outcome.
 #[derive(Clone, Copy)]
 struct Sent {
     member: usize,
@@ -43,7 +44,7 @@ struct Sent {
 }
 
 impl<'a> Batch<'a> {
-    /// Decides what each is to have. `seen` is where those are that keep up.
+    /// Plans the next send of each member. `seen` is the offset of members that keep up.
     pub(super) fn plan(
         members: &'a mut [Listener],
         lane: &Lane,
@@ -75,7 +76,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Sends it. What is sealed for those behind TLS stays in the outlet until [`account`](Self::account).
+    /// Sends the batch. Bytes sealed for members behind TLS stay in the outlet until [`account`](Self::account).
     pub(super) fn send(&mut self, view: &View, seen: u64, outlet: &mut Outlet, books: &Books) {
         let Outlet { backend, sealing } = outlet;
         let common = Message::between(view, seen, view.end());
@@ -120,7 +121,7 @@ impl<'a> Batch<'a> {
         self.used = used;
     }
 
-    /// Takes down what was sent, and returns how many members had been at `seen`.
+    /// Records the outcomes of the sends; returns how many members had been at `seen`.
     pub(super) fn account(
         &mut self,
         lane: &Lane,
@@ -154,8 +155,9 @@ impl<'a> Batch<'a> {
         in_step
     }
 
-    /// Adds those that leave, the first member being number `first` of its subgroup. Returns whether one of the others
-    /// has more to get and room for it, before the log's `end`; if that `is_last`, those that have all of it leave too.
+    /// Appends the members that leave to `leavers`; the first member is number `first` of its subgroup. Returns whether
+    /// one of the others still lacks bytes before the log's `end` and has room for them; if that `is_last`, members
+    /// that have everything leave too.
     pub(super) fn settle(
         self,
         first: usize,

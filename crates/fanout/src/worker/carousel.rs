@@ -1,8 +1,7 @@
 //! One lane of a worker: its subgroups, visited in turn.
 //!
-//! The lane's window is divided by the number of subgroups, and at each of those moments the next
-//! subgroup is visited: every listener gets one send per window, and the sends of a large audience
-//! are spread over it.
+//! The lane's window is divided by the number of subgroups, and at each of these moments the next subgroup is visited:
+//! every listener gets one send per window, and the sends of a large audience are spread over it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::books::{Books, LATE_AFTER};
 use crate::cursor::{Reason, sample_interval};
 use crate::lane::Lane;
 
-/// Sends in a row to one listener that drains as fast as we write, before others get their turn.
+/// Upper bound on sends in a row to one listener that drains as fast as we write, before others get their turn.
 const SENDS_IN_A_ROW_MAX: usize = 4;
 
 /// Listeners visited together.
@@ -31,12 +30,12 @@ pub(super) struct Group {
     pub(super) seen: u64,
     /// Ordinal of the unit that begins at `seen`.
     seen_ordinal: u64,
-    /// Some member has bytes to take and room for them, although it was just visited.
+    /// Whether some member has bytes to take and room for them, although it was just visited.
     unfinished: bool,
     cost: UsualCost,
 }
 
-/// See the module's description.
+/// A worker's subgroups of one lane, and the pace at which it visits them.
 #[derive(Debug)]
 pub(super) struct Carousel {
     pub(super) lane: Arc<Lane>,
@@ -44,17 +43,17 @@ pub(super) struct Carousel {
     pub(super) groups: Vec<Group>,
     next_group: usize,
     pub(super) pace: Pace,
-    /// The lane waits in the worker's schedule.
+    /// Whether the lane is in the worker's schedule.
     pub(super) queued: bool,
-    /// The window as last chosen.
+    /// Window chosen at the last visit.
     window: Duration,
-    /// The share of a core that visits to it take when the window is as wide as it may become.
+    /// Share of a core that visits to the lane take when the window is as wide as it may become.
     demand: f64,
-    /// When the lane was found to have ended.
+    /// Time at which the lane was found to have ended.
     pub(super) ended_at: Option<Instant>,
 }
 
-/// A listener that a visit found gone, by its position in the group.
+/// Position in its group of a listener that a visit found gone, and the reason.
 pub(super) type Leaver = (usize, Reason);
 
 impl Carousel {
@@ -77,7 +76,7 @@ impl Carousel {
         self.groups.iter().all(|group| group.members.is_empty())
     }
 
-    /// A subgroup with room, by index; one that has members already, if there is one.
+    /// Returns the index of a subgroup with room; one that has members already, if there is one.
     pub(super) fn group_with_room(&mut self) -> usize {
         let max = self.lane.policy.subgroup.max(1);
         let occupied = |group: &Group| !group.members.is_empty() && group.members.len() < max;
@@ -98,7 +97,7 @@ impl Carousel {
         index
     }
 
-    /// Forgets the cost of a subgroup that has lost its last member, and returns what it was.
+    /// Clears the cost of a subgroup that has lost its last member, and returns the old cost.
     pub(super) fn retire(&mut self, index: usize) -> Duration {
         let cost = match self.groups.get_mut(index) {
             Some(group) if group.members.is_empty() => std::mem::take(&mut group.cost).get(),
@@ -114,7 +113,7 @@ impl Carousel {
         cost
     }
 
-    /// Takes the subgroup that has something to do and was not visited for longest.
+    /// Takes the subgroup with something to do that has waited longest for a visit.
     pub(super) fn take_due(&mut self) -> Option<usize> {
         self.view.refresh();
         let due = self.find_due()?;
@@ -135,11 +134,11 @@ impl Carousel {
                 let group = &self.groups[index];
                 (group.seen != end || group.unfinished) && !group.members.is_empty()
             })
-            // Of those that have seen the same, the first in carousel order.
+            // Among those that have seen the same, the first in carousel order.
             .min_by_key(|&index| self.groups[index].seen)
     }
 
-    /// After a visit: decides when the next subgroup's turn is.
+    /// Schedules the next subgroup's turn after a visit.
     pub(super) fn pace(&mut self, window: Duration, now: Instant) {
         self.window = window;
         let occupied = self.groups.iter().filter(|group| !group.members.is_empty());
@@ -153,9 +152,9 @@ impl Carousel {
             .advance(window, min_wait, groups, waiting_since, now);
     }
 
-    /// Sends every member of a subgroup what the log gained since its last visit. One send is enough for most;
-    /// a message of more pages than a send has slices takes several, and a member that takes them all must not
-    /// count as behind for it.
+    /// Sends the members of a subgroup everything that the log gained since its last visit. One send is enough for
+    /// most; a message of more pages than a send has slices takes several, and a member that takes them all must not
+    /// count as behind because of that.
     pub(super) fn visit(
         &mut self,
         index: usize,
@@ -199,7 +198,7 @@ impl Carousel {
         }
     }
 
-    /// One batch of sends: to members `range` of a subgroup, at most [`BATCH`] of them.
+    /// Sends one batch, to members `range` of a subgroup: at most [`BATCH`] of them.
     fn carry(
         &mut self,
         index: usize,
@@ -227,7 +226,7 @@ impl Carousel {
         group.observe(view, in_step, *window + LATE_AFTER, books, now);
     }
 
-    /// Records what a visit to a subgroup took. Returns its cost until now, and the new one.
+    /// Records the CPU time of a visit to a subgroup. Returns the subgroup's previous cost, and the new one.
     pub(super) fn learn_cost(&mut self, index: usize, measured: Duration) -> (Duration, Duration) {
         let cost = &mut self.groups[index].cost;
         let before = cost.get();
@@ -235,20 +234,20 @@ impl Carousel {
         (before, cost.get())
     }
 
-    /// CPU time of a full turn over this lane.
+    /// Returns the CPU time of a full turn over this lane.
     pub(super) fn cost(&self) -> Duration {
         self.groups.iter().map(|group| group.cost.get()).sum()
     }
 
-    /// Measures the lane's demand anew. Returns the old value and the new one: the share of a core that its
-    /// visits take when the window is as wide as it may become.
+    /// Measures the lane's demand anew. Returns the old value and the new one: the share of a core that its visits take
+    /// when the window is as wide as it may become.
     pub(super) fn learn_demand(&mut self, sample_interval: Span) -> (f64, f64) {
         let period = self.lane.policy.period_max(sample_interval);
         let demand = self.cost().as_secs_f64() / period.as_secs_f64();
         (std::mem::replace(&mut self.demand, demand), demand)
     }
 
-    /// The window as last chosen.
+    /// Returns the window chosen last.
     #[cfg(feature = "testing")]
     pub(super) fn window(&self) -> Duration {
         self.window
@@ -258,7 +257,7 @@ impl Carousel {
         self.demand
     }
 
-    /// The media time between two samples, as of the newest; zero when unknown.
+    /// Returns the media time between two samples, as of the newest; zero when unknown.
     pub(super) fn sample_interval(&self) -> Span {
         sample_interval(&self.view)
     }
@@ -275,7 +274,7 @@ impl Group {
         self.seen_ordinal = view.newest().map_or(0, |unit| unit.ordinal + 1);
     }
 
-    /// Counts a batch in which `in_step` members were sent everything since the last visit.
+    /// Records a batch in which `in_step` members got everything since the last visit.
     fn observe(
         &self,
         view: &View,

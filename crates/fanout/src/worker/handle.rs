@@ -1,4 +1,4 @@
-//! How the rest of the program talks to a worker.
+//! A worker's command channel to the rest of the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,27 +19,27 @@ use crate::listener::{ListenerId, ListenerReport};
 pub(crate) struct Attach {
     pub(crate) id: ListenerId,
     pub(crate) transport: Transport,
-    /// What to send before anything of the lane: the response head.
+    /// Bytes to send before anything of the lane: the response head.
     pub(crate) head: Bytes,
     pub(crate) guard: LaneGuard,
-    /// When the listener asked.
+    /// Time of the listener's request.
     pub(crate) requested: Instant,
     pub(crate) conversation: Option<Box<dyn Conversation>>,
-    /// The time up to which it has had media before.
+    /// Media time up to which the listener has had everything.
     pub(crate) after: Option<Timestamp>,
 }
 
-/// The commands of a worker.
+/// A command to a worker.
 #[derive(Debug)]
 pub(crate) enum Command {
     Attach(Box<Attach>),
-    /// Remove these listeners, as far as they are here. Their ids ascend.
+    /// Removes these listeners, as far as they are here. Their ids ascend.
     Kick(Arc<[ListenerId]>),
-    /// Tell every listener whose protocol can express it that the server is about to leave.
+    /// Announces to every listener whose protocol can express it that the server is about to leave.
     AnnounceLeave,
-    /// Report how each listener fares.
+    /// Requests a report on each listener.
     Report(SyncSender<Vec<ListenerReport>>),
-    /// Close every listener and end.
+    /// Closes every listener and ends the worker.
     Stop,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Command {
 pub(crate) struct Handle {
     inbox: SyncSender<Command>,
     waker: WorkerWaker,
-    /// Listeners given to this worker so far; with the departures that is its load.
+    /// Listeners passed to this worker so far; less the departures, that is its load.
     attached: Arc<AtomicUsize>,
 }
 
@@ -65,12 +65,12 @@ impl Handle {
         &self.waker
     }
 
-    /// Listeners given to this worker so far.
+    /// Returns the number of listeners passed to this worker so far.
     pub(crate) fn attached(&self) -> usize {
         self.attached.load(Ordering::Relaxed)
     }
 
-    /// Passes a listener on, or returns it when the worker's inbox is full.
+    /// Passes a listener to the worker, or returns it when the worker's inbox is full.
     pub(crate) fn attach(&self, attach: Attach) -> Result<(), Box<Attach>> {
         match self.inbox.try_send(Command::Attach(Box::new(attach))) {
             Ok(()) => {
@@ -86,17 +86,17 @@ impl Handle {
         }
     }
 
-    /// Sends a command, waiting for room if there is none. `false` when the worker is gone.
+    /// Sends a command, waiting for room if there is none. Returns `false` when the worker is gone.
     pub(crate) fn tell(&self, command: Command) -> bool {
-        let told = self.inbox.send(command).is_ok();
+        let reported = self.inbox.send(command).is_ok();
         self.waker.wake();
-        told
+        reported
     }
 
-    /// The same without waiting; false if the inbox is full.
+    /// Sends a command without waiting; returns `false` if the inbox is full or the worker is gone.
     pub(crate) fn try_tell(&self, command: Command) -> bool {
-        let told = self.inbox.try_send(command).is_ok();
+        let reported = self.inbox.try_send(command).is_ok();
         self.waker.wake();
-        told
+        reported
     }
 }

@@ -1,4 +1,4 @@
-//! What listeners' sockets report: room for more, bytes, the end.
+//! Handling of socket events: room for more, received bytes, the end.
 
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ use super::position::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
 
-/// Bytes that a listener may have sent since its input was last read. Players send some tens of bytes at a
-/// time; one that sends this much while a worker is busy is misbehaving.
+/// Upper bound on the bytes that a listener may have sent since its input was last read. Players send some tens of
+/// bytes at a time; one that sends this much while a worker is busy is misbehaving.
 const HEARD_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes received at once from a listener.
@@ -43,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// Passes on what a listener has sent, and sends the answers as soon as they may go.
+    /// Passes received bytes to a listener's conversation, and sends the replies as soon as they may go.
     fn hear(&mut self, position: Position, slot: Slot, now: Instant) {
         let mut buffer = [0; HEAR_BYTES];
         let mut left = HEARD_BYTES_MAX;
@@ -54,7 +54,7 @@ impl Worker {
             {
                 break;
             }
-            let goes_on = match self.outlet.backend.receive(slot, &mut buffer) {
+            let continues = match self.outlet.backend.receive(slot, &mut buffer) {
                 Received::Nothing => break,
                 Received::Bytes(count) if count <= left => {
                     left -= count;
@@ -63,7 +63,7 @@ impl Worker {
                 }
                 Received::Bytes(_) | Received::Closed => false,
             };
-            if !goes_on {
+            if !continues {
                 self.dismiss(position, Reason::Left);
                 return;
             }
@@ -71,7 +71,7 @@ impl Worker {
         self.say(position, now);
     }
 
-    /// Sends waiting answers, unless the socket is full; then they follow when it is not.
+    /// Sends waiting replies, unless the socket is full; then they follow once it has room.
     fn say(&mut self, position: Position, now: Instant) {
         let waits = |listener: &mut Listener| {
             let has_something = listener

@@ -16,7 +16,7 @@ use crate::lane::LaneGuard;
 use crate::listener::ListenerId;
 use crate::policy::Policy;
 
-/// The offset of a listener that has found no join point yet.
+/// Offset of a listener that has found no join point yet.
 const WAITING: u64 = u64::MAX;
 
 /// State of one listener, kept small: thousands lie side by side in a subgroup.
@@ -24,23 +24,23 @@ const WAITING: u64 = u64::MAX;
 pub(super) struct Listener {
     pub(super) id: ListenerId,
     pub(super) slot: Slot,
-    /// The next byte of the log it needs, or [`WAITING`].
+    /// Log offset of the next byte it needs, or [`WAITING`].
     pub(super) offset: u64,
-    /// The socket was full; nothing is sent before the back-end reports room.
+    /// Whether the socket was full; nothing is sent before the back-end reports room.
     pub(super) blocked: bool,
     /// Bytes to send before the log's: response head and preamble.
     head: Option<Box<Head>>,
     pub(super) sent_bytes: u64,
     pub(super) skips: u32,
     skipped_at: Option<Instant>,
-    /// Whether it was degraded at the last report.
-    pub(super) is_told_degraded: Cell<bool>,
-    /// When it asked; cleared with its first media byte.
+    /// Degraded state last reported.
+    pub(super) is_reported_degraded: Cell<bool>,
+    /// Time of its request; cleared with its first media byte.
     requested: Option<Instant>,
     pub(super) guard: LaneGuard,
-    /// Its conversation, if it may speak.
+    /// Its conversation, if its protocol has one.
     pub(super) talk: Option<Box<Talk>>,
-    /// What seals its bytes, if it is behind TLS.
+    /// Record layer that seals its bytes, if it is behind TLS.
     pub(super) records: Option<Box<RecordLayer>>,
 }
 
@@ -50,7 +50,7 @@ struct Head {
     parts: [Bytes; HEAD_PARTS],
 }
 
-/// Slices that the head of a send may take.
+/// Upper bound on the slices that the head of a send takes.
 pub(super) const HEAD_PARTS: usize = 2;
 
 impl Head {
@@ -58,7 +58,7 @@ impl Head {
         self.parts.iter().all(Bytes::is_empty)
     }
 
-    /// Takes up to `count` bytes off the front; returns how many.
+    /// Removes up to `count` bytes from the front; returns their number.
     fn advance(&mut self, count: usize) -> usize {
         let mut left = count;
         for part in &mut self.parts {
@@ -69,7 +69,7 @@ impl Head {
         count - left
     }
 
-    /// Adds a preamble, or an answer, behind what is still to be sent.
+    /// Appends a preamble, or a reply, to the unsent bytes.
     fn append(&mut self, more: Bytes) {
         let [first, second] = &mut self.parts;
         if first.is_empty() {
@@ -83,7 +83,7 @@ impl Head {
     }
 }
 
-/// What the next send to a listener covers.
+/// Extent of the next send to a listener.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Plan {
     /// Nothing to send now.
@@ -93,7 +93,7 @@ pub(super) enum Plan {
         /// Offset after the last byte to send.
         to: u64,
     },
-    /// The listener must go.
+    /// Remove the listener, for this reason.
     Leave(Reason),
 }
 
@@ -121,7 +121,7 @@ impl Listener {
             sent_bytes: 0,
             skips: 0,
             skipped_at: None,
-            is_told_degraded: Cell::new(false),
+            is_reported_degraded: Cell::new(false),
             requested: Some(requested),
             guard,
             talk,
@@ -134,13 +134,13 @@ impl Listener {
         self.offset == end && self.head.is_none()
     }
 
-    /// Whether a visit would find nothing to do, when the log ends at `end`.
+    /// Whether a visit would find nothing to do, if the log ends at `end`.
     pub(super) fn is_settled(&self, end: u64) -> bool {
         let has_something = self.talk.as_ref().is_some_and(|talk| talk.has_something());
         (self.is_at(end) || (self.is_waiting() && self.head.is_none())) && !has_something
     }
 
-    /// Whether it has all that was begun: it is between two units, and nothing waits to go first.
+    /// Whether it has everything that was begun: it is between two units, and nothing waits to be sent first.
     pub(super) fn is_between_units(&self, view: &View) -> bool {
         let is_within_record = self
             .records
@@ -155,7 +155,7 @@ impl Listener {
         self.talk.as_ref().is_some_and(|talk| talk.is_leaving())
     }
 
-    /// How long it has waited for its first media.
+    /// Returns the time it has waited for its first media.
     fn waited(&self, now: Instant) -> Duration {
         self.requested.map_or(Duration::ZERO, |requested| {
             now.saturating_duration_since(requested)
@@ -175,14 +175,14 @@ impl Listener {
             .is_some_and(|at| now.saturating_duration_since(at) < DEGRADED_FOR)
     }
 
-    /// The unsent parts of the head; some may be empty.
+    /// Returns the unsent parts of the head; some may be empty.
     pub(super) fn head(&self) -> impl Iterator<Item = &[u8]> {
         let parts = self.head.as_ref().map_or(&[][..], |head| &head.parts);
         parts.iter().map(|part| &part[..])
     }
 
-    /// Decides on the next send. Finds a join point for a listener that waits for one and moves one that has
-    /// fallen behind `seen`, the end of the log at the last visit.
+    /// Plans the next send. Finds a join point for a listener that waits for one, and moves a listener that has fallen
+    /// behind `seen`, the end of the log at the last visit.
     #[inline]
     pub(super) fn plan(&mut self, view: &View, seen: u64, policy: &Policy, now: Instant) -> Plan {
         if self.records.is_some()
@@ -212,8 +212,8 @@ impl Listener {
         self.catch_up(view, policy, now)
     }
 
-    /// The way to the end of a record that is out in part. A record of the head needs none: what is begun there goes
-    /// first anyway.
+    /// Returns the plan that completes a partly sent record; `None` if there is none. A record of the head needs no
+    /// such plan: the head is sent first anyway.
     fn finish_record(&self, view: &View, policy: &Policy) -> Option<Plan> {
         let begun = self.records.as_ref()?.begun_bytes() as u64;
         if begun == 0 || self.head.is_some() {
@@ -227,7 +227,7 @@ impl Listener {
         })
     }
 
-    /// Decides about a listener that has fallen behind. Apart, like all that most visits do not need.
+    /// Plans for a listener that has fallen behind. Kept apart, like everything that most visits do not need.
     #[cold]
     fn catch_up(&mut self, view: &View, policy: &Policy, now: Instant) -> Plan {
         match judge(view, self.offset, policy) {
@@ -243,7 +243,7 @@ impl Listener {
         }
     }
 
-    /// Has a listener that waits begin, if it can; else says what becomes of it.
+    /// Starts a waiting listener at a join point and returns `None`, or returns its plan if there is none yet.
     #[cold]
     fn wait(&mut self, view: &View, policy: &Policy, now: Instant) -> Option<Plan> {
         let reach = self.guard.lane().reach(self.waited(now));
@@ -257,8 +257,8 @@ impl Listener {
         })
     }
 
-    /// The way to the next boundary of units, for a listener that has something to do there: an answer to be
-    /// sent, or to leave. `None` when it goes on as usual.
+    /// Returns the plan that takes a listener to the next boundary of units, where it has something to do: a reply to
+    /// send, or its departure. `None` when it continues as usual.
     #[cold]
     fn pause(&mut self, view: &View) -> Option<Plan> {
         if !self.is_waiting() {
@@ -291,7 +291,7 @@ impl Listener {
         }
     }
 
-    /// Has `bytes` sent before anything of the log.
+    /// Queues `bytes` before anything of the log.
     fn put_first(&mut self, bytes: Bytes) {
         let empty = || {
             Box::new(Head {
@@ -301,7 +301,7 @@ impl Listener {
         self.head.get_or_insert_with(empty).append(bytes);
     }
 
-    /// Takes what the listener has sent. `false` when the connection is of no more use.
+    /// Handles received bytes. Returns `false` when the connection is of no more use.
     pub(super) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
         let Self { talk, records, .. } = self;
         let Some(records) = records else {
@@ -315,25 +315,25 @@ impl Listener {
             return false;
         }
         let heard = records.received();
-        let goes_on = match talk {
+        let continues = match talk {
             Some(talk) if !heard.is_empty() && !talk.is_leaving() => talk.hear(heard, now),
             _ => true,
         };
         records.consume(heard.len());
-        goes_on && !records.is_ended()
+        continues && !records.is_ended()
     }
 
-    /// Whether what it sends is taken here.
+    /// Whether bytes that it sends are read here.
     pub(super) fn listens(&self) -> bool {
         match &self.talk {
-            // What comes after its leaving was decided is for the next owner of the socket.
+            // Once it is known to leave, received bytes belong to the next owner of the socket.
             Some(talk) => !talk.is_leaving(),
             None => self.records.is_some(),
         }
     }
 
-    /// Records the result of a send that had `offered` bytes. Returns how long the join took when these were
-    /// the first media bytes.
+    /// Records the result of a send of `offered` bytes. Returns the duration of the join if these were the first media
+    /// bytes.
     #[inline]
     pub(super) fn account(
         &mut self,

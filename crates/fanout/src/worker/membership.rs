@@ -1,7 +1,7 @@
-//! How listeners are added to a worker and leave it.
+//! Arrival and departure of a worker's listeners.
 //!
-//! A [`Position`] is where a listener is: lane, subgroup, index. One that leaves is replaced by the last of its
-//! subgroup, and each departure is reported once.
+//! A [`Position`] locates a listener: lane, subgroup, index. The last listener of a subgroup takes the place of one
+//! that leaves, and each departure is reported once.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::lane::LaneGuard;
 use crate::listener::Departure;
 use crate::listener::ListenerId;
 
-/// How much of the lane a leaving listener has received.
+/// Progress of a leaving listener in its lane.
 #[derive(Clone, Copy, Debug)]
 struct Stands {
-    /// It has everything.
+    /// Whether it has everything.
     at_end: bool,
-    /// It has no unit in part. Not used without a conversation.
+    /// Whether it has no partial unit. Not used without a conversation.
     between_units: bool,
 }
 
@@ -75,21 +75,21 @@ impl Worker {
         if self.is_leaving
             && let Some(talk) = &mut talk
         {
-            // It was on its way here when the others were told.
+            // The listener was on its way here when the others got the announcement.
             talk.announce_leave();
         }
         let mut listener = Listener::new(id, slot, head, requested, guard, talk, records);
-        // What its task has received and not read.
-        let goes_on = listener.records.is_none() || listener.hear(&[], now);
+        // Bytes that its task has received and not read.
+        let continues = listener.records.is_none() || listener.hear(&[], now);
         members.push(listener);
         self.books.listeners[protocol].add(1);
         lane.view.refresh();
-        if !goes_on {
+        if !continues {
             self.dismiss(position, Reason::Left);
             return;
         }
         self.flush(position, now);
-        // The first listener of a lane is also what asks for the lane's news.
+        // The first listener of a lane also arms the lane's bell.
         if let Some(lane) = self.lanes.at(lane_index as usize)
             && !lane.queued
         {
@@ -97,7 +97,7 @@ impl Worker {
         }
     }
 
-    /// The index of a lane, entering it on first use. `None` when this worker serves too many.
+    /// Returns the index of a lane, entering it on first use; `None` when this worker serves too many.
     fn lane_for(&mut self, guard: &LaneGuard, now: Instant) -> Option<u32> {
         let lane = guard.lane();
         if let Some(index) = self.lane_index.get(&lane.id) {
@@ -126,7 +126,7 @@ impl Worker {
             self.books.demands(self.demand);
             self.lane_index.remove(&lane.lane.id);
             if self.lane_index.is_empty() {
-                // No listener is left, and no checkup will come to reset this.
+                // No listener is left, and no checkup will follow to reset this.
                 self.books.degraded.set(0);
             }
             self.schedule
@@ -134,8 +134,8 @@ impl Worker {
         }
     }
 
-    /// Removes the listeners that a visit found gone. Indices are taken from the back, so that moving the last
-    /// member into a gap moves none that is still to go.
+    /// Removes the listeners that a visit found gone. Indices are taken from the back, so that moving the last member
+    /// into a gap moves none that has yet to be removed.
     pub(super) fn dismiss_leavers(&mut self, lane: u32, group: usize) {
         let mut leavers = std::mem::take(&mut self.leavers);
         leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
@@ -180,9 +180,9 @@ impl Worker {
         self.close_if_empty(position.lane);
     }
 
-    /// Closes a listener that has been taken out of its subgroup, or gives its socket back. One that has a unit
-    /// in part is not given back, because its next owner could not go on there: a listener that had asked to be
-    /// released, and is gone before the unit was out.
+    /// Closes a listener that has been taken out of its subgroup, or gives its socket back. A socket with a partial
+    /// unit is not given back, because its next owner could not continue there: such a listener had requested its
+    /// release, and was gone before the unit was complete.
     fn release(
         &mut self,
         mut gone: Listener,
@@ -228,7 +228,7 @@ impl Worker {
         self.report_departures();
     }
 
-    /// Passes departures on without ever waiting. What does not fit stays here, bounded by the
+    /// Passes departures on without ever waiting. Departures that do not fit stay here, bounded by the number of
     /// listeners this worker had.
     pub(super) fn report_departures(&mut self) {
         while let Some(departure) = self.unsent_departures.pop() {
@@ -239,7 +239,7 @@ impl Worker {
         }
     }
 
-    /// Removes the listeners of these ids, which ascend. Looks at each listener once.
+    /// Removes the listeners with these ids, which ascend. Looks at each listener once.
     pub(super) fn kick(&mut self, ids: &[ListenerId]) {
         let is_named = |listener: &Listener| ids.binary_search(&listener.id).is_ok();
         self.dismiss_where(Reason::Kicked, is_named);

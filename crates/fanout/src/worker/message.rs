@@ -1,4 +1,4 @@
-//! The bytes of one send: slices of the log, after what a listener must have first.
+//! Bytes of one send: slices of the log, after any bytes that a listener must have first.
 
 use std::io::IoSlice;
 
@@ -12,12 +12,12 @@ const _: () = assert!(
     "a send has room for the log's bytes"
 );
 
-/// The bytes of one send.
+/// Bytes of one send.
 #[derive(Clone, Copy)]
 pub(super) struct Message<'a> {
     slices: [IoSlice<'a>; SendOp::SLICES_MAX],
     count: usize,
-    /// Bytes in all slices.
+    /// Total of all slices, in bytes.
     pub(super) len: usize,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// What was sealed of a message.
+    /// Creates a message of sealed bytes.
     pub(super) fn sealed(wire: IoSlice<'a>) -> Self {
         let mut message = Self::empty();
         message.slices[0] = wire;
@@ -44,7 +44,7 @@ impl<'a> Message<'a> {
         message
     }
 
-    // Few listeners need one of their own: the loop over all of them is not to carry its weight.
+    // Few listeners need a message of their own, so the loop over all of them should not carry its weight.
     #[inline(never)]
     pub(super) fn for_listener(view: &'a View, listener: &'a Listener, to: u64) -> Self {
         let mut message = Self::empty();

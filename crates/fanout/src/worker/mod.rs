@@ -1,16 +1,16 @@
 //! Workers: they own listeners' sockets, each on an operating-system thread of its own.
 //!
-//! A worker sleeps until a lane has news and its window has passed, or a socket has, or there is a
-//! command in its inbox. It then visits subgroups, one after the other, each for a few milliseconds at
-//! the most. Nothing here takes a lock that a publisher, a join or the operator's port holds.
+//! A worker sleeps until a lane has news and its window has passed, a socket has an event, or its inbox has a command.
+//! It then visits subgroups, one after the other, each for a few milliseconds at the most. Nothing here takes a lock
+//! that a publisher, a join or the operator's port holds.
 //!
-//! [`Worker::step`] is one turn of that loop as a function of the time, of what the back-end has reported and
-//! of other threads' messages. It reads no clock and never waits: [`Worker::run`] does both for it, and so does
-//! the simulator of the tests.
+//! [`Worker::step`] is one turn of that loop as a function of the time, of the back-end's events and of other threads'
+//! messages. It reads no clock and never waits: [`Worker::run`] does both for it, and so does the simulator of the
+//! tests.
 //!
-//! [`carousel`] is one lane of a worker, [`listener`] one listener, [`batch`] what some of them are sent together;
-//! [`membership`] is how they come and go, [`hearing`] what their sockets report, [`outlet`] where their bytes go;
-//! [`Handle`] is how the rest of the program speaks to it.
+//! [`carousel`] is one lane of a worker, [`listener`] one listener, and [`batch`] one set of sends; [`membership`] adds
+//! and removes listeners, [`hearing`] handles their sockets' events, and [`outlet`] sends and seals their bytes. The
+//! rest of the program uses [`Handle`].
 
 mod batch;
 mod carousel;
@@ -49,33 +49,33 @@ use crate::events::ConditionSender;
 use crate::format::LaneId;
 use crate::listener::Departure;
 
-/// Commands that may wait for a worker; a join beyond that is refused. At a turn of 2 ms this is
-/// two million joins a second.
+/// Upper bound on commands that wait for a worker; further joins are refused. At a turn of 2 ms this is two million
+/// joins a second.
 pub(crate) const INBOX_MAX: usize = 4_096;
 
 /// Commands carried out between two looks at the schedule.
 const COMMANDS_PER_ROUND: usize = 64;
 
-/// Visits go on for this much CPU time before sockets and commands are looked at again.
+/// CPU time for which visits continue before sockets and commands are looked at again.
 const ROUND_MAX: Duration = Duration::from_millis(2);
 
-/// The least that a visit counts towards [`ROUND_MAX`]: no visit is cheaper, and a round ends whatever the
-/// clock shows.
+/// Lower bound on the time that a visit counts towards [`ROUND_MAX`]: no visit is cheaper, and a round ends whatever
+/// the clock shows.
 const VISIT_COST_MIN: Duration = Duration::from_micros(1);
 
-/// When a worker is to be stepped again.
+/// Time of a worker's next step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(unreachable_pub, reason = "only tests that step a worker see it")]
 pub enum NextStep {
-    /// At this moment, or sooner if it is woken or a socket has something.
+    /// Step at this time, or sooner if it is woken or a socket has an event.
     At(Instant),
-    /// When it is woken or a socket has something: nothing is due.
+    /// Step when it is woken or a socket has an event: nothing is due.
     Woken,
-    /// Never: it was stopped, and has closed every listener.
+    /// No more steps: the worker was stopped, and has closed every listener.
     Stopped,
 }
 
-/// What connects a worker with the rest of the program.
+/// A worker's connections to the rest of the program.
 pub(crate) struct Links {
     pub(crate) inbox: Receiver<Command>,
     pub(crate) waker: WorkerWaker,
@@ -84,7 +84,8 @@ pub(crate) struct Links {
     pub(crate) conditions: ConditionSender,
 }
 
-/// Everything that one fan-out thread owns.
+/// Everything that one fan-out thread owns; call [`step`](Self::step) until it returns `Stopped`, or
+/// [`run`](Self::run).
 pub(crate) struct Worker {
     index: usize,
     target_utilisation: f64,
@@ -94,22 +95,22 @@ pub(crate) struct Worker {
     books: Arc<Books>,
     departures: SyncSender<Departure>,
     conditions: ConditionSender,
-    /// Departures that found that channel full.
+    /// Departures that found the channel full.
     unsent_departures: Vec<Departure>,
     lanes: Slab<Carousel>,
     lane_index: HashMap<LaneId, u32>,
-    /// By the slots of the listeners' sockets.
+    /// Positions of listeners, by the slots of their sockets.
     positions: Slab<Position>,
-    /// Lanes with news, by the moment of their next visit.
+    /// Lanes with news, by the time of their next visit.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     /// CPU time of a full turn over all lanes.
     turn_cost: Duration,
-    /// The sum of the lanes' demands.
+    /// Sum of the lanes' demands, as a share of a core.
     demand: f64,
     next_checkup: Instant,
     /// Scratch, empty between uses.
     leavers: Vec<Leaver>,
-    /// The server is about to leave: new listeners are told, too.
+    /// Whether the server is about to leave: new listeners get the announcement too.
     is_leaving: bool,
 }
 
@@ -152,9 +153,9 @@ impl Worker {
 
     /// Runs until it is stopped; then every listener is closed.
     ///
-    /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that
-    /// fails has cost them their sockets. Going on without the worker would refuse its share of joins
-    /// for ever, so the process ends and its supervisor starts it anew.
+    /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that fails has cost
+    /// them their sockets. Continuing without the worker would refuse its share of joins for ever, so the process ends
+    /// and its supervisor starts it anew.
     pub(crate) fn run(mut self) {
         let _guard = net::AbortOnPanic("a worker");
         net::time_slice::request_short();
@@ -174,9 +175,8 @@ impl Worker {
         }
     }
 
-    /// One turn: takes what sockets have reported since the last one, carries out commands, and visits
-    /// subgroups that are due. `events` is empty afterwards; `cpu` returns the CPU time that the calling thread
-    /// has used so far.
+    /// Runs one turn: handles the sockets' events since the last one, carries out commands, and visits subgroups that
+    /// are due. `events` is empty afterwards; `cpu` returns the CPU time that the calling thread has used so far.
     pub(crate) fn step(
         &mut self,
         now: Instant,
@@ -198,7 +198,7 @@ impl Worker {
         self.next()
     }
 
-    /// When something is due.
+    /// Returns the time of the next step.
     fn next(&self) -> NextStep {
         let due = self.schedule.peek().map(|Reverse((due, _))| *due);
         let idle = self.lane_index.is_empty() && self.unsent_departures.is_empty();
@@ -207,7 +207,7 @@ impl Worker {
         next.map_or(NextStep::Woken, NextStep::At)
     }
 
-    /// `false` when the worker is to stop.
+    /// Carries out waiting commands; returns `false` when the worker is to stop.
     fn take_commands(&mut self, now: Instant) -> bool {
         for _ in 0..COMMANDS_PER_ROUND {
             match self.inbox.try_recv() {
@@ -224,7 +224,7 @@ impl Worker {
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
             }
         }
-        // There may be more, and their wake-ups may be used up.
+        // There may be more commands, and their wake-ups may be used up.
         self.waker.wake();
         true
     }
@@ -311,7 +311,7 @@ impl Worker {
         }
     }
 
-    /// Closes the listeners of a lane that has ended, as far as they have received everything.
+    /// Closes the listeners of an ended lane that have received everything.
     fn close_ended(&mut self, index: u32, now: Instant) {
         let mut group = 0;
         while let Some(lane) = self.lanes.at_mut(index as usize)

@@ -1,4 +1,4 @@
-//! Where a visit's bytes go: the back-end, and for listeners behind TLS the memory in which they are sealed first.
+//! Output of a worker: the back-end, and the memory in which bytes for listeners behind TLS are sealed first.
 
 use std::fmt;
 use std::io::IoSlice;
@@ -10,11 +10,12 @@ use super::listener::{Listener, Plan};
 use super::message::Message;
 use crate::cursor::Reason;
 
-/// Sealed bytes of one send: four full records. A visit has several sends for a listener that has more to get.
+/// Upper bound on the sealed bytes of one send: four full records. A visit sends several times to a listener that lacks
+/// more.
 const SEALED_BYTES_MAX: usize = 4 * SEALED_RECORD_BYTES_MAX;
 
-/// What a worker seals one batch in. It has no memory before the first listener behind TLS, and of the two megabytes
-/// for a batch then as much as batches have ever filled.
+/// Memory in which a worker seals one batch. It is empty before the first listener behind TLS, and then grows to as
+/// much of the two megabytes for a batch as batches have ever filled.
 #[derive(Debug, Default)]
 pub(super) struct Sealing {
     memory: Vec<u8>,
@@ -22,18 +23,18 @@ pub(super) struct Sealing {
     messages: Vec<SealedMessage>,
 }
 
-/// A message as one listener's records.
+/// A message sealed as one listener's records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SealedMessage {
-    /// Whose it is, in the batch.
+    /// Index of the listener in the batch.
     member: usize,
-    /// Where in [`Sealing`]'s memory it begins.
+    /// Index of its first byte in [`Sealing`]'s memory.
     at: usize,
     sealed: Sealed,
 }
 
 impl SealedMessage {
-    /// What the outcome of sending it means for the bytes within, and how many of these were offered.
+    /// Returns the outcome of its send in terms of the plain bytes, and the number of plain bytes offered.
     pub(super) fn outcome(
         &self,
         records: &mut RecordLayer,
@@ -57,7 +58,7 @@ impl SealedMessage {
 }
 
 impl Sealing {
-    /// Forgets the last batch.
+    /// Clears the last batch.
     pub(super) fn clear(&mut self) {
         self.used = 0;
         self.messages.clear();
@@ -82,7 +83,7 @@ impl Sealing {
     }
 
     /// Seals the messages of the members of a batch that are behind TLS, in order.
-    // Apart: a batch without such members is not to carry its weight.
+    // Not inlined: a batch without such members should not carry its weight.
     #[inline(never)]
     pub(super) fn seal_batch(
         &mut self,
@@ -106,12 +107,12 @@ impl Sealing {
         }
     }
 
-    /// What was sealed since it was cleared, in order.
+    /// Returns the messages sealed since the last clear, in order.
     pub(super) fn messages(&self) -> &[SealedMessage] {
         &self.messages
     }
 
-    /// Whose these are, and their bytes.
+    /// Returns the sealed bytes, each with the index of its listener in the batch.
     pub(super) fn wires(&self) -> impl Iterator<Item = (usize, IoSlice<'_>)> {
         self.messages.iter().map(|message| {
             let bytes = &self.memory[message.at..][..message.sealed.wire_bytes];
@@ -120,7 +121,7 @@ impl Sealing {
     }
 }
 
-/// See the module's description.
+/// A worker's back-end and its sealing memory.
 pub(super) struct Outlet {
     pub(super) backend: Box<dyn Backend>,
     pub(super) sealing: Sealing,
@@ -134,8 +135,8 @@ impl Outlet {
         }
     }
 
-    /// Tells a listener behind TLS that nothing follows, if it can be told now: without that, an attacker may have cut
-    /// the connection.
+    /// Closes the TLS connection of a leaving listener, if the alert can be sent now: without it, an attacker may have
+    /// cut the connection.
     pub(super) fn part(&mut self, gone: &mut Listener) {
         let Some(records) = &mut gone.records else {
             return;
@@ -151,7 +152,7 @@ impl Outlet {
         }
     }
 
-    /// Sends what a connection has to say of its own. False if the socket does not take it now.
+    /// Sends the pending control records of a connection. Returns `false` if the socket does not take them now.
     fn send_control(&mut self, slot: Slot, records: &mut RecordLayer) -> bool {
         self.sealing.clear();
         if self.sealing.seal(0, records, &[]).is_err() {

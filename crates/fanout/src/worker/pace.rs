@@ -1,21 +1,21 @@
-//! When a lane's next subgroup is due.
+//! Schedule of a lane's subgroups.
 //!
-//! Subgroups are visited one at a time, evenly spread over the window. That alone would make present listeners
-//! wait longer whenever subgroups are added in mid-turn, so the oldest news also sets a limit: no subgroup
-//! waits longer than a window for bytes that are there.
+//! Subgroups are visited one at a time, evenly spread over the window. That alone would make present listeners wait
+//! longer whenever subgroups are added in mid-turn, so the oldest unsent bytes also set a limit: no subgroup waits
+//! longer than a window for bytes that have arrived.
 
 use std::time::{Duration, Instant};
 
-/// Visits that a lane with one subgroup may have saved up. Samples come in pairs of video and audio: the second
-/// need not wait a window for the first, as long as visits on average keep to it.
+/// Upper bound on the visits that a lane with one subgroup may have saved up. Samples come in pairs of video and audio:
+/// the second need not wait a window for the first, as long as visits on average keep to it.
 const SAVED_VISITS_MAX: u32 = 3;
 
-/// See the module's description.
+/// Time of a lane's next visit, and the visits it has saved up.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// No visit before this moment.
+    /// Earliest time of the next visit.
     pub(super) next_visit: Instant,
-    /// The visits so far, one interval each, fill the time up to here.
+    /// Time up to which the visits so far, one interval each, account.
     paid_until: Instant,
 }
 
@@ -27,9 +27,9 @@ impl Pace {
         }
     }
 
-    /// After a visit to one of `groups` subgroups: decides when the next one's turn is, so that each
-    /// is visited once per `window` and no two visits of one are closer than `min_wait`.
-    /// `waiting_since` is when the oldest bytes came that some subgroup has not been given.
+    /// Schedules the next visit after a visit to one of `groups` subgroups, so that each is visited once per `window`
+    /// and no two visits to one are closer than `min_wait`. `waiting_since` is the arrival of the oldest bytes that
+    /// some subgroup has not been sent.
     pub(super) fn advance(
         &mut self,
         window: Duration,
@@ -49,7 +49,7 @@ impl Pace {
         let earliest = now + min_wait.min(window) / groups;
         let paced = self.paid_until.checked_sub(saved).unwrap_or(now);
         let due = paced.max(earliest);
-        // A subgroup that waits so long for what came after its last visit was not visited for as long.
+        // A subgroup with bytes that have waited this long since its last visit was not visited for as long.
         let limit = waiting_since.map_or(due, |since| (since + window).max(now));
         self.next_visit = due.min(limit);
     }
@@ -79,7 +79,7 @@ mod tests {
     const SAMPLE: Duration = Duration::from_millis(26);
     const STEP: Duration = Duration::from_millis(1);
 
-    /// One lane on a clock of its own: a sample comes each [`SAMPLE`].
+    /// One lane on a clock of its own: a sample arrives each [`SAMPLE`].
     struct Scene {
         lane: LaneWriter,
         carousel: Carousel,
@@ -87,7 +87,7 @@ mod tests {
         books: Books,
         now: Instant,
         next_sample: Instant,
-        /// When each subgroup was visited.
+        /// Times at which each subgroup was visited.
         visits: Vec<Vec<Instant>>,
     }
 
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// How long a subgroup may wait: the window, and the next sample after it.
+    /// Longest wait of a subgroup: the window, and the next sample after it.
     const GAP_MAX: Duration = Duration::from_millis(400 + 26 + 2);
 
     #[test]

@@ -1,9 +1,9 @@
-//! Where in the carousel a listener is.
+//! Position of a listener in a worker.
 //!
-//! The worker's slab has a [`Position`] for each socket, under the slot that the back-end's events name: an event
-//! finds its listener without a look-up by hash, and one of a socket long gone finds none.
+//! The worker's slab has a [`Position`] for each socket, under the slot that the back-end's events name: an event finds
+//! its listener without a look-up by hash, and an event of a socket long closed finds none.
 
-/// Where a listener is: lane, subgroup, index.
+/// Location of a listener: lane, subgroup, index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Position {
     pub(super) lane: u32,

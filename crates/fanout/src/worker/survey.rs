@@ -1,5 +1,5 @@
-//! Looks at all listeners of a worker: for a report, to find some, and once a second to see how they fare.
-//! Nothing here runs per sample.
+//! Passes over all listeners of a worker: for a report, to find some, and once a second to measure them. Nothing here
+//! runs per sample.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::books::CHECKUP_INTERVAL;
 use crate::cursor::{Reason, Verdict, judge, lag};
 use crate::listener::ListenerReport;
 
-/// How long a listener may still drain what was sent to it after its stream ended.
+/// Time for which a listener may still drain its bytes after its stream ended.
 const ENDED_GRACE: Duration = Duration::from_secs(5);
 
 impl Worker {
@@ -48,7 +48,7 @@ impl Worker {
             .collect()
     }
 
-    /// The window of a lane as last chosen, and its subgroups.
+    /// Returns a lane's window as last chosen, and the number of its subgroups.
     #[cfg(feature = "testing")]
     pub(crate) fn window(&self, lane: crate::LaneId) -> Option<(Duration, usize)> {
         let index = *self.lane_index.get(&lane)?;
@@ -56,7 +56,8 @@ impl Worker {
         Some((lane.window(), lane.groups.len()))
     }
 
-    /// Once a second: measures how far behind each listener is, and drops those that take nothing at all.
+    /// Runs the check of each second: measures how far behind each listener is, and drops those that take nothing at
+    /// all.
     pub(super) fn checkup(&mut self, now: Instant) {
         self.next_checkup = now + CHECKUP_INTERVAL;
         let mut hopeless = Vec::new();
@@ -64,10 +65,10 @@ impl Worker {
         for (position, lane, listener) in self.listeners() {
             let is_degraded = listener.is_degraded(now);
             degraded += u64::from(is_degraded);
-            if is_degraded != listener.is_told_degraded.get()
+            if is_degraded != listener.is_reported_degraded.get()
                 && self.conditions.tell(listener.id, is_degraded)
             {
-                listener.is_told_degraded.set(is_degraded);
+                listener.is_reported_degraded.set(is_degraded);
             }
             if !listener.blocked {
                 in_step += 1;

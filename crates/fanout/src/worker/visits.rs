@@ -1,4 +1,4 @@
-//! Visits and joins without a worker's loop around them, for measuring what one costs.
+//! Visits and joins without a worker's loop around them, for measuring their cost.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ pub(crate) struct Joins {
 }
 
 impl Joins {
-    /// Joiners get copies of `socket`.
+    /// Creates a worker with one lane. Joiners get copies of `socket`.
     pub(crate) fn new(
         guard: LaneGuard,
         backend: Box<dyn Backend>,
@@ -114,7 +114,7 @@ impl Joins {
     /// Adds one more listener, up to its first send.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// Fails when the process has no descriptor left.
     pub(crate) fn join(&mut self, head: Bytes) -> std::io::Result<()> {
         self.joined += 1;
         let now = Instant::now();

@@ -1,9 +1,9 @@
-//! How a stream's writer wakes a sleeping worker.
+//! Wake-up of a sleeping worker by a stream's writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Lanes one worker may serve at once. Bounds the set of marks a wake-up has to look through.
+/// Upper bound on the lanes one worker serves at once; bounds the set of marks a wake-up has to look through.
 pub(crate) const LANES_MAX: u32 = 16_384;
 
 const WORDS: usize = (LANES_MAX as usize).div_ceil(64);

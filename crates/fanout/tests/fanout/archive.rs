@@ -2,28 +2,22 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
-use fanout::gate::Play;
 use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Follower, Lost, Settings};
-use media::{Span, StreamName, Timestamp};
+use media::{Span, Timestamp};
 
 /// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them, or six when it is only
 /// recorded.
 const FRAME: u64 = 10_000;
 
 fn archive(setup: &TestFanout, bytes_max: usize) -> ArchiveReader {
-    let name = StreamName::parse("radio").unwrap();
-    let permission = setup.gatekeeper.authorize(Play {
-        stream: name.clone(),
-    });
-    let stream = setup.registry.stream(&name).expect("the stream exists");
+    let (stream, permission) = (setup.stream("radio"), setup.may_play("radio"));
     let make = || Box::new(Frames) as _;
     let now = Instant::now();
-    stream
-        .archive(&permission, FORMAT, make, bytes_max, now)
-        .unwrap()
+    let archive = stream.archive(&permission, FORMAT, make, bytes_max, now);
+    archive.unwrap()
 }
 
 fn encoder(setup: &TestFanout, credential: u64) -> Encoder {
@@ -33,9 +27,15 @@ fn encoder(setup: &TestFanout, credential: u64) -> Encoder {
     encoder
 }
 
-/// What a reader received, media as the numbers of its frames.
+fn scene() -> (TestFanout, Encoder) {
+    let setup = TestFanout::new(Settings::default());
+    let encoder = encoder(&setup, 1);
+    (setup, encoder)
+}
+
+/// Items that a reader received, media as the numbers of its frames.
 #[derive(Debug, Eq, PartialEq)]
-enum Told {
+enum Reported {
     Epoch(u32),
     Preamble(u32),
     Frames(Vec<u64>),
@@ -43,9 +43,9 @@ enum Told {
     End,
 }
 
-/// Everything there is now.
-fn read(reader: &mut ArchiveReader) -> Vec<Told> {
-    let mut told = Vec::new();
+/// Reads everything that is available now.
+fn read(reader: &mut ArchiveReader) -> Vec<Reported> {
+    let mut reported = Vec::new();
     let mut numbers = Vec::new();
     while let Ok(next) = reader.at_hand() {
         let next = match next {
@@ -57,67 +57,77 @@ fn read(reader: &mut ArchiveReader) -> Vec<Told> {
                 numbers.extend(frames(&bytes));
                 continue;
             }
-            Some(Archived::Epoch(epoch)) => Told::Epoch(epoch),
-            Some(Archived::Preamble { generation, .. }) => Told::Preamble(generation),
-            Some(Archived::Lost(lost)) => Told::Lost(lost),
-            None => Told::End,
+            Some(Archived::Epoch(epoch)) => Reported::Epoch(epoch),
+            Some(Archived::Preamble { generation, .. }) => Reported::Preamble(generation),
+            Some(Archived::Lost(lost)) => Reported::Lost(lost),
+            None => Reported::End,
         };
         if !numbers.is_empty() {
-            told.push(Told::Frames(std::mem::take(&mut numbers)));
+            reported.push(Reported::Frames(std::mem::take(&mut numbers)));
         }
-        let is_end = next == Told::End;
-        told.push(next);
+        let is_end = next == Reported::End;
+        reported.push(next);
         if is_end {
             break;
         }
     }
     if !numbers.is_empty() {
-        told.push(Told::Frames(numbers));
+        reported.push(Reported::Frames(numbers));
     }
-    told
+    reported
 }
 
 #[test]
 fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&setup, 1);
+    let (setup, mut encoder) = scene();
     encoder.write(3).unwrap();
     let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
     let first = read(&mut reader);
-    let expected = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![2])];
+    let expected = [
+        Reported::Epoch(1),
+        Reported::Preamble(0),
+        Reported::Frames(vec![2]),
+    ];
     assert_eq!(first, expected, "the newest join point");
     let before = setup.registry.fanout().log_bytes();
     encoder.write(997).unwrap();
     let held = setup.registry.fanout().log_bytes();
     assert!(held > before + 900 * FRAME as usize, "it is all there");
-    assert_eq!(read(&mut reader), [Told::Frames((3..1_000).collect())]);
+    assert_eq!(read(&mut reader), [Reported::Frames((3..1_000).collect())]);
     let left = setup.registry.fanout().log_bytes();
     assert!(left < 100 * FRAME as usize, "and not for longer: {left}");
     encoder.write(5).unwrap();
-    assert_eq!(read(&mut reader), [Told::Frames((1_000..1_005).collect())]);
+    assert_eq!(
+        read(&mut reader),
+        [Reported::Frames((1_000..1_005).collect())]
+    );
 }
 
 #[test]
-fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
+fn a_reader_that_sleeps_beyond_its_bound_is_reported_exactly_what_it_lost() {
     for bytes_max in [0, 500_000, 3_000_000] {
-        let setup = TestFanout::new(Settings::default());
-        let mut encoder = encoder(&setup, 1);
+        let (setup, mut encoder) = scene();
         encoder.key_every = 7;
         encoder.write(1).unwrap();
         let mut reader = archive(&setup, bytes_max);
         encoder.write(4).unwrap();
         let begin = [
-            Told::Epoch(1),
-            Told::Preamble(0),
-            Told::Frames((0..5).collect()),
+            Reported::Epoch(1),
+            Reported::Preamble(0),
+            Reported::Frames((0..5).collect()),
         ];
         assert_eq!(read(&mut reader), begin);
         let mut next = 5;
         for _ in 0..3 {
             encoder.write(700).unwrap();
-            let told = read(&mut reader);
-            let [Told::Lost(lost), Told::Preamble(0), Told::Frames(got)] = &told[..] else {
-                panic!("{told:?}");
+            let reported = read(&mut reader);
+            let [
+                Reported::Lost(lost),
+                Reported::Preamble(0),
+                Reported::Frames(got),
+            ] = &reported[..]
+            else {
+                panic!("{reported:?}");
             };
             let resumed = got[0];
             assert_eq!(resumed % 7, 0, "at a join point");
@@ -130,7 +140,7 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
                 }
             );
             assert!(got.iter().copied().eq(resumed..next + 700), "and then all");
-            // What it could have: the log's six frames and its own pages, without what precedes a join point.
+            // Frames it could have: the log's six and those in its own pages, without those before a join point.
             let pages = bytes_max as u64 / (64 * 1024 + 512 * 72);
             let least = (6 + 6 * pages).saturating_sub(7 + 6);
             assert!(got.len() as u64 >= least, "{} {least}", got.len());
@@ -141,8 +151,7 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
 
 #[test]
 fn a_reader_hears_of_epochs_and_of_the_end() {
-    let setup = TestFanout::new(Settings::default());
-    let mut first = encoder(&setup, 1);
+    let (setup, mut first) = scene();
     first.write(1).unwrap();
     let mut reader = archive(&setup, 0);
     first.write(2).unwrap();
@@ -152,11 +161,11 @@ fn a_reader_hears_of_epochs_and_of_the_end() {
     assert_eq!(
         read(&mut reader),
         [
-            Told::Epoch(1),
-            Told::Preamble(0),
-            Told::Frames(vec![0, 1, 2]),
-            Told::Epoch(2),
-            Told::Frames(vec![10, 11]),
+            Reported::Epoch(1),
+            Reported::Preamble(0),
+            Reported::Frames(vec![0, 1, 2]),
+            Reported::Epoch(2),
+            Reported::Frames(vec![10, 11]),
         ]
     );
     let alarm = Arc::new(Alarm::default());
@@ -179,21 +188,24 @@ fn a_reader_hears_of_epochs_and_of_the_end() {
 }
 
 #[test]
-fn what_is_lost_at_the_end_is_told_too() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&setup, 1);
+fn what_is_lost_at_the_end_is_reported_too() {
+    let (setup, mut encoder) = scene();
     encoder.key_every = u64::MAX;
     encoder.write(1).unwrap();
     let mut reader = archive(&setup, 0);
-    let begin = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![0])];
+    let begin = [
+        Reported::Epoch(1),
+        Reported::Preamble(0),
+        Reported::Frames(vec![0]),
+    ];
     assert_eq!(read(&mut reader), begin);
     encoder.write(200).unwrap();
     // No join point is left, and one may come.
     assert_eq!(read(&mut reader), []);
     setup.registry.end_all();
-    let told = read(&mut reader);
-    let [Told::Lost(lost), Told::End] = &told[..] else {
-        panic!("{told:?}");
+    let reported = read(&mut reader);
+    let [Reported::Lost(lost), Reported::End] = &reported[..] else {
+        panic!("{reported:?}");
     };
     assert_eq!(lost.from, Timestamp::from_millis(1_000));
     assert_eq!(lost.to, Timestamp::from_millis(200_000));
@@ -202,48 +214,37 @@ fn what_is_lost_at_the_end_is_told_too() {
 
 #[test]
 fn it_is_no_listener_and_keeps_its_lane_open() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&setup, 1);
+    let (setup, mut encoder) = scene();
     encoder.write(1).unwrap();
     let reader = archive(&setup, 0);
-    let name = StreamName::parse("radio").unwrap();
-    let stream = setup.registry.stream(&name).unwrap();
+    let stream = setup.stream("radio");
     let info = stream.info();
     assert_eq!((info.listeners, info.listeners_peak), (0, 0));
     assert!(stream.is_read());
     assert_eq!(setup.registry.fanout().listeners(), 0);
     let mut now = Instant::now();
-    let mut pass = |encoder: &mut Encoder| {
-        for _ in 0..2 {
-            now += Duration::from_secs(40);
-            setup.registry.tick(now);
-        }
-        encoder.write(1).unwrap();
-        encoder.publisher.is_followed()
-    };
-    assert!(pass(&mut encoder));
+    assert!(setup.is_followed_after(&mut encoder, &mut now));
     drop(reader);
     assert!(!stream.is_read());
-    assert!(!pass(&mut encoder));
+    assert!(!setup.is_followed_after(&mut encoder, &mut now));
 }
 
 #[test]
 fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&setup, 1);
+    let (setup, mut encoder) = scene();
     encoder.write(1).unwrap();
     let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
     let mut written = 0;
     let mut write = |reader: &mut ArchiveReader| {
         for _ in 0..100 {
             encoder.write(1).unwrap();
-            let told = read(reader);
+            let reported = read(reader);
             written += 1;
-            assert_eq!(told.last(), Some(&Told::Frames(vec![written])));
+            assert_eq!(reported.last(), Some(&Reported::Frames(vec![written])));
         }
         setup.registry.fanout().log_bytes() as u64
     };
-    // The first media has the frame before it, too.
+    // The first media includes the frame before it.
     assert_eq!(read(&mut reader).len(), 3);
     let alone = write(&mut reader);
     assert!((6 * FRAME..18 * FRAME).contains(&alone), "{alone}");
@@ -264,15 +265,17 @@ fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
 
 #[test]
 fn units_larger_than_a_page_are_not_kept_for_longer() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&setup, 1);
+    let (setup, mut encoder) = scene();
     encoder.size = 10 * FRAME as usize;
     encoder.write(1).unwrap();
     let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
-    assert_eq!(read(&mut reader).last(), Some(&Told::Frames(vec![0])));
+    assert_eq!(read(&mut reader).last(), Some(&Reported::Frames(vec![0])));
     for number in 1..100 {
         encoder.write(1).unwrap();
-        assert_eq!(read(&mut reader).last(), Some(&Told::Frames(vec![number])));
+        assert_eq!(
+            read(&mut reader).last(),
+            Some(&Reported::Frames(vec![number]))
+        );
     }
     let kept = setup.registry.fanout().log_bytes();
     assert!(kept < 20 * encoder.size, "{kept} bytes");
@@ -280,8 +283,7 @@ fn units_larger_than_a_page_are_not_kept_for_longer() {
 
 #[test]
 fn nobody_waits_for_what_is_only_recorded() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&setup, 1);
+    let (setup, mut encoder) = scene();
     let mut is_awaited = || {
         encoder.write(1).unwrap();
         encoder.publisher.is_awaited()
@@ -312,9 +314,14 @@ fn when_memory_is_short_what_is_held_goes_first() {
     read(&mut reader);
     encoder.write(1_000).unwrap();
     assert!(setup.registry.fanout().log_bytes() <= memory);
-    let told = read(&mut reader);
-    let [Told::Lost(lost), Told::Preamble(0), Told::Frames(got)] = &told[..] else {
-        panic!("{told:?}");
+    let reported = read(&mut reader);
+    let [
+        Reported::Lost(lost),
+        Reported::Preamble(0),
+        Reported::Frames(got),
+    ] = &reported[..]
+    else {
+        panic!("{reported:?}");
     };
     assert_eq!(lost.range.end, FRAME * got[0]);
     assert!(got.len() > 100, "the rest of the memory is its own");

@@ -1,15 +1,13 @@
-//! What of the past a new listener is given: a time, or as many bytes, and nothing of sound that was coded otherwise.
+//! Past that a new listener receives: a time, or as many bytes, and nothing of audio that was encoded differently.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-use fanout::gate::Play;
 use fanout::{
     Entry, Follower, Format, Judgement, Lead, Packager, Policy, Preamble, Protocol, Reason,
-    Settings, Sink,
+    Settings, Sink, testing,
 };
-use media::{Codec, Framing, Item, Kind, Span, StreamName, Track, TrackId};
+use media::{Codec, Item, Span, Track, TrackId};
 
 use crate::support::{Encoder, FORMAT, Listener, TestFanout, frames};
 
@@ -51,7 +49,7 @@ fn a_burst_is_as_many_bytes_also_where_they_are_a_longer_time() {
 fn a_burst_of_bytes_is_whole_where_listeners_may_begin_rarely() {
     let setup = TestFanout::new(burst(20_000));
     let mut radio = slow_radio(&setup);
-    // As titles between the sound do.
+    // As with titles interleaved with the audio.
     radio.key_every = 40;
     let _keeps_the_lane = setup.lane("radio");
     radio.write(559).unwrap();
@@ -68,7 +66,7 @@ fn a_burst_of_bytes_is_no_older_than_eighty_seconds() {
     assert!(heard.iter().copied().eq(1_199..2_000), "{heard:?}");
 }
 
-/// A listener of a format that has times in it.
+/// Starts a listener of a format that has times in it.
 fn flv_listener(setup: &TestFanout) -> Listener {
     let flv = Format {
         name: "flv",
@@ -92,7 +90,7 @@ fn formats_with_times_in_them_have_a_burst_of_time_alone() {
 fn a_burst_of_time_begins_where_decoders_can() {
     let setup = TestFanout::new(burst(100_000));
     let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
-    // One a second.
+    // One keyframe a second.
     radio.key_every = 50;
     radio.write(500).unwrap();
     let heard = frames(&flv_listener(&setup).read(25_000));
@@ -130,23 +128,19 @@ fn who_takes_time_over_a_burst_of_bytes_is_not_behind() {
     }
 }
 
-/// Sound that is coded otherwise than before.
-fn change_sound(radio: &mut Encoder) {
+/// Writes audio that is encoded differently from before.
+fn change_audio(radio: &mut Encoder) {
     let other = Track {
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
         codec: Codec::Mp3,
-        framing: Framing::SelfFramed,
-        config: Bytes::new(),
         sample_rate: 22_050,
         channels: 1,
-        flv: None,
+        ..testing::track(TrackId::AUDIO)
     };
     let mut items = vec![Item::Track(Arc::new(other))];
     radio.publisher.write(&mut items, Instant::now()).unwrap();
 }
 
-/// Frames at which a listener is sent the frame before first, as titles have it.
+/// Packages frames so that a listener receives the previous frame first, as with titles.
 struct Led;
 
 impl Packager for Led {
@@ -164,38 +158,34 @@ impl Packager for Led {
 }
 
 #[test]
-fn what_leads_to_a_joiner_is_not_of_the_sound_before_either() {
+fn what_leads_to_a_joiner_is_not_of_the_audio_before_either() {
     let setup = TestFanout::new(burst(0));
     let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
-    let name = StreamName::parse("radio").unwrap();
-    let play = setup.gatekeeper.authorize(Play {
-        stream: name.clone(),
-    });
-    let stream = setup.registry.stream(&name).unwrap();
+    let (stream, play) = (setup.stream("radio"), setup.may_play("radio"));
     let lane = stream.lane(&play, FORMAT, || Box::new(Led), Instant::now());
     let lane = lane.unwrap();
     radio.write(100).unwrap();
-    change_sound(&mut radio);
+    change_audio(&mut radio);
     radio.write(1).unwrap();
     let mut listener = setup.attach_as(setup.record("radio"), lane, "", None);
     assert_eq!(frames(&listener.read(100)), [100]);
 }
 
 #[test]
-fn new_listeners_begin_where_the_sound_has_become_another() {
+fn new_listeners_begin_where_the_audio_has_become_another() {
     let setup = TestFanout::new(burst(0));
     let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
     let mut present = setup.listen("radio", "");
-    // It has begun, and not only asked to.
+    // The listener has begun, and not only connected.
     radio.write(1).unwrap();
     assert_eq!(frames(&present.read(100)), [0]);
     radio.write(99).unwrap();
-    change_sound(&mut radio);
+    change_audio(&mut radio);
     radio.write(10).unwrap();
     let heard = frames(&setup.listen("radio", "").read(1_000));
     assert!(heard.iter().copied().eq(100..110), "{heard:?}");
-    // Announced again it is the same.
-    change_sound(&mut radio);
+    // The announcement is repeated without a change.
+    change_audio(&mut radio);
     radio.write(10).unwrap();
     let heard = frames(&setup.listen("radio", "").read(2_000));
     assert!(heard.iter().copied().eq(100..120), "{heard:?}");

@@ -1,4 +1,4 @@
-//! Listeners through real workers and real sockets: what the simulator cannot know of a kernel.
+//! Listeners through real workers and real sockets: effects of a kernel that the simulator cannot know.
 
 use crate::support::{Encoder, TestFanout, frames, wait_until};
 use fanout::{Reason, Settings, Takeover};
@@ -9,8 +9,7 @@ const SIZE: usize = 100;
 
 #[test]
 fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     let mut listeners = Vec::new();
     for _ in 0..200 {
         encoder.write(1).unwrap();
@@ -29,8 +28,7 @@ fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
 
 #[test]
 fn a_joiner_is_given_the_burst_and_a_video_joiner_the_last_keyframe() {
-    let setup = TestFanout::new(Settings::default());
-    let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut radio) = TestFanout::radio();
     radio.write(1_000).unwrap();
     let burst = frames(&setup.listen("radio", "").read(SIZE))[0];
     // Four seconds of 20 ms frames, for the first listener and for one that finds the lane open.
@@ -48,8 +46,7 @@ fn a_joiner_is_given_the_burst_and_a_video_joiner_the_last_keyframe() {
 
 #[test]
 fn a_listener_that_comes_before_the_first_keyframe_waits_for_it() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
+    let (setup, mut encoder) = TestFanout::show(SIZE);
     encoder.next = 1;
     encoder.write(5).unwrap();
     let mut listener = setup.listen("show", "HEAD");
@@ -60,8 +57,7 @@ fn a_listener_that_comes_before_the_first_keyframe_waits_for_it() {
 
 #[test]
 fn a_stalled_listener_is_dropped_and_hurts_no_other() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 20_000);
+    let (setup, mut encoder) = TestFanout::show(20_000);
     encoder.write(1).unwrap();
     let _stalled = setup.listen("show", "");
     let mut good: Vec<_> = (0..20).map(|_| setup.listen("show", "")).collect();
@@ -167,8 +163,7 @@ fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
 
 #[test]
 fn the_same_credential_takes_over_at_once_and_another_does_not() {
-    let setup = TestFanout::new(Settings::default());
-    let mut first = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut first) = TestFanout::radio();
     first.write(1).unwrap();
     assert_eq!(
         setup.publish("radio", 2).err(),
@@ -195,8 +190,7 @@ fn the_same_credential_takes_over_at_once_and_another_does_not() {
 
 #[test]
 fn a_listener_that_hangs_up_is_noticed_without_a_send() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(1).unwrap();
     let mut listener = setup.listen("radio", "");
     listener.read(SIZE);
@@ -207,8 +201,7 @@ fn a_listener_that_hangs_up_is_noticed_without_a_send() {
 
 #[test]
 fn an_operator_can_remove_a_listener() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(1).unwrap();
     let listener = setup.listen("radio", "");
     let stays = setup.listen("radio", "");
@@ -231,8 +224,7 @@ fn an_operator_can_remove_a_listener() {
 
 #[test]
 fn what_a_worker_has_to_do_is_known_and_forgotten() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(10).unwrap();
     let mut listeners: Vec<_> = (0..20).map(|_| setup.listen("radio", "")).collect();
     for listener in &mut listeners {
@@ -253,8 +245,7 @@ fn what_a_worker_has_to_do_is_known_and_forgotten() {
 
 #[test]
 fn stopping_closes_all_listeners() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(1).unwrap();
     let listeners: Vec<_> = (0..3).map(|_| setup.listen("radio", "")).collect();
     setup.registry.fanout().stop();
@@ -266,25 +257,13 @@ fn stopping_closes_all_listeners() {
 
 #[test]
 fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
-    let setup = TestFanout::new(Settings::default());
-    let mut with_pictures = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
+    let (setup, mut with_pictures) = TestFanout::show(SIZE);
     with_pictures.write(10).unwrap();
     drop(with_pictures);
-    let mut sound = Encoder::audio(setup.publish("show", 1).unwrap());
-    sound.next = 1_000;
-    sound.write(50).unwrap();
+    let mut audio = Encoder::audio(setup.publish("show", 1).unwrap());
+    audio.next = 1_000;
+    audio.write(50).unwrap();
     assert_eq!(frames(&setup.listen("show", "").read(SIZE)), [1_000]);
-}
-
-#[test]
-fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
-    let setup = TestFanout::new(Settings::default());
-    let _first = setup.publish("radio", 1).unwrap();
-    let _second = setup.publish("radio", 1).unwrap();
-    assert_eq!(
-        setup.publish("radio", 1).err(),
-        Some(fanout::PublishRefused::Replaced)
-    );
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! Listeners that speak: answers between units, and sockets given back.
+//! Two-way listeners: replies between units, and sockets given back.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
-use crate::support::{Encoder, Listener, PATIENCE, TestFanout, frame, frames, wait_until};
+use crate::support::{Encoder, Listener, PATIENCE, TestFanout, first_frame, frames, wait_until};
 use bytes::BytesMut;
-use fanout::{Conversation, Heard, Reason, Released, Settings};
+use fanout::{Conversation, Heard, Reason, Released};
 use media::Timestamp;
 use net::Transport;
 
@@ -16,7 +16,7 @@ const SIZE: usize = 100;
 /// Far more than a socket takes at once.
 const LARGE: usize = 4 << 20;
 
-/// Answers each `x` with `<x>`; `b` releases the socket, `h` hangs up, `f` answers a flood, `p` panics.
+/// Replies to each `x` with `<x>`; `b` releases the socket, `h` hangs up, `f` replies with a flood, `p` panics.
 #[derive(Debug)]
 struct Echo {
     released: SyncSender<(TcpStream, Released)>,
@@ -53,16 +53,15 @@ struct Scene {
 }
 
 fn scene(size: usize) -> Scene {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), size);
+    let (setup, mut encoder) = TestFanout::show(size);
     encoder.write(1).unwrap();
-    let (released, told) = sync_channel(1);
+    let (released, reported) = sync_channel(1);
     let listener = setup.converse("show", "", Some(Box::new(Echo { released })));
     Scene {
         setup,
         encoder,
         listener,
-        released: told,
+        released: reported,
     }
 }
 
@@ -88,14 +87,7 @@ fn apart(mut bytes: &[u8]) -> (String, Vec<u64>) {
                 3
             }
             _ => {
-                let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
-                let mut fields = text
-                    .strip_prefix('[')
-                    .expect("a frame begins here")
-                    .split(':');
-                let number: u64 = fields.next().unwrap().parse().unwrap();
-                let size: usize = fields.next().unwrap().parse().unwrap();
-                assert_eq!(bytes[..size], frame(number, size));
+                let (number, size) = first_frame(bytes);
                 numbers.push(number);
                 size
             }
@@ -116,10 +108,10 @@ fn answers_come_at_once_when_there_is_nothing_else_to_send() {
 }
 
 #[test]
-fn a_conversation_that_panics_is_hung_up_on_and_the_others_go_on() {
+fn a_conversation_that_panics_is_hung_up_on_and_the_others_continue() {
     net::panics::install_hook();
     let mut scene = scene(SIZE);
-    let (released, _told) = sync_channel(1);
+    let (released, _reported) = sync_channel(1);
     let mut other = scene
         .setup
         .converse("show", "", Some(Box::new(Echo { released })));
@@ -137,7 +129,7 @@ fn a_conversation_that_panics_is_hung_up_on_and_the_others_go_on() {
 fn answers_wait_for_the_end_of_a_unit() {
     let mut scene = scene(LARGE);
     scene.encoder.write(2).unwrap();
-    // It reads nothing, so the worker stands in the middle of a frame when it hears this.
+    // The listener reads nothing, so the worker is in the middle of a frame when it receives this.
     scene.says("x");
     let mut got = scene.listener.read(1);
     scene.says("y");
@@ -160,7 +152,7 @@ fn a_socket_is_given_back_between_units() {
     got.extend(scene.listener.read(3));
     assert_eq!(apart(&got), ("xz".to_owned(), vec![0]));
     assert_eq!(scene.setup.registry.fanout().listeners(), 0);
-    // What it sends from here on is the new owner's.
+    // Bytes that it sends from here on belong to the new owner.
     scene.says("later");
     let mut later = [0; 5];
     socket.read_exact(&mut later).unwrap();
@@ -169,17 +161,16 @@ fn a_socket_is_given_back_between_units() {
 
 #[test]
 fn a_listener_without_a_place_yet_is_spoken_with_too() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
-    // No join point: pictures begin with a keyframe.
+    let (setup, mut encoder) = TestFanout::show(SIZE);
+    // No join point: video begins with a keyframe.
     encoder.next = 1;
     encoder.write(1).unwrap();
-    let (released, told) = sync_channel(1);
+    let (released, reported) = sync_channel(1);
     let mut listener = setup.converse("show", "", Some(Box::new(Echo { released })));
     listener.socket.write_all(b"x").unwrap();
     assert_eq!(listener.read(3), b"<x>");
     listener.socket.write_all(b"b").unwrap();
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap().1, Released::Asked);
+    assert_eq!(reported.recv_timeout(PATIENCE).unwrap().1, Released::Asked);
 }
 
 #[test]
@@ -195,7 +186,7 @@ fn the_end_of_a_stream_gives_the_socket_back() {
 }
 
 #[test]
-fn all_listeners_are_told_of_the_leave() {
+fn all_listeners_are_reported_of_the_leave() {
     let mut scene = scene(SIZE);
     let mut silent = scene.setup.listen("show", "");
     scene.setup.registry.fanout().announce_leave();
@@ -206,14 +197,13 @@ fn all_listeners_are_told_of_the_leave() {
     assert_eq!(frames(&silent.read(2 * SIZE)), [0, 1]);
 }
 
-/// It was on its way to its worker when the others were told.
+/// The listener was on its way to its worker when the others got the announcement.
 #[test]
-fn a_listener_that_comes_after_the_others_were_told_of_the_leave_is_told_too() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
+fn a_listener_that_comes_after_the_others_were_reported_of_the_leave_is_reported_too() {
+    let (setup, mut encoder) = TestFanout::show(SIZE);
     encoder.write(1).unwrap();
     setup.registry.fanout().announce_leave();
-    let (released, _told) = sync_channel(1);
+    let (released, _reported) = sync_channel(1);
     let mut late = setup.converse("show", "", Some(Box::new(Echo { released })));
     let got = late.read(SIZE + 3);
     assert_eq!(apart(&got), ("!".to_owned(), vec![0]));
@@ -222,8 +212,7 @@ fn a_listener_that_comes_after_the_others_were_told_of_the_leave_is_told_too() {
 /// Waiting for the last listener to leave includes those that a worker has not taken in yet.
 #[test]
 fn listeners_on_their_way_are_counted() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
+    let (setup, mut encoder) = TestFanout::show(SIZE);
     encoder.write(1).unwrap();
     let fanout = setup.registry.fanout();
     let _far: Vec<_> = (1..=20)
@@ -255,16 +244,15 @@ fn floods_and_hang_ups_end_the_connection() {
 fn a_listener_that_takes_nothing_is_not_given_back() {
     let scene = scene(LARGE);
     scene.setup.registry.end_all();
-    // It stands in the middle of a frame.
+    // The listener is in the middle of a frame.
     assert_eq!(scene.setup.departure().reason, Reason::Ended);
     assert!(scene.released.try_recv().is_err());
 }
 
 #[test]
 fn a_waiting_listener_that_takes_nothing_is_closed_at_the_end() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
-    // No join point: pictures begin with a keyframe.
+    let (setup, mut encoder) = TestFanout::show(SIZE);
+    // No join point: video begins with a keyframe.
     encoder.next = 1;
     encoder.write(1).unwrap();
     let head: &'static str = Box::leak("h".repeat(4 * LARGE).into_boxed_str());

@@ -1,21 +1,18 @@
-//! Taps, and the track that is derived from what they give.
+//! Taps, and the track that is derived from their items.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use crate::support::{Encoder, TestFanout};
-use fanout::gate::Play;
+use crate::support::{Encoder, FORMAT, TestFanout};
 use fanout::{
     DerivedOffer, Deriver, Format, LaneGuard, LaneRefused, ListenerHandle, Packager, Phase,
-    Protocol, Settings, Sink, Stream, Tap, Tapped,
+    Settings, Sink, Stream, Tap, Tapped, testing,
 };
-use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
-};
+use media::{Codec, Container, Framing, Item, Kind, Sample, Span, Track, TrackId};
 
-/// What a lane received, in words.
+/// Items that a lane received, in words.
 type Heard = Arc<Mutex<Vec<String>>>;
 
 /// A format that writes nothing and remembers everything.
@@ -51,16 +48,19 @@ fn name(id: TrackId) -> String {
     }
 }
 
+/// The format of lanes that take the derived track.
+const BOTH: Format = Format {
+    name: "both",
+    ..FORMAT
+};
+
 fn listen(setup: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
     let heard = Heard::default();
     let format = Format {
         name: if takes_derived { "both" } else { "own" },
-        protocol: Protocol::Http,
-        retention: fanout::Retention::Live,
+        ..FORMAT
     };
-    let permission = setup.gatekeeper.authorize(Play {
-        stream: stream.name().clone(),
-    });
+    let permission = setup.may_play("radio");
     let make = || -> Box<dyn Packager> {
         Box::new(Ear {
             heard: Arc::clone(&heard),
@@ -73,24 +73,16 @@ fn listen(setup: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (Lan
     (guard, heard)
 }
 
-/// A listener that has yet to connect.
+/// Reserves a lane for a listener that has yet to connect.
 fn expect(setup: &TestFanout, stream: &Arc<Stream>) -> Result<ListenerHandle, LaneRefused> {
-    let action = Play {
-        stream: stream.name().clone(),
-    };
-    let permission = setup.gatekeeper.authorize(action);
-    let format = Format {
-        name: "both",
-        protocol: Protocol::Http,
-        retention: fanout::Retention::Live,
-    };
+    let permission = setup.may_play("radio");
     let make = || {
         Box::new(Ear {
             heard: Heard::default(),
             takes_derived: true,
         }) as Box<dyn Packager>
     };
-    let lane = stream.reserve_lane(&permission, format, make, Instant::now())?;
+    let lane = stream.reserve_lane(&permission, BOTH, make, Instant::now())?;
     Ok(setup.registry.fanout().handle(setup.record("radio"), lane))
 }
 
@@ -99,38 +91,29 @@ fn take(heard: &Heard) -> Vec<String> {
 }
 
 fn stream(setup: &TestFanout) -> Arc<Stream> {
-    let name = StreamName::parse("radio").unwrap();
-    setup.registry.stream(&name).unwrap()
+    setup.stream("radio")
 }
 
 fn opus(config: &'static [u8]) -> Track {
     Track {
-        // Whatever id the maker uses.
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
         codec: Codec::Opus,
         framing: Framing::Bare,
         config: config.into(),
         sample_rate: 48_000,
         channels: 2,
-        flv: None,
+        // Any id that the maker uses.
+        ..testing::track(TrackId::AUDIO)
     }
 }
 
 fn packet(millis: i64) -> Sample {
-    let at = Timestamp::from_millis(millis);
     Sample {
-        track: TrackId::AUDIO,
-        dts: at,
-        pts: at,
         duration: Span::from_millis(20),
-        keyframe: true,
-        data: vec![7; 10].into(),
-        flv: None,
+        ..testing::sample(TrackId::AUDIO, millis, vec![7; 10])
     }
 }
 
-/// Everything that a tap has now, and whether the stream is over.
+/// Returns everything that a tap has now, and whether the stream has ended.
 fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
     let cx = Context::from_waker(Waker::noop());
     let mut all = Vec::new();
@@ -144,7 +127,7 @@ fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
     }
 }
 
-/// Counts how often it was called, and offers Opus beside anything.
+/// Counts its calls, and offers Opus beside anything.
 #[derive(Default)]
 struct Maker {
     wanted: AtomicUsize,
@@ -177,8 +160,7 @@ impl Deriver for Maker {
 
 #[test]
 fn listeners_that_take_it_hear_both_and_the_others_nothing_new() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     let stream = stream(&setup);
     let (_own, own) = listen(&setup, &stream, false);
     let (_both, both) = listen(&setup, &stream, true);
@@ -210,15 +192,14 @@ fn listeners_that_take_it_hear_both_and_the_others_nothing_new() {
 
 #[test]
 fn a_late_lane_gets_the_recent_past_of_both_by_time() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     let stream = stream(&setup);
     let derivation = stream.derive().unwrap();
     let writer = derivation.writer();
     writer.track(&opus(b"head"), Instant::now());
     encoder.write(1_000).unwrap();
     for number in 0..995 {
-        // Between two of the publisher's.
+        // Written between two of the publisher's samples.
         writer.sample(packet(number * 20 + 10), Instant::now());
     }
     let (_own, own) = listen(&setup, &stream, false);
@@ -276,15 +257,14 @@ fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
     encoder.write(1).unwrap();
     late.sample(packet(0), Instant::now());
     late.correct(DerivedOffer::Nothing);
-    // A fresh lane: the idle one was closed, for what it held would have been the past.
+    // A fresh lane: the idle one was closed, because it held only the past.
     assert_eq!(take(&heard), ["track own", "own 0"]);
     assert!(stream.info().offer.track().is_some());
 }
 
 #[test]
-fn it_goes_on_when_the_publisher_comes_back() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+fn it_continues_when_the_publisher_comes_back() {
+    let (setup, mut encoder) = TestFanout::radio();
     let stream = stream(&setup);
     let (_guard, heard) = listen(&setup, &stream, true);
     let derivation = stream.derive().unwrap();
@@ -369,8 +349,7 @@ fn a_publisher_cannot_write_the_derived_track() {
 
 #[test]
 fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(300).unwrap();
     assert!(!encoder.publisher.is_followed());
     let stream = stream(&setup);
@@ -439,16 +418,9 @@ fn what_there_is_no_room_for_is_refused_or_made_later() {
         Some(LaneRefused::Derivation),
         "there is no picture"
     );
-    let permission = setup.gatekeeper.authorize(Play {
-        stream: stream.name().clone(),
-    });
-    let format = Format {
-        name: "both",
-        protocol: Protocol::Http,
-        retention: fanout::Retention::Live,
-    };
+    let permission = setup.may_play("radio");
     let nothing = || -> Box<dyn Packager> { unreachable!("the lane is open") };
-    let refused = stream.lane(&permission, format, nothing, Instant::now());
+    let refused = stream.lane(&permission, BOTH, nothing, Instant::now());
     assert_eq!(refused.err(), Some(LaneRefused::Derivation));
     early.connected(&stream);
     let (_own, _) = listen(&setup, &stream, false);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::support::{Encoder, TestFanout, frames, wait_until};
+use crate::support::{Encoder, TestFanout, frames, name, wait_until};
 use bytes::Bytes;
 use fanout::events::{EndReason, Event, EventKind, EventReader, Received, Topic};
 use fanout::gate::UpdateMetadata;
 use fanout::{NewListener, Plane, Reason, Settings};
-use media::{StreamName, Title};
+use media::Title;
 
-/// Everything that has happened since the last time.
+/// Returns all events since the last call.
 fn happened(reader: &mut EventReader) -> Vec<Event> {
     let mut all = Vec::new();
     loop {
@@ -28,22 +28,22 @@ fn topics(events: &[Event]) -> Vec<Topic> {
     events.iter().map(|event| event.kind.topic()).collect()
 }
 
-fn title(setup: &TestFanout, name: &str, text: &str) {
-    let stream = StreamName::parse(name).unwrap();
+fn title(setup: &TestFanout, stream: &str, text: &str) {
     let action = UpdateMetadata {
-        stream: stream.clone(),
+        stream: name(stream),
     };
     let permission = setup.gatekeeper.authorize(action);
     let title = Title {
         text: text.to_owned(),
         url: String::new(),
     };
-    let stream = setup.registry.stream(&stream).unwrap();
-    stream.set_title(&permission, title, Instant::now());
+    setup
+        .stream(stream)
+        .set_title(&permission, title, Instant::now());
 }
 
 #[test]
-fn a_streams_life_is_told_in_order() {
+fn a_streams_life_is_reported_in_order() {
     let linger = Duration::from_secs(3_600);
     let setup = TestFanout::new(Settings {
         linger,
@@ -63,13 +63,9 @@ fn a_streams_life_is_told_in_order() {
     drop(encoder);
     let again = Encoder::audio(setup.publish("radio", 1).unwrap());
     title(&setup, "radio", "");
-    let name = StreamName::parse("radio").unwrap();
+    let name = name("radio");
     setup.registry.end(&name, None, Instant::now()).unwrap();
-    setup
-        .registry
-        .stream(&name)
-        .unwrap()
-        .end(EndReason::Shutdown);
+    setup.stream("radio").end(EndReason::Shutdown);
     drop(again);
 
     let all = happened(&mut reader);
@@ -105,7 +101,7 @@ fn a_streams_life_is_told_in_order() {
     assert_eq!((left, reason), (listener, Reason::Left));
     assert!(sent_bytes >= 300);
     assert!(
-        matches!(all[6].kind, EventKind::PublisherLeft { epoch: 1, linger: told } if told == linger)
+        matches!(all[6].kind, EventKind::PublisherLeft { epoch: 1, linger: reported } if reported == linger)
     );
     assert!(matches!(
         all[7].kind,
@@ -131,7 +127,7 @@ fn a_stream_without_a_publisher_ends_abandoned() {
 }
 
 #[test]
-fn a_takeover_is_told_before_the_new_epoch() {
+fn a_takeover_is_reported_before_the_new_epoch() {
     let setup = TestFanout::new(Settings::default());
     let first = setup.publish("radio", 1).unwrap();
     let mut reader = setup.registry.fanout().events().subscribe();
@@ -143,9 +139,8 @@ fn a_takeover_is_told_before_the_new_epoch() {
 }
 
 #[test]
-fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
-    let setup = TestFanout::new(Settings::default());
-    let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+fn a_listener_that_no_worker_takes_is_reported_to_be_refused() {
+    let (setup, _encoder) = TestFanout::radio();
     let fanout = setup.registry.fanout();
     let mut reader = fanout.events().subscribe();
     let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -176,8 +171,7 @@ fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
 
 #[test]
 fn a_degraded_listener_is_reported_once_and_recovers_once() {
-    let setup = TestFanout::new(Settings::default());
-    let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, _encoder) = TestFanout::radio();
     let fanout = Arc::clone(setup.registry.fanout());
     let mut handle = fanout.handle(setup.record("radio"), setup.lane("radio"));
     handle.serve_in(&fanout.open_books(Plane::Webrtc));
@@ -191,7 +185,7 @@ fn a_degraded_listener_is_reported_once_and_recovers_once() {
         topics(&all),
         [Topic::Degraded, Topic::Recovered, Topic::Degraded]
     );
-    // One that is gone when that is reported has left, and no more.
+    // A listener that has left by the time of the report emits its departure, and no more.
     handle.set_degraded(false);
     drop(handle);
     fanout.directory().leave(&setup.departure());
@@ -202,24 +196,23 @@ fn a_degraded_listener_is_reported_once_and_recovers_once() {
 #[test]
 fn a_worker_tells_that_its_listener_fell_behind() {
     const SIZE: usize = 50_000;
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
+    let (setup, mut encoder) = TestFanout::show(SIZE);
     encoder.write(1).unwrap();
     let mut slow = setup.listen("show", "");
     let mut reader = setup.registry.fanout().events().subscribe();
-    let mut told = Vec::new();
-    // A worker looks at its listeners once a second, and the machine may be busy: it falls behind anew
-    // until that is seen.
+    let mut reported = Vec::new();
+    // A worker checks its listeners once a second, and the machine may be busy: the listener falls behind again until
+    // that is seen.
     wait_until(|| {
-        // More media than `skip_after` and less than `drop_after`, none of which it takes.
+        // More media than `skip_after` and less than `drop_after`, none of which the listener takes.
         encoder.write(125 + 60).unwrap();
         while frames(&slow.read(SIZE)) != [encoder.next - 1] {}
         setup.registry.tick(Instant::now());
-        told.extend(happened(&mut reader));
-        !told.is_empty()
+        reported.extend(happened(&mut reader));
+        !reported.is_empty()
     });
-    let EventKind::Degraded { listener } = told[0].kind else {
-        panic!("{told:?}");
+    let EventKind::Degraded { listener } = reported[0].kind else {
+        panic!("{reported:?}");
     };
     assert_eq!(listener, slow.id);
 }

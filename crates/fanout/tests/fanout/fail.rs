@@ -1,4 +1,4 @@
-//! A worker that cannot go on ends the process.
+//! A worker that cannot continue ends the process.
 
 use std::io;
 use std::net::TcpStream;

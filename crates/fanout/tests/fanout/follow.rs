@@ -14,7 +14,7 @@ fn reader(setup: &TestFanout) -> LogReader {
         .follow(setup.record("radio"), setup.lane("radio"))
 }
 
-/// Everything that is there now, and whether the reader is at its end.
+/// Returns everything that is available now, and whether the reader is at its end.
 fn drain(reader: &mut LogReader, cx: &Context<'_>) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     loop {
@@ -28,8 +28,7 @@ fn drain(reader: &mut LogReader, cx: &Context<'_>) -> (Vec<u8>, bool) {
 
 #[test]
 fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(1_000).unwrap();
     let mut reader = reader(&setup);
     let alarm = Arc::new(Alarm::default());
@@ -55,8 +54,7 @@ fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
 
 #[test]
 fn a_reader_that_sleeps_skips_and_one_that_sleeps_longer_is_dropped() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(1).unwrap();
     let cx = Context::from_waker(Waker::noop());
     let mut sleeper = reader(&setup);
@@ -154,8 +152,7 @@ fn what_a_reader_was_given_late_is_counted() {
 
 #[test]
 fn a_reader_hears_of_the_end_and_of_being_removed() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut encoder) = TestFanout::radio();
     encoder.write(3).unwrap();
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));

@@ -13,7 +13,7 @@ fn handle(setup: &TestFanout) -> ListenerHandle {
     fanout.handle(setup.record("show"), setup.lane("show"))
 }
 
-/// The units from `from` on as frame numbers, each read in one piece.
+/// Returns the units from `from` on as frame numbers, each read in one piece.
 fn read(follower: &Follower, from: u64) -> Vec<u64> {
     let mut scratch = vec![0; 200_000];
     let units: Vec<_> = follower.units(from).collect();
@@ -26,8 +26,7 @@ fn read(follower: &Follower, from: u64) -> Vec<u64> {
 
 #[test]
 fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100_000);
+    let (setup, mut encoder) = TestFanout::show(100_000);
     let guard = setup.lane("show");
     let mut follower = Follower::new(&guard);
     assert_eq!(follower.entry(Span::ZERO), None);
@@ -51,8 +50,7 @@ fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
 
 #[test]
 fn a_follower_judges_like_the_workers() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let (setup, mut encoder) = TestFanout::show(100);
     let mut follower = Follower::new(&setup.lane("show"));
     encoder.write(40).unwrap();
     follower.refresh();
@@ -67,8 +65,7 @@ fn a_follower_judges_like_the_workers() {
 
 #[test]
 fn a_follower_is_woken_once_and_learns_of_the_end() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let (setup, mut encoder) = TestFanout::show(100);
     let mut follower = Follower::new(&setup.lane("show"));
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));
@@ -160,8 +157,7 @@ fn a_handle_is_in_the_books_of_the_thread_that_serves_it() {
 
 #[test]
 fn a_keyframe_is_asked_for_once_in_a_while_and_not_when_it_has_come() {
-    let setup = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let (setup, mut encoder) = TestFanout::show(100);
     let (one, other) = (handle(&setup), handle(&setup));
     let now = Instant::now();
     let later = |millis| now + Duration::from_millis(millis);

@@ -1,4 +1,4 @@
-//! Joining: what is waited for, for how long, and what wakes a joiner.
+//! Joining: conditions that a joiner waits for, time limits, and wake-ups.
 
 use std::cell::Cell;
 use std::net::Ipv4Addr;
@@ -7,20 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as StdInstant};
 
-use crate::support::{FORMAT, Frames, TestFanout};
-use bytes::Bytes;
+use crate::support::{FORMAT, Frames, TestFanout, name};
 use fanout::events::EndReason;
-use fanout::gate::{
-    Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
-};
+use fanout::gate::{Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata};
 use fanout::{
     Choice, Expected, Info, Introduction, JoinRefused, Joined, LaneRefused, ListenerRecord,
-    Located, Origin, Permit, Phase, PictureOrder, Presence, Publisher, Settings, Source, Waits,
-    Wish,
+    Located, Origin, Permit, Phase, PictureOrder, Presence, Publisher, Settings, Waits, Wish,
+    testing,
 };
-use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
-};
+use media::{Container, Item, Sample, Span, StreamName, TrackId};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Permits everything but `secret`.
@@ -47,27 +42,8 @@ impl Gate for AllButSecret<'_> {
     }
 }
 
-fn name(text: &str) -> StreamName {
-    StreamName::parse(text).unwrap()
-}
-
 fn publish(setup: &TestFanout, stream: &str, container: Container) -> Publisher {
-    let permission = setup.gatekeeper.authorize(Publish {
-        stream: name(stream),
-        credential: Credential(1),
-    });
-    let source = Source {
-        protocol: "test",
-        peer: None,
-        agent: String::new(),
-        container,
-        content_type: String::new(),
-        headers: Vec::new(),
-    };
-    let begun = setup
-        .registry
-        .publish(&permission, source, StdInstant::now());
-    begun.unwrap()
+    setup.publish_as(stream, 1, container).unwrap()
 }
 
 async fn join<T>(
@@ -95,33 +71,19 @@ async fn join<T>(
     fanout::join(&setup.registry, &gate, wish, waits, choose).await
 }
 
-/// Anything.
+/// Chooses anything.
 fn take(_: &Info) -> Choice<()> {
     Choice::Take(())
 }
 
-fn track(id: TrackId, kind: Kind) -> Item {
-    Item::Track(Arc::new(Track {
-        id,
-        kind,
-        codec: Codec::UNKNOWN,
-        framing: Framing::SelfFramed,
-        config: Bytes::new(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    }))
+fn track(id: TrackId) -> Item {
+    Item::Track(Arc::new(testing::track(id)))
 }
 
 fn picture() -> Item {
     Item::Sample(Sample {
-        track: TrackId::VIDEO,
-        dts: Timestamp::ZERO,
-        pts: Timestamp::ZERO,
         duration: Span::from_millis(40),
-        keyframe: true,
-        data: Bytes::from_static(b"picture"),
-        flv: None,
+        ..testing::sample(TrackId::VIDEO, 0, "picture")
     })
 }
 
@@ -186,7 +148,7 @@ fn what_a_listener_says_of_itself_is_cut() {
     );
 }
 
-/// What happens on a stream, and how it shows.
+/// A change of a stream: its name, the action, and the test for its effect.
 type Event = (&'static str, fn(&mut Option<Publisher>), fn(&Info) -> bool);
 
 const EVENTS: [Event; 6] = [
@@ -202,22 +164,12 @@ const EVENTS: [Event; 6] = [
     ),
     (
         "a track is announced",
-        |publisher| {
-            write(
-                publisher.as_mut().unwrap(),
-                track(TrackId::AUDIO, Kind::Audio),
-            )
-        },
+        |publisher| write(publisher.as_mut().unwrap(), track(TrackId::AUDIO)),
         |info| info.tracks.len() == 1,
     ),
     (
         "another one is",
-        |publisher| {
-            write(
-                publisher.as_mut().unwrap(),
-                track(TrackId::VIDEO, Kind::Video),
-            )
-        },
+        |publisher| write(publisher.as_mut().unwrap(), track(TrackId::VIDEO)),
         |info| info.tracks.len() == 2,
     ),
     (
@@ -252,7 +204,7 @@ async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
             }
         });
         let happening = async {
-            // Not a moment of the paused clock: a waiter that uses a timer does not wake for it.
+            // Not a time of the paused clock: a waiter that uses a timer does not wake for it.
             while looks.get() == 0 {
                 tokio::task::yield_now().await;
             }
@@ -299,7 +251,7 @@ async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
     assert_eq!(joined.unwrap().choice, "nothing");
     assert_took(asked, second);
 
-    // Never later than tracks are waited for at all.
+    // Never later than the limit for tracks.
     let asked = Instant::now();
     let hesitant = |_: &Info| Choice::Settle("late", Duration::from_secs(60));
     let joined = join(&setup, "show", Waits::default(), hesitant).await;
@@ -309,7 +261,7 @@ async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
     let asked = Instant::now();
     let writing = async {
         sleep(second / 2).await;
-        write(&mut publisher, track(TrackId::AUDIO, Kind::Audio));
+        write(&mut publisher, track(TrackId::AUDIO));
     };
     let (joined, ()) = tokio::join!(join(&setup, "show", Waits::default(), choose), writing);
     assert_eq!(joined.unwrap().choice, "a track");
@@ -325,18 +277,12 @@ async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
         Choice::Impossible
     });
     assert!(matches!(joined.await, Err(JoinRefused::Impossible(_))));
-    let ending = async {
-        setup
-            .registry
-            .stream(&name("show"))
-            .unwrap()
-            .end(EndReason::Operator)
-    };
+    let ending = async { setup.stream("show").end(EndReason::Operator) };
     let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
     let joining = join(&setup, "show", Waits::default(), unclear);
     let (joined, ()) = tokio::join!(joining, ending);
     assert!(matches!(joined, Err(JoinRefused::Lane(LaneRefused::Ended))));
-    // What has ended and is still in the books is not here.
+    // A stream that has ended and is still in the books does not count as present.
     let joined = join(&setup, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
     assert_eq!(asked.elapsed(), Duration::ZERO);
@@ -367,7 +313,7 @@ async fn an_unknown_stream_is_waited_for_only_if_asked_for() {
     assert_took(asked, patient.absent / 2);
 }
 
-/// Always gives the same answer, and counts the questions.
+/// Always gives one answer, and counts the questions.
 struct Far(Located, AtomicUsize);
 
 impl Far {
@@ -411,9 +357,8 @@ async fn what_an_origin_brings_is_waited_for_for_a_while() {
     assert!(joined.is_ok());
     assert_took(asked, Waits::COMING / 2);
     assert_eq!(far.asked(), 2);
-    join(&setup, "far/show", Waits::default(), take)
-        .await
-        .unwrap();
+    let joined = join(&setup, "far/show", Waits::default(), take).await;
+    assert!(joined.is_ok());
     assert_eq!(far.asked(), 2, "it is here");
 }
 
@@ -428,13 +373,10 @@ async fn a_thousand_requests_for_an_unknown_name_ask_once() {
     }
     assert_eq!(far.asked(), 1);
     assert_eq!(asked.elapsed(), Duration::ZERO, "and wait for nothing");
-    // An unknown name may be published here all the same.
+    // An unknown name may nevertheless be published here.
     let _publisher = publish(&setup, "far/none", Container::Tracks);
-    assert!(
-        join(&setup, "far/none", Waits::default(), take)
-            .await
-            .is_ok()
-    );
+    let joined = join(&setup, "far/none", Waits::default(), take).await;
+    assert!(joined.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -490,10 +432,7 @@ async fn a_cancelled_join_leaves_no_listener_counted() {
     let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
     let joining = join(&setup, "show", Waits::default(), unclear);
     assert!(timeout(Waits::TRACKS / 2, joining).await.is_err());
-    let stream = setup.registry.stream(&name("show")).unwrap();
-    assert_eq!(
-        (stream.info().listeners, stream.info().listeners_peak),
-        (0, 0)
-    );
+    let info = setup.stream("show").info();
+    assert_eq!((info.listeners, info.listeners_peak), (0, 0));
     assert_eq!(setup.registry.fanout().listeners(), 0);
 }

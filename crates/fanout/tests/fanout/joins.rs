@@ -1,4 +1,4 @@
-//! Joiners see a picture soon, and one stream's long picture groups take no memory from others.
+//! Joiners see video soon, and one stream's long groups of pictures take no memory from others.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,14 @@ use media::Span;
 
 const MIB: usize = 1024 * 1024;
 
-/// Nothing but the first picture is a keyframe, unless the test sets one.
+/// Interval of a stream in which only the first frame is a keyframe, unless the test sets one.
 const NEVER: u64 = u64::MAX;
 
 fn of(name: &'static str, protocol: Protocol) -> Format {
-    let retention = fanout::Retention::Live;
     Format {
         name,
         protocol,
-        retention,
+        ..FORMAT
     }
 }
 
@@ -26,7 +25,7 @@ fn camera(setup: &TestFanout, name: &str, size: usize) -> Encoder {
     camera
 }
 
-/// One keyframe, then nothing but pictures that build on it: a browser that is not asked for more.
+/// One keyframe, then only frames predicted from it: a browser that gets no request for more.
 #[test]
 fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others() {
     let setup = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
@@ -47,7 +46,7 @@ fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others()
     other.write(100).unwrap();
     let mut listener = setup.listen("other", "");
     assert!(frames(&listener.read(25 * 5_000)).into_iter().eq(175..200));
-    // The greedy stream goes on and is never closed.
+    // The greedy stream continues and is never closed.
     greedy.write(500).unwrap();
     assert!(fanout.log_bytes() <= 16 * MIB + 16 * MIB / 10);
     greedy.key_every = 1;
@@ -59,7 +58,7 @@ fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others()
     );
 }
 
-/// However many formats strangers ask for, each stream has one.
+/// However many formats strangers request, each stream has one.
 #[test]
 fn each_stream_has_its_first_lane_when_memory_is_short() {
     let setup = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
@@ -115,7 +114,7 @@ fn keyframes_are_asked_for_regularly_while_a_listener_cannot_ask() {
     let start = Instant::now();
     let mut camera = camera(&setup, "show", 1_000);
     camera.write(1).unwrap();
-    // What it does when it is asked: a keyframe with the next picture.
+    // Response of the encoder to a request: the next frame is a keyframe.
     let mut asked_at = Vec::new();
     let film = |camera: &mut Encoder, asked_at: &mut Vec<u64>| {
         for _ in 0..500 {
@@ -140,7 +139,7 @@ fn keyframes_are_asked_for_regularly_while_a_listener_cannot_ask() {
     assert!((5..=8).contains(&asked_at.len()), "in 20 s at {asked_at:?}");
 }
 
-/// Thirty seconds are the most of the past that a listener is given; then the next keyframe is awaited.
+/// Thirty seconds are the most of the past that a listener receives; beyond that, it waits for the next keyframe.
 #[test]
 fn a_keyframe_of_long_ago_is_not_started_at() {
     let setup = TestFanout::new(Settings::default());
@@ -158,8 +157,7 @@ fn a_keyframe_of_long_ago_is_not_started_at() {
 
 #[test]
 fn the_keyframe_interval_is_known() {
-    let setup = TestFanout::new(Settings::default());
-    let mut camera = Encoder::video(setup.publish("show", 1).unwrap(), 1_000);
+    let (setup, mut camera) = TestFanout::show(1_000);
     camera.key_every = 200;
     let facts = |camera: &Encoder| camera.publisher.stream().info().keyframes.unwrap();
     assert_eq!(facts(&camera).interval, None);

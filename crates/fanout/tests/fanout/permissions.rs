@@ -1,4 +1,4 @@
-//! Permissions that end: the listener is removed wherever it is served, and others stay.
+//! Permissions that end: the listener is removed, whichever thread serves it, and others stay.
 
 use std::io::Read;
 use std::net::Ipv4Addr;
@@ -6,23 +6,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::support::{Encoder, FORMAT, Frames, TestFanout};
+use crate::support::{FORMAT, Frames, TestFanout, name};
 use fanout::gate::{Play, Terms};
-use fanout::{Introduction, LaneGuard, ListenerRecord, Reason, Settings, Subscription};
-use media::StreamName;
+use fanout::{Introduction, LaneGuard, ListenerRecord, Reason, Subscription};
 
-/// How long the permissions of these tests last.
+/// Duration of the permissions of these tests.
 const TERM: Duration = Duration::from_secs(3_600);
 
-/// A lane, and the record of a listener that is permitted until then.
+/// Returns a lane, and the record of a listener that is permitted until `until`.
 fn joined(server: &TestFanout, until: Option<Instant>) -> (LaneGuard, ListenerRecord) {
-    let stream = StreamName::parse("radio").unwrap();
     let terms = Terms {
         until,
         identity: None,
     };
     let action = Play {
-        stream: stream.clone(),
+        stream: name("radio"),
     };
     let introduction = Introduction {
         peer: (Ipv4Addr::LOCALHOST, 1).into(),
@@ -34,7 +32,7 @@ fn joined(server: &TestFanout, until: Option<Instant>) -> (LaneGuard, ListenerRe
     let mut subscription = Subscription::permitted(
         &server.registry,
         Arc::new(server.gatekeeper.grant(action, terms)),
-        server.registry.stream(&stream).unwrap(),
+        server.stream("radio"),
         introduction,
     );
     let lane = subscription.lane(FORMAT, || Box::new(Frames), Instant::now());
@@ -45,13 +43,12 @@ fn joined(server: &TestFanout, until: Option<Instant>) -> (LaneGuard, ListenerRe
 
 #[test]
 fn a_listener_is_removed_when_its_permission_ends() {
-    let server = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(server.publish("radio", 1).unwrap());
+    let (server, mut encoder) = TestFanout::radio();
     encoder.write(3).unwrap();
     let fanout = server.registry.fanout();
     let now = Instant::now();
 
-    // One that a worker serves, one that a task does, and one of each that stays.
+    // One listener at a worker, one at a task, and one of each that stays.
     let (lane, record) = joined(&server, Some(now + TERM));
     let of_worker = server.attach_as(record, lane, "", None);
     let (lane, record) = joined(&server, Some(now + TERM));

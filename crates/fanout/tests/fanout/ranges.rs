@@ -3,15 +3,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{Alarm, Encoder, TestFanout, frames};
-use fanout::gate::Play;
+use crate::support::{Alarm, Encoder, FORMAT, TestFanout, frames};
 use fanout::{
-    Entry, Format, Packager, Part, PartState, Preamble, Protocol, RangeReader, Retention,
-    SegmentStart, Segmentation, Settings, Sink,
+    Entry, Format, Packager, Part, PartState, Preamble, RangeReader, Retention, SegmentStart,
+    Segmentation, Settings, Sink,
 };
-use media::{Item, Span, StreamName};
+use media::{Item, Span};
 
 /// Each frame is a part, and each keyframe begins a segment.
 #[derive(Default)]
@@ -64,15 +63,11 @@ fn scene(retention: Retention) -> Scene {
     encoder.size = 10_000;
     encoder.frame_millis = 1_000;
     encoder.key_every = 5;
-    let name = StreamName::parse("show").unwrap();
-    let permission = setup.gatekeeper.authorize(Play {
-        stream: name.clone(),
-    });
-    let stream = setup.registry.stream(&name).unwrap();
+    let (stream, permission) = (setup.stream("show"), setup.may_play("show"));
     let format = Format {
         name: "parts",
-        protocol: Protocol::Http,
         retention,
+        ..FORMAT
     };
     let make = || Box::new(Parts::default()) as _;
     let reader = stream.ranges(&permission, format, make, Instant::now());
@@ -135,7 +130,7 @@ fn the_index_goes_with_the_log() {
         assert!(scene.reader.range(oldest.range.clone()).is_some());
         assert!(scene.reader.range(first.range.clone()).is_none());
         let kept = 1_000 - oldest.start.millis() / 1_000;
-        // Less by a segment's beginning, more by two pages of six frames and a half.
+        // Less the beginning of a segment, plus two pages of six frames and a half.
         assert!(
             (seconds - 5..seconds + 14).contains(&kept),
             "{kept} s of {seconds}"
@@ -152,7 +147,7 @@ fn the_index_goes_with_the_log() {
         assert_eq!(scene.reader.place(oldest.number, 0), Some(place));
         let numbers = index.segments.iter().map(|segment| segment.number);
         assert!(numbers.eq(oldest.number..=200));
-        // What a reader holds outlives its page.
+        // A piece that a reader holds outlives its page.
         assert_eq!(frames(&held.concat()), [0, 1, 2, 3, 4]);
     }
 }
@@ -184,7 +179,7 @@ fn a_reader_that_waits_for_a_part_is_woken_once_when_it_is_complete() {
     scene.encoder.write(3).unwrap();
     assert_eq!(alarm.count(), 3, "once in a wait");
     assert_eq!(later.poll(&mut cx), there(3, 0));
-    // A part that its segment turned out not to have is the next one's first.
+    // A part that its segment turned out not to have is the first of the next.
     let beyond = pin!(scene.reader.wait_for(2, 5));
     assert_eq!(beyond.poll(&mut cx), there(3, 0));
 
@@ -237,21 +232,13 @@ fn a_reader_in_another_thread_is_woken() {
 #[test]
 fn readers_of_ranges_are_no_listeners_and_keep_the_lane_open() {
     let mut scene = scene(Retention::Live);
-    let name = StreamName::parse("show").unwrap();
-    let info = scene.setup.registry.stream(&name).unwrap().info();
+    let info = scene.setup.stream("show").info();
     assert_eq!((info.listeners, info.listeners_peak), (0, 0));
     let copy = scene.reader.clone();
     drop(scene.reader);
     let mut now = Instant::now();
-    let mut pass = |encoder: &mut Encoder| {
-        for _ in 0..2 {
-            now += Duration::from_secs(40);
-            scene.setup.registry.tick(now);
-        }
-        encoder.write(1).unwrap();
-        encoder.publisher.is_followed()
-    };
-    assert!(pass(&mut scene.encoder));
+    let (setup, encoder) = (&scene.setup, &mut scene.encoder);
+    assert!(setup.is_followed_after(encoder, &mut now));
     drop(copy);
-    assert!(!pass(&mut scene.encoder));
+    assert!(!setup.is_followed_after(encoder, &mut now));
 }

@@ -4,56 +4,39 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::support::TestFanout;
+use crate::support::{TestFanout, name};
 use bytes::Bytes;
 use fanout::{
-    Info, Phase, PublishRefused, Publisher, RENDITIONS_MAX, RenditionRefused, Settings, Stream,
-    Takeover, Tap, Tapped,
+    Info, Phase, PublishRefused, Publisher, RENDITIONS_MAX, RenditionRefused, Settings, Takeover,
+    Tap, Tapped, testing,
 };
-use media::{Codec, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId};
+use media::{Codec, Framing, Item, Sample, Span, Track, TrackId};
 
-/// The track of the first rendition.
+/// Track of the first rendition.
 const SMALL: TrackId = TrackId(3);
 
 fn track(id: TrackId) -> Item {
-    let (kind, codec) = match id {
-        TrackId::AUDIO => (Kind::Audio, Codec::Aac),
-        _ => (Kind::Video, Codec::H264),
+    let codec = match id {
+        TrackId::AUDIO => Codec::Aac,
+        _ => Codec::H264,
     };
     Item::Track(Arc::new(Track {
-        id,
-        kind,
         codec,
         framing: Framing::Bare,
         config: Bytes::from_static(b"config"),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
+        ..testing::track(id)
     }))
 }
 
 fn sample(track: TrackId, millis: i64) -> Item {
     Item::Sample(Sample {
-        track,
-        dts: Timestamp::from_millis(millis),
-        pts: Timestamp::from_millis(millis),
         duration: Span::from_millis(40),
-        keyframe: true,
-        data: Bytes::from_static(b"media"),
-        flv: None,
+        ..testing::sample(track, millis, "media")
     })
 }
 
-fn name(text: &str) -> StreamName {
-    StreamName::parse(text).unwrap()
-}
-
-fn stream(setup: &TestFanout, text: &str) -> Arc<Stream> {
-    setup.registry.stream(&name(text)).expect("it is there")
-}
-
 fn info(setup: &TestFanout, text: &str) -> Info {
-    stream(setup, text).info()
+    setup.stream(text).info()
 }
 
 fn rendition(setup: &TestFanout, parent: &mut Publisher) -> Result<(), RenditionRefused> {
@@ -67,7 +50,7 @@ fn write(publisher: &mut Publisher, items: impl IntoIterator<Item = Item>) {
     assert!(items.is_empty());
 }
 
-/// A second of sound and both pictures from `millis` on the publisher's clock.
+/// A second of audio and both video tracks from `millis` on the publisher's clock.
 fn second(millis: i64) -> impl Iterator<Item = Item> {
     let times = (0..25).map(move |n| millis + n * 40);
     times.flat_map(|at| {
@@ -79,7 +62,7 @@ fn second(millis: i64) -> impl Iterator<Item = Item> {
     })
 }
 
-/// The samples that a tap has by now: track and milliseconds.
+/// Returns the samples that a tap has by now: track and milliseconds.
 fn samples(tap: &mut Tap) -> Vec<(TrackId, i64)> {
     let mut samples = Vec::new();
     let idle = Context::from_waker(Waker::noop());
@@ -96,7 +79,7 @@ fn samples(tap: &mut Tap) -> Vec<(TrackId, i64)> {
 }
 
 #[test]
-fn a_rendition_has_the_sound_and_the_time_of_its_stream() {
+fn a_rendition_has_the_audio_and_the_time_of_its_stream() {
     let setup = TestFanout::new(Settings::default());
     let mut publisher = setup.publish("live/show", 1).unwrap();
     write(
@@ -106,7 +89,7 @@ fn a_rendition_has_the_sound_and_the_time_of_its_stream() {
     rendition(&setup, &mut publisher).unwrap();
     write(&mut publisher, [track(SMALL)]);
     let [mut show, mut small] =
-        ["live/show", "live/show~1"].map(|name| stream(&setup, name).tap(None).unwrap());
+        ["live/show", "live/show~1"].map(|name| setup.stream(name).tap(None).unwrap());
     for epoch in 1..3 {
         // Each epoch has a clock of its own.
         write(&mut publisher, second(epoch * 10_000));
@@ -119,14 +102,14 @@ fn a_rendition_has_the_sound_and_the_time_of_its_stream() {
             .collect();
         assert_eq!(samples(&mut show), expected);
         assert_eq!(samples(&mut small), expected);
-        let info = info(&setup, "live/show~1");
-        let ids: Vec<_> = info.tracks.iter().map(|track| track.id).collect();
+        let small_info = info(&setup, "live/show~1");
+        let ids: Vec<_> = small_info.tracks.iter().map(|track| track.id).collect();
         assert!(
             ids.contains(&TrackId::AUDIO) && ids.contains(&TrackId::VIDEO),
             "{ids:?}"
         );
-        assert_eq!((info.epoch, ids.len()), (epoch as u32, 2));
-        // The publisher comes back while its last connection is still thought alive.
+        assert_eq!((small_info.epoch, ids.len()), (epoch as u32, 2));
+        // The publisher reconnects while its last connection is still thought alive.
         let now = Instant::now() + Duration::from_secs(5 * epoch as u64);
         let old = std::mem::replace(&mut publisher, again(&setup, now));
         rendition(&setup, &mut publisher).unwrap();
@@ -135,7 +118,7 @@ fn a_rendition_has_the_sound_and_the_time_of_its_stream() {
             [track(TrackId::AUDIO), track(TrackId::VIDEO), track(SMALL)],
         );
         drop(old);
-        assert_eq!(stream(&setup, "live/show~1").info().phase, Phase::Live);
+        assert_eq!(info(&setup, "live/show~1").phase, Phase::Live);
     }
     drop(publisher);
     for name in ["live/show", "live/show~1"] {
@@ -143,7 +126,7 @@ fn a_rendition_has_the_sound_and_the_time_of_its_stream() {
     }
 }
 
-/// The same publisher, some time later.
+/// Begins an epoch of that publisher again, some time later.
 fn again(setup: &TestFanout, now: Instant) -> Publisher {
     let info = info(setup, "live/show");
     let action = fanout::gate::Publish {
@@ -185,10 +168,10 @@ fn a_name_that_is_taken_costs_one_rendition() {
         Err(RenditionRefused::Refused(PublishRefused::Busy))
     );
     write(&mut own, [track(TrackId::VIDEO)]);
-    // It lingers, and what its listeners have seen is later than what the show has to give.
+    // The stream lingers, and its listeners have seen a later time than the show's.
     write(&mut own, second(0));
     drop(own);
-    let before = stream(&setup, "live/show~1");
+    let before = setup.stream("live/show~1");
     rendition(&setup, &mut publisher).unwrap();
     assert_eq!(before.info().phase, Phase::Ended);
     assert_eq!(info(&setup, "live/show~1").phase, Phase::Live);

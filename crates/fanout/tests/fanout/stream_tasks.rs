@@ -1,20 +1,15 @@
-//! Tasks for streams: each stream is told, none has two.
+//! Tasks for streams: each stream is reported, and none has two tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use crate::support::TestFanout;
+use crate::support::{TestFanout, name};
 use fanout::events::{EndReason, EventKind, RECENT_MAX};
 use fanout::{Settings, StreamChange, StreamTasks};
-use media::StreamName;
 use tokio::sync::Notify;
 
-fn name(text: &str) -> StreamName {
-    StreamName::parse(text).unwrap()
-}
-
-/// Whether there is nothing to tell now.
+/// Whether there is nothing to report now.
 fn is_quiet(tasks: &mut StreamTasks) -> bool {
     let mut next = std::pin::pin!(tasks.next());
     let mut cx = Context::from_waker(Waker::noop());
@@ -25,7 +20,7 @@ fn is_quiet(tasks: &mut StreamTasks) -> bool {
 }
 
 #[tokio::test]
-async fn streams_are_told_whenever_they_came_and_have_one_task_each() {
+async fn streams_are_reported_whenever_they_came_and_have_one_task_each() {
     let setup = TestFanout::new(Settings::default());
     let early = setup.publish("early", 1).unwrap();
     let mut tasks = StreamTasks::new(&setup.registry);
@@ -44,11 +39,7 @@ async fn streams_are_told_whenever_they_came_and_have_one_task_each() {
 
     let _late = setup.publish("late", 1).unwrap();
     assert_eq!(tasks.next().await, Some(StreamChange::Here(name("late"))));
-    setup
-        .registry
-        .stream(&name("early"))
-        .unwrap()
-        .end(EndReason::Operator);
+    setup.stream("early").end(EndReason::Operator);
     drop(early);
     assert_eq!(tasks.next().await, Some(StreamChange::Ended(name("early"))));
     assert!(is_quiet(&mut tasks));
@@ -67,7 +58,7 @@ async fn what_was_missed_is_made_up_for() {
     for _ in 0..RECENT_MAX {
         let condition = "silence";
         let outcome = "began";
-        let event = EventKind::Sound { condition, outcome };
+        let event = EventKind::Audio { condition, outcome };
         setup.registry.fanout().events().emit(None, event);
     }
     for expected in ["a", "b"] {

@@ -1,4 +1,4 @@
-//! Which publisher may take a stream from another, and when.
+//! Rules and times for one publisher to take a stream from another.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn publish_with(
     published
 }
 
-/// Something comes from a publisher.
+/// Marks activity of a publisher.
 fn send(publisher: &mut Publisher, now: Instant) {
     publisher.write(&mut Vec::new(), now).unwrap();
 }
@@ -67,14 +67,14 @@ fn a_replaced_publisher_may_not_take_back_while_the_other_one_sends() {
         }
     }
     assert_eq!(setup.registry.takeovers(), 1);
-    // Another encoder is no matter of hers, though it is at her address.
+    // Another encoder does not count as hers, though it is at her address.
     let now = start + 100 * SECOND;
     let mut carl = publish(&setup, CARL, now).unwrap();
     assert_eq!(
         publish(&setup, BEN, now + 2 * SECOND).err(),
         Some(PublishRefused::Replaced)
     );
-    // After as long as was configured without trying she may.
+    // She may once she has not tried for the configured time.
     for second in 101..140 {
         send(&mut carl, start + second * SECOND);
     }
@@ -152,7 +152,7 @@ fn an_encoder_is_let_back_that_replaced_itself() {
     );
     let _third = publish(&setup, ANNA, start + 12 * SECOND).unwrap();
 
-    // From another address it need not wait.
+    // A publisher from another address need not wait.
     let setup = TestFanout::new(Settings::default());
     let _anna = publish(&setup, ANNA, start).unwrap();
     let mut ben = publish(&setup, BEN, start + 5 * SECOND).unwrap();

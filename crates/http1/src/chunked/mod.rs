@@ -1,4 +1,4 @@
-//! The chunked transfer coding (RFC 9112 §7.1), decoded in place.
+//! Chunked transfer coding (RFC 9112 §7.1), decoded in place.
 //!
 //! ```text
 //!   Size ─► Extension ─► Data ─► DataEnd ─► Size …
@@ -9,16 +9,16 @@
 
 use crate::Error;
 
-/// Bytes of a size line with its extensions; extensions are allowed but no client sends them.
+/// Maximum length in bytes of a size line with its extensions; extensions are allowed but no client sends them.
 const LINE_BYTES_MAX: usize = 256;
 
-/// Bytes of all trailers together; they are skipped, so they cost time only.
+/// Maximum length in bytes of all trailers together; they are skipped, so they cost time only.
 const TRAILER_BYTES_MAX: usize = 4 * 1024;
 
-/// Hexadecimal digits of a 64-bit size.
+/// Maximum number of hexadecimal digits: those of a 64-bit size.
 const SIZE_DIGITS_MAX: usize = 16;
 
-/// Removes the chunked coding of a body.
+/// Decoder that removes the chunked coding of a body.
 #[derive(Debug)]
 pub struct ChunkedDecoder {
     state: State,
@@ -27,23 +27,23 @@ pub struct ChunkedDecoder {
     line_bytes: usize,
 }
 
-/// What [`ChunkedDecoder::step`] found.
+/// Result of [`ChunkedDecoder::step`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step<'a> {
-    /// The next bytes of the body, never none.
+    /// Next bytes of the body, never empty.
     Data(&'a [u8]),
-    /// The input is used up; the body goes on.
+    /// The input is used up, and the body continues.
     NeedMore,
-    /// The body is over. What is left of the input is not part of it.
+    /// The body is over. The rest of the input is not part of it.
     End,
 }
 
-/// Which forms of the coding are accepted.
+/// Accepted forms of the coding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Strictness {
-    /// LF ends lines as CR LF does; extensions and trailers are skipped.
+    /// Lines end with LF or CR LF; extensions and trailers are skipped.
     Lenient,
-    /// CR LF ends lines, and there are neither extensions nor trailers.
+    /// Lines end with CR LF, and extensions and trailers are refused.
     Strict,
 }
 
@@ -53,7 +53,7 @@ enum State {
         size: u64,
         digits: usize,
     },
-    /// Spaces after the digits and extensions, up to the line's LF. `cr` when the last byte was CR.
+    /// Spaces after the digits, and extensions, up to the line's LF. `cr` if the last byte was CR.
     Extension {
         size: u64,
         cr: bool,
@@ -61,11 +61,11 @@ enum State {
     Data {
         left: u64,
     },
-    /// The line end after a chunk's data.
+    /// Line end after a chunk's data.
     DataEnd {
         cr: bool,
     },
-    /// A trailer line, or the empty line that ends the body.
+    /// Trailer line, or the empty line that ends the body.
     Trailer {
         empty: bool,
         cr: bool,
@@ -74,7 +74,7 @@ enum State {
 }
 
 impl State {
-    /// Whether a byte that is not data is what the plainest coding has here: digits, CR LF.
+    /// Whether a byte that is not data belongs to the plainest coding in this state: digits, CR LF.
     const fn is_plain(self, byte: u8) -> bool {
         match self {
             Self::Size { digits: 0, .. } => byte.is_ascii_hexdigit(),
@@ -96,16 +96,15 @@ impl Default for ChunkedDecoder {
 }
 
 impl ChunkedDecoder {
-    /// A decoder before the first chunk of a source's body. No request follows it, so a form that
-    /// another reader does not understand does no harm.
+    /// Creates a decoder before the first chunk of a source's body. No request follows the body, so a form that another reader
+    /// does not understand does no harm.
     pub const fn new() -> Self {
         Self::with(Strictness::Lenient)
     }
 
-    /// A decoder for a body that another request may follow. Proxies and servers that read line
-    /// ends, extensions or trailers differently are how requests are smuggled, and no client of
-    /// ours sends any of them, so the limit for extensions and trailers that RFC 9112 §7.1 asks for
-    /// is 0.
+    /// Creates a decoder for a body that another request may follow. Requests are smuggled through proxies and servers that
+    /// read line ends, extensions or trailers differently, and no client of ours sends any of these forms, so the limit for
+    /// extensions and trailers that RFC 9112 §7.1 calls for is 0.
     pub const fn strict() -> Self {
         Self::with(Strictness::Strict)
     }
@@ -118,16 +117,16 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Whether the last chunk has been seen, so that a peer that closes now truncates nothing.
+    /// Whether the last chunk has been read, so that a peer that closes now truncates nothing.
     pub const fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
 
-    /// Finds the next piece of the body in `input` and shortens `input` by what was used.
+    /// Finds the next piece of the body in `input` and removes the used bytes from `input`.
     ///
     /// # Errors
-    /// The coding is broken, or a line of it too long. Where the body continues is unknown then,
-    /// so the connection is of no further use.
+    /// The coding is broken, or a line of it is too long. The position where the body continues is then unknown, so the
+    /// connection is of no further use.
     pub fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Step<'a>, Error> {
         loop {
             match self.state {
@@ -153,7 +152,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// The state after one byte that is not data.
+    /// Returns the state after one byte that is not data.
     fn control(&mut self, byte: u8) -> Result<State, Error> {
         if self.strictness == Strictness::Strict && !self.state.is_plain(byte) {
             return Err(Error::ChunkMalformed);

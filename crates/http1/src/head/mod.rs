@@ -1,4 +1,4 @@
-//! A request head and the questions the server asks of it.
+//! Request head, with accessors for everything the server needs from it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,44 +9,44 @@ use crate::query::Query;
 use crate::text::{is_token, percent_decode, trim_ows, utf8_or_latin1};
 use crate::{AudioInfo, Error, source};
 
-/// The version a peer speaks.
+/// Protocol version of a peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Version {
     /// HTTP/1.0.
     Http10,
     /// HTTP/1.1, or a later minor version, which means the same (RFC 9112 §2.3).
     Http11,
-    /// `ICE/1.0`: HTTP/1.0 as source clients of 2001 called it.
+    /// `ICE/1.0`: HTTP/1.0 under the name that source clients of 2001 gave it.
     Ice10,
-    /// x-audiocast, the login before Icecast 2: `SOURCE password /mount`, headers that begin with
-    /// `x-audiocast-`. Such a client waits for a bare `OK`.
+    /// x-audiocast, the login before Icecast 2: `SOURCE password /mount`, and headers that begin with `x-audiocast-`. Such a
+    /// client waits for a bare `OK`.
     XAudiocast,
-    /// SHOUTcast v1: a password on a line, and headers once it is answered. No head that is parsed
-    /// from a request has it: see [`ShoutcastLogin`](crate::ShoutcastLogin).
+    /// SHOUTcast v1: a password on a line, and headers once it is answered. No head parsed from a request has this version: see
+    /// [`ShoutcastLogin`](crate::ShoutcastLogin).
     Shoutcast,
-    /// HTTP/2 (RFC 9113). No head that is parsed has it: see [`Head::over_http2`].
+    /// HTTP/2 (RFC 9113). No parsed head has this version: see [`Head::over_http2`].
     Http2,
 }
 
-/// A complete request head.
+/// Complete request head.
 #[derive(Clone, Debug)]
 pub struct Head {
     version: Version,
     body: Body,
     target: Vec<u8>,
-    /// The password of an x-audiocast request line.
+    /// Password of an x-audiocast request line.
     login: Option<Credentials>,
     /// The method, then each header's name in lower case and its value, without separators.
     text: String,
     method_end: usize,
     fields: Vec<Field>,
-    /// The values that are not UTF-8, as they came, by the place of their header.
+    /// Values that are not UTF-8, as received, with the index of their header.
     foreign: Vec<(usize, Vec<u8>)>,
-    /// The first element that only a source client may use.
+    /// First element that only a source client may use.
     quirk: Option<Error>,
 }
 
-/// Where a header stands in [`Head::text`]. A head is far shorter than 4 GiB.
+/// Position of a header in [`Head::text`]. A head is far shorter than 4 GiB.
 #[derive(Clone, Debug)]
 struct Field {
     start: u32,
@@ -54,10 +54,9 @@ struct Field {
     end: u32,
 }
 
-/// A range of bytes that a player asks for (RFC 9110 §14.1.2).
+/// Range of bytes that a player requests (RFC 9110 §14.1.2).
 ///
-/// Live streams have no ranges, but the requested one tells players apart: `0-` is a browser,
-/// `0-1` is AVFoundation probing.
+/// Live streams have no ranges, but the requested one distinguishes players: `0-` is a browser, `0-1` is AVFoundation probing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ByteRange {
     /// Offset of the first byte.
@@ -67,36 +66,36 @@ pub struct ByteRange {
 }
 
 impl Head {
-    /// The method, its case kept: `GET`, `PUT`, `SOURCE`, …
+    /// Returns the method, its case kept: `GET`, `PUT`, `SOURCE`, …
     pub fn method(&self) -> &str {
         &self.text[..self.method_end]
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate number of bytes of memory that the head takes.
     pub fn footprint(&self) -> usize {
         self.text.capacity() + self.target.capacity() + size_of_val(&self.fields[..])
     }
 
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The same request, received over HTTP/2 and written as a head of HTTP/1.1. It is answered
-    /// like one, and reports its version.
+    /// Marks the request as received over HTTP/2 and written as a head of HTTP/1.1. It is answered like an HTTP/1.1 request,
+    /// but reports its version.
     #[must_use]
     pub fn over_http2(mut self) -> Self {
         self.version = Version::Http2;
         self
     }
 
-    /// How the body is delimited.
+    /// Returns the framing of the body.
     pub fn body(&self) -> Body {
         self.body
     }
 
-    /// Whether the head conforms to RFC 9112. A source client's is accepted even if it does not;
-    /// any other request's is not, because a proxy in front may have understood it differently.
+    /// Checks that the head conforms to RFC 9112. A source client's head is accepted even if it does not; any other request's
+    /// is not, because a proxy in front may have understood it differently.
     ///
     /// # Errors
     /// The violation.
@@ -104,14 +103,14 @@ impl Head {
         self.quirk.map_or(Ok(()), Err)
     }
 
-    /// The target as received. butt sends raw spaces and UTF-8 in it. Untrusted bytes.
+    /// Returns the target as received. butt sends raw spaces and UTF-8 in it. Untrusted bytes.
     pub fn target(&self) -> &[u8] {
         &self.target
     }
 
-    /// The path, percent-decoded once, with a leading `/` even where the client omitted it, and
-    /// without scheme and host where it named them. `*` stands for itself. Untrusted text: a
-    /// stream's name is whatever `media::StreamName` accepts of it.
+    /// Returns the path, percent-decoded once, with a leading `/` even if the client omitted it, and without scheme and host if
+    /// the client named them. `*` stands for itself. Untrusted text: only `media::StreamName` decides whether it is a stream's
+    /// name.
     pub fn path(&self) -> Cow<'_, str> {
         let (path, _) = self.split_target();
         if path == b"*" {
@@ -128,12 +127,12 @@ impl Head {
         }
     }
 
-    /// The query; empty when there is none.
+    /// Returns the query; empty if there is none.
     pub fn query(&self) -> Query<'_> {
         Query::new(self.split_target().1)
     }
 
-    /// Path and query; the absolute form (RFC 9112 §3.2.2) only ends with them.
+    /// Splits the target into path and query; the absolute form (RFC 9112 §3.2.2) merely ends with them.
     fn split_target(&self) -> (&[u8], &[u8]) {
         let (_, origin) = split_authority(&self.target);
         match origin.iter().position(|byte| *byte == b'?') {
@@ -142,13 +141,12 @@ impl Head {
         }
     }
 
-    /// The target in origin form (RFC 9112 §3.2.1): without scheme and host where the client named them.
-    /// Untrusted bytes.
+    /// Returns the target in origin form (RFC 9112 §3.2.1): without scheme and host if the client named them. Untrusted bytes.
     pub fn origin_form(&self) -> &[u8] {
         split_authority(&self.target).1
     }
 
-    /// A Host header that makes the request ambiguous.
+    /// Returns the error for a Host header that makes the request ambiguous.
     fn host_quirk(&self) -> Option<Error> {
         let mut hosts = self.header_values("host");
         let (host, again) = (hosts.next(), hosts.next());
@@ -163,8 +161,7 @@ impl Head {
         }
     }
 
-    /// All headers in order: names in lower case, values as UTF-8 where they are, else as
-    /// Latin-1. Untrusted text.
+    /// Returns all headers in order: names in lower case, values as UTF-8 if they are valid, else as Latin-1. Untrusted text.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|field| {
             let (name, value) = (field.name(), field.value());
@@ -172,7 +169,8 @@ impl Head {
         })
     }
 
-    /// The same with the values that are not UTF-8 as `decode` reads them, for sources in another character set.
+    /// Returns all headers as [`headers`](Self::headers) does, except that `decode` reads the values that are not UTF-8, for
+    /// sources in another character set.
     pub fn headers_by(
         &self,
         decode: impl Fn(&[u8]) -> String,
@@ -186,35 +184,36 @@ impl Head {
             })
     }
 
-    /// The first header of a name, whatever its case.
+    /// Returns the first header of a name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.header_values(name).next()
     }
 
-    /// All headers of a name, whatever its case.
+    /// Returns all headers of a name, in any case.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.headers()
             .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 
-    /// The page that sent the client here: `Referer`, or the `Origin` that some browsers send alone. Empty without either.
+    /// Returns the page that sent the client here: `Referer`, or the `Origin` that some browsers send alone. Empty without
+    /// either.
     pub fn referer(&self) -> &str {
-        let mut told = ["referer", "origin"]
+        let mut reported = ["referer", "origin"]
             .into_iter()
             .filter_map(|name| self.header(name));
-        told.find(|page| !page.is_empty()).unwrap_or_default()
+        reported.find(|page| !page.is_empty()).unwrap_or_default()
     }
 
-    /// Basic credentials, from the Authorization header or an x-audiocast request line.
-    /// The user is `source` when the client gave none.
+    /// Returns Basic credentials, from the Authorization header or an x-audiocast request line. The user is `source` if the
+    /// client gave none.
     pub fn basic_auth(&self) -> Option<Credentials> {
         self.login
             .clone()
             .or_else(|| auth::basic(self.header("authorization")?))
     }
 
-    /// A Bearer token.
+    /// Returns the Bearer token.
     pub fn bearer_token(&self) -> Option<Password> {
         auth::bearer(self.header("authorization")?)
     }
@@ -237,8 +236,8 @@ impl Head {
             .any(|item| item.trim().eq_ignore_ascii_case(option))
     }
 
-    /// Whether the client wants to go on within TLS on this connection (RFC 2817 §3.1). Each name of the protocol counts
-    /// as TLS as such: libshout says `TLS/1.0` whatever version it goes on to offer.
+    /// Whether the client wants to continue within TLS on this connection (RFC 2817 §3.1). Every name of the protocol counts
+    /// simply as TLS: libshout sends `TLS/1.0` whatever version it then offers.
     pub fn upgrades_to_tls(&self) -> bool {
         let is_tls = |protocol: &str| {
             let name = protocol.trim().get(..4);
@@ -253,7 +252,8 @@ impl Head {
         self.method() == "GET" && self.upgrades_to(is_websocket)
     }
 
-    /// RFC 9110 §7.8: not from HTTP/1.0, and not from beyond a proxy that passes on what it does not know.
+    /// Whether the client requests an upgrade to a matching protocol. By RFC 9110 §7.8 an HTTP/1.0 request cannot, and
+    /// `Connection` must name `upgrade`, because a proxy passes on an `Upgrade` header that it does not know.
     fn upgrades_to(&self, is_it: impl Fn(&str) -> bool) -> bool {
         self.version == Version::Http11
             && self.connection_has("upgrade")
@@ -263,8 +263,8 @@ impl Head {
                 .any(is_it)
     }
 
-    /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for HTTP/1.0
-    /// too: Liquidsoap sends it there, and treats any other first answer as an error.
+    /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for HTTP/1.0 too: Liquidsoap sends it
+    /// there, and treats any other first reply as an error.
     pub fn expects_continue(&self) -> bool {
         self.header_values("expect")
             .flat_map(|value| value.split(','))
@@ -276,8 +276,8 @@ impl Head {
         self.header("icy-metadata") == Some("1")
     }
 
-    /// The one range of bytes asked for. `None` for none, several, a suffix, or nonsense, all of
-    /// which a server may ignore.
+    /// Returns the one range of bytes requested. Returns `None` for none, several, a suffix, or nonsense, all of which a server
+    /// may ignore.
     pub fn byte_range(&self) -> Option<ByteRange> {
         let (first, last) = self
             .header("range")?
@@ -295,14 +295,14 @@ impl Head {
         })
     }
 
-    /// What a source says of its stream: the `ice-*`, `icy-*` and `x-audiocast-*` headers, named
-    /// by what follows the prefix (`name`, `description`, `bitrate`, `audio-info`, …).
+    /// Returns a source's description of its stream: the `ice-*`, `icy-*` and `x-audiocast-*` headers, named without the prefix
+    /// (`name`, `description`, `bitrate`, `audio-info`, …).
     pub fn ice_headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers()
             .filter_map(|(name, value)| Some((source::ice_suffix(name)?, value)))
     }
 
-    /// The `ice-audio-info` header, or nothing known.
+    /// Returns the parsed `ice-audio-info` header; empty if there is none.
     pub fn audio_info(&self) -> AudioInfo {
         self.header("ice-audio-info")
             .map(AudioInfo::parse)
@@ -320,7 +320,7 @@ impl Field {
     }
 }
 
-/// The authority that the absolute form names, if the target has that form, and what stands behind it.
+/// Returns the authority, if the target is in absolute form, and the rest of the target after it.
 fn split_authority(target: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| {
         target
@@ -336,15 +336,15 @@ fn split_authority(target: &[u8]) -> (Option<&[u8]>, &[u8]) {
     (Some(authority), origin)
 }
 
-/// Whether a target has one of the forms of RFC 9112 §3.2, without characters that an address may
-/// not contain. UTF-8 is allowed, because old browsers sent it.
+/// Whether a target has one of the forms of RFC 9112 §3.2, without characters that an address may not contain. UTF-8 is
+/// allowed, because old browsers sent it.
 fn is_regular_target(target: &[u8]) -> bool {
     let has_form =
         target == b"*" || target.starts_with(b"/") || split_authority(target).0.is_some();
     has_form && !target.iter().any(|byte| matches!(byte, b' ' | b'#'))
 }
 
-/// A head whose lines are still arriving.
+/// Head whose lines are still arriving.
 #[derive(Debug)]
 pub(crate) struct HeadBuilder {
     head: Head,
@@ -374,7 +374,7 @@ impl HeadBuilder {
         })
     }
 
-    /// Begins with what a source has said before its headers.
+    /// Begins with the login that a source sent before its headers.
     pub(crate) fn of_login(version: Version, path: &str, login: Credentials) -> Self {
         let method = "SOURCE";
         let head = Head {
@@ -434,7 +434,7 @@ impl HeadBuilder {
         Ok(())
     }
 
-    /// The head, now that all its lines are there. `quirk` is a deviation in its line ends.
+    /// Returns the head, once all its lines have arrived. `quirk` is a deviation in its line ends.
     pub(crate) fn finish(mut self, quirk: Option<Error>) -> Result<Head, Error> {
         let head = &mut self.head;
         head.body = self.framing.decide(head.method(), head.version)?;
@@ -454,9 +454,9 @@ struct RequestLine<'a> {
 }
 
 impl<'a> RequestLine<'a> {
-    /// Elements of it that only a source client may use.
+    /// Returns the error for elements that only a source client may use.
     fn quirk(&self, line: &[u8]) -> Option<Error> {
-        // With one space between each two and none around, it is as long as its parts.
+        // With one space between its parts and none around them, the line is as long as its parts together.
         let parts = [self.method, b" ", self.target, b" HTTP/1.x"];
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let version = line.len().checked_sub(b"HTTP/1.x".len());
@@ -470,7 +470,7 @@ impl<'a> RequestLine<'a> {
         }
     }
 
-    /// Splits at the first and the last space, because the target between may hold spaces.
+    /// Splits at the first and the last space, because the target between may contain spaces.
     fn parse(line: &'a [u8]) -> Result<Self, Error> {
         let line = trim_ows(line);
         let is_space = |byte: &u8| *byte == b' ';

@@ -1,29 +1,29 @@
-//! From bytes to lines to a [`Head`].
+//! Reader that turns bytes into lines, and lines into a [`Head`].
 //!
 //! ```text
 //!   push ──► line under way ──'\n'──► HeadBuilder ──empty line──► Head, rest of the push
 //! ```
 //!
-//! A reader holds one unfinished line and the fields of the lines before it, together never more
-//! than twice [`HeadLimits::bytes_max`].
+//! A reader holds one unfinished line and the fields of the lines before it, together never more than twice
+//! [`HeadLimits::bytes_max`].
 
 use std::mem;
 
 use crate::head::HeadBuilder;
 use crate::{Error, Head};
 
-/// How large a head may be.
+/// Size limits of a head.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct HeadLimits {
-    /// Bytes, line ends and leading empty lines included.
+    /// Maximum number of bytes, line ends and leading empty lines included.
     pub bytes_max: usize,
-    /// Header lines, the request line not counted.
+    /// Maximum number of header lines, the request line not counted.
     pub lines_max: usize,
 }
 
 impl Default for HeadLimits {
-    /// 16 KiB and 100 lines: twice what a browser with cookies sends, and little enough that ten
-    /// thousand connections that never finish their head cost 320 MiB at the very worst.
+    /// Returns 16 KiB and 100 lines: twice what a browser with cookies sends, and little enough that ten thousand connections
+    /// that never finish their head cost 320 MiB at the very worst.
     fn default() -> Self {
         Self {
             bytes_max: 16 * 1024,
@@ -32,26 +32,26 @@ impl Default for HeadLimits {
     }
 }
 
-/// Reads heads from a byte stream, one after another.
+/// Reader of heads from a byte stream, one after another; call [`push`](Self::push) with the bytes of each read.
 #[derive(Debug, Default)]
 pub struct HeadReader {
     limits: HeadLimits,
-    /// The line that has no end yet.
+    /// Line that has no end yet.
     line: Vec<u8>,
-    /// Bytes of this head seen so far.
+    /// Bytes of this head so far.
     used: usize,
-    /// Header lines of this head seen so far.
+    /// Header lines of this head so far.
     lines: usize,
     /// Empty lines before the request line.
     empty_lines: usize,
-    /// The first element in this head that only a source client may use.
+    /// First element in this head that only a source client may use.
     quirk: Option<Error>,
-    /// The fields of the finished lines; `None` until the request line.
+    /// Fields of the finished lines; `None` until the request line.
     builder: Option<HeadBuilder>,
 }
 
 impl HeadReader {
-    /// A reader before the first byte of a head.
+    /// Creates a reader before the first byte of a head.
     pub fn new(limits: HeadLimits) -> Self {
         Self {
             limits,
@@ -59,7 +59,7 @@ impl HeadReader {
         }
     }
 
-    /// A reader of the headers of a head that has begun.
+    /// Creates a reader of the headers of a head that has begun.
     pub(crate) fn of(builder: HeadBuilder) -> Self {
         Self {
             builder: Some(builder),
@@ -72,13 +72,12 @@ impl HeadReader {
         self.builder.is_none() && self.line.is_empty()
     }
 
-    /// Takes the next bytes. Once a head is complete, returns it with the number of bytes of *this
-    /// push* that belong to it; what follows is body, or the next head, for which the reader is
-    /// ready.
+    /// Takes the next bytes. Once a head is complete, returns it with the number of bytes of *this push* that belong to it; the
+    /// bytes after them are body, or the next head, for which the reader is ready.
     ///
     /// # Errors
-    /// What the peer did wrong. The connection cannot be understood any further: answer with
-    /// [`status_of`](crate::status_of), close it, and drop the reader.
+    /// The peer's error. The connection cannot be understood any further: reply with [`status_of`](crate::status_of), close it,
+    /// and drop the reader.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(Head, usize)>, Error> {
         let mut consumed = 0;
         while let Some(end) = bytes[consumed..].iter().position(|byte| *byte == b'\n') {
@@ -112,7 +111,7 @@ impl HeadReader {
         }
     }
 
-    /// Takes a line without its LF; true when it ends the head.
+    /// Takes a line without its LF; returns true if the line ends the head.
     fn end_line(&mut self, line: &[u8]) -> Result<bool, Error> {
         // CRLF is the rule; DarkIce sends LF alone, nsvcap CR CR LF.
         let (line, is_regular) = match line.strip_suffix(b"\r") {
@@ -129,7 +128,7 @@ impl HeadReader {
             self.quirk.get_or_insert(Error::LineEndMalformed);
         }
         match &mut self.builder {
-            // One is ignored (RFC 9112 §2.2); of a source, all are.
+            // One empty line is ignored (RFC 9112 §2.2); from a source, all are.
             None if line.is_empty() => {
                 self.empty_lines += 1;
                 if self.empty_lines > 1 {

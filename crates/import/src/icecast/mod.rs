@@ -1,4 +1,4 @@
-//! `icecast.xml` of Icecast 2.4 and 2.5 and of icecast-kh.
+//! `icecast.xml` of Icecast 2.4, 2.5 and icecast-kh.
 //!
 //! Mounts are in [`mount`], relays in [`relay`]; directives that need no setting, or have none here, are in [`words`].
 
@@ -10,10 +10,10 @@ pub(crate) use self::words::WORDS;
 use crate::draft::{Import, TableId};
 use crate::source::Directive;
 
-/// What several parts of the file need.
+/// Values that several parts of the file need.
 #[derive(Debug, Default)]
 struct Station<'a> {
-    /// What clients call this server, with its port.
+    /// Host by which clients address this server, with its port.
     host: String,
     webroot: &'a str,
     logdir: &'a str,
@@ -54,7 +54,7 @@ pub(crate) fn import(root: &Directive, import: &mut Import) {
             _ => import.explain(element),
         }
     }
-    // What holds for all streams stands last: the first match wins.
+    // Settings for all streams come last: the first match wins.
     for element in defaults {
         mount::mount(element, &station, import);
     }
@@ -79,7 +79,7 @@ impl<'a> Station<'a> {
         }
     }
 
-    /// A file of the directory of files, as Icecast finds it.
+    /// Returns the path of a file in the directory of files, as Icecast resolves it.
     fn file(&self, name: &str) -> String {
         format!(
             "{}/{}",
@@ -89,25 +89,25 @@ impl<'a> Station<'a> {
     }
 }
 
-/// The name of a stream, or the pattern, of a mount. The stars of icecast-kh go across slashes.
+/// Returns the stream name, or the pattern, of a mount. The stars of icecast-kh match across slashes.
 fn stream(mount: &str) -> String {
     mount.trim_start_matches('/').replace('*', "**")
 }
 
-/// What Icecast speaks on a port, by the names of 2.5.
+/// TLS mode of a port, by the names of 2.5.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Tls {
-    /// In clear.
+    /// In clear text.
     Off,
-    /// `disabled`: in clear, and no client is let go on within TLS.
+    /// `disabled`: in clear text, without upgrades to TLS.
     Disabled,
-    /// `auto`: as the client begins, or goes on.
+    /// `auto`: as the client begins, or upgrades.
     Auto,
     /// `auto_no_plain`: TLS, from the beginning or after an upgrade.
     AutoNoPlain,
     /// `rfc2817`: TLS after an upgrade.
     Upgrade,
-    /// `rfc2818`, and what older versions call on: TLS from the beginning.
+    /// `rfc2818`, and the mode that older versions switch on: TLS from the beginning.
     Https,
 }
 
@@ -124,13 +124,14 @@ impl Tls {
         }
     }
 
-    /// Whether its address is one of `tls_listen`. Icecast gives that of `auto` as `http://`, so it is none.
+    /// Returns whether the port's address belongs to `tls_listen`. Icecast announces an `auto` port as `http://`, so that is
+    /// none.
     fn is_secure(self) -> bool {
         matches!(self, Self::AutoNoPlain | Self::Https)
     }
 
-    /// Accounts for the element of a port whose address has been set. A port here has one of the two ways to TLS, and what
-    /// is missed by those that went the other is remarked.
+    /// Accounts for the element of a port whose address has been set. A port here supports one of the two ways to TLS; a remark
+    /// says what the clients of the other way lose.
     fn carry_over(self, element: &Directive, http: TableId, import: &mut Import) {
         let upgrade = |import: &mut Import, is_on: bool| {
             import.set(http, "tls_upgrade", is_on, element);
@@ -224,7 +225,7 @@ fn sockets(icecast: &Directive, import: &mut Import) {
     }
 }
 
-/// A directory of stations, whose address is an element of it, or in 2.5 an attribute.
+/// Imports a directory of stations, whose address is a child element or, in 2.5, an attribute.
 fn directory(element: &Directive, station: &Station<'_>, import: &mut Import) {
     let address = element.child("yp-url");
     let of_attribute = || element.attribute("url");
@@ -252,7 +253,7 @@ fn shoutcast_stream(element: &Directive, import: &mut Import) {
 }
 
 fn limits(limits: &Directive, import: &mut Import) {
-    // -1 is no limit of its own.
+    // -1 means no limit of its own.
     let is_limit = |element: &Directive| element.value().parse::<u32>().is_ok();
     let has_own = limits.child("max-listeners").is_some_and(is_limit);
     let burst = limits.child("burst-on-connect");
@@ -281,7 +282,7 @@ fn limits(limits: &Directive, import: &mut Import) {
     }
 }
 
-/// Of icecast-kh: bits in a second, with k, m or g behind.
+/// Imports icecast-kh's bandwidth: bits per second, followed by k, m or g.
 fn bandwidth(element: &Directive, import: &mut Import) {
     let value = element.value().to_ascii_lowercase();
     let value = value.trim_end_matches("bps").trim_end_matches("bit").trim();
@@ -333,7 +334,7 @@ fn paths(paths: &Directive, station: &Station<'_>, import: &mut Import) {
             "allow-ip" | "deny-ip" | "deny-agents" if element.value().is_empty() => {
                 import.needless(element, "is empty");
             }
-            // All of them are one entry.
+            // All of these elements form one entry.
             "allow-ip" | "deny-ip" | "deny-agents" => {}
             "webroot" if station.webroot.is_empty() => import.needless(element, "is empty"),
             _ => import.explain(element),
@@ -341,7 +342,7 @@ fn paths(paths: &Directive, station: &Station<'_>, import: &mut Import) {
     }
 }
 
-/// Files of clients, which are for all streams.
+/// Imports files of clients, which apply to all streams.
 fn access(paths: &Directive, import: &mut Import) {
     let keys = [
         ("allow-ip", "allow_file"),
@@ -362,7 +363,7 @@ fn access(paths: &Directive, import: &mut Import) {
     }
 }
 
-/// Of icecast-kh: the proxies whose X-Forwarded-For is believed.
+/// Imports icecast-kh's proxies whose X-Forwarded-For is trusted.
 fn proxies(paths: &Directive, import: &mut Import) {
     let all: Vec<_> = paths.all("x-forwarded-for").collect();
     let texts = all.iter().map(|element| element.value());

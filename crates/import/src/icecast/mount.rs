@@ -6,16 +6,16 @@ use crate::hook::Hook;
 use crate::source::Directive;
 use crate::units;
 
-/// The bit rate at which bytes of a short burst become a time: that of most radio.
+/// Bit rate by which the bytes of a short burst are converted to a time: that of most radio streams.
 const BURST_BITS_PER_SECOND: u64 = 128_000;
 
-/// The burst that there is without a setting, in milliseconds.
+/// Default burst in milliseconds.
 const BURST_MILLIS: u64 = 4_000;
 
-/// Most bytes of a burst.
+/// Maximum burst in bytes.
 const BURST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// `<mount>`, which becomes a `[[stream]]`.
+/// Imports `<mount>`, which becomes a `[[stream]]`.
 pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Import) {
     let Some(id) = import.entry("stream", mount, &[]) else {
         return;
@@ -60,10 +60,10 @@ pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Impor
     }
 }
 
-/// A burst in bytes. It is also a time: one of fewer bytes would be longer by that, so it has another.
+/// Sets a burst in bytes. A burst also has a time, which would lengthen one of few bytes; such a burst gets a time of its own.
 pub(super) fn burst(id: TableId, element: &Directive, import: &mut Import) {
     let Ok(bytes) = element.value().parse::<u64>() else {
-        // icecast-kh takes seconds.
+        // icecast-kh allows seconds.
         return import.set_time(id, "burst", 1e3, element);
     };
     if bytes == 0 {
@@ -77,16 +77,16 @@ pub(super) fn burst(id: TableId, element: &Directive, import: &mut Import) {
             id,
             "The time of the burst is that of its bytes at 128 kb/s.",
         );
-        // Half a second is as exact as it can be.
+        // Rounded to half seconds; a finer value would suggest false precision.
         let millis = (millis + 250) / 500 * 500;
         import.set(id, "burst", units::time(millis.max(500)), element);
     }
 }
 
-/// The fallback is a mount, or a file of icecast-kh with its rate in the name.
+/// Imports the fallback: a mount, or a file of icecast-kh with its rate in the name.
 fn fallback(id: TableId, element: &Directive, station: &Station<'_>, import: &mut Import) {
     let name = element.value();
-    // Icecast moves listeners whatever the rate.
+    // Icecast moves listeners whatever the rate is.
     import.set(id, "fallback_any_format", true, element);
     let is_mount = station.mounts.contains(&name);
     if !is_mount && name.contains('[') {
@@ -112,7 +112,7 @@ fn authentication(element: &Directive, (id, pattern): (TableId, &str), import: &
     }
 }
 
-/// Listeners of the mount have to be in a file of users.
+/// Imports users: listeners of the mount must be in a file of users.
 fn users(element: &Directive, (stream, pattern): (TableId, &str), import: &mut Import) {
     import.set(stream, "play", "key", element);
     let Some(file) = named(element, "filename") else {
@@ -138,12 +138,12 @@ fn named<'a>(element: &'a Directive, name: &str) -> Option<&'a Directive> {
     options.find(|option| option.attribute("name") == Some(name))
 }
 
-/// The value of an option, such as an address.
+/// Returns the value of an option, such as an address.
 fn value(option: &Directive) -> &str {
     option.attribute("value").unwrap_or_default()
 }
 
-/// Sets the one hook, by the elements of all mounts that name one: the first address of each kind counts.
+/// Sets the only hook, from the elements of all mounts that name one: the first address of each kind counts.
 pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Import) {
     let address = |name| {
         let mut elements = mounts.iter();
@@ -177,7 +177,7 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
     }
 }
 
-/// Why a mount's option is of no use to the hook.
+/// Reason why the hook cannot use a mount's option.
 const NOT_ASKED: &str =
     "there is no listener_add and no stream_auth; a [[webhook]] is told of streams";
 
@@ -187,7 +187,7 @@ fn is_asked_about(element: &Directive) -> bool {
         .any(|name| named(element, name).is_some())
 }
 
-/// What a mount asks of the hook, which has been set.
+/// Imports the questions of a mount to the hook, which has been set.
 fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
     let hook = import.with_key("auth.hook", "url");
     let hook = hook.filter(|_| is_asked_about(element));
@@ -201,7 +201,7 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
     for option in &element.children {
         let name = option.attribute("name").unwrap_or_default();
         let reason = match name {
-            // Ends and mounts have been carried over with the hook.
+            // Leaves and mounts have been carried over with the hook.
             "listener_remove" | "mount_add" | "mount_remove" if hook.is_some() => continue,
             "listener_remove" | "mount_add" | "mount_remove" => NOT_ASKED,
             "listener_add" | "stream_auth" => {
@@ -235,7 +235,7 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
     }
 }
 
-/// Headers of listeners that the hook is told, and what stands before their names.
+/// Imports the headers of listeners that are passed to the hook, and the prefix of their names.
 fn passes(option: &Directive, id: TableId, import: &mut Import) {
     let text = value(option);
     if option.attribute("name") == Some("header_prefix") {
@@ -250,7 +250,7 @@ fn passes(option: &Directive, id: TableId, import: &mut Import) {
     }
 }
 
-/// The address of that name, and the option that has it.
+/// Returns the address with a name, and the option that has it.
 fn address<'a>(element: &'a Directive, name: &str) -> Option<(&'a Directive, String)> {
     let option = named(element, name)?;
     Some((option, with_credentials(option, element)))
@@ -261,14 +261,14 @@ fn is_usual(option: &Directive) -> bool {
     value.replace(' ', "").trim_end() == "icecast-auth-user:1"
 }
 
-/// The address of an option, with the user and the password of other options before its host.
+/// Returns the address of an option, with the user and the password of other options before its host.
 fn with_credentials(option: &Directive, element: &Directive) -> String {
     let credentials = ["username", "password"];
     let credentials = credentials.map(|name| named(element, name)?.attribute("value"));
     with_credentials_of(value(option), credentials)
 }
 
-/// An address with a user and a password before its host.
+/// Inserts a user and a password before the host of an address.
 pub(super) fn with_credentials_of(url: &str, [user, password]: [Option<&str>; 2]) -> String {
     let escaped = |value: Option<&str>| {
         let mut text = String::new();

@@ -5,7 +5,7 @@ use super::stream;
 use crate::draft::Import;
 use crate::source::Directive;
 
-/// `<relay>`: a mount that is pulled. Those of icecast-kh name further masters in `<host>` or `<master>`.
+/// Imports `<relay>`: a mount that is pulled. Relays of icecast-kh name further masters in `<host>` or `<master>`.
 pub(super) fn relay(relay: &Directive, import: &mut Import) {
     let own = |name| relay.value_of(name);
     let Some(mount) = own("local-mount").or_else(|| own("mount")) else {
@@ -51,7 +51,7 @@ pub(super) fn relay(relay: &Directive, import: &mut Import) {
     }
 }
 
-/// Parts of the address of a relay.
+/// Parts of a relay's address.
 const ADDRESS: [&str; 8] = [
     "server",
     "ip",
@@ -63,7 +63,7 @@ const ADDRESS: [&str; 8] = [
     "timeout",
 ];
 
-/// The address of a master; what it does not say is that of the relay.
+/// Returns the address of a master; missing parts come from the relay.
 fn master_address(master: &Directive, relay: &Directive) -> Option<String> {
     let part = |name| master.value_of(name).or_else(|| relay.value_of(name));
     let host = master

@@ -2,7 +2,7 @@
 
 use crate::ledger::Words;
 
-/// Elements, by what is around them.
+/// Elements, by their parents.
 pub(crate) const WORDS: Words = Words {
     left: &[
         (

@@ -1,9 +1,9 @@
-//! Who may publish and listen: `authMethod` with its users, its hook or its tokens.
+//! Permissions to publish and listen: `authMethod` with its users, its hook or its tokens.
 
 use crate::draft::Import;
 use crate::source::Directive;
 
-/// Imports all of it.
+/// Imports all of these.
 pub(super) fn auth(root: &Directive, import: &mut Import) {
     let find = |names: [&str; 2]| names.into_iter().find_map(|name| root.child(name));
     let method = find(["authMethod", "authMethods"]);
@@ -18,7 +18,7 @@ pub(super) fn auth(root: &Directive, import: &mut Import) {
             import.set("auth.hook", "dialect", "mediamtx", method);
         }
         ("jwt", Some(method)) if has_jwks => {
-            // As there, listeners need a token unless they are excluded.
+            // As in MediaMTX, listeners need a token unless they are excluded.
             let mut excluded = root.child("authJWTExclude").into_iter();
             let is_free = excluded.any(|key| key.children.iter().any(is_all_listening));
             let play = if is_free { "open" } else { "key" };
@@ -58,7 +58,7 @@ pub(super) fn auth(root: &Directive, import: &mut Import) {
     }
 }
 
-/// What tokens are checked with.
+/// Imports the settings by which tokens are checked.
 fn token(key: &Directive, is_used: bool, import: &mut Import) {
     let put = match &*key.name {
         _ if !is_used => return import.needless(key, "another authMethod is used"),
@@ -85,7 +85,7 @@ fn token(key: &Directive, is_used: bool, import: &mut Import) {
     import.set("auth.jwt", put, key.value(), key);
 }
 
-/// Whether what is excluded is that everybody may listen to everything.
+/// Returns whether the exclusion lets everybody listen to everything.
 fn is_all_listening(item: &Directive) -> bool {
     item.value_of("action") == Some("read") && item.value_of("path").unwrap_or("").is_empty()
 }
@@ -111,7 +111,7 @@ fn excluded_from_tokens(key: &Directive, import: &mut Import) {
     }
 }
 
-/// Actions that are free: of listening and publishing one at most can be.
+/// Imports actions without permission checks: at most one of listening and publishing can be free.
 fn exclude(key: &Directive, import: &mut Import) {
     for item in &key.children {
         let Some(action) = item.child("action") else {
@@ -191,7 +191,7 @@ fn users(users: &Directive, import: &mut Import) {
     }
 }
 
-/// One who may publish has a key of their own.
+/// Imports a user who may publish as a key of their own.
 fn publisher([name, pass, path]: [Option<&Directive>; 3], action: &Directive, import: &mut Import) {
     let Some(id) = import.entry("auth.key", action, &[]) else {
         return;

@@ -8,7 +8,7 @@ use crate::ledger::Words;
 use crate::source::Directive;
 use crate::units;
 
-/// Keys with these beginnings, and what else the keys of [`import`] leave.
+/// Keys with these prefixes, and other keys that [`import`] leaves.
 pub(crate) const WORDS: Words = Words {
     left: &[
         (
@@ -137,7 +137,8 @@ pub(crate) fn import(root: &Directive, import: &mut Import) {
     paths::paths(root, import);
 }
 
-/// MediaMTX has a port for HLS and one for WebRTC; here one port of HTTP does both, and may have several addresses.
+/// Imports the HTTP ports. MediaMTX has one port for HLS and one for WebRTC; here, one HTTP port does both, and may have
+/// several addresses.
 fn http(root: &Directive, import: &mut Import) {
     let (mut plain, mut secure) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     for (switch, name, encryption) in [
@@ -184,7 +185,7 @@ fn http(root: &Directive, import: &mut Import) {
     }
 }
 
-/// No address to listen on.
+/// An empty list of addresses to listen on.
 const NOWHERE: &[&str] = &[];
 
 fn rtmp(root: &Directive, is_off: bool, import: &mut Import) {

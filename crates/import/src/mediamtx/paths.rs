@@ -4,7 +4,7 @@ use crate::draft::Import;
 use crate::source::Directive;
 use crate::units::Value;
 
-/// Imports them: what holds for some paths first, since the first match wins.
+/// Imports them: settings for specific paths first, since the first match wins.
 pub(super) fn paths(root: &Directive, import: &mut Import) {
     let (paths, defaults) = (root.child("paths"), root.child("pathDefaults"));
     let all = paths.into_iter().flat_map(|paths| &paths.children);
@@ -24,12 +24,12 @@ pub(super) fn paths(root: &Directive, import: &mut Import) {
         keys(&pattern, path, defaults, false, import);
     }
     if let Some(defaults) = defaults {
-        // A rule for all paths that is there already has the settings of the defaults.
+        // An existing rule for all paths already has the settings of the defaults.
         keys("**", defaults, None, is_recorded, import);
     }
 }
 
-/// The pattern of a path's name; `None` for regular expressions that have none.
+/// Returns the pattern of a path's name; `None` for regular expressions that have none.
 pub(super) fn pattern(name: &str) -> Option<String> {
     let name = name.trim_matches('/');
     match name.strip_prefix('~') {
@@ -85,7 +85,7 @@ fn keys(
     }
 }
 
-/// What is no key of a `[[stream]]`.
+/// Accounts for keys that are not keys of a `[[stream]]`.
 fn rest(key: &Directive, import: &mut Import) {
     let of_all = ["runOn", "rtsp", "srt", "rtp"];
     match (&*key.name, key.value()) {
@@ -123,7 +123,7 @@ fn rest(key: &Directive, import: &mut Import) {
     }
 }
 
-/// What MediaMTX fetches itself.
+/// Imports a source that MediaMTX fetches itself.
 fn source(pattern: &str, path: &Directive, import: &mut Import) {
     let Some(source) = path.child("source") else {
         return;

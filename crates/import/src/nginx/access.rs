@@ -1,8 +1,8 @@
-//! `allow` and `deny`: which addresses may publish and play.
+//! `allow` and `deny`: the addresses that may publish and play.
 //!
-//! nginx goes by the first rule that fits a client, and lets it in where none does. Here a list of those that are let in is made
-//! less by one of those that are not. The order means the same while no rule that lets in stands before one that keeps out,
-//! except that everything is kept out at the end.
+//! nginx applies the first rule that matches a client, and admits the client if none does. Here, a list of denied addresses is
+//! subtracted from a list of allowed ones. Both mean the same as long as no `allow` precedes a `deny`, except for a final `deny
+//! all`.
 
 use super::Scope;
 use crate::draft::Import;
@@ -11,14 +11,14 @@ use crate::source::Directive;
 /// All addresses.
 const ALL: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-/// Who may publish or play.
+/// Addresses that may publish or play.
 #[derive(Debug, Default, PartialEq)]
 struct Lists<'a> {
     allow: Option<Vec<&'a str>>,
     deny: Vec<&'a str>,
 }
 
-/// One rule.
+/// An `allow` or `deny` rule.
 #[derive(Clone, Copy, Debug)]
 struct Rule<'a> {
     directive: &'a Directive,
@@ -62,14 +62,14 @@ impl<'a> Rule<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// `None` if lists cannot say it.
+    /// Converts the rules; returns `None` if lists cannot express them.
     fn of(rules: &[Rule<'a>]) -> Option<Self> {
         let end = rules.iter().position(|rule| rule.address == "all");
         let (before, last) = match end {
             Some(end) => (&rules[..end], Some(rules[end])),
             None => (rules, None),
         };
-        // Rules that keep out come first.
+        // `deny` rules come first.
         let denied = before.iter().take_while(|rule| !rule.lets_in).count();
         let (deny, allow) = before.split_at(denied);
         if allow.iter().any(|rule| !rule.lets_in) {

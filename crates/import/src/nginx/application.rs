@@ -5,7 +5,7 @@ use crate::draft::Import;
 use crate::hook::Hook;
 use crate::source::Directive;
 
-/// What an application looks up in the blocks around it.
+/// Directives that an application looks up in the blocks around it.
 pub(super) const LOOKED_UP: [&str; 13] = [
     "on_connect",
     "on_publish",
@@ -22,7 +22,7 @@ pub(super) const LOOKED_UP: [&str; 13] = [
     "live",
 ];
 
-/// Imports one.
+/// Imports an application.
 pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Import) {
     let name = block.value();
     let pattern = format!("{name}/*");
@@ -56,7 +56,7 @@ pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Impo
     }
 }
 
-/// What means the same in every block.
+/// Imports a directive that means the same in every block.
 pub(super) fn general(directive: &Directive, import: &mut Import) {
     match &*directive.name {
         "drop_idle_publisher" => import.set_time("ingest", "source_timeout", 1e3, directive),
@@ -74,7 +74,7 @@ pub(super) fn general(directive: &Directive, import: &mut Import) {
     }
 }
 
-/// One hook is asked about all streams.
+/// Imports the hooks. A single hook is asked about all streams.
 fn hooks(scope: Scope<'_>, import: &mut Import) {
     let address = |name| {
         let directive = scope.one(name)?;
@@ -99,7 +99,7 @@ fn hooks(scope: Scope<'_>, import: &mut Import) {
     }
 }
 
-/// `recorder NAME {}` is one more of an application.
+/// Imports `recorder NAME {}`, an additional recorder of an application.
 fn recorder(pattern: &str, block: &Directive, scope: Scope<'_>, import: &mut Import) {
     if block.child("record").is_some() {
         let blocks = [&[block], scope.blocks].concat();
@@ -138,7 +138,7 @@ fn record(pattern: &str, block: &Directive, scope: Scope<'_>, import: &mut Impor
     }
     import.set(id, "match", pattern, record);
     let path = scope.one("record_path");
-    // The other is nginx's default.
+    // nginx's default directory.
     let directory = path.map_or("/tmp", Directive::value);
     import.set(id, "directory", directory, path.unwrap_or(record));
     import.set(id, "container", "flv", record);
@@ -162,7 +162,7 @@ fn encryption(pattern: &str, keys: &Directive, import: &mut Import) {
     }
 }
 
-/// An address without a scheme is RTMP.
+/// Completes an address: one without a scheme is RTMP.
 fn with_scheme(url: &str) -> String {
     match url.contains("://") {
         true => url.to_owned(),
@@ -170,7 +170,7 @@ fn with_scheme(url: &str) -> String {
     }
 }
 
-/// How many segments the path of an address has.
+/// Returns the number of segments in an address's path.
 fn segments(url: &str) -> usize {
     let behind = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = behind.split(['?', '#']).next().unwrap_or_default();
@@ -180,7 +180,7 @@ fn segments(url: &str) -> usize {
         .count()
 }
 
-/// Puts what an address lacks behind its path: the application, the stream.
+/// Appends the missing parts to an address's path: the application, the stream.
 fn completed(url: &str, app: &str, stream: &str) -> String {
     let (path, query) = match url.split_once('?') {
         Some((path, query)) => (path, format!("?{query}")),

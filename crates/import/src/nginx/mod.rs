@@ -1,6 +1,6 @@
 //! `nginx.conf` with `rtmp {}`.
 //!
-//! What is said in `rtmp` or `server` holds for the applications in it that do not say otherwise: [`Scope`].
+//! Directives in `rtmp` or `server` apply to the applications in them that do not override them: [`Scope`].
 
 mod access;
 mod application;
@@ -18,14 +18,14 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// All directives of that name of the innermost block that has one.
+    /// Returns all directives with a name in the innermost block that has one.
     fn all(&self, name: &str) -> impl Iterator<Item = &'a Directive> {
         let mut blocks = self.blocks.iter();
         let block = blocks.find(|block| block.child(name).is_some());
         block.into_iter().flat_map(move |block| block.all(name))
     }
 
-    /// The first of them.
+    /// Returns the first of them.
     fn one(&self, name: &str) -> Option<&'a Directive> {
         self.all(name).next()
     }
@@ -93,7 +93,7 @@ fn listens(rtmp: &Directive, import: &mut Import) {
     }
 }
 
-/// What is said for all applications. What an application looks up by its scope is accounted for there.
+/// Imports a directive for all applications. Directives that an application looks up by its scope are accounted for there.
 fn shared(directive: &Directive, import: &mut Import) {
     match &*directive.name {
         "max_connections" => import.set_number("limits", "listeners", directive),

@@ -2,7 +2,7 @@
 
 use crate::ledger::Words;
 
-/// Directives.
+/// Directives, by outcome.
 pub(crate) const WORDS: Words = Words {
     left: &[
         (&["include"], "the file is not read; import it as well"),

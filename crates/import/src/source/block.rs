@@ -1,12 +1,12 @@
-//! Statements and blocks, as nginx and SRS have them: `name argument argument;` and `name argument { … }`, with `#` for
-//! comments, quotes, and backslashes that take the meaning from what follows.
+//! Statements and blocks in the syntax of nginx and SRS: `name argument argument;` and `name argument { … }`, with `#` for
+//! comments, quotes, and backslashes that escape the next character.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use super::{Directive, SourceError, Tree};
 
-/// Reads a file.
+/// Parses a file.
 pub(crate) fn parse(source: &str) -> Result<Directive, SourceError> {
     let mut scanner = Scanner {
         rest: source.chars().peekable(),
@@ -118,7 +118,7 @@ impl Scanner<'_> {
         Err(SourceError::syntax(line, "a quote is not closed"))
     }
 
-    /// A word without quotes. `${name}` is part of it.
+    /// Reads a word without quotes. `${name}` is part of the word.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(&next) = self.rest.peek() {
@@ -182,7 +182,9 @@ mod tests {
             ("a", 1),
         ] {
             match parse(source) {
-                Err(SourceError::Syntax { line: told, .. }) => assert_eq!(told, line, "{source}"),
+                Err(SourceError::Syntax { line: reported, .. }) => {
+                    assert_eq!(reported, line, "{source}")
+                }
                 other => panic!("{source}: {other:?}"),
             }
         }

@@ -1,50 +1,50 @@
-//! The ways in which configurations are written, all read into one tree of [`Directive`]s.
+//! Parsers of the configuration formats, all of which produce one tree of [`Directive`]s.
 
 pub(crate) mod block;
 pub(crate) mod xml;
 pub(crate) mod yaml;
 
-/// Largest input; that of `config` is the same. The configurations of large stations have some 100 KiB.
+/// Maximum length of the input in bytes, as in `config`. The configurations of large stations have some 100 KiB.
 pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Deepest nesting. Files of these servers have six levels at most.
+/// Maximum nesting depth. Files of these servers have six levels at most.
 pub(crate) const DEPTH_MAX: usize = 64;
 
 /// An element of XML, a statement of nginx, or a key of YAML.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directive {
-    /// Its number in the order of the input, from 0.
+    /// Number in the order of the input, from 0.
     pub(crate) id: usize,
-    /// Its name, in lower case for XML; `-` for a mapping in a sequence of YAML.
+    /// Name, in lower case for XML; `-` for a mapping in a YAML sequence.
     pub(crate) name: String,
-    /// Its line, counted from 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// Its text, arguments, scalar or items.
+    /// Text, arguments, scalar or items.
     pub(crate) values: Vec<String>,
-    /// Of XML.
+    /// XML attributes.
     pub(crate) attributes: Vec<(String, String)>,
-    /// What is within it.
+    /// Directives within this one.
     pub(crate) children: Vec<Self>,
 }
 
-/// Why a configuration cannot be read.
+/// Reasons why a configuration cannot be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SourceError {
-    /// It is larger than [`SOURCE_BYTES_MAX`].
+    /// The text is larger than [`SOURCE_BYTES_MAX`].
     #[error("is larger than {} KiB", SOURCE_BYTES_MAX / 1024)]
     TooLarge,
-    /// It is nested deeper than 64 levels.
+    /// The text is nested deeper than 64 levels.
     #[error("line {line}: is nested deeper than {DEPTH_MAX} levels")]
     TooDeep {
-        /// Where.
+        /// Line of the error.
         line: usize,
     },
-    /// It is not written as it should be.
+    /// The syntax is wrong.
     #[error("line {line}: {message}")]
     Syntax {
-        /// Where.
+        /// Line of the error.
         line: usize,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
 }
@@ -57,33 +57,33 @@ impl SourceError {
 }
 
 impl Directive {
-    /// Its first value, or nothing.
+    /// Returns the first value, or an empty text.
     pub(crate) fn value(&self) -> &str {
         self.values.first().map_or("", String::as_str)
     }
 
-    /// The first directive of that name within it.
+    /// Returns the first child with a name.
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         self.all(name).next()
     }
 
-    /// All of that name within it.
+    /// Returns all children with a name.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &Self> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The value of that directive within it.
+    /// Returns the value of the first child with a name.
     pub(crate) fn value_of(&self, name: &str) -> Option<&str> {
         self.child(name).map(Self::value)
     }
 
-    /// An attribute of XML.
+    /// Returns an XML attribute.
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether its value means yes, as these servers write it.
+    /// Returns whether the value means yes in the notation of these servers.
     pub(crate) fn is_on(&self) -> bool {
         let words = ["1", "on", "yes", "true"];
         words
@@ -92,7 +92,7 @@ impl Directive {
     }
 }
 
-/// A tree under construction: the directives that are open, outermost first.
+/// A tree under construction: the open directives, outermost first.
 #[derive(Debug)]
 struct Tree {
     open: Vec<Directive>,
@@ -107,7 +107,7 @@ impl Tree {
         }
     }
 
-    /// Begins a directive within the present one.
+    /// Begins a directive within the current one.
     fn begin(&mut self, name: String, line: usize) -> Result<&mut Directive, SourceError> {
         if self.open.len() > DEPTH_MAX {
             return Err(SourceError::TooDeep { line });
@@ -123,7 +123,7 @@ impl Tree {
         Ok(self.present())
     }
 
-    /// Ends the present one. Nothing is there to be ended if it returns false.
+    /// Ends the current directive. Returns false if none is open.
     fn end(&mut self) -> bool {
         if self.open.len() < 2 {
             return false;
@@ -141,7 +141,7 @@ impl Tree {
         self.open.len() > 1
     }
 
-    /// What has all directives within it.
+    /// Returns the root, which contains all directives.
     fn into_root(mut self) -> Directive {
         while self.end() {}
         std::mem::take(self.present())

@@ -1,5 +1,5 @@
-//! XML, as Icecast has it: elements with text, and attributes. Entities other than those of XML are kept as they are
-//! written; none is ever expanded.
+//! XML in the style of Icecast: elements with text, and attributes. Entities other than the predefined ones are kept as they
+//! are written; none is ever expanded.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
@@ -7,7 +7,7 @@ use quick_xml::reader::Reader;
 
 use super::{Directive, SourceError, Tree};
 
-/// Reads a document. The only directive within the result is its root.
+/// Parses a document. The only directive within the result is its root element.
 pub(crate) fn parse(source: &str) -> Result<Directive, SourceError> {
     let mut reader = Reader::from_str(source);
     let mut tree = Tree::new();
@@ -63,7 +63,7 @@ fn position(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Counts lines while reading goes on.
+/// Line counter for increasing positions.
 struct Lines<'a> {
     source: &'a str,
     at: usize,
@@ -95,7 +95,7 @@ fn begin(tree: &mut Tree, element: &BytesStart<'_>, line: usize) -> Result<(), S
     Ok(())
 }
 
-/// Text around references comes in pieces.
+/// Appends text, which arrives in pieces around references.
 fn push(directive: &mut Directive, text: &str) {
     match directive.values.first_mut() {
         Some(value) => value.push_str(text),
@@ -103,7 +103,7 @@ fn push(directive: &mut Directive, text: &str) {
     }
 }
 
-/// Removes what is around the text; an element with others in it has none.
+/// Trims the text; an element with children has none.
 fn tidy(directive: &mut Directive) {
     for value in &mut directive.values {
         *value = value.trim().to_owned();
@@ -138,7 +138,9 @@ mod tests {
     fn what_is_no_xml_is_refused_with_its_line() {
         for (source, line) in [("<icecast>\n<a>\n</b>\n</icecast>", 3), ("<icecast>\n", 2)] {
             match parse(source) {
-                Err(SourceError::Syntax { line: told, .. }) => assert_eq!(told, line, "{source}"),
+                Err(SourceError::Syntax { line: reported, .. }) => {
+                    assert_eq!(reported, line, "{source}")
+                }
                 other => panic!("{other:?}"),
             }
         }

@@ -1,11 +1,11 @@
-//! YAML, as MediaMTX has it: mappings, scalars and sequences. A scalar is a value, and so is each of a sequence; a mapping
-//! in a sequence is a directive named `-`. Aliases are kept as `*` and never expanded.
+//! YAML in the style of MediaMTX: mappings, scalars and sequences. A scalar is a value, and so is each item of a sequence; a
+//! mapping in a sequence is a directive named `-`. Aliases are kept as `*` and never expanded.
 
 use saphyr_parser::{Event, Parser, ScanError};
 
 use super::{Directive, SourceError, Tree};
 
-/// What is open around an event.
+/// Collection that is open around an event.
 enum Around {
     /// A mapping whose next scalar is a key.
     Key,
@@ -15,7 +15,7 @@ enum Around {
     Items,
 }
 
-/// Reads the first document.
+/// Parses the first document.
 pub(crate) fn parse(source: &str) -> Result<Directive, SourceError> {
     let mut tree = Tree::new();
     let mut around: Vec<Around> = Vec::new();
@@ -68,7 +68,8 @@ pub(crate) fn parse(source: &str) -> Result<Directive, SourceError> {
     Ok(tree.into_root())
 }
 
-/// Begins a mapping or a sequence. The parser keeps what is open on the heap; the importers recurse.
+/// Begins a mapping or a sequence, within the depth limit: the parser keeps open collections on the heap, but the importers
+/// recurse.
 fn nest(tree: &mut Tree, around: &[Around], line: usize) -> Result<(), SourceError> {
     if around.len() >= super::DEPTH_MAX {
         return Err(SourceError::TooDeep { line });
@@ -81,7 +82,7 @@ fn nest(tree: &mut Tree, around: &[Around], line: usize) -> Result<(), SourceErr
 }
 
 fn value(tree: &mut Tree, around: &mut [Around], text: String) {
-    // `~` and nothing are nothing.
+    // `~` and an empty text mean nothing.
     if !matches!(&*text, "" | "~" | "null") {
         tree.present().values.push(text);
     }
@@ -91,14 +92,14 @@ fn value(tree: &mut Tree, around: &mut [Around], text: String) {
     }
 }
 
-/// After a value comes a key.
+/// Expects a key after a value.
 fn ended(around: &mut [Around]) {
     if let Some(value @ Around::Value) = around.last_mut() {
         *value = Around::Key;
     }
 }
 
-/// For each line of YAML, which a carriage return alone ends as well (YAML 1.2 §5.4), the line that editors show.
+/// Line numbers as editors show them, for each line of YAML, which a single carriage return also ends (YAML 1.2 §5.4).
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -133,27 +134,15 @@ mod tests {
             paths:\n  live/a:\n    source: \"rtmp://h/a\"\n  all_others:\n";
         let root = parse(source).unwrap().children;
         let names: Vec<_> = root.iter().map(|d| (&*d.name, d.line)).collect();
-        assert_eq!(
-            names,
-            [
-                ("logLevel", 2),
-                ("empty", 3),
-                ("list", 4),
-                ("users", 5),
-                ("paths", 9)
-            ]
-        );
+        let (level, list, users) = (("logLevel", 2), ("list", 4), ("users", 5));
+        assert_eq!(names, [level, ("empty", 3), list, users, ("paths", 9)]);
         assert_eq!(root[2].values, ["a", "b c"]);
         let user = &root[3].children[0];
         assert_eq!((&*user.name, user.value_of("user")), ("-", Some("any")));
-        assert_eq!(
-            user.child("permissions").unwrap().children[0].value_of("action"),
-            Some("read")
-        );
-        assert_eq!(
-            root[4].child("live/a").unwrap().value_of("source"),
-            Some("rtmp://h/a")
-        );
+        let permission = &user.child("permissions").unwrap().children[0];
+        assert_eq!(permission.value_of("action"), Some("read"));
+        let path = root[4].child("live/a").unwrap();
+        assert_eq!(path.value_of("source"), Some("rtmp://h/a"));
         assert!(root[4].child("all_others").is_some());
     }
 
@@ -166,17 +155,11 @@ mod tests {
 
     #[test]
     fn what_is_no_yaml_is_refused_with_its_line() {
-        assert!(matches!(
-            parse("a: b\nc: [\n"),
-            Err(SourceError::Syntax { line: 2.., .. })
-        ));
-        assert!(matches!(
-            parse(&"[".repeat(100)),
-            Err(SourceError::TooDeep { .. })
-        ));
-        assert!(matches!(
-            parse("a: 1\n---\nb: 2\n"),
-            Err(SourceError::Syntax { line: 2, .. })
-        ));
+        let cut = parse("a: b\nc: [\n");
+        assert!(matches!(cut, Err(SourceError::Syntax { line: 2.., .. })));
+        let deep = parse(&"[".repeat(100));
+        assert!(matches!(deep, Err(SourceError::TooDeep { .. })));
+        let two = parse("a: 1\n---\nb: 2\n");
+        assert!(matches!(two, Err(SourceError::Syntax { line: 2, .. })));
     }
 }

@@ -9,8 +9,8 @@ use crate::hook::{Address, Hook};
 use crate::source::Directive;
 use crate::units::{self, Value};
 
-/// What hooks tell, and are not asked.
-const TOLD: [&str; 4] = ["on_close", "on_dvr", "on_hls", "on_hls_notify"];
+/// Hooks that only notify, and decide nothing.
+const REPORTED: [&str; 4] = ["on_close", "on_dvr", "on_hls", "on_hls_notify"];
 
 /// Imports a file.
 pub(crate) fn import(root: &Directive, import: &mut Import) {
@@ -48,7 +48,7 @@ pub(crate) fn import(root: &Directive, import: &mut Import) {
     );
 }
 
-/// Blocks that are off say nothing.
+/// Accounts for a block that may be off: a block that is off has no effect.
 fn enabled_or(directive: &Directive, import: &mut Import) {
     match is_off(directive) && !directive.children.is_empty() {
         true => import.needless(directive, "is off"),
@@ -56,7 +56,7 @@ fn enabled_or(directive: &Directive, import: &mut Import) {
     }
 }
 
-/// Blocks of SRS are off unless they say that they are on.
+/// Returns whether a block is off, as SRS blocks are unless they are enabled.
 fn is_off(block: &Directive) -> bool {
     !block.child("enabled").is_some_and(Directive::is_on)
 }
@@ -281,7 +281,7 @@ fn hooks(block: &Directive, import: &mut Import) {
             "enabled" if set.is_some() => import.carry(directive, "auth.hook.url"),
             "enabled" => import.leave(directive, "nobody is asked for permission by these hooks"),
             "on_publish" | "on_play" | "on_connect" | "on_unpublish" | "on_stop" => {}
-            name if TOLD.contains(&name) => {
+            name if REPORTED.contains(&name) => {
                 import.leave(directive, "a hook is asked for permission and told of ends; a [[webhook]] is told of streams and recordings");
             }
             _ => import.explain(directive),

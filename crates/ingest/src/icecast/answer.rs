@@ -1,4 +1,4 @@
-//! What sources are answered.
+//! Replies to sources.
 
 use std::time::SystemTime;
 
@@ -8,21 +8,21 @@ use http1::{CONTINUE, CORS, Head, HttpDate, NO_CACHE, ResponseHead, SOURCE_OK, S
 
 use crate::{Error, Settings};
 
-/// The methods that a source may use. libshout prefers `PUT` when it is listed, and would send
-/// titles by `POST` if that were listed.
+/// Methods that a source may use. libshout prefers `PUT` when it is listed, and would send titles by `POST`
+/// if that were listed.
 const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
 
-/// What the connection may go on with (RFC 2817 §4.2), in the name that libshout looks for.
+/// Protocols that the connection may upgrade to (RFC 2817 §4.2), in the form that libshout looks for.
 const TLS_OFFERED: &str = "TLS/1.0, HTTP/1.1";
 
-/// What an x-audiocast source waits for; it does not speak HTTP.
+/// Reply that an x-audiocast source waits for; it does not use HTTP.
 const AUDIOCAST_OK: &[u8] = b"OK\r\n\r\n";
 
-/// When a source refused for lack of capacity may retry. Sources are few, so their retries need no
-/// spreading.
+/// Seconds after which a source refused for lack of capacity may retry. Sources are few, so their retries
+/// need no spreading.
 const RETRY_AFTER_SECONDS: &str = "5";
 
-/// The status and the words for an error: decided only here.
+/// Returns the HTTP status and the text for an error; no other code decides this.
 pub fn status_of(error: &Error) -> (Status, String) {
     let status = match error {
         Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown => Status::BAD_REQUEST,
@@ -35,12 +35,12 @@ pub fn status_of(error: &Error) -> (Status, String) {
         Error::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_)) | Error::Expired => {
             Status::FORBIDDEN
         }
-        // The words of Icecast 2.4.4, which people search for.
+        // Wording of Icecast 2.4.4, which people search for.
         Error::Refused(PublishRefused::Busy) => {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
         }
         Error::Refused(PublishRefused::Replaced | PublishRefused::Blocked(_)) => Status::FORBIDDEN,
-        // The same words, which Icecast sends with 403; but a later attempt may well succeed.
+        // Wording of Icecast, which sends it with 403; but a later attempt may well succeed.
         Error::Refused(PublishRefused::TooMany) => {
             return (
                 Status::SERVICE_UNAVAILABLE,
@@ -64,7 +64,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
     (status, error.to_string())
 }
 
-/// Refuses a request.
+/// Writes the refusal of a request.
 pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8> {
     let (status, words) = status_of(error);
     if head.version() == Version::Shoutcast {
@@ -87,7 +87,7 @@ pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8
     )
 }
 
-/// Refuses a source of SHOUTcast, which knows one reason.
+/// Writes the refusal of a SHOUTcast source, a protocol that knows one reason only.
 pub(super) fn shoutcast_refusal(error: &Error) -> Vec<u8> {
     match error {
         Error::Denied(Denied::Missing | Denied::Wrong) => http1::SHOUTCAST_REFUSED.to_vec(),
@@ -95,16 +95,16 @@ pub(super) fn shoutcast_refusal(error: &Error) -> Vec<u8> {
     }
 }
 
-/// Answers a request that was carried out.
+/// Writes the reply to a request that was carried out.
 pub(super) fn done(settings: &Settings, head: &Head, content_type: &str, body: &str) -> Vec<u8> {
     finish(begin(settings, head, Status::OK), content_type, body)
 }
 
-/// Lets a source begin. The answer has no length: it ends with the connection, like the body.
+/// Writes the reply that admits a source. It has no length: it ends with the connection, like the body.
 pub(super) fn accepted(settings: &Settings, head: &Head) -> Vec<u8> {
     match head.version() {
         Version::XAudiocast => return AUDIOCAST_OK.to_vec(),
-        // Its password was answered before its headers came.
+        // The password was answered before the headers arrived.
         Version::Shoutcast => return Vec::new(),
         _ => {}
     }
@@ -119,24 +119,25 @@ pub(super) fn accepted(settings: &Settings, head: &Head) -> Vec<u8> {
     answer
 }
 
-/// Answers a source with the right credential that sends no body yet.
+/// Writes the reply to a source with the right credential that sends no body yet.
 pub(super) fn probe(settings: &Settings, head: &Head) -> Vec<u8> {
     begin(settings, head, Status::OK).content_length(0).finish()
 }
 
-/// What becomes of a connection whose client asks what the server can do.
+/// Possible continuations of a connection after its `OPTIONS` request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Prospects {
-    /// It may carry another request.
+    /// The connection may carry another request.
     pub persists: bool,
-    /// It may go on within TLS.
+    /// The connection may switch to TLS.
     pub upgrades: bool,
 }
 
-/// Answers `OPTIONS`, which libshout sends first, and browsers before they fetch.
+/// Writes the reply to `OPTIONS`, which libshout sends first, and browsers before they fetch.
 ///
-/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS. Where it wants nothing but TLS
-/// it asks once per connection, so that one which ends with the answer has it ask for ever.
+/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS. A libshout that
+/// accepts nothing but TLS sends one such request per connection, so a connection that ends with the reply
+/// would make it retry for ever.
 pub fn answer_options(settings: &Settings, head: &Head, prospects: Prospects) -> Vec<u8> {
     let connection = match prospects {
         Prospects {

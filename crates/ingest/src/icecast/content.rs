@@ -1,4 +1,4 @@
-//! What a source's body is, and the items in it.
+//! Content of a source's body: its container format and the items in it.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::admission::PublishedEpoch;
 /// A body from its first byte to its last.
 #[derive(Debug)]
 pub(crate) struct Content {
-    /// What the source calls it; empty when it does not.
+    /// Media type that the source declares; empty when it declares none.
     announced: String,
     state: State,
-    /// For MP3 behind another publisher's: the first frames of a source that was joined midway refer to sound that its
-    /// listeners do not have.
+    /// Set for MP3 that follows another publisher's: the first frames of a source joined midway refer to
+    /// audio that its listeners do not have.
     reservoir: Option<Reservoir>,
-    /// For Ogg, whose titles are within.
+    /// Set for Ogg, which carries its titles inside.
     retitler: Option<Retitler>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not known yet.
+    /// Not identified yet.
     Unknown(Sniffer),
     Known(Demuxer),
 }
@@ -40,7 +40,7 @@ impl Content {
         }
     }
 
-    /// What it is, as far as known.
+    /// Returns the container format, as far as it is known.
     pub(super) const fn container(&self) -> Container {
         match &self.state {
             State::Unknown(_) => Container::Unknown,
@@ -48,8 +48,8 @@ impl Content {
         }
     }
 
-    /// Takes `bytes` and appends to `out` the items that they complete. Tells the stream what the
-    /// bytes are as soon as that is known.
+    /// Takes `bytes` and appends to `out` the items that they complete. Sets the format of the stream as soon
+    /// as it is known.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -70,7 +70,7 @@ impl Content {
         Ok(())
     }
 
-    /// Writes the title that was set beside the stream into it.
+    /// Writes the title that was set beside the stream into the stream.
     fn retitle(&mut self, known: usize, epoch: &PublishedEpoch, out: &mut Vec<Item>) {
         let Some(retitler) = self.retitler.as_mut().filter(|_| known < out.len()) else {
             return;
@@ -83,16 +83,16 @@ impl Content {
         }
     }
 
-    /// What was passed on last is not heard, so what follows stands behind another publisher's.
+    /// Notes that the latest output reached no listener, so that later frames follow another publisher's.
     pub(super) fn interrupt(&mut self) {
         if self.container() == Container::Mp3 {
             self.reservoir = Some(Reservoir::default());
         }
     }
 
-    /// Makes frames silent that cannot be decoded behind those of another publisher.
+    /// Silences frames that cannot be decoded after those of another publisher.
     fn mend(&mut self, items: &mut [Item]) {
-        let Some(reservoir) = self.reservoir.as_mut().filter(|one| !one.is_sound()) else {
+        let Some(reservoir) = self.reservoir.as_mut().filter(|one| !one.is_audio()) else {
             return;
         };
         for item in items {
@@ -102,7 +102,7 @@ impl Content {
         }
     }
 
-    /// The body is over: appends what is still usable of the bytes held back.
+    /// Ends the body: appends the items that are still usable in the bytes held back.
     pub(super) fn finish(
         &mut self,
         epoch: &mut PublishedEpoch,
@@ -133,7 +133,7 @@ impl Content {
         Ok(())
     }
 
-    /// Bytes that were not handed on, so far.
+    /// Returns the number of bytes that were dropped so far.
     pub(super) const fn skipped_bytes(&self) -> u64 {
         match &self.state {
             State::Unknown(_) => 0,
@@ -141,7 +141,7 @@ impl Content {
         }
     }
 
-    /// Why a source ends whose body has contained no media for `waited`.
+    /// Returns the error of a source whose body has contained no media for `waited`.
     pub(super) fn missing(&self, waited: Duration) -> Error {
         match &self.state {
             State::Unknown(_) => Error::NotMedia(self.announced.clone()),

@@ -10,41 +10,41 @@ use crate::Protocol;
 use crate::refusal::Refused;
 use crate::{Context, Error, now};
 
-/// Longest title and longest link, in bytes; what does not fit into an ICY block is of no use.
+/// Longest title and longest link, in bytes; text that does not fit into an ICY block is of no use.
 const TEXT_BYTES_MAX: usize = 4080;
 
-/// Which server's way of setting a title a request follows.
+/// Convention for setting a title that a request follows, by server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Dialect {
     /// `/admin/metadata`.
     Icecast,
-    /// The same as a page for people, `/admin/metadata.xsl`.
+    /// The page for people, `/admin/metadata.xsl`, with otherwise the same convention.
     IcecastPage,
     /// `/admin.cgi`, where the password may be in the query.
     Shoutcast,
 }
 
-/// In the words of Icecast 2.4.4, which some encoders compare.
+/// Wording of Icecast 2.4.4, which some encoders compare.
 const UPDATED: &str = "Metadata update successful";
 const NOT_UPDATED: &str = "Mountpoint will not accept URL updates";
 
-/// An encoder that sends an empty title after each real one without meaning to clear it.
+/// Agent of an encoder that sends an empty title after each real one without meaning to clear it.
 const SENDS_EMPTY: &str = "butt";
 
-/// Carries out `mode=updinfo` and returns the whole HTTP answer. The connection must be closed
-/// after it: the answer says so and has a length.
+/// Carries out `mode=updinfo` and returns the whole HTTP reply. The connection must be closed after it: the
+/// reply says so and has a length.
 ///
-/// Parameters: `mount`, optional while there is only one Icecast stream; `artist` and `title`,
-/// which win over `song` when both are there; `url`; `charset`, without which the stream's own counts. Shoutcast adds `pass`, which
-/// may name the stream as that of a source does, and `sid`; without any of these the stream is that of a source that names
-/// none. `form` is the body of a `POST`, or empty.
+/// Parameters: `mount`, optional while there is only one Icecast stream; `artist` and `title`, which override
+/// `song` when both are present; `url`; `charset`, with the stream's own as the default. Shoutcast adds
+/// `pass`, which may name the stream as a source's password does, and `sid`; without any of these the stream
+/// is the one for sources that name none. `form` is the body of a `POST`, or empty.
 ///
-/// An empty title clears the last one. Ogg with nothing but Vorbis or Opus in it has the title
-/// written into it. Other Ogg, WebM and bodies that are only relayed carry their own titles or none:
-/// as with Icecast, nothing changes and the answer says so.
+/// An empty title clears the last one. Ogg that contains only Vorbis or Opus has the title written into it.
+/// Other Ogg, WebM and bodies that are only relayed carry their own titles or none: as with Icecast, nothing
+/// changes and the reply says so.
 ///
-/// Call it as soon as the head is read: some clients close without waiting for the answer. For the
-/// same reason the gate's answer is awaited even if the client is gone.
+/// Call it as soon as the head is read: some clients close without waiting for the reply. For the same reason
+/// the gate's decision is awaited even if the client has left.
 pub async fn update_metadata(
     context: &Context,
     dialect: Dialect,
@@ -84,7 +84,7 @@ pub async fn update_metadata(
                 stream: None,
             };
             refused.note(&context.registry, &context.stats, &error);
-            // Many clients ask without credentials first.
+            // Many clients send a first request without credentials.
             if !matches!(error, Error::Denied(Denied::Missing)) {
                 tracing::info!(%peer, reason = %error, "title refused");
             }
@@ -117,7 +117,7 @@ async fn update(
         }
     };
     let request = credentials.request(&name, head, remote);
-    // Checked before the answer says anything about existing streams.
+    // Checked before the reply reveals anything about existing streams.
     let permission = context.gate.update_metadata(&request).await?;
     if http1::is_of_other_site(|name| head.header(name), None) {
         return Err(Error::OtherSite);
@@ -148,12 +148,12 @@ async fn update(
         let is_taken = stream.wish_title(&permission, song);
         return Ok(if is_taken { UPDATED } else { NOT_UPDATED });
     }
-    // An unknown body may turn out to be one that takes them.
+    // A body not identified yet may turn out to accept titles.
     stream.set_title(&permission, title, now());
     Ok(UPDATED)
 }
 
-/// The stream that `mount` names, or the only one there is.
+/// Returns the stream that `mount` names, or the only one there is.
 fn stream_name(
     context: &Context,
     parameters: &Parameters<'_>,
@@ -161,8 +161,7 @@ fn stream_name(
 ) -> Result<StreamName, Error> {
     match parameters.mount() {
         Some(mount) => Ok(mount?),
-        // Without a stream the gate cannot be asked; a client without a permission still learns
-        // nothing.
+        // Without a stream the gate cannot be asked; a client without a permission still learns nothing.
         None => only_stream(context).ok_or(match is_stranger {
             true => Denied::Missing.into(),
             false => Error::ParameterMissing("mount"),
@@ -170,8 +169,8 @@ fn stream_name(
     }
 }
 
-/// The stream that a program of SHOUTcast means: the one that it names in one of the ways it has, or else the one that its
-/// source has, which has named none either.
+/// Returns the stream that a SHOUTcast program means: the one that it names in any of the ways it has, or
+/// else the default of its source, which has named none either.
 fn shoutcast_stream(
     context: &Context,
     parameters: &Parameters<'_>,
@@ -190,7 +189,7 @@ fn shoutcast_stream(
     Ok(only.unwrap_or_else(|| streams.usual.clone()))
 }
 
-/// The stream of the only source of Icecast that is here.
+/// Returns the stream of the only live Icecast source.
 fn only_stream(context: &Context) -> Option<StreamName> {
     let streams = context.registry.list();
     let mut from_sources = streams.iter().filter(|stream| {
@@ -203,7 +202,7 @@ fn only_stream(context: &Context) -> Option<StreamName> {
     }
 }
 
-/// What the parameters say is playing; `None` when they do not say.
+/// Returns the title in the parameters; `None` when they contain none.
 fn song(parameters: &Parameters<'_>, charset: Charset) -> Option<SongTitle> {
     let is_said = |name| parameters.get(name).is_some();
     if !["artist", "title", "song"].into_iter().any(is_said) {
@@ -221,14 +220,14 @@ fn song(parameters: &Parameters<'_>, charset: Charset) -> Option<SongTitle> {
     Some(SongTitle { artist, title, url })
 }
 
-/// The parameters of a request, from its target and its form.
+/// Parameters of a request, from its target and its form.
 struct Parameters<'a> {
     query: Query<'a>,
     form: Query<'a>,
 }
 
 impl Parameters<'_> {
-    /// The stream that they name.
+    /// Returns the stream that the parameters name.
     fn mount(&self) -> Option<Result<StreamName, NameError>> {
         let mount = self.get("mount").filter(|mount| !mount.is_empty())?;
         Some(StreamName::parse(&mount))
@@ -238,8 +237,8 @@ impl Parameters<'_> {
         self.query.get(name).or_else(|| self.form.get(name))
     }
 
-    /// A text, reduced to one line of bounded length. The character set is that of the request, or else that of the
-    /// stream, in which UTF-8 is allowed as well.
+    /// Returns a text parameter, reduced to one line of bounded length. The character set is that of the
+    /// request, or else that of the stream, in which UTF-8 is allowed as well.
     fn title_text(&self, name: &str, of_stream: Charset) -> String {
         let read = |query: &Query<'_>| {
             let bytes = query.bytes(name)?;
@@ -252,7 +251,7 @@ impl Parameters<'_> {
         };
         let text = read(&self.query).or_else(|| read(&self.form));
         let text = text.unwrap_or_default();
-        // What separates words in the text does so in the line.
+        // Control characters separate words in the text; spaces do so in the line.
         let words = text.split(char::is_control).filter(|part| !part.is_empty());
         let mut line = words.collect::<Vec<_>>().join(" ");
         line.truncate(line.floor_char_boundary(TEXT_BYTES_MAX));

@@ -1,15 +1,15 @@
 //! Icecast sources: `SOURCE` and `PUT` of a live body, and the titles sent beside it.
 //!
-//! Answers, by client:
+//! Replies, by client:
 //!
-//! * libshout first asks without credentials and with an empty body: 401, and it retries.
+//! * libshout sends a first request without credentials and with an empty body: 401, and it retries.
 //! * `SOURCE` (DarkIce, Liquidsoap, ices): `HTTP/1.0 200 OK` at once.
 //! * `PUT` expecting 100 (Liquidsoap, libshout, ffmpeg): 100 and 200 at once, as Icecast 2.4.4 does.
-//! * `PUT` (butt): 200 at once; it waits for a second only.
+//! * `PUT` (butt): 200 at once; butt waits for one second only.
 //! * SHOUTcast v1, which begins with its password: `OK2` before it sends headers (`shoutcast.rs`).
 //!
-//! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It
-//! is read no faster than it plays, as `pace.rs` explains. The connection ends with the body.
+//! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It is read no
+//! faster than it plays, as `pace.rs` explains. The connection ends with the body.
 
 mod answer;
 mod content;
@@ -43,8 +43,8 @@ pub use answer::{Prospects, answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
 pub use shoutcast::{ShoutcastSource, ShoutcastStreams, serve_shoutcast};
 
-/// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file sent faster than it
-/// plays does not arrive in lumps.
+/// Bytes per read: at most four seconds of a 32 kb/s stream, so that a file sent faster than it plays does
+/// not arrive in lumps.
 const READ_BYTES: usize = 16 * 1024;
 
 impl From<http1::Error> for Error {
@@ -61,13 +61,13 @@ impl From<http1::Error> for Error {
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///
-/// `name` is the stream that its path asks for, as [`crate::name`] returns it. `early` is what the
-/// door has already read of the body. `on_admitted` is called when the source is admitted, and
-/// never if it is refused; until then it counts as an unauthenticated connection.
+/// `name` is the stream that the path requests, as [`crate::name`] returns it. `early` is the part of the
+/// body that the door has already read. `on_admitted` is called when the source is admitted, and never if it
+/// is refused; until then the source counts as an unauthenticated connection.
 ///
 /// # Errors
-/// What ended it, unless the source itself left. A refused source has been answered by then, and
-/// the event has been logged and counted.
+/// The reason why the connection ended, unless the source itself left. A refused source has received its
+/// reply by then, and the event has been logged and counted.
 pub async fn serve<S>(
     context: &Context,
     mut socket: S,
@@ -118,7 +118,7 @@ where
         context.stats.reject(error);
     }
     feed.end(&result);
-    // The answer's head was sent long ago; its body can still name the error.
+    // The head of the reply was sent long ago; its body can still name the error.
     let words = match &result {
         Err(
             error @ (Error::NotMedia(_) | Error::NoMedia(_) | Error::Silent(_) | Error::Expired),
@@ -131,7 +131,7 @@ where
     result
 }
 
-/// Decides on a source. `None` for one that only asks whether it may publish.
+/// Decides whether to admit a source. Returns `None` for one that only checks whether it may publish.
 async fn admit<S>(
     context: &Context,
     socket: &mut S,
@@ -173,7 +173,7 @@ fn log_refusal(stream: Option<&StreamName>, head: &Head, peer: SocketAddr, error
     }
 }
 
-/// The credential of a request.
+/// Credential of a request.
 struct Credentials {
     user: Option<String>,
     password: Option<http1::Password>,
@@ -222,7 +222,7 @@ impl Credentials {
     }
 }
 
-/// Carries the body to the stream until it ends.
+/// Passes the body to the stream until it ends.
 async fn carry<S>(
     settings: &Settings,
     socket: &mut S,
@@ -244,8 +244,7 @@ where
         if closing::hung_up(read.map_err(silent)?)? == 0 {
             return feed.close(now());
         }
-        // Reads before it waits, so that a source which leaves or falls silent while it is ahead is
-        // noticed.
+        // Reads before it waits, so that a source that leaves or goes silent while it is ahead is noticed.
         if let Some(resume_at) = feed.pace.resume_at(now()) {
             tokio::select! {
                 error = feed.epoch.over() => return Err(error),
@@ -258,18 +257,18 @@ where
     Ok(())
 }
 
-/// A source's epoch, and what decoding its body needs.
+/// Epoch of a source, with the state for decoding its body.
 pub(crate) struct Feed {
     pub(crate) epoch: PublishedEpoch,
     body: BodyDecoder,
     content: Content,
-    /// Those that are not delivered yet; titles may be added.
+    /// Items that are not delivered yet; titles may be added.
     pub(crate) items: Vec<Item>,
     pub(crate) pace: Pace,
-    /// Since when the body has contained no media.
+    /// Time since which the body has contained no media.
     fruitless_since: Option<Instant>,
     began: Instant,
-    /// How a body ended.
+    /// Description of how the body ended.
     ending: &'static str,
 }
 
@@ -288,8 +287,8 @@ impl Feed {
         }
     }
 
-    /// Processes received bytes; true when the body is over. What they contained is written even if
-    /// they end in an error.
+    /// Processes received bytes; returns true when the body is over. The items that they contained are
+    /// written even if the bytes end in an error.
     pub(crate) fn take(&mut self, mut input: &[u8], now: Instant) -> Result<bool, Error> {
         self.epoch.received(input.len());
         let is_over = loop {
@@ -312,7 +311,7 @@ impl Feed {
         is_over
     }
 
-    /// The peer has closed.
+    /// Handles the close of the connection by the peer.
     pub(crate) fn close(&mut self, now: Instant) -> Result<(), Error> {
         self.ending = if self.body.may_close() {
             "the source hung up"
@@ -323,7 +322,7 @@ impl Feed {
         self.deliver(now)
     }
 
-    /// Gives up a source that sends bytes, but nothing that can be played.
+    /// Returns an error for a source that sends bytes, but nothing that can be played.
     pub(crate) fn check(&self, timeout: Duration, now: Instant) -> Result<(), Error> {
         match self.fruitless_since {
             Some(since) if now.saturating_duration_since(since) >= timeout => {
@@ -351,7 +350,7 @@ impl Feed {
         written
     }
 
-    /// Stamps bytes without a clock of their own with their time of arrival.
+    /// Stamps the samples of formats without a clock of their own with their time of arrival.
     fn stamp(&mut self, now: Instant) {
         let since = Span::from(now.saturating_duration_since(self.began));
         for item in &mut self.items {
@@ -370,7 +369,7 @@ impl Feed {
         }
     }
 
-    /// Ends the epoch, giving the reason in the log.
+    /// Ends the epoch and logs the reason.
     pub(crate) fn end_for(self, reason: &dyn Display) {
         let skipped_bytes = self.content.skipped_bytes();
         if skipped_bytes > 0 {

@@ -1,39 +1,40 @@
-//! How fast a source's body is read.
+//! Reading pace of a source's body.
 //!
-//! Icecast reads a body as fast as it arrives, so a file sent with `PUT` is over long before it has
-//! played. Here it plays in real time: what arrives faster is left in the socket, and its sender
-//! waits. A live encoder is never slowed down: its lead stays far below the limit, and its clock
-//! may run [`RATE_PERCENT`] faster than ours.
+//! Icecast reads a body as fast as it arrives, so a file sent with `PUT` is over long before it has played.
+//! This server plays it in real time: bytes that arrive faster stay in the socket, and their sender waits. A
+//! live encoder is never slowed down: its lead stays far below the limit, and its clock may run
+//! [`RATE_PERCENT`] − 100 percent faster than this server's.
 
 use std::time::{Duration, Instant};
 
 use media::{Item, Span, TICKS_PER_SECOND, Timestamp};
 
-/// Media a source may be ahead of real time. Sources fill their listeners' buffers at the start;
-/// half of the lag at which listeners of a sound stream are moved forward by default.
+/// Longest lead of a source over real time. Sources fill their listeners' buffers at the start; the lead is
+/// half of the lag at which listeners of an audio stream are moved forward by default.
 const LEAD_MAX: Span = Span::from_millis(5_000);
 
-/// Media beyond [`LEAD_MAX`] that is waited for. More than one read returns at all but the lowest
-/// bit rates, so that files play at their own speed; about as long as silence is allowed, so that
-/// timestamps that jump again and again cannot hold a stream longer than a dead source does.
+/// Longest excess over [`LEAD_MAX`] that is waited for. More than one read brings at all but the lowest bit
+/// rates, so that files play at their own speed; about as long as silence is allowed, so that timestamps that
+/// jump again and again cannot hold a stream longer than a dead source does.
 const EXCESS_MAX: Span = Span::from_millis(10_000);
 
-/// Media a source may catch up on at any rate after a stall: what may have queued on its side
+/// Most media that a source may catch up on at any rate after a stall: what may have queued on its side
 /// before it is given up as silent.
 const DEBT_MAX: Span = Span::from_millis(10_000);
 
-/// The longest step that counts as playing time. Samples are shorter; a longer step is a clock that
-/// jumped, and waiting for it would be silence.
+/// Longest step that counts as playing time. Samples are shorter; a longer step is a clock that jumped, and
+/// waiting for it would be silence.
 const STEP_MAX: Span = Span::from_millis(5_000);
 
-/// Real time counts for this much media time. Crystals differ by 0.02 %; without the margin a
-/// source that is faster than ours would be throttled once that has added up over a day.
+/// Media time, in percent, that each unit of real time allows. Crystals differ by 0.02 %; without the margin
+/// a source whose clock is faster than this server's would be throttled once the difference has added up over
+/// a day.
 const RATE_PERCENT: i64 = 101;
 
-/// Compares media that arrived with the time that passed.
+/// Comparison of the media that arrived with the time that passed.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Media ahead of real time, as of `measured`; negative when behind.
+    /// Ticks of media ahead of real time, as of `measured`; negative when behind.
     lead: i64,
     measured: Instant,
     newest: Option<Timestamp>,
@@ -48,7 +49,7 @@ impl Pace {
         }
     }
 
-    /// Counts what arrived.
+    /// Counts the media of the items that arrived.
     pub(super) fn observe(&mut self, items: &[Item], now: Instant) {
         let passed = Span::from(now.saturating_duration_since(self.measured)).ticks();
         self.measured = now;
@@ -66,7 +67,8 @@ impl Pace {
         self.lead = self.lead.min(lead_max);
     }
 
-    /// When the next bytes may be taken, if not at once: at most [`EXCESS_MAX`] after the last.
+    /// Returns the time at which the next bytes may be taken, if not at once: at most [`EXCESS_MAX`] after
+    /// the last.
     pub(crate) fn resume_at(&self, now: Instant) -> Option<Instant> {
         let excess = u64::try_from(self.lead - LEAD_MAX.ticks()).ok()?;
         let seconds = excess as f64 / TICKS_PER_SECOND as f64 * 100.0 / RATE_PERCENT as f64;
@@ -95,7 +97,7 @@ mod tests {
         })
     }
 
-    /// Feeds `millis` of media in steps of 100 ms as fast as permitted; how long that takes.
+    /// Feeds `millis` of media in steps of 100 ms as fast as permitted; returns how long that takes.
     fn time_for(pace: &mut Pace, began: Instant, first: i64, millis: i64) -> Duration {
         let mut now = began;
         for position in (first..first + millis).step_by(100) {
@@ -139,10 +141,8 @@ mod tests {
         let began = Instant::now();
         let mut pace = Pace::new(began);
         pace.observe(&[at(0), at(86_400_000), at(86_400_100), at(5)], began);
-        assert!(
-            pace.resume_at(began)
-                .is_none_or(|until| until < began + Duration::from_secs(1))
-        );
+        let soon = began + Duration::from_secs(1);
+        assert!(pace.resume_at(began).is_none_or(|until| until < soon));
     }
 
     #[test]

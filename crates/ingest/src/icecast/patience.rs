@@ -1,4 +1,4 @@
-//! Waits for the gate while a source may go on sending, or leave.
+//! Waits for the gate while a source may continue sending, or leave.
 
 use std::io;
 
@@ -6,16 +6,16 @@ use bytes::BytesMut;
 use net::closing;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Bytes of a body that are read before its source is admitted; the rest waits in the kernel.
-/// Equals four seconds of 128 kb/s, and a quarter of what an unauthenticated client may use.
+/// Bytes of a body that are read before its source is admitted; the rest waits in the kernel. Equals four
+/// seconds of 128 kb/s, and a quarter of what an unauthenticated client may use.
 const EARLY_BYTES_MAX: usize = 64 * 1024;
 
-/// Waits for an answer and meanwhile appends what arrives to `early`, so that a source which hangs
-/// up is noticed and its request withdrawn. A source that has filled this buffer is read again only
-/// after the answer, which comes in bounded time.
+/// Waits for an answer and meanwhile appends the received bytes to `early`, so that a source that hangs up is
+/// noticed and its request withdrawn. A source that has filled this buffer is read again only after the
+/// answer, which arrives in bounded time.
 ///
 /// # Errors
-/// When the source is gone.
+/// The source has closed or lost its connection.
 pub(super) async fn wait_for<S, T>(
     socket: &mut S,
     early: &mut BytesMut,

@@ -1,4 +1,4 @@
-//! Sources of SHOUTcast v1: a password, then headers and sound as from an old source of Icecast.
+//! Sources of SHOUTcast v1: a password, then headers and audio as from an old source of Icecast.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,15 +16,15 @@ use super::answer;
 use crate::refusal::Refused;
 use crate::{Context, Error, Protocol};
 
-/// Bytes of headers read at once.
+/// Bytes per read of headers.
 const READ_BYTES: usize = 2 * 1024;
 
-/// Which streams sources mean, and those who send their titles, that name none.
+/// Streams of sources, and of senders of titles, that name no stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ShoutcastStreams {
-    /// That of a source that says nothing.
+    /// Stream of a source that names neither a stream nor a number.
     pub usual: StreamName,
-    /// Those with a number.
+    /// Streams of sources with a number.
     pub numbered: Vec<(u32, StreamName)>,
 }
 
@@ -38,10 +38,11 @@ impl Default for ShoutcastStreams {
 }
 
 impl ShoutcastStreams {
-    /// The stream that a login means: the one it names, or the one that has its number, or the usual one.
+    /// Returns the stream that a login means: the one it names, or the one that has its number, or the usual
+    /// one.
     ///
     /// # Errors
-    /// What it names cannot be published.
+    /// The named stream cannot be published.
     pub fn of(
         &self,
         login: &ShoutcastLogin,
@@ -54,7 +55,7 @@ impl ShoutcastStreams {
         crate::name(numbered.unwrap_or(&self.usual).as_str(), is_taken)
     }
 
-    /// The stream that has this number.
+    /// Returns the stream that has this number.
     pub(super) fn numbered(&self, sid: u32) -> Option<&StreamName> {
         let found = self.numbered.iter().find(|(number, _)| *number == sid);
         found.map(|(_, name)| name)
@@ -64,18 +65,18 @@ impl ShoutcastStreams {
 /// A source that has sent its first line.
 #[derive(Debug)]
 pub struct ShoutcastSource {
-    /// What the line says.
+    /// Parsed content of the first line.
     pub login: ShoutcastLogin,
-    /// The stream it is for.
+    /// Stream that the source publishes to.
     pub name: Result<StreamName, Error>,
-    /// What came behind the line.
+    /// Bytes received after the first line.
     pub early: Bytes,
-    /// Where it connects from.
+    /// Address of the source.
     pub peer: SocketAddr,
 }
 
-/// Runs a source's connection from its first line to its end. Its headers must come within `patience`; for the rest see
-/// [`serve`](super::serve).
+/// Runs a source's connection from its first line to its end. Its headers must arrive within `patience`;
+/// otherwise like [`serve`](super::serve).
 ///
 /// # Errors
 /// As for [`serve`](super::serve).
@@ -129,7 +130,7 @@ where
     }
 }
 
-/// Asks the gate before the source sends more than its password.
+/// Asks the gate for permission before the source sends more than its password.
 async fn permit(
     context: &Context,
     login: &ShoutcastLogin,
@@ -145,7 +146,7 @@ async fn permit(
     Ok(())
 }
 
-/// Lets the source go on, and reads its headers; the sound behind them stays in `received`.
+/// Accepts the source and reads its headers; audio that follows them stays in `received`.
 async fn greet<S>(
     socket: &mut S,
     login: &ShoutcastLogin,

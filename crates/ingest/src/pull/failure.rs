@@ -1,4 +1,4 @@
-//! Why a pull failed.
+//! Reasons why a pull fails.
 
 use std::io;
 
@@ -6,53 +6,53 @@ use ::rtmp::client;
 use container::flv;
 use net::link::ConnectError;
 
-/// What ended a connection to a source. The texts reveal no secrets.
+/// Reason why a connection to a source ended. The texts reveal no secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     // The source.
-    /// It speaks no RTMP, or refuses.
+    /// The source does not use RTMP, or refuses.
     #[error("{0}")]
     Rtmp(#[from] client::Error),
-    /// It speaks no HTTP.
+    /// The source does not use HTTP.
     #[error("the source broke HTTP: {0}")]
     Http(#[from] hyper::Error),
-    /// It refuses over HTTP.
+    /// The source refuses over HTTP.
     #[error("the source answered {0}")]
     Status(http::StatusCode),
-    /// It redirects too often, or to an address that is none.
+    /// The source redirects too often, or to an invalid address.
     #[error("the source's redirections lead nowhere")]
     Redirection,
-    /// It is on the internet, and redirects to an address of this host's own network.
+    /// The source is on the internet, and redirects to an address of this host's own network.
     #[error("the source redirects to an address that is not the internet's")]
     Inwards,
-    /// It sends broken FLV.
+    /// The source sends broken FLV.
     #[error("{0}")]
     Flv(#[from] flv::ReadError),
-    /// It announces FLV and sends something else.
+    /// The source announces FLV and sends something else.
     #[error("the source calls {0:?} what is no FLV")]
     NotFlv(String),
-    /// It sends a page or a playlist.
+    /// The source sends a page or a playlist.
     #[error("the source sends {0:?}, which is no stream")]
     NotMedia(String),
-    /// It sends titles at no interval that can be read.
+    /// The source announces a title interval that cannot be read.
     #[error("the source's icy-metaint is no interval")]
     TitleInterval,
-    /// It ended the stream.
+    /// The source ended the stream.
     #[error("the source ended the stream ({0})")]
     Ended(String),
-    /// It closed the connection.
+    /// The source closed the connection.
     #[error("the source closed the connection")]
     HungUp,
-    /// It asks for a proof of the password again and again.
+    /// The source requests a proof of the password again and again.
     #[error("the source does not take the password")]
     Password,
-    /// It does not answer a request.
+    /// The source did not reply to a request.
     #[error("the source did not answer in time")]
     NoAnswer,
 
     // The stream, or this server.
-    /// Another publisher has it.
+    /// Another publisher has the stream.
     #[error("the stream has another publisher")]
     Busy,
     /// The stream could not be published, was taken over, or its source is silent.

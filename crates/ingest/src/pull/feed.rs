@@ -1,4 +1,4 @@
-//! From a source's items to the stream.
+//! Delivery of a source's items to the stream.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -15,17 +15,16 @@ use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
 use crate::{Context, Error, Settings, now};
 
-/// Items that may be held before the first media: metadata, and script messages that servers send
-/// with it.
+/// Most items held before the first media: metadata, and script messages that servers send with it.
 const HELD_ITEMS_MAX: usize = 16;
 
-/// Bytes of them: the longest one, and as much again for all others.
+/// Most bytes of these items: the longest one, and as much again for all others.
 const HELD_BYTES_MAX: usize = 2 * SCRIPT_BODY_BYTES_MAX;
 
-/// Items passed on at once; see the publications of RTMP.
+/// Most items passed on at once; see the publications of RTMP.
 const BATCH_ITEMS_MAX: usize = 1024;
 
-/// What an FLV or RTMP stream is, for listeners that take it whole.
+/// Media type of an FLV or RTMP stream, for listeners that take it whole.
 const CONTENT_TYPE: &str = "video/x-flv";
 
 /// A connection's items, and the epoch that they are written to once there is media.
@@ -36,9 +35,9 @@ pub(super) struct Feed<'a> {
     peer: Option<SocketAddr>,
     epoch: Option<PublishedEpoch>,
     pub(super) items: Vec<Item>,
-    /// When there was media last, or the connection was made.
+    /// Time at which media last arrived, or the connection was made.
     heard: Instant,
-    /// When there was media first.
+    /// Time at which the first media arrived.
     began: Option<Instant>,
     /// Bytes received before the epoch.
     early_bytes: usize,
@@ -66,22 +65,22 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// The character set of the stream's texts that are not UTF-8.
+    /// Returns the character set of the stream's texts that are not UTF-8.
     pub(super) fn charset(&self) -> Charset {
         let permission = (self.permit)();
         let settings = self.context.registry.settings(&permission.action().stream);
         settings.charset
     }
 
-    /// Whether another publisher has the stream. A publisher that connects here goes first, even
-    /// one that has stalled for a while.
+    /// Whether another publisher has the stream. A publisher that connects to this server takes precedence,
+    /// even one that has stalled for a while.
     pub(super) fn is_taken(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
         present.is_some_and(|stream| stream.info().phase == Phase::Live)
     }
 
-    /// Whether it has delivered nothing, and there is no stream left with listeners.
+    /// Whether nothing has been delivered and no stream with listeners is left.
     pub(super) fn is_of_nothing(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
@@ -89,7 +88,7 @@ impl<'a> Feed<'a> {
         !self.has_published && !is_here
     }
 
-    /// The source is about to send media.
+    /// Notes that the source is about to send media.
     pub(super) fn connected(&mut self, peer: SocketAddr) {
         self.peer = Some(peer);
         self.heard = now();
@@ -104,12 +103,12 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Whether enough items are there to be delivered before more are read.
+    /// Whether enough items are collected to be delivered before more are read.
     pub(super) fn is_full(&self) -> bool {
         self.items.len() >= BATCH_ITEMS_MAX
     }
 
-    /// Passes on the items so far; the first media begins the epoch.
+    /// Passes on the collected items; the first media begins the epoch.
     pub(super) fn deliver(&mut self) -> Result<(), Failure> {
         let now = now();
         let is_data =
@@ -137,7 +136,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// Of what arrived before the media, keeps only the newest.
+    /// Keeps only the newest items of those that arrived before the media.
     fn forget_excess(&mut self) {
         let mut bytes = 0;
         let kept = self.items.iter().rev().take(HELD_ITEMS_MAX);
@@ -154,7 +153,7 @@ impl<'a> Feed<'a> {
         self.items.drain(..self.items.len() - kept);
     }
 
-    /// What is known of a source before its media.
+    /// Returns the description of a source before its media.
     pub(super) fn source(&self, container: Container, content_type: &str) -> Source {
         Source {
             protocol: Protocol::Pull.label(),
@@ -183,24 +182,24 @@ impl<'a> Feed<'a> {
         Ok(epoch)
     }
 
-    /// Counts bytes of an epoch that the caller keeps, which counts them as well.
+    /// Counts bytes of an epoch that the caller keeps; the caller counts them for the epoch.
     pub(super) fn heard(&mut self, bytes: usize) {
         self.status.add_bytes(bytes);
         self.heard = now();
         self.began.get_or_insert(self.heard);
     }
 
-    /// How publishers are treated.
+    /// Returns the rules for publishers.
     pub(super) fn settings(&self) -> &Settings {
         &self.context.settings
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub(super) fn due(&self) -> Instant {
         self.heard + self.patience()
     }
 
-    /// Gives up on a source that sends no media.
+    /// Returns an error if the source has sent no media for too long.
     pub(super) fn handle_timeout(&self) -> Result<(), Failure> {
         if now() < self.due() {
             return Ok(());
@@ -220,14 +219,14 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// For how long media has been arriving.
+    /// Returns the time for which media has been arriving.
     pub(super) fn ran(&self) -> Duration {
         self.began.map_or(Duration::ZERO, |began| {
             self.heard.saturating_duration_since(began)
         })
     }
 
-    /// Ends the epoch, if there is one, giving the reason in the log.
+    /// Ends the epoch, if there is one, and logs the reason.
     pub(super) fn end(&mut self, reason: &dyn Display) {
         if let Some(epoch) = self.epoch.take() {
             epoch.end(reason);

@@ -1,4 +1,4 @@
-//! A source that is downloaded: FLV over HTTP, or what an Icecast or SHOUTcast server sends.
+//! A downloaded source: FLV over HTTP, or the stream of an Icecast or SHOUTcast server.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -20,16 +20,16 @@ use super::icy_answer::IcyAnswer;
 use super::source::HttpAddress;
 use super::{End, Failure, radio};
 
-/// Redirects that are followed; delivery networks use one or two.
+/// Most redirects that are followed; delivery networks use one or two.
 const REDIRECTIONS_MAX: usize = 3;
 
-/// From the request to the head of the answer.
+/// Longest time from the request to the head of the reply.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Longest content type that is kept, for the log and the API.
 const CONTENT_TYPE_BYTES_MAX: usize = 64;
 
-/// Downloads from `address`, or from where it redirects.
+/// Downloads from `address`, or from the address that it redirects to.
 pub(super) async fn fetch(
     connector: &Connector,
     address: &HttpAddress,
@@ -37,7 +37,7 @@ pub(super) async fn fetch(
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<End, Failure> {
     let mut address = address.clone();
-    // Who has redirected here.
+    // Address of the server that redirected here.
     let mut sent_by = None;
     for _ in 0..=REDIRECTIONS_MAX {
         let asking = ask(connector, &address, sent_by, feed, stop.as_mut());
@@ -53,30 +53,31 @@ pub(super) async fn fetch(
     Err(Failure::Redirection)
 }
 
-/// How one connection ended.
+/// Outcome of one connection.
 enum Went {
     To(End),
     Elsewhere {
         location: String,
-        /// The address that has said so.
+        /// Address of the redirecting server.
         by: IpAddr,
     },
 }
 
-/// Whether a server may redirect to an address: one on the internet to none that this host or its network has for itself,
-/// where what is meant for neighbours takes requests from them.
+/// Whether a server at `from` may redirect to `to`. A server on the internet may not redirect to an address
+/// that this host or its network reserves for itself, where services meant for neighbours accept requests
+/// from them.
 fn may_lead(from: IpAddr, to: IpAddr) -> bool {
     is_of_network(from) || !is_of_network(to)
 }
 
-/// Whether an address is none of the internet's.
+/// Whether an address is outside the internet's.
 fn is_of_network(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(ip) => {
             let [first, second, ..] = ip.octets();
-            // Of providers' networks (RFC 6598).
+            // Addresses of providers' networks (RFC 6598).
             let is_shared = first == 100 && second & 0xc0 == 64;
-            // This host (RFC 1122), which 0.0.0.0/8 is.
+            // This host (RFC 1122): 0.0.0.0/8.
             let is_this = first == 0;
             is_shared || is_this || ip.is_private() || ip.is_loopback() || ip.is_link_local()
         }
@@ -135,15 +136,15 @@ async fn ask(
     let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
         went = &mut exchange => went,
-        // The exchange itself finds out how the connection ended and what was still unread.
+        // The exchange itself finds out how the connection ended and which bytes were still unread.
         _ = &mut connection => exchange.await,
     }
 }
 
-/// What a source announces.
+/// Kind of the source that its content type announces.
 enum Kind {
     Flv,
-    /// Whatever its first bytes say.
+    /// Format that the first bytes determine.
     Radio,
     /// A page, or a playlist.
     Text(String),
@@ -202,7 +203,7 @@ async fn download(
         };
         feed.received(bytes.len());
         let read = reader.push(&bytes, &mut feed.items);
-        // What arrived before a defect is passed on.
+        // Media that arrived before a defect is passed on.
         feed.deliver()?;
         read.map_err(|error| match error {
             ReadError::NotFlv => Failure::NotFlv(content_type.clone()),
@@ -211,7 +212,7 @@ async fn download(
     }
 }
 
-/// The content type that the source declares, cut to the bound.
+/// Returns the content type that the source declares, cut to the bound.
 pub(super) fn content_type(answer: &Response<Incoming>) -> String {
     let value = answer.headers().get(header::CONTENT_TYPE);
     let text = value.and_then(|value| value.to_str().ok());
@@ -226,26 +227,15 @@ mod tests {
     #[test]
     fn no_server_of_the_internet_redirects_into_the_network() {
         let address = |text: &str| text.parse::<IpAddr>().expect("an address");
-        let public = ["192.0.2.1", "8.8.8.8", "100.128.0.1", "2001:db8::1"];
-        let own = [
-            "127.0.0.1",
-            "0.0.0.0",
-            "10.1.2.3",
-            "172.16.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "::1",
-            "::",
-            "::ffff:127.0.0.1",
-            "fd00::1",
-            "fe80::1",
-        ];
-        for from in public.map(address) {
-            for to in public.map(address) {
+        let public = "192.0.2.1 8.8.8.8 100.128.0.1 2001:db8::1".split(' ');
+        let own = "127.0.0.1 0.0.0.0 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 \
+            ::1 :: ::ffff:127.0.0.1 fd00::1 fe80::1"
+            .split(' ');
+        for from in public.clone().map(address) {
+            for to in public.clone().map(address) {
                 assert!(may_lead(from, to), "{from} {to}");
             }
-            for to in own.map(address) {
+            for to in own.clone().map(address) {
                 assert!(!may_lead(from, to), "{from} {to}");
                 assert!(may_lead(to, from) && may_lead(to, to), "{from} {to}");
             }

@@ -1,4 +1,5 @@
-//! Answers that begin with `ICY 200 OK`, as those of SHOUTcast servers do, made those of HTTP/1.0.
+//! Adapter that turns replies beginning with `ICY 200 OK`, as SHOUTcast servers send them, into HTTP/1.0
+//! replies.
 
 use std::io;
 use std::pin::Pin;
@@ -6,13 +7,13 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How such an answer begins.
+/// Beginning of such a reply.
 const ICY: [u8; 4] = *b"ICY ";
 
-/// How it would begin in HTTP: its body ends with the connection, as there.
+/// Its replacement in HTTP: in both protocols the body ends with the connection.
 const HTTP: &[u8] = b"HTTP/1.0 ";
 
-/// A connection whose answer begins with either.
+/// A connection whose reply begins with either.
 #[derive(Debug)]
 pub(super) struct IcyAnswer<S> {
     inner: S,
@@ -23,7 +24,7 @@ pub(super) struct IcyAnswer<S> {
 enum Beginning {
     /// The first bytes, which may be [`ICY`].
     Arriving([u8; 4], usize),
-    /// What is to be handed on before anything else is read.
+    /// Bytes to be returned before anything else is read.
     Held(Vec<u8>),
     Over,
 }
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read of an answer that comes in pieces of so many bytes.
+    /// Returns the bytes read of a reply that arrives in pieces of `piece` bytes.
     async fn read(answer: &[u8], piece: usize) -> Vec<u8> {
         let (mut server, client) = tokio::io::duplex(piece);
         let answer = answer.to_vec();

@@ -1,5 +1,5 @@
-//! Pulling: a stream fetched from another server, over RTMP, as FLV over HTTP, or as a mount of an Icecast or SHOUTcast server,
-//! and published here.
+//! Pulling: a stream fetched from another server, over RTMP, as FLV over HTTP, or as a mount of an Icecast or
+//! SHOUTcast server, and published here.
 //!
 //! ```text
 //!  Connecting ── the first media arrives ──► Running: a publisher like any other
@@ -8,12 +8,11 @@
 //!  Waiting ◄────────────────────────────────────┘
 //! ```
 //!
-//! While another publisher has the stream, the pull is idle; it connects as soon as that publisher
-//! is gone. It begins to publish with the first media, so that a source which is connected but
-//! silent does not show a stream. `server` runs one task for each stream; for a pull on demand,
-//! while the stream is wanted. A request for the stream shortens the wait after a failure. Where it
-//! is not known that the source has the stream at all, the first attempt that delivers nothing is
-//! the last.
+//! While another publisher has the stream, the pull is idle; it connects as soon as that publisher has left.
+//! It begins to publish with the first media, so that a source that is connected but silent does not show a
+//! stream. `server` runs one task for each stream; for a pull on demand, only while the stream is wanted. A
+//! request for the stream shortens the wait after a failure. If it is not known that the source has the
+//! stream at all, the first attempt that delivers nothing is the last.
 
 mod failure;
 mod feed;
@@ -40,17 +39,17 @@ use self::feed::Feed;
 pub use self::source::{PullSource, SourceError};
 use crate::Context;
 
-/// How often the pull checks whether another publisher still has the stream: well below the time
-/// for which streams linger.
+/// Interval at which the pull checks whether another publisher still has the stream: well below the time for
+/// which streams linger.
 const TAKEN_POLL: Duration = Duration::from_millis(500);
 
 /// Least time between two attempts, however many requests for the stream arrive.
 const ASKED_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Tells when the stream was last requested.
+/// Watch on the time of the last request for the stream.
 pub type LastRequest = watch::Receiver<Option<Instant>>;
 
-/// What follows an attempt that delivers nothing.
+/// Reaction to an attempt that delivers nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Persistence {
     /// Another attempt, after a while.
@@ -59,10 +58,10 @@ pub enum Persistence {
     WhileHere,
 }
 
-/// How a pull ended.
+/// Outcome of a pull.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// It was stopped.
+    /// The pull was stopped.
     Stopped,
     /// The source has delivered nothing, and there is no stream to keep.
     FoundNothing,
@@ -71,18 +70,17 @@ pub enum Outcome {
 /// One stream, pulled from one source.
 #[derive(Debug)]
 pub struct Pull {
-    /// The sources: the first, and others to turn to while it fails. At least one.
+    /// The sources: the first, and others to use while it fails. At least one.
     pub sources: Vec<PullSource>,
-    /// Told the pull's state.
+    /// Receives the pull's state.
     pub status: Arc<Status>,
-    /// Requests for the stream while it is absent; unused by a pull that goes on without being
-    /// asked.
+    /// Requests for the stream while it is absent; unused by a pull that runs without requests.
     pub asked: Option<LastRequest>,
-    /// What follows an attempt that delivers nothing.
+    /// Reaction to an attempt that delivers nothing.
     pub persistence: Persistence,
 }
 
-/// How a connection ended without failing.
+/// End of a connection without a failure.
 #[derive(Debug)]
 enum End {
     /// The pull is over.
@@ -100,9 +98,8 @@ impl fmt::Display for End {
     }
 }
 
-/// Keeps a stream coming from its source until `stop` is ready, or as long as its persistence
-/// lasts; then takes leave. Calls `permit` each time it begins to publish, for permission under the
-/// pull's own credential.
+/// Pulls a stream from its source until `stop` is ready, or as long as its persistence lasts; then leaves.
+/// Calls `permit` each time it begins to publish, for permission under the pull's own credential.
 pub async fn run(
     context: &Context,
     connector: &Connector,
@@ -113,9 +110,9 @@ pub async fn run(
     let mut stop = pin!(stop);
     let mut asked = pull.asked.clone();
     let mut backoff = Backoff::default();
-    // The address that the source has redirected to; it is tried once.
+    // Address that the source has redirected to; it is tried once.
     let mut moved = None;
-    // Which source is next.
+    // Index of the next source.
     let mut turn = 0;
     loop {
         let mut feed = Feed::new(context, &permit, &pull.status);
@@ -151,7 +148,7 @@ pub async fn run(
                 }
                 tracing::warn!(%source, reason = %failure, "a pull failed");
                 feed.end(&failure);
-                // One that has delivered leaves it to the first again.
+                // After a source that delivered media, the first source has its turn again.
                 turn = match feed.ran().is_zero() {
                     true => (turn + 1) % pull.sources.len(),
                     false => 0,
@@ -198,7 +195,7 @@ async fn asked_anew(asked: Option<&mut LastRequest>, earliest: Instant) {
     std::future::pending().await
 }
 
-/// One connection, from its beginning to its end.
+/// Runs one connection, from its beginning to its end.
 async fn fetch(
     connector: &Connector,
     source: &PullSource,
@@ -211,7 +208,7 @@ async fn fetch(
     }
 }
 
-/// Random bits; if the system has none, a fixed value is better than no pull.
+/// Returns random bits; if the system has none, a fixed value is better than no pull.
 fn random() -> u32 {
     getrandom::u32().unwrap_or(u32::MAX)
 }

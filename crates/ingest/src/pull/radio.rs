@@ -1,7 +1,7 @@
-//! A radio stream that is relayed: a mount of an Icecast or SHOUTcast server, with its titles and its description.
+//! A relayed radio stream: a mount of an Icecast or SHOUTcast server, with its titles and its description.
 //!
-//! The body is what a source of such a server sends, so it becomes a publisher as a source's does; titles come between
-//! its bytes where the server sends them so.
+//! Such a server sends the same body as a source of it, so the body is published like a source's; titles are
+//! interleaved with its bytes if the server sends them so.
 
 use std::num::NonZeroUsize;
 use std::pin::Pin;
@@ -22,10 +22,10 @@ use super::{End, Failure};
 use crate::icecast::{self, Content, description};
 use crate::{Error, now};
 
-/// Most bytes between two titles. Servers send 8 to 32 KiB; a title that comes minutes late is no use.
+/// Most bytes between two titles. Servers send 8 to 32 KiB; a title that arrives minutes late is no use.
 const INTERVAL_BYTES_MAX: usize = 1024 * 1024;
 
-/// Relays the body of an answer until it ends.
+/// Relays the body of a reply until it ends.
 pub(super) async fn relay(
     answer: Response<Incoming>,
     pull: &mut Feed<'_>,
@@ -60,11 +60,11 @@ pub(super) async fn relay(
     ended
 }
 
-/// A stream that is being relayed.
+/// A radio stream that is being relayed.
 struct Relayed {
     feed: icecast::Feed,
     titles: Option<Deinterleaver>,
-    /// Of titles that are not UTF-8.
+    /// Character set of titles that are not UTF-8.
     charset: Charset,
 }
 
@@ -82,7 +82,7 @@ impl Relayed {
             pull.heard(bytes.len());
             self.take(&bytes)?;
             self.feed.check(silence, now())?;
-            // As from a source: a file is not played faster than it lasts.
+            // As for a source: a file is played no faster than in real time.
             let resume_at = self.feed.pace.resume_at(now());
             let more = async {
                 if let Some(resume_at) = resume_at {
@@ -103,7 +103,7 @@ impl Relayed {
         }
     }
 
-    /// Takes what has arrived, and the titles out of it.
+    /// Takes the received bytes, and removes the titles from them.
     fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let now = now();
         let Some(titles) = &mut self.titles else {
@@ -130,12 +130,12 @@ impl Relayed {
     }
 }
 
-/// The title in a block, which is UTF-8, or else what older servers send.
+/// Returns the title in a block, in UTF-8 or else in the character set of older servers.
 fn title_of(block: &[u8], charset: Charset) -> Option<Title> {
     title_in(&charset.decode_unless_utf8(block.get(1..)?))
 }
 
-/// The next bytes of a body; `None` at its end.
+/// Returns the next bytes of a body; `None` at its end.
 async fn next(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
     while let Some(frame) = body.frame().await {
         if let Ok(bytes) = frame?.into_data() {
@@ -145,7 +145,7 @@ async fn next(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
     Ok(None)
 }
 
-/// What takes the titles out of the body, if it says that they are in it.
+/// Returns a deinterleaver for the titles, if the headers announce them in the body.
 fn titles(headers: &HeaderMap) -> Result<Option<Deinterleaver>, Failure> {
     let Some(interval) = headers.get("icy-metaint") else {
         return Ok(None);
@@ -155,12 +155,12 @@ fn titles(headers: &HeaderMap) -> Result<Option<Deinterleaver>, Failure> {
         .ok()
         .and_then(|text| text.trim().parse().ok());
     let interval = interval.filter(|interval| *interval <= INTERVAL_BYTES_MAX);
-    // 0 is none, as SHOUTcast sends.
+    // 0 means no titles, as SHOUTcast sends it.
     let interval = interval.ok_or(Failure::TitleInterval)?;
     Ok(NonZeroUsize::new(interval).map(Deinterleaver::new))
 }
 
-/// The headers as text, in the character sets of titles.
+/// Returns the headers as text, in the character sets of titles.
 fn text(headers: &HeaderMap, charset: Charset) -> Vec<(&str, String)> {
     let pairs = headers.iter();
     pairs

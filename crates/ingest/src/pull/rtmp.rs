@@ -16,20 +16,19 @@ use crate::now;
 use crate::rtmp::publication::Clock;
 use crate::script_events;
 
-/// Connections that password authentication takes: without it, with the user's name, with the
-/// proof.
+/// Most connections that password authentication needs: without it, with the user's name, with the proof.
 const CONNECTIONS_MAX: usize = 3;
 
-/// Bytes read at once: a few frames of video.
+/// Bytes per read: a few frames of video.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How one connection ended.
+/// Outcome of one connection.
 enum Went {
     To(End),
     Challenged(Address),
 }
 
-/// Plays from `address`, with as many connections as authentication takes.
+/// Plays from `address`, with as many connections as authentication needs.
 pub(super) async fn fetch(
     connector: &Connector,
     address: &Address,
@@ -47,8 +46,8 @@ pub(super) async fn fetch(
         let mut player = SourceConnection::new(link, address)?;
         match player.play(feed, stop.as_mut()).await? {
             Went::To(end) => {
-                // First, so that a listener which arrives meanwhile finds a stream whose publisher
-                // is away, not one in its last moments.
+                // First, so that a listener that arrives meanwhile finds a stream whose publisher is away,
+                // not one in its last moments.
                 feed.end(&end);
                 player.session.leave();
                 closing::say(player.link, player.session.output()).await;
@@ -60,7 +59,7 @@ pub(super) async fn fetch(
     Err(Failure::Password)
 }
 
-/// One connection.
+/// One connection to a source.
 struct SourceConnection {
     link: Link,
     session: Session,
@@ -114,7 +113,7 @@ impl SourceConnection {
             }
             feed.received(read);
             let heard = self.hear(&buffer, feed, &mut is_ready);
-            // What arrived before an end is passed on, whatever the end.
+            // Media that arrived before an end is passed on, whatever the end.
             feed.deliver()?;
             if let Some(went) = heard? {
                 return Ok(went);
@@ -139,7 +138,7 @@ impl SourceConnection {
                 Event::Reconnect { tc_url } => {
                     let from = self.session.address();
                     let to = tc_url
-                        .and_then(|tc_url| rtmp_io::moved(from, &tc_url))
+                        .and_then(|tc_url| net::rtmp::moved(from, &tc_url))
                         .map(PullSource::Rtmp);
                     return Ok(Some(Went::To(End::Moved(to))));
                 }

@@ -1,4 +1,4 @@
-//! Where a stream is pulled from.
+//! Sources that streams are pulled from.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,8 @@ use http::HeaderValue;
 use http::uri::PathAndQuery;
 use net::url::{Url, UrlError};
 
-/// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream or a radio. Shows no secrets.
+/// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream or a radio. Its `Display` and `Debug`
+/// reveal no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PullSource {
     /// A stream to play.
@@ -19,53 +20,54 @@ pub enum PullSource {
     Http(HttpAddress),
 }
 
-/// Why a URL names no source.
+/// Reason why a URL names no source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// It is no URL.
+    /// The text is no URL.
     #[error("the address {0}")]
     Url(#[from] UrlError),
-    /// It is no RTMP address.
+    /// The URL is no RTMP address.
     #[error("{0}")]
     Rtmp(#[from] AddressError),
-    /// It is no HTTP address.
+    /// The URL is no HTTP address.
     #[error("the address is none that can be asked for over HTTP")]
     Http,
 }
 
-/// An HTTP address, checked. Shows no user, no query, and nothing of the path's last segment.
+/// An HTTP address, checked. Its `Display` and `Debug` show no user, no query, and nothing of the path's last
+/// segment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpAddress {
     url: Url,
     port: u16,
     /// Path and query, without a fragment.
     target: String,
-    /// The value of `Authorization`.
+    /// Value of `Authorization`.
     authorization: Option<HeaderValue>,
 }
 
 impl HttpAddress {
-    /// Whether the connection shall be encrypted.
+    /// Whether the connection must be encrypted.
     pub(super) fn is_secure(&self) -> bool {
         self.url.is_secure()
     }
 
-    /// A name or an IP address, without brackets.
+    /// Returns the host: a name or an IP address, without brackets.
     pub(super) fn host(&self) -> &str {
         self.url.host()
     }
 
-    /// The TCP port.
+    /// Returns the TCP port.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
-    /// The value of `Host`.
+    /// Returns the value of `Host`.
     pub(super) fn authority(&self) -> String {
         self.url.authority()
     }
 
-    /// Path and query.
+    /// Returns path and query.
     pub(super) fn target(&self) -> &str {
         &self.target
     }
@@ -74,8 +76,8 @@ impl HttpAddress {
         self.authorization.as_ref()
     }
 
-    /// Where a redirection leads. The password goes along on the same server only, and encryption
-    /// is not given up.
+    /// Returns the target of a redirection. The password is sent to the same server only, and encryption is
+    /// never given up.
     pub(super) fn redirected(&self, location: &str) -> Option<Self> {
         if location.starts_with("//") {
             return None;
@@ -111,7 +113,7 @@ impl TryFrom<&Url> for PullSource {
     fn try_from(url: &Url) -> Result<Self, SourceError> {
         match url.scheme() {
             "http" | "https" => Ok(Self::Http(url.try_into()?)),
-            _ => Ok(Self::Rtmp(rtmp_io::address(url)?)),
+            _ => Ok(Self::Rtmp(net::rtmp::address(url)?)),
         }
     }
 }
@@ -138,8 +140,8 @@ impl TryFrom<&Url> for HttpAddress {
     }
 }
 
-/// `Authorization` for a user and a password (RFC 7617 §2). The colon is there without a password, too: nginx and
-/// Icecast take a value that has none for no credentials.
+/// Returns the value of `Authorization` for a user and a password (RFC 7617 §2). The colon is present even
+/// without a password: nginx and Icecast treat a value without it as no credentials.
 fn basic(user: &[u8], password: &[u8]) -> Result<HeaderValue, SourceError> {
     let value = format!("Basic {}", STANDARD.encode([user, password].join(&b':')));
     let mut value = HeaderValue::try_from(value).map_err(|_| SourceError::Http)?;
@@ -195,18 +197,13 @@ mod tests {
         ] {
             let address = http(text);
             assert_eq!((address.host(), address.port()), (host, port));
-            assert_eq!(
-                (&*address.authority(), address.target()),
-                (authority, target)
-            );
+            assert_eq!(&*address.authority(), authority, "{text}");
+            assert_eq!(address.target(), target, "{text}");
         }
         for text in ["ftp://h/x", "rtmp://h/a/b", "http://h/a`b"] {
             let url: Url = text.parse().unwrap();
-            assert_eq!(
-                HttpAddress::try_from(&url),
-                Err(SourceError::Http),
-                "{text}"
-            );
+            let address = HttpAddress::try_from(&url);
+            assert_eq!(address, Err(SourceError::Http), "{text}");
         }
     }
 
@@ -244,10 +241,8 @@ mod tests {
         let address = http("https://u:p@h/a.flv");
         assert_eq!(address.authorization().unwrap(), "Basic dTpw");
         let same = address.redirected("/b.flv?x").unwrap();
-        assert_eq!(
-            (same.target(), same.authorization().is_some()),
-            ("/b.flv?x", true)
-        );
+        assert_eq!(same.target(), "/b.flv?x");
+        assert!(same.authorization().is_some());
         let other = address.redirected("https://other/c.flv").unwrap();
         assert_eq!((other.host(), other.authorization()), ("other", None));
         for nowhere in ["http://h/a.flv", "b.flv", "//other/a", "", "ftp://h/a"] {

@@ -1,7 +1,7 @@
-//! How connections end: counted, logged, and told to the peer as far as RTMP has words for it.
+//! Ends of connections: counted, logged, and reported to the peer as far as RTMP has words for it.
 
 use media::StreamName;
-use rtmp_io::{Failed, RtmpConnection};
+use net::rtmp::{Failed, RtmpConnection};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::session::PublisherSession;
@@ -10,7 +10,7 @@ use crate::Protocol;
 use crate::refusal::Refused;
 use crate::{Context, Error};
 
-/// Counts and logs a connection that has failed before it asked for a stream, and closes it.
+/// Counts and logs a connection that failed before it requested a stream, and closes it.
 pub async fn refuse<S>(context: &Context, failed: Failed<S>) -> Error
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -28,7 +28,7 @@ where
     error
 }
 
-/// Gives a connection back whose publisher has ended its stream, or else ends it.
+/// Returns the connection if its publisher has ended its stream; otherwise ends it.
 pub(super) async fn finish<S>(
     session: PublisherSession,
     socket: S,
@@ -44,8 +44,8 @@ where
     result.map(|()| None)
 }
 
-/// Counts and logs that a peer is turned away, and says why. `stream` is what it asked for, as far as that
-/// may be shown.
+/// Counts and logs the refusal of a peer, and sends the reason. `stream` is the requested stream, as far as
+/// it may be shown.
 pub(super) fn turn_away<S>(
     context: &Context,
     connection: &mut RtmpConnection<S>,
@@ -69,7 +69,7 @@ pub(super) fn turn_away<S>(
     );
 }
 
-/// Closes the session with the words for an error, unless it has said its own.
+/// Closes the session with the words for an error, unless the session has sent its own.
 pub(super) fn say_why<S>(connection: &mut RtmpConnection<S>, error: &Error) {
     if let Some((rejection, description)) = words::of(error) {
         connection.session.close_with(rejection, &description);

@@ -1,18 +1,19 @@
 //! RTMP publishers, from the request to publish to the end of the publication: the driver of
 //! [`rtmp::server::Session`] in between.
 //!
-//! What comes before a request, and between two of them, is [`rtmp_io::next_request`]'s. The connection goes
-//! back there when the publisher has ended its stream: it may ask for another, or play.
+//! [`net::rtmp::next_request`] handles the connection before a request, and between two of them. The connection
+//! returns there when the publisher has ended its stream: it may then request another, or play.
 //!
-//! One task per connection waits for whichever comes first: bytes to read, room to write, the gate's
-//! answer to the request (`question`), the loss of the stream to another publisher, or a deadline. What one
-//! read brought is decoded to the end and written to the stream as one batch. A bare socket that publishes is
-//! left to the intake's thread, which reads many at a time (`parked`), until there is something to decide.
+//! One task per connection waits for whichever comes first: bytes to read, room to write, the gate's answer
+//! to the request (`question`), the loss of the stream to another publisher, or a deadline. The bytes of one
+//! read are decoded to the end and written to the stream as one batch. A publisher on a bare socket is left
+//! to the intake's thread, which reads many at a time (`parked`), until there is something to decide.
 //!
-//! While the gate decides, reading goes on: a peer that hangs up takes its question back, pings are
-//! answered, and of what it sends the session keeps codec configuration alone, 32 KiB at the most.
+//! While the gate decides, reading continues: a peer that hangs up withdraws its question, pings are
+//! answered, and of the data that arrives the session keeps codec configuration alone, 32 KiB at the most.
 //!
-//! Deadlines: the gate bounds its answer, the publication has those for media. The session pings a silent peer.
+//! Deadlines: the gate bounds its answer, the publication has those for media. The session pings a silent
+//! peer.
 
 mod ending;
 mod parked;
@@ -24,7 +25,7 @@ mod words;
 
 use std::sync::Arc;
 
-use rtmp_io::{Exchange, PublishRequest, RtmpConnection, Step};
+use net::rtmp::{Exchange, PublishRequest, RtmpConnection, Step};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -46,23 +47,23 @@ impl From<::rtmp::Error> for Error {
     }
 }
 
-impl From<rtmp_io::Error> for Error {
-    fn from(error: rtmp_io::Error) -> Self {
+impl From<net::rtmp::Error> for Error {
+    fn from(error: net::rtmp::Error) -> Self {
         match error {
-            rtmp_io::Error::Rtmp(error) => error.into(),
-            rtmp_io::Error::Io(error) => Self::Io(error),
+            net::rtmp::Error::Rtmp(error) => error.into(),
+            net::rtmp::Error::Io(error) => Self::Io(error),
         }
     }
 }
 
-/// Serves a publisher from its request on, and closes the connection. Gives it back if the publisher has
-/// ended its stream, or has taken the request back: it may have another request.
+/// Serves a publisher from its request on, and closes the connection. Returns the connection if the publisher
+/// has ended its stream or withdrawn the request: it may have another request.
 ///
-/// `on_admitted` is called when the publisher is let in.
+/// `on_admitted` is called when the publisher is admitted.
 ///
 /// # Errors
-/// What ended the connection, when that was not the publisher's own leaving. The peer has been told then, as
-/// far as RTMP has words for it, and the event has been logged and counted.
+/// The reason why the connection ended, unless the publisher itself left. By then the peer has been notified,
+/// as far as RTMP has words for it, and the event has been logged and counted.
 pub async fn serve<S>(
     context: &Arc<Context>,
     request: PublishRequest<S>,
@@ -77,11 +78,11 @@ where
     finish(session, socket, result.map(|_| ())).await
 }
 
-/// The same for a bare socket, which the [intake](net::intake) reads, if there is one, while it
+/// Like [`serve`], for a bare socket; the [intake](net::intake), if there is one, reads it while it
 /// publishes.
 ///
 /// # Errors
-/// As [`serve`].
+/// As for [`serve`].
 pub async fn serve_plain(
     context: &Arc<Context>,
     request: PublishRequest<TcpStream>,
@@ -99,21 +100,21 @@ pub async fn serve_plain(
     finish(session, socket, result.map(|_| ())).await
 }
 
-/// Why a driver has stopped.
+/// Reason why a driver has stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stop {
-    /// The peer has left, or nothing is left of its request.
+    /// The peer has left, or its request is finished.
     Over,
-    /// It publishes, has nothing to be told, and may be read by the intake.
+    /// The peer publishes, needs no message, and may be read by the intake.
     Steady,
 }
 
 /// A task's work on a publisher.
 struct Driver<F> {
-    /// To be told of the admission.
+    /// Called on the admission.
     on_admitted: Option<F>,
     leaving: watch::Receiver<bool>,
-    /// The intake can read the socket once the peer publishes.
+    /// Whether the intake can read the socket once the peer publishes.
     may_park: bool,
 }
 

@@ -1,9 +1,8 @@
-//! Publishers that the intake reads, each of them with a task that sleeps.
+//! Publishers that the intake reads, each with a sleeping task.
 //!
-//! All that a steady publisher needs is done on the intake's thread: what arrives is decoded and
-//! written, and acknowledged. The task has the connection back when there is anything else to do: the
-//! publication or the connection ends, a deadline has come, another publisher has the stream, or the server
-//! is about to leave.
+//! A steady publisher is served entirely on the intake's thread: its bytes are decoded, written and
+//! acknowledged. The task takes the connection back when there is anything else to do: the publication or the
+//! connection ends, a deadline has come, another publisher has the stream, or the server is about to leave.
 
 use std::time::Instant;
 
@@ -17,19 +16,19 @@ use super::session::PublisherSession;
 use super::{Driver, Stop};
 use crate::{Context, Error};
 
-/// What an intake gives back.
+/// A connection that the intake returns.
 struct Back {
     session: Box<PublisherSession>,
     socket: std::net::TcpStream,
-    /// How the connection has ended, or that it goes on.
+    /// Error that ended the connection, or how its driver stops.
     result: Result<Stop, Error>,
 }
 
-/// Leaves a publisher to the intake for as long as it is steady. It is over afterwards, or else the task goes
-/// on with it.
+/// Leaves a publisher to the intake for as long as it is steady. Afterwards the connection is over, or the
+/// task continues with it.
 ///
 /// # Errors
-/// When the socket is lost.
+/// The socket is lost.
 pub(super) async fn park<F: FnOnce() + Send>(
     context: &Context,
     session: PublisherSession,
@@ -48,7 +47,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         back,
     };
     let (mut is_leaving, mut is_lost) = (false, false);
-    // A reader that the intake refuses gives everything back like any other.
+    // A reader that the intake refuses returns everything like any other.
     let ticket = match intake.attach(Box::new(parked), socket.into_std()?) {
         Ok(ticket) => Some(ticket),
         Err((reader, socket)) => {
@@ -96,13 +95,13 @@ fn recall(ticket: Option<&IntakeTicket>) {
 /// A publisher on the intake's thread.
 struct Parked {
     session: Box<PublisherSession>,
-    /// What has gone wrong.
+    /// First error, if there was one.
     result: Result<(), Error>,
     back: oneshot::Sender<Back>,
 }
 
 impl Parked {
-    /// Nothing has happened that is for the task to deal with.
+    /// Whether nothing has happened that the task has to handle.
     fn is_steady(&self) -> bool {
         self.result.is_ok() && !self.session.connection.session.is_closed()
     }

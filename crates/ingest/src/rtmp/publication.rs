@@ -1,4 +1,4 @@
-//! One publication on a connection: session events to items, and how long media may be away.
+//! One publication on a connection: turns session events into items and bounds the absence of media.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::tracks::{Renditions, Tracks};
 use crate::admission::{PublicationWatch, PublishedEpoch};
 use crate::{Context, Error, script_events};
 
-/// Items passed on at once. A read of tiny messages brings thousands; this bounds their memory as
-/// items. Media is not affected: a read brings a few of its messages.
+/// Most items passed on at once. A read of tiny messages brings thousands; this bounds their memory as items.
+/// Media is not affected: a read brings only a few media messages.
 const BATCH_ITEMS_MAX: usize = 1024;
 
-/// A publisher's epoch of a stream, and what decoding its messages needs.
+/// A publisher's epoch of a stream, with the state for decoding its messages.
 ///
-/// Invariant: `items` holds only what the present read brought.
+/// Invariant: `items` holds only the items of the present read.
 #[derive(Debug)]
 pub(super) struct Publication {
     epoch: PublishedEpoch,
@@ -27,10 +27,10 @@ pub(super) struct Publication {
     tracks: Tracks,
     clock: Clock,
     items: Vec<Item>,
-    /// How long media may be away, once some has been there.
+    /// Longest absence of media, once some has arrived.
     source_timeout: Duration,
     first_media_timeout: Duration,
-    /// When media last came, or the publication began.
+    /// Time at which media last arrived, or the publication began.
     heard: Instant,
     has_begun: bool,
 }
@@ -56,7 +56,7 @@ impl Publication {
         self.epoch.received(bytes);
     }
 
-    /// Takes an event that carries media or data; others mean nothing here.
+    /// Handles an event that carries media or data; ignores others.
     pub(super) fn media(&mut self, event: Event, now: Instant) -> Result<(), Error> {
         match event {
             Event::Audio(media) => self.track(Kind::Audio, media, now)?,
@@ -98,34 +98,34 @@ impl Publication {
             .take(kind, at, body, &mut self.items, &mut renditions)
     }
 
-    /// Passes on the items so far.
+    /// Passes the collected items to the stream.
     pub(super) fn deliver(&mut self, now: Instant) -> Result<(), Error> {
         self.epoch.write(&mut self.items, now)
     }
 
-    /// Waits until the stream is no longer ours.
+    /// Waits until the stream is lost or the permission ends.
     pub(super) async fn over(&self) -> Error {
         self.epoch.over().await
     }
 
-    /// Tells a task that does not hold the publication when the stream is no longer ours.
+    /// Returns a watch for a task that does not hold the publication; it reports the loss of the stream.
     pub(super) fn watch(&self) -> PublicationWatch {
         self.epoch.watch()
     }
 
-    /// Whether a listener waits for what comes.
+    /// Whether a listener is waiting for media.
     pub(super) fn is_awaited(&self) -> bool {
         self.epoch.is_awaited()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub(super) fn due(&self) -> Instant {
         let silent = self.silent_at();
         self.epoch.until().map_or(silent, |until| until.min(silent))
     }
 
-    /// Ends a publisher whose permission has ended, and gives up on one that sends no media. Data messages and
-    /// pongs are no media: some encoders send them from a separate clock while their input is dead.
+    /// Returns an error if the permission has ended or the publisher sends no media. Data messages and pongs
+    /// are no media: some encoders send them from a separate clock while their input is dead.
     pub(super) fn handle_timeout(&self, now: Instant) -> Result<(), Error> {
         self.epoch.check_permission(now)?;
         if now < self.silent_at() {
@@ -137,7 +137,7 @@ impl Publication {
         }
     }
 
-    /// Ends the epoch, saying why in the log.
+    /// Ends the epoch and logs the reason.
     pub(super) fn end(self, reason: &dyn Display) {
         self.epoch.end(reason);
     }
@@ -161,18 +161,18 @@ impl Publication {
     }
 }
 
-/// The publisher's clock, extended.
+/// Extended clock of the publisher.
 #[derive(Debug, Default)]
 pub(crate) struct Clock(Unwrap);
 
 impl Clock {
-    /// The time of an audio or video message. Both share one clock, so that a wrap between the
-    /// first of one and the first of the other does not part them.
+    /// Returns the time of an audio or video message. Both share one clock, so that a wrap between the first
+    /// of one and the first of the other does not part them.
     pub(crate) fn media(&mut self, timestamp: u32) -> Timestamp {
         Timestamp::from_millis(self.0.extend(timestamp))
     }
 
-    /// The time of a data message, which is often zero whatever the media's: it may not move the
+    /// Returns the time of a data message, which is often zero whatever the media's is; it must not move the
     /// clock.
     pub(crate) fn data(&self, timestamp: u32) -> Timestamp {
         let mut clock = self.0;

@@ -1,6 +1,6 @@
-//! A request to publish, from its arrival to the answer of gate and registry.
+//! A request to publish, from its arrival to the decision of gate and registry.
 //!
-//! The connection's task waits for the answer, or drops the question, which takes it back.
+//! The connection's task waits for the decision; dropping the question withdraws it.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -18,29 +18,29 @@ use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
 use crate::{Context, Error};
 
-/// The query parameter that carries the publish key.
+/// Query parameter that carries the publish key.
 const KEY_PARAMETER: &str = "key";
 
-/// The media type of an RTMP publisher's stream.
+/// Media type of an RTMP publisher's stream.
 const CONTENT_TYPE: &str = "video/x-flv";
 
-/// What becomes of a request to publish.
+/// Outcome of a request to publish.
 pub(super) type Answer = Result<PublishedEpoch, Refused>;
 
-/// Why a request is turned down.
+/// Reason why a request is refused.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// The stream that was asked for, as far as it may be shown.
+    /// Requested stream, as far as it may be shown.
     pub(super) stream: Option<String>,
 }
 
-/// See the module's description.
+/// A pending request to publish; call [`ask`](Self::ask) first, then await [`answer`](Self::answer).
 pub(super) struct Question {
     answer: Pin<Box<dyn Future<Output = Answer> + Send>>,
 }
 
 impl Question {
-    /// Prepares the question. Nothing is asked yet.
+    /// Prepares the question without asking it yet.
     pub(super) fn new(
         context: &Arc<Context>,
         peer: SocketAddr,
@@ -56,7 +56,7 @@ impl Question {
         }
     }
 
-    /// Asks, and gives the answer if it is there at once.
+    /// Asks the question, and returns the answer if it is available at once.
     pub(super) fn ask(&mut self) -> Option<Answer> {
         wait::at_once(&mut self.answer)
     }
@@ -107,8 +107,8 @@ async fn decide(
     })
 }
 
-/// The name of a stream that was refused. If there was no key where the key belongs, the name's last segment
-/// may be the key.
+/// Returns the name of a refused stream for display. If there was no key where the key belongs, the last
+/// segment of the name may be the key.
 fn shown(context: &Context, stream: &StreamName, error: &Error) -> String {
     let is_missing = matches!(error, Error::Denied(Denied::Missing));
     let is_known = context.registry.stream(stream).is_some();
@@ -118,7 +118,7 @@ fn shown(context: &Context, stream: &StreamName, error: &Error) -> String {
     }
 }
 
-/// The answer to a challenge, as the gate looks at it.
+/// A reply to a challenge, in the form that the gate checks.
 struct Proven<'a>(&'a Proof);
 
 impl gate::Proof for Proven<'_> {

@@ -1,13 +1,13 @@
-//! A publisher without its socket: the conversation, and what has become of its request.
+//! A publisher without its socket: the conversation, and the state of its request.
 //!
-//! The task of the connection and the intake's thread drive it alike. Nothing here waits; the one thing that
-//! has to be waited for, the answer to the request, is kept ([`State::Asking`]).
+//! The connection's task and the intake's thread drive it alike. Nothing here waits; the one thing that has
+//! to be waited for, the answer to the request, is kept ([`State::Asking`]).
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use ::rtmp::server::{Event, RequestId};
-use rtmp_io::{PublishRequest, RtmpConnection};
+use net::rtmp::{PublishRequest, RtmpConnection};
 
 use super::ending;
 use super::publication::Publication;
@@ -20,32 +20,32 @@ pub(super) struct PublisherSession {
     pub(super) connection: RtmpConnection<()>,
     id: RequestId,
     pub(super) state: State,
-    /// It has been let in as a publisher.
+    /// Whether the peer was admitted as a publisher.
     pub(super) is_admitted: bool,
-    /// The stream asked for and not obtained, as far as it may be shown.
+    /// Stream that was requested and not obtained, as far as it may be shown.
     refused: Option<String>,
 }
 
-/// What has become of the request.
+/// State of the request.
 pub(super) enum State {
     /// Gate and registry have not answered yet.
     Asking(Question),
     /// The peer publishes.
     Publishing(Box<Publication>),
-    /// The request was turned down or taken back, or the publication has ended.
+    /// The request was refused or withdrawn, or the publication has ended.
     Over,
 }
 
-/// What a session waits for, beside its peer.
+/// Outcome that a session waits for, besides input from its peer.
 pub(super) enum News {
     /// Gate and registry have answered.
     Answer(Answer),
-    /// The stream is another publisher's, or the permission has ended.
+    /// Another publisher has the stream, or the permission has ended.
     Lost(Error),
 }
 
 impl PublisherSession {
-    /// Begins with a request. Gives its socket too.
+    /// Creates the session for a request; returns its socket as well.
     pub(super) fn new<S>(context: &Arc<Context>, request: PublishRequest<S>) -> (Self, S) {
         let PublishRequest {
             connection,
@@ -71,9 +71,9 @@ impl PublisherSession {
         (session, socket)
     }
 
-    /// Asks gate and registry, and goes on with what stands behind the request: as a publisher if the answer
-    /// is there at once, else as one that waits for it. It was not read before, so that a publisher that is
-    /// let in at once loses nothing of it.
+    /// Asks gate and registry, then processes the bytes behind the request: as a publisher if the answer is
+    /// available at once, else as one that waits for it. These bytes were not processed before, so that a
+    /// publisher that is admitted at once loses none of them.
     pub(super) fn ask(&mut self, now: Instant) -> Result<(), Error> {
         let answer = match &mut self.state {
             State::Asking(question) => question.ask(),
@@ -86,7 +86,7 @@ impl PublisherSession {
         self.work_off(&unread, now)
     }
 
-    /// Acts on the answer.
+    /// Carries out the answer.
     pub(super) fn decide(&mut self, answer: Answer, now: Instant) -> Result<(), Error> {
         self.state = State::Over;
         let epoch = match answer {
@@ -101,11 +101,11 @@ impl PublisherSession {
             let publication = Publication::new(epoch, &self.context, now);
             self.state = State::Publishing(Box::new(publication));
         }
-        // The session has kept the codec configuration that came while the gate was asked.
+        // The session has kept the codec configuration that arrived while the gate was asked.
         self.work_off(&[], now)
     }
 
-    /// Takes received bytes; what they brought is written even if they end badly.
+    /// Processes received bytes; their items are written even if an error ends them.
     pub(super) fn take(&mut self, input: &[u8], now: Instant) -> Result<(), Error> {
         if let State::Publishing(publication) = &mut self.state {
             publication.received(input.len());
@@ -122,8 +122,8 @@ impl PublisherSession {
         handled.and(delivered)
     }
 
-    /// Has the session read until the request is over. What comes then is kept unread for the doorway: the
-    /// rest of one read, and what the intake reads until it has given the socket back.
+    /// Feeds the session until the request is over. Later bytes are kept unread for the doorway: the rest of
+    /// one read, and what the intake reads until it has returned the socket.
     fn handle(&mut self, mut input: &[u8], now: Instant) -> Result<(), Error> {
         loop {
             if self.is_over() {
@@ -144,7 +144,7 @@ impl PublisherSession {
         }
     }
 
-    /// The peer has ended its publication, or has taken its request back, which then needs no answer.
+    /// Ends the publication, or withdraws the request, which then needs no answer, because the peer did.
     fn unpublish(&mut self, now: Instant) -> Result<(), Error> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Publishing(mut publication) => {
@@ -156,12 +156,12 @@ impl PublisherSession {
         }
     }
 
-    /// Whether nothing is left of the request.
+    /// Whether the request is finished.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// What is being published.
+    /// Returns the current publication.
     pub(super) fn publication(&self) -> Option<&Publication> {
         match &self.state {
             State::Publishing(publication) => Some(publication),
@@ -194,7 +194,7 @@ impl PublisherSession {
             refused,
             ..
         } = self;
-        // The stream may have ended before the peer could be asked.
+        // The stream may have ended before the peer could be asked to reconnect.
         if *context.leaving.borrow() {
             connection.ask_to_reconnect();
         }

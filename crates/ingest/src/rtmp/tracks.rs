@@ -1,17 +1,17 @@
-//! Which stream the tracks of a publisher belong to.
+//! Assignment of a publisher's tracks to streams.
 //!
-//! The first picture track, usually number 0, and all sound belong to the stream that was asked for. Each
-//! further picture track of a multitrack publisher (Enhanced RTMP v2) becomes a rendition of it, a stream of its
-//! own that is labelled with the track's number: `live/show~1`. [`fanout::Registry::publish_rendition`] says what
-//! a rendition shares with its stream.
+//! The first video track, usually number 0, and all audio belong to the requested stream. Each further video
+//! track of a multitrack publisher (Enhanced RTMP v2) becomes a rendition of it, a stream of its own that is
+//! labelled with the track's number: `live/show~1`. [`fanout::Registry::publish_rendition`] documents what a
+//! rendition shares with its stream.
 //!
 //! ```text
-//!  body ─┬─ of one track ─────┬─ sound, first pictures ──► Depacketizer ─────────► items
-//!        └─ else: flv::split ─┴─ pictures n ─────────────► its own, renumbered ──► items
+//!  body ─┬─ of one track ─────┬─ audio, first video ─► Depacketizer ─────────► items
+//!        └─ else: flv::split ─┴─ video n ────────────► its own, renumbered ──► items
 //! ```
 //!
-//! A rendition that cannot be (its name has another publisher, or there are enough) costs one warning and its
-//! track's media.
+//! A rendition that cannot begin (its name has another publisher, or there are enough) costs one warning and
+//! its track's media.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,31 +30,31 @@ impl From<MultitrackError> for Error {
     }
 }
 
-/// See the module's description.
+/// Depacketizers of a publisher's tracks; pass each audio or video message to [`take`](Self::take).
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     depacketizer: Depacketizer,
-    /// The number of the first picture track.
+    /// Number of the first video track.
     first: Option<u8>,
-    /// The further ones; numbers are bytes, so they are few.
+    /// Further video tracks; numbers are bytes, so they are few.
     further: Vec<FurtherTrack>,
 }
 
 #[derive(Debug)]
 struct FurtherTrack {
     number: u8,
-    /// What it is called among the stream's items.
+    /// Track of this rendition among the stream's items.
     id: TrackId,
-    /// `None` if it is no rendition.
+    /// `None` for a track that is not a rendition.
     depacketizer: Option<Depacketizer>,
 }
 
 impl Tracks {
-    /// Takes the body of an audio or video message that is due at `at`, appending its items to `items`. Begins
-    /// renditions of `epoch`.
+    /// Takes the body of an audio or video message that is due at `at`, and appends its items to `items`.
+    /// Begins renditions through `begin`.
     ///
     /// # Errors
-    /// When a multitrack body is malformed.
+    /// A multitrack body is malformed.
     pub(super) fn take(
         &mut self,
         kind: Kind,
@@ -96,8 +96,8 @@ impl Tracks {
     }
 }
 
-/// Removes what is not of the first picture track from the items from `before` on. ffmpeg sends the colour of
-/// further tracks without their number; with another codec than the first track's it is told apart.
+/// Removes the items from `before` on that do not belong to the first video track. ffmpeg sends the colour of
+/// further tracks without their number; with a codec other than the first track's it is recognisable.
 fn drop_astray(items: &mut Vec<Item>, before: usize) {
     let is_astray = |item: &Item| match item {
         Item::Sample(sample) => sample.track != TrackId::VIDEO,
@@ -109,7 +109,8 @@ fn drop_astray(items: &mut Vec<Item>, before: usize) {
     }
 }
 
-/// The name of the further picture track that came as this one, from 0; `None` beyond what a stream can name.
+/// Returns the ID of the further video track with this index, from 0; `None` beyond the IDs that a stream
+/// has.
 fn further_id(index: usize) -> Option<TrackId> {
     let id = u8::try_from(2 * index + 3).ok().map(TrackId);
     id.filter(|id| *id != TrackId::DERIVED)
@@ -137,7 +138,7 @@ impl FurtherTrack {
     }
 }
 
-/// Begins renditions of a publisher's epoch.
+/// Starter of renditions of a publisher's epoch.
 pub(super) struct Renditions<'a> {
     pub(super) registry: &'a Registry,
     pub(super) epoch: &'a mut PublishedEpoch,
@@ -145,7 +146,8 @@ pub(super) struct Renditions<'a> {
 }
 
 impl Renditions<'_> {
-    /// Whether the pictures `id`, the publisher's track `number`, are a rendition from now on.
+    /// Begins a rendition for the video track `id`, number `number` at the publisher; returns whether that
+    /// succeeded.
     fn rendition(&mut self, id: TrackId, number: u8) -> bool {
         let label = number.to_string();
         self.epoch

@@ -1,4 +1,4 @@
-//! What an RTMP publisher is told about the end of its connection.
+//! Texts that inform an RTMP publisher of the end of its connection.
 
 use ::rtmp::server::Rejection;
 use container::flv::MultitrackError;
@@ -8,11 +8,11 @@ use media::StreamName;
 
 use crate::Error;
 
-/// The shortest publish key that a configuration may have.
+/// Length of the shortest publish key that a configuration may have.
 const KEY_CHARS_MIN: usize = 8;
 
-/// A stream's name for the log, where its last segment may be a publish key: encoders have a field for
-/// the "stream key", and some broadcasters write the key there and no name.
+/// Returns a stream's name for the log, where its last segment may be a publish key: encoders have a field
+/// for the "stream key", and some broadcasters write the key there and no name.
 pub(super) fn without_key(name: &StreamName) -> String {
     let (app, last) = name
         .as_str()
@@ -27,8 +27,8 @@ pub(super) fn without_key(name: &StreamName) -> String {
     }
 }
 
-/// The status and its description; `None` when the session has said its own words, or when the peer is
-/// gone. OBS and ffmpeg show the description to the broadcaster.
+/// Returns the status and its description; `None` when the session has sent its own words, or when the peer
+/// has left. OBS and ffmpeg show the description to the broadcaster.
 pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
     let rejection = match error {
         Error::Denied(
@@ -53,7 +53,7 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::Silent(_)
         | Error::NotConnected(_)
         | Error::Ended => Rejection::Failed,
-        // The session knows nothing of it.
+        // The session does not know of this error.
         Error::Protocol(protocol) if protocol.cause::<MultitrackError>().is_some() => {
             Rejection::Failed
         }

@@ -9,35 +9,35 @@ use webrtc::sdp::{
     Codec, Extension, Group, Media, MediaKind, Offer, OfferedFormat, Section, TRANSPORT_CC,
 };
 
-/// The header extensions that name a section (RFC 9143 §15), a simulcast layer, and the layer that is repeated
+/// Header extensions that name a section (RFC 9143 §15), a simulcast layer, and the layer that is repeated
 /// (RFC 8852).
 const MID_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 const LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
 const REPEATED_LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id";
 
-/// Our parameters for Opus. Without them browsers send one channel and 64 kb/s, which is too little
-/// for music. Loss is repaired in band, because few senders repeat sound.
+/// This server's parameters for Opus. Without them browsers send one channel and 64 kb/s, which is too little
+/// for music. Loss is repaired in band, because few senders repeat audio.
 const OPUS_PARAMETERS: &str = "minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000";
 
-/// Layers of simulcast that are accepted; each is a stream with lanes of its own. Browsers send three.
+/// Most simulcast layers that are accepted; each is a stream with lanes of its own. Browsers send three.
 pub(super) const LAYERS_MAX: usize = 4;
 
-/// Parameter sets in a description; encoders write two or three.
+/// Most parameter sets in a description; encoders write two or three.
 const PARAMETER_SETS_MAX: usize = 8;
 
-/// Why an offer cannot be published with. In every case the client is at fault: 422.
+/// Reason why an offer cannot be published with. In every case the client is at fault: 422.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unusable {
     /// No section sends anything.
     #[error("the offer sends neither sound nor picture")]
     SendsNothing,
-    /// Two sections of sound, or of picture, send.
+    /// Two sections of audio, or of video, send.
     #[error("the offer sends more than one track of {}", word(.0))]
     TooMany(Kind),
     /// None of a section's formats is known.
     #[error("the offer has no known format for {}: {}", word(.0), known(.0))]
     NoFormat(Kind),
-    /// Sound and picture have the same payload type, so they could not be told apart.
+    /// Audio and video have the same payload type, so they could not be distinguished.
     #[error("the offer gives sound and picture the same payload type")]
     SamePayloadType,
 }
@@ -58,7 +58,7 @@ const fn known(kind: &Kind) -> &'static str {
     }
 }
 
-/// What becomes of each section of an offer.
+/// Decision on each section of an offer.
 #[derive(Clone, Debug)]
 pub struct Agreed {
     sections: Vec<Option<Chosen>>,
@@ -68,51 +68,51 @@ pub struct Agreed {
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub(super) kind: Kind,
-    /// The formats that may arrive; our first choice until a packet tells.
+    /// The formats that may arrive; the server's first choice until a packet shows which one does.
     pub(super) formats: Formats,
-    /// Which source repeats lost packets of which, as far as the offer says.
+    /// Sources that repeat the lost packets of other sources, as far as the offer names them.
     pub(super) groups: Vec<Group>,
     pub(super) layers: Layers,
-    /// The header extensions that are read, as an answer says them.
+    /// Header extensions that are read, as an answer states them.
     extensions: Vec<Extension>,
-    /// The one that numbers packets across all sections, for feedback about each of them.
+    /// Header extension that numbers packets across all sections, for feedback about each of them.
     pub(super) numbering: Option<u8>,
     /// Whether feedback may be sent without a report before it.
     pub(super) reduced_size_rtcp: bool,
 }
 
-/// The accepted formats of a section, the best one first.
+/// Accepted formats of a section, the best one first.
 #[derive(Clone, Debug)]
 pub(super) struct Formats {
     pub(super) best: OfferedFormat,
     pub(super) more: Vec<OfferedFormat>,
 }
 
-/// Simulcast layers, and how their packets are told apart.
+/// Simulcast layers, with the header extensions that distinguish their packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layers {
-    /// Their names, in the peer's order: two to [`LAYERS_MAX`], or none without simulcast.
+    /// Names of the layers, in the peer's order: two to [`LAYERS_MAX`], or none without simulcast.
     pub(super) names: Vec<Box<str>>,
-    /// The section's name.
+    /// Name of the section.
     pub(super) mid: Box<str>,
-    /// The header extension that names a packet's section.
+    /// Header extension that names a packet's section.
     pub(super) mid_extension: Option<u8>,
-    /// The one that names its layer.
+    /// Header extension that names a packet's layer.
     pub(super) extension: Option<u8>,
-    /// The one that names it in repeated packets.
+    /// Header extension that names the layer of a repeated packet.
     pub(super) repeated_extension: Option<u8>,
 }
 
 /// Decides on an offer.
 ///
-/// Accepts all formats that listeners can be given: H.264 before all others, because every listener
-/// can be given that, and then in the peer's order. Browsers send the first one of an answer,
-/// encoders the one that they have; the first packet tells which one it is. Of simulcast the first
-/// four layers are accepted whose names may be labels of renditions; a sender leaves out the others, which the answer
-/// does not name (RFC 8853 §5.3.2).
+/// Accepts all formats that listeners can receive: H.264 before all others, because every listener can
+/// receive it, and then in the peer's order. Browsers send the first one of an answer, encoders the one that
+/// they have; the first packet shows which one it is. Of simulcast the first four layers are accepted whose
+/// names may be labels of renditions; a sender leaves out the others, which the answer does not name (RFC
+/// 8853 §5.3.2).
 ///
-/// Sections that send nothing, and data channels, are rejected in the answer; the offer is refused
-/// as a whole when a section that sends has no format for us (RFC 9725 §4.2).
+/// Sections that send nothing, and data channels, are rejected in the answer; the offer is refused as a whole
+/// when a section that sends has no acceptable format (RFC 9725 §4.2).
 ///
 /// # Errors
 /// See [`Unusable`].
@@ -144,7 +144,7 @@ pub fn agree(offer: &Offer) -> Result<Agreed, Unusable> {
 }
 
 impl Agreed {
-    /// What an answer says of each section of the offer.
+    /// Returns the answer's content for each section of the offer.
     pub fn sections(&self) -> Vec<Section<'_>> {
         let sections = self.sections.iter();
         let sections = sections.map(|section| match section {
@@ -160,19 +160,19 @@ impl Agreed {
         sections.collect()
     }
 
-    /// The codecs that the tracks are agreed on with, for logs.
+    /// Returns the agreed codecs of the tracks, for logs.
     pub fn codecs(&self) -> impl Iterator<Item = &'static str> {
         self.chosen().map(|chosen| chosen.formats.best.codec.name())
     }
 
-    /// The names of the accepted simulcast layers; empty without simulcast.
+    /// Returns the names of the accepted simulcast layers; empty without simulcast.
     pub fn layers(&self) -> &[Box<str>] {
         let mut layers = self.chosen().map(|chosen| &*chosen.layers.names);
         layers.find(|names| !names.is_empty()).unwrap_or_default()
     }
 
-    /// The tracks to be received, each with its kind and, of a layer, its name: those of a section in the order of its
-    /// layers.
+    /// Returns the tracks to be received, each with its kind and, for a layer, its name; those of a section
+    /// are in the order of its layers.
     pub(super) fn tracks(&self) -> impl Iterator<Item = (Kind, &str)> {
         self.chosen().flat_map(|chosen| {
             let names = chosen.layers.names.iter().map(|name| &**name);
@@ -187,7 +187,7 @@ impl Agreed {
 }
 
 impl Chosen {
-    /// `numbers` are the payload types that are already in use.
+    /// Decides on a section; `numbers` are the payload types that are already in use.
     fn new(kind: Kind, media: &Media, numbers: &mut Vec<u8>) -> Result<Self, Unusable> {
         let formats = Formats::of(kind, media, numbers)?;
         let layers = Layers::of(kind, media);
@@ -195,7 +195,7 @@ impl Chosen {
         let numbering = numbering.filter(|_| formats.best.feedback.transport_cc);
         let is_read = |known: &&Extension| match &*known.uri {
             TRANSPORT_CC => numbering.is_some(),
-            // Payload types tell sections apart; only layers need more.
+            // Payload types distinguish sections; only layers need more.
             MID_URI | LAYER_URI | REPEATED_LAYER_URI => !layers.names.is_empty(),
             _ => false,
         };
@@ -210,7 +210,8 @@ impl Chosen {
         })
     }
 
-    /// Whether the sender wants to know how much it may send. One that is told of each packet finds that out by itself.
+    /// Whether the sender accepts an allowed bit rate. A sender that receives feedback on each packet finds
+    /// its rate by itself.
     pub(super) const fn takes_bit_rate(&self) -> bool {
         self.formats.best.feedback.remb && self.numbering.is_none()
     }
@@ -269,9 +270,9 @@ impl Layers {
     }
 }
 
-/// The layers that are accepted, each once.
+/// Returns the names of the layers that are accepted, each once.
 fn layer_names(offered: &[Box<str>]) -> Vec<Box<str>> {
-    // Of RFC 8851 §10 without `_`, which a label may not have.
+    // As in RFC 8851 §10, without `_`, which a label may not have.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let mut names: Vec<Box<str>> = Vec::with_capacity(LAYERS_MAX);
     for name in offered {
@@ -282,7 +283,7 @@ fn layer_names(offered: &[Box<str>]) -> Vec<Box<str>> {
     names
 }
 
-/// How packets of a format are read.
+/// Returns the payload format for the packets of a codec.
 pub(super) const fn rtp_format(codec: Codec) -> rtp::PayloadFormat {
     match codec {
         Codec::H264(_) => rtp::PayloadFormat::H264,
@@ -294,7 +295,7 @@ pub(super) const fn rtp_format(codec: Codec) -> rtp::PayloadFormat {
     }
 }
 
-/// The parameter sets among a format's parameters (RFC 6184 §8.1, RFC 7798 §7.1), as NAL units.
+/// Returns the parameter sets among a format's parameters (RFC 6184 §8.1, RFC 7798 §7.1), as NAL units.
 pub(super) fn parameter_sets(parameters: &str) -> Vec<Vec<u8>> {
     const KEYS: [&str; 4] = [
         "sprop-parameter-sets",

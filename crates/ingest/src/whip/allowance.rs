@@ -1,47 +1,48 @@
-//! How much a sender may send, for one that is not told of each packet: by what really arrives.
+//! Allowed bit rate of a sender that receives no feedback on each packet, computed from the arriving rate.
 //!
-//! The rate falls below what arrives when packets wait in a queue on their way, or many of them are lost, and rises
-//! slowly otherwise. So a sender never exceeds its uplink by much, whose queue would delay and drop picture and sound
-//! alike. Few losses change nothing: radio links lose some of the packets at any rate.
+//! The rate falls below the arriving rate when packets wait in a queue on their way, or many of them are
+//! lost, and rises slowly otherwise. So a sender never exceeds its uplink by much; a queue there would delay
+//! and drop video and audio alike. Few losses change nothing: radio links lose some of the packets at any
+//! rate.
 
 use std::time::{Duration, Instant};
 
-/// The greatest rate, in bits per second; the number of packets that may wait for repair is made for it.
+/// Highest rate, in bits per second; the number of packets that may wait for repair is sized for it.
 pub(super) const BIT_RATE_MAX: u64 = 20_000_000;
 
-/// The first rate: that of a browser's camera at 720p. Its uplink is not known yet.
+/// First rate, in bits per second: that of a browser's camera at 720p. Its uplink is not known yet.
 const BIT_RATE_START: u64 = 2_500_000;
 
-/// The least rate: sound, and pictures that can be recognized.
+/// Lowest rate, in bits per second: audio, and recognisable video.
 const BIT_RATE_MIN: u64 = 150_000;
 
-/// Packets that wait longer than this stand in a queue; jitter is less.
+/// Delay above which packets are standing in a queue; jitter is less.
 const DELAY_MAX: Duration = Duration::from_millis(100);
 
 /// Losses beyond which the rate falls, and up to which it rises, in per cent.
 const LOSS_MAX_PERCENT: u64 = 5;
 const LOSS_FEW_PERCENT: u64 = 2;
 
-/// A rate that falls is this much of what arrives, so that the queue drains within some seconds.
+/// A falling rate in per cent of the arriving rate; the queue then drains within some seconds.
 const FALL_PERCENT: u64 = 85;
 
-/// A rate that rises is this much of what it was, each second.
+/// A rising rate in per cent of the previous rate, each second.
 const RISE_PERCENT: u64 = 108;
 
-/// What arrives is measured for at least this long.
+/// Shortest time over which arriving bytes are measured.
 const MEASURED_FOR: Duration = Duration::from_millis(500);
 
-/// What became of packets since the last time.
+/// Delivery of packets since the previous report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Travel {
     pub(super) expected: u64,
     pub(super) lost: u64,
-    /// How long they waited on their way.
+    /// Time that packets waited on their way.
     pub(super) delay: Duration,
 }
 
 impl std::ops::AddAssign for Travel {
-    /// Adds another track's: the longest delay is that of the path.
+    /// Adds the counts of another track; the longest delay is that of the path.
     fn add_assign(&mut self, other: Self) {
         self.expected += other.expected;
         self.lost += other.lost;
@@ -49,12 +50,13 @@ impl std::ops::AddAssign for Travel {
     }
 }
 
-/// See the module's description.
+/// Allowed bit rate of one sender; count bytes with [`arrived`](Self::arrived) and call
+/// [`decide`](Self::decide) about once a second.
 #[derive(Debug)]
 pub(super) struct Allowance {
     bit_rate: u64,
     since: Instant,
-    /// What arrived since then.
+    /// Bytes that arrived since then.
     bytes: u64,
 }
 
@@ -67,7 +69,7 @@ impl Allowance {
         }
     }
 
-    /// Counts what arrived.
+    /// Counts arrived bytes.
     pub(super) const fn arrived(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
@@ -86,7 +88,7 @@ impl Allowance {
             let fallen = arriving.saturating_mul(FALL_PERCENT) / 100;
             self.bit_rate = self.bit_rate.min(fallen).max(BIT_RATE_MIN);
         } else if !loses(LOSS_FEW_PERCENT) {
-            // More than twice what arrives would be a guess.
+            // More than twice the arriving rate would be a guess.
             let known = arriving.saturating_mul(2).max(BIT_RATE_START);
             let risen = self.bit_rate * RISE_PERCENT / 100;
             self.bit_rate = risen.min(known).min(BIT_RATE_MAX).max(self.bit_rate);
@@ -133,10 +135,8 @@ mod tests {
             for link in [500_000, 1_500_000] {
                 let rates = rates(10_000_000, link, queue, 60);
                 let settled = &rates[5..];
-                assert!(
-                    settled.iter().all(|rate| *rate < link * 120 / 100),
-                    "{rates:?}"
-                );
+                let is_so = settled.iter().all(|rate| *rate < link * 120 / 100);
+                assert!(is_so, "{rates:?}");
                 let mean = settled.iter().sum::<u64>() / settled.len() as u64;
                 assert!(mean > link * 70 / 100, "{link}, {queue:?}: {rates:?}");
             }

@@ -1,54 +1,56 @@
-//! When each packet of a session arrived, for the sender's congestion control (transport-cc).
+//! Arrival times of a session's packets, for the sender's congestion control (transport-cc).
 //!
 //! ```text
-//!  packet ─ its number ─► Arrivals ─ every 80 ms ─► message: which numbers have come since the last one, and when
+//!  packet ─ its number ─► Arrivals ─ every 80 ms ─► message: numbers received since the last one, and their times
 //! ```
 //!
-//! The sender numbers the packets of all sections together, repetitions and probes as well, in a header extension. A
-//! message covers all numbers after those of the message before; one that has not come counts as lost. If it comes all
-//! the same, the next message says so.
+//! The sender numbers the packets of all sections together, repetitions and probes as well, in a header
+//! extension. A message covers all numbers after those of the message before; one that has not arrived counts
+//! as lost. If it arrives after all, the next message reports it.
 //!
-//! The session notes each packet here, whatever becomes of it, and sends what [`Arrivals::report`] writes when it is
-//! [due](Arrivals::due).
+//! The session notes each packet here, however it is used later, and sends the message that
+//! [`Arrivals::report`] writes when it is [due](Arrivals::due).
 //!
-//! Bounds: packets between two messages, packets that came late, and numbers that a message covers.
+//! Bounds: packets between two messages, packets that arrived late, and numbers that a message covers.
 
 use std::time::{Duration, Instant};
 
 use container::rtp::Unwrapper;
 use webrtc::rtcp::TransportFeedback;
 
-/// Between two messages. Browsers' own receivers send them every 50 to 250 ms; the sender finds a queue that builds up
-/// sooner with shorter ones, each of which costs a datagram.
+/// Interval between two messages. Browsers' own receivers send them every 50 to 250 ms; with a shorter
+/// interval the sender finds a growing queue sooner, but each message costs a datagram.
 const INTERVAL: Duration = Duration::from_millis(80);
 
-/// Packets of a message: of 12 Mb/s. With more a message is due at once. With the late ones its length stays within every
-/// path's datagrams, however many numbers are missing between them.
+/// Most packets of a message: those of 12 Mb/s. When there are this many, a message is due at once. With the
+/// late ones its length stays within every path's datagrams, however many numbers are missing between them.
 const PACKETS_MAX: usize = 128;
 
-/// Late packets of a message, each of which is a short message of its own. Others stay lost.
+/// Most late packets of a message, each of which is a short message of its own. Others stay lost.
 const LATE_MAX: usize = 12;
 
-/// Numbers of a message. A jump beyond this is no loss but a sender that counts anew: two seconds of 25 Mb/s.
+/// Most numbers of a message: two seconds of 25 Mb/s. A larger jump is no loss but a sender that restarts its
+/// numbering.
 const JUMP_MAX: u64 = 6_400;
 
-/// See the module's description.
+/// Record of a session's packets since the last message; [`note`](Self::note) each packet and send a
+/// [`report`](Self::report) when one is [`due`](Self::due).
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// What times are counted from.
+    /// Origin of the recorded times.
     origin: Instant,
     numbers: Unwrapper,
-    /// The source of the last packet: libwebrtc reads only messages that name a source of its own.
+    /// Source of the last packet: libwebrtc reads only messages that name one of its own sources.
     ssrc: u32,
-    /// The first number that no message has covered, once a packet came.
+    /// First number that no message has covered, once a packet has arrived.
     next: Option<i64>,
-    /// Since the last message, in the order of their numbers.
+    /// Packets since the last message, in the order of their numbers.
     came: Vec<Arrival>,
-    /// Since the last message, of numbers that an earlier one has covered.
+    /// Packets since the last message whose numbers an earlier message covered.
     late: Vec<Arrival>,
-    /// When the first of these came.
+    /// Arrival time of the first of these packets.
     since: Option<Instant>,
-    /// Messages so far.
+    /// Messages sent so far.
     count: u8,
     reported: Option<Instant>,
     /// Reused memory.
@@ -107,7 +109,7 @@ impl Arrivals {
         self.since.get_or_insert(now);
     }
 
-    /// When to send a message, if there is something to tell.
+    /// Returns the time at which to send a message, if there is something to report.
     pub(super) fn due(&self) -> Option<Instant> {
         let is_full = self.came.len() == PACKETS_MAX;
         let before = self.reported.filter(|_| !is_full);
@@ -115,7 +117,7 @@ impl Arrivals {
         Some(before.map_or(since, |before| since.max(before + INTERVAL)))
     }
 
-    /// Appends what there is to tell, by the source `ours`.
+    /// Appends the pending messages to `out`, with `ours` as their source.
     pub(super) fn report(&mut self, ours: u32, now: Instant, out: &mut Vec<u8>) {
         (self.since, self.reported) = (None, Some(now));
         let mut late = std::mem::take(&mut self.late);

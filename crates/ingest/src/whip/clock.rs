@@ -1,39 +1,39 @@
-//! When packets were sampled, on one timeline for a publisher's sound and picture.
+//! Sampling times of packets, on one timeline for a publisher's audio and video.
 //!
 //! ```text
 //! arrival of the first packet ─► a track's offset ─ sender reports ─► its offset from the other
 //! ```
 //!
-//! The timeline counts from the publisher's connection. A track's first packet is taken to be
-//! sampled at its arrival. Sound keeps that offset, because every jump of it is audible. Once there
-//! are sender reports for both, which browsers send after a second or more, picture is moved to its
-//! offset from sound: it does not jump, but runs a little faster or slower until it is there. Layers of simulcast are
-//! pictures in this sense; without sound the first one that was reported takes its place.
+//! The timeline counts from the publisher's connection. A track's first packet is taken to be sampled at its
+//! arrival. Audio keeps that offset, because every jump of it is audible. Once there are sender reports for
+//! both, which browsers send after a second or more, video is moved to its offset from audio: it does not
+//! jump, but runs a little faster or slower until it is there. Simulcast layers are video in this sense;
+//! without audio the first layer with a report takes its place.
 
 use container::rtp::{ReportClock, ntp_time};
 use media::{Span, Timestamp};
 
-/// A step of a source's clock that differs from the elapsed time by more than this counts as a
-/// clock that was reset. No stall is as long: silence of that length ends a session.
+/// Longest difference between a step of a source's clock and the elapsed time; beyond it the clock counts as
+/// reset. No stall is as long: silence of that length ends a session.
 const LEAP_MAX: Span = Span::from_millis(30_000);
 
-/// How far reports may move a track. Sound and picture of one sender never differ so much in travel
-/// time; a report that says so comes from an unrelated clock.
+/// Longest move of a track by reports. The travel times of one sender's audio and video never differ so much;
+/// a report that claims it comes from an unrelated clock.
 const MOVE_MAX: Span = Span::from_millis(2_000);
 
-/// A picture that is being moved gains or loses one part in this many of its time: 50 ms are made
-/// up for in half a second, which viewers do not notice.
+/// Divisor of the slew: video that is being moved gains or loses one part in this many of its time. 50 ms are
+/// made up for in half a second, which viewers do not notice.
 const SLEW: i64 = 10;
 
-/// The time of one track.
+/// Clock of one track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     rate: u32,
-    /// Where the track belongs, as far as known.
+    /// Position of the track on the timeline, as far as known.
     place: ReportClock,
-    /// The delay still added to that; it wears off.
+    /// Delay still added to that position; it wears off.
     lag: Span,
-    /// The newest packet's own time, and when it arrived.
+    /// Time of the newest packet on the timeline, and its arrival.
     newest: Option<Newest>,
     report: Option<SenderReport>,
 }
@@ -52,7 +52,7 @@ struct SenderReport {
 }
 
 impl Clock {
-    /// For a clock of `rate` ticks in a second, which must not be zero.
+    /// Creates a clock of `rate` ticks per second, which must not be zero.
     pub(super) const fn new(rate: u32) -> Self {
         Self {
             rate,
@@ -63,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// When a packet with this timestamp, which arrived at `came`, was sampled.
+    /// Returns the sampling time of a packet with this timestamp that arrived at `came`.
     pub(super) fn at(&mut self, timestamp: u32, came: Timestamp) -> Timestamp {
         let mut at = self.place.at(timestamp, came);
         if let Some(newest) = self.newest {
@@ -82,13 +82,13 @@ impl Clock {
         at + self.lag
     }
 
-    /// The source restarts; its next packet is placed by its arrival.
+    /// Restarts the clock; the source's next packet is placed by its arrival.
     const fn restart(&mut self) {
         self.place = ReportClock::new(self.rate);
         self.report = None;
     }
 
-    /// The track has a new source.
+    /// Resets the clock for a new source of the track.
     pub(super) const fn replace_source(&mut self) {
         self.restart();
         self.newest = None;
@@ -99,23 +99,23 @@ impl Clock {
         self.report = Some(SenderReport { ntp, timestamp });
     }
 
-    /// The last report, once there were packets as well.
+    /// Returns the last report, once packets have arrived as well.
     fn reported(&self) -> Option<SenderReport> {
         self.report.filter(|_| self.place.has_begun())
     }
 
-    /// Whether it is known where the sender's wall clock puts the track.
+    /// Whether a report places the track on the sender's wall clock.
     pub(super) fn is_reported(&self) -> bool {
         self.reported().is_some()
     }
 
-    /// Aligns with `sound`, as far as the reports of both say where that is.
-    pub(super) fn follow(&mut self, sound: &Self) {
-        let (Some(ours), Some(theirs)) = (self.reported(), sound.reported()) else {
+    /// Aligns with `audio`, as far as both have reports.
+    pub(super) fn follow(&mut self, audio: &Self) {
+        let (Some(ours), Some(theirs)) = (self.reported(), audio.reported()) else {
             return;
         };
-        let mut sound = sound.place;
-        let shift = ntp_time(theirs.ntp) - sound.at(theirs.timestamp, Timestamp::ZERO);
+        let mut audio = audio.place;
+        let shift = ntp_time(theirs.ntp) - audio.at(theirs.timestamp, Timestamp::ZERO);
         let wall = ntp_time(ours.ntp) - shift;
         let mut moved = self.place;
         moved.report(wall, ours.timestamp);
@@ -148,14 +148,14 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    /// A sender's wall clock.
+    /// Returns a sender's wall clock time in NTP format.
     fn ntp(millis: u64) -> u64 {
         0xE000_0000_0000_0000 + (millis << 32) / 1_000
     }
 
-    /// Picture that is sampled with sound but arrives `late` ms later.
+    /// Video that is sampled with audio but arrives `late` ms later.
     struct Pair {
-        sound: Clock,
+        audio: Clock,
         picture: Clock,
         late: i64,
     }
@@ -163,50 +163,50 @@ mod tests {
     impl Pair {
         fn new(late: i64) -> Self {
             Self {
-                sound: Clock::new(48_000),
+                audio: Clock::new(48_000),
                 picture: Clock::new(90_000),
                 late,
             }
         }
 
-        /// Both at the sender's `millis`, as told.
+        /// Returns the times of both at the sender's `millis`, by its timestamps.
         fn at(&mut self, millis: i64) -> (Timestamp, Timestamp) {
-            let sound = self.sound.at((48 * millis) as u32, ms(millis + 20));
+            let audio = self.audio.at((48 * millis) as u32, ms(millis + 20));
             let timestamp = ((90 * millis) as u32).wrapping_sub(9_000);
             let picture = self.picture.at(timestamp, ms(millis + 20 + self.late));
-            (sound, picture)
+            (audio, picture)
         }
 
         fn report(&mut self, millis: i64) {
             let wall = ntp(millis as u64);
-            self.sound.report(wall, (48 * millis) as u32);
+            self.audio.report(wall, (48 * millis) as u32);
             let timestamp = ((90 * millis) as u32).wrapping_sub(9_000);
             self.picture.report(wall, timestamp);
-            self.picture.follow(&self.sound);
+            self.picture.follow(&self.audio);
         }
     }
 
     #[test]
-    fn picture_goes_beside_sound_without_leaping() {
+    fn picture_goes_beside_audio_without_leaping() {
         for late in [-80, -12, 0, 3, 40, 300] {
             let mut pair = Pair::new(late);
             let mut last = None;
             for step in 0..300 {
-                let (sound, picture) = pair.at(40 * step);
-                assert_eq!(sound, ms(40 * step + 20), "sound stays");
+                let (audio, picture) = pair.at(40 * step);
+                assert_eq!(audio, ms(40 * step + 20), "sound stays");
                 if let Some(last) = last.replace(picture) {
                     let frame = (picture - last).ticks();
                     let usual = Span::from_millis(40).ticks();
                     assert!((frame - usual).abs() <= usual / SLEW, "{late}: a leap");
                 }
                 if step < 50 {
-                    assert_eq!((picture - sound).millis(), late);
+                    assert_eq!((picture - audio).millis(), late);
                 }
                 if step >= 50 && step % 25 == 0 {
                     pair.report(40 * step + 13);
                 }
                 if 50 + late.abs() / 4 + 1 < step {
-                    assert!((picture - sound).ticks().abs() < Span::from_millis(1).ticks());
+                    assert!((picture - audio).ticks().abs() < Span::from_millis(1).ticks());
                 }
             }
         }
@@ -216,17 +216,17 @@ mod tests {
     fn reports_that_make_no_sense_are_not_followed() {
         let mut pair = Pair::new(40);
         pair.at(0);
-        pair.sound.report(ntp(0), 0);
+        pair.audio.report(ntp(0), 0);
         pair.picture.report(0, 0);
-        pair.picture.follow(&pair.sound);
+        pair.picture.follow(&pair.audio);
         pair.picture.report(ntp(3_000), 0);
-        pair.picture.follow(&pair.sound);
-        let (sound, picture) = pair.at(1_000);
-        assert_eq!((picture - sound).millis(), 40);
+        pair.picture.follow(&pair.audio);
+        let (audio, picture) = pair.at(1_000);
+        assert_eq!((picture - audio).millis(), 40);
     }
 
     #[test]
-    fn a_clock_that_is_set_anew_goes_on() {
+    fn a_clock_that_is_set_anew_continues() {
         let mut clock = Clock::new(90_000);
         assert_eq!(clock.at(1_000_000_000, ms(0)), ms(0));
         assert_eq!(clock.at(1_000_000_000 + 3_600, ms(45)), ms(40));
@@ -240,11 +240,11 @@ mod tests {
 
     #[test]
     fn drift_is_followed() {
-        // A sound card that is fast by one part in a thousand, for ten minutes.
-        let (mut sound, mut picture) = (Clock::new(48_000), Clock::new(90_000));
+        // An audio device that is fast by one part in a thousand, for ten minutes.
+        let (mut audio, mut picture) = (Clock::new(48_000), Clock::new(90_000));
         for step in 0..15_000i64 {
             let millis = 40 * step;
-            let at = sound.at((millis * 48_048 / 1_000) as u32, ms(millis));
+            let at = audio.at((millis * 48_048 / 1_000) as u32, ms(millis));
             let shown = picture.at((90 * millis) as u32, ms(millis));
             assert!(
                 (shown - at).millis().abs() <= 25,
@@ -252,9 +252,9 @@ mod tests {
                 shown - at
             );
             if step % 25 == 0 {
-                sound.report(ntp(millis as u64), (millis * 48_048 / 1_000) as u32);
+                audio.report(ntp(millis as u64), (millis * 48_048 / 1_000) as u32);
                 picture.report(ntp(millis as u64), (90 * millis) as u32);
-                picture.follow(&sound);
+                picture.follow(&audio);
             }
         }
     }
@@ -264,15 +264,15 @@ mod tests {
         fn whatever_is_reported_time_follows_arrival(
             steps in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u64>(), 0..500i64), 1..100),
         ) {
-            let (mut sound, mut picture) = (Clock::new(48_000), Clock::new(90_000));
+            let (mut audio, mut picture) = (Clock::new(48_000), Clock::new(90_000));
             let mut now = 0;
             for (timestamp, reported, wall, passed) in steps {
                 now += passed;
-                sound.at(timestamp, ms(now));
+                audio.at(timestamp, ms(now));
                 picture.at(timestamp, ms(now));
-                sound.report(wall, reported);
+                audio.report(wall, reported);
                 picture.report(wall.rotate_left(7), timestamp);
-                picture.follow(&sound);
+                picture.follow(&audio);
                 let at = picture.at(timestamp, ms(now));
                 // Each step may be off by that much.
                 prop_assert!((at - ms(now)).ticks().abs() < 200 * LEAP_MAX.ticks());

@@ -1,11 +1,11 @@
-//! What became of publishers' packets, over all workers, for export.
+//! Counters of publishers' packets, over all workers, for export.
 
 use std::time::Duration;
 
 use base::Counter;
 use container::rtp;
 
-/// Counts of all publishers, past and present. Those of a session are added each second.
+/// Counters of all publishers, past and present. Those of a session are added each second.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Packets that arrived in time, repeated ones included.
@@ -16,24 +16,24 @@ pub struct Counters {
     pub recovered: Counter,
     /// Packets that arrived twice or too late.
     pub superfluous: Counter,
-    /// Datagrams that are no packets, and packets of no track or of a layer that none has named yet.
+    /// Datagrams that are not packets, and packets of no track or of a layer that no packet has named yet.
     pub refused: Counter,
-    /// Pictures that were not whole, or referred to lost ones.
+    /// Video frames that were incomplete, or referred to lost ones.
     pub dropped_frames: Counter,
     /// Requests for lost packets sent.
     pub nacks: Counter,
-    /// Packets that they named.
+    /// Packets named in these requests.
     pub nacked: Counter,
     /// Requests for keyframes sent.
     pub plis: Counter,
-    /// The jitter of each track at each report, added up.
+    /// Sum of the jitter of each track at each report, in microseconds.
     pub jitter_micros: Counter,
-    /// The number of these values: one for each track and second.
+    /// Number of jitter values: one per track and second.
     pub reports: Counter,
 }
 
 impl Counters {
-    /// Adds what became of a track's packets since `before`.
+    /// Adds the counts of a track's packets since `before`.
     pub(super) fn came(&self, before: &rtp::Counts, now: &rtp::Counts) {
         self.packets.add(now.received - before.received);
         self.lost.add(now.lost - before.lost);

@@ -1,4 +1,4 @@
-//! What a session's tracks have for their streams, and which of the layers the stream itself is given.
+//! Items of a session's tracks, and the selection of the layer that the stream itself shows.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,22 +7,22 @@ use media::{Item, Track, TrackId};
 
 use super::picture::{Picture, Show, Supply};
 
-/// What a track has for its stream.
+/// Items of a track for its stream.
 #[derive(Debug)]
 pub(super) struct Feed {
-    /// The layer's rid; empty for tracks that are no layer.
+    /// The layer's rid; empty for tracks that are not a layer.
     pub(super) label: Box<str>,
     pub(super) items: Vec<Item>,
-    /// What was last announced; `None` until the first items, which are an announcement and a keyframe.
+    /// Last announcement; `None` until the first items, which are an announcement and a keyframe.
     pub(super) announced: Option<Arc<Track>>,
     pub(super) route: Route,
-    /// The stream itself would show it if there were a keyframe.
+    /// Whether the stream itself would show this layer if it had a keyframe.
     pub(super) lacks_keyframe: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Route {
-    /// To the stream itself; sound to all its renditions as well.
+    /// To the stream itself; audio to all its renditions as well.
     Stream,
     /// To the stream itself, unless another layer stands in.
     Shown,
@@ -30,7 +30,7 @@ pub(super) enum Route {
     Rendition(TrackId),
     /// To a rendition that is yet to begin.
     NewRendition,
-    /// It waits until the choice is made.
+    /// Held back until the choice is made.
     Held,
     /// To none: the rendition could not begin.
     Nowhere,
@@ -61,14 +61,14 @@ impl Feed {
         self.announced.is_some()
     }
 
-    /// The place of its first keyframe.
+    /// Returns the index of the first keyframe among the items.
     pub(super) fn keyframe(&self) -> Option<usize> {
         let mut items = self.items.iter();
         items.position(|item| matches!(item, Item::Sample(sample) if sample.keyframe))
     }
 
-    /// Whether a rendition can begin with what it has, which then begins with an announcement and a keyframe; asks for a
-    /// keyframe otherwise.
+    /// Whether a rendition can begin with these items, which then start with an announcement and a keyframe.
+    /// Otherwise a keyframe is requested.
     pub(super) fn begins(&mut self) -> bool {
         let Some((first, track)) = self.opening() else {
             self.lacks_keyframe |= !self.items.is_empty();
@@ -78,7 +78,7 @@ impl Feed {
         true
     }
 
-    /// The place of its first keyframe, and what was announced by then.
+    /// Returns the index of the first keyframe, and the last announcement before it.
     fn opening(&self) -> Option<(usize, Arc<Track>)> {
         let first = self.keyframe()?;
         let track = newest_track(&self.items[..first]).or(self.announced.as_ref())?;
@@ -89,7 +89,7 @@ impl Feed {
         self.route == Route::Held
     }
 
-    /// Whether it has something that does not wait.
+    /// Whether there are items that are not held back.
     pub(super) fn has_something(&self) -> bool {
         !self.is_held() && !self.items.is_empty()
     }
@@ -102,7 +102,8 @@ fn newest_track(items: &[Item]) -> Option<&Arc<Track>> {
     })
 }
 
-/// Gives the stream itself to a layer that begins now, if it is larger than the stream's own, which becomes a rendition.
+/// Makes a layer that begins now the stream's own if it is larger than the present one, which becomes a
+/// rendition.
 pub(super) fn take_over(picture: &mut Picture, feeds: &mut [Feed], size: impl Fn(usize) -> u64) {
     let own = picture.own();
     let begun = feeds.iter().enumerate().filter(|(track, feed)| {
@@ -117,7 +118,7 @@ pub(super) fn take_over(picture: &mut Picture, feeds: &mut [Feed], size: impl Fn
     }
 }
 
-/// Adds to `batch` what the stream itself shows.
+/// Adds to `batch` the items that the stream itself shows.
 pub(super) fn show(
     picture: &mut Picture,
     feeds: &mut [Feed],

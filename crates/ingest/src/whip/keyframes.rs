@@ -1,52 +1,48 @@
-//! When a publisher is asked for a keyframe.
-//!
-//! A keyframe costs ten times another frame, so requests are no more frequent than keyframes take
-//! to arrive, and rarer for listeners: in a large audience there is always one that lost something.
+//! Schedule of keyframe requests to a publisher.
 
 use std::time::{Duration, Instant};
 
-/// Least time between two requests, for any purpose: a browser needs a round trip and a frame to
-/// answer.
+/// Least time between two requests, for any purpose: a browser needs a round trip and a frame to respond.
 pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 
-/// From the first packet to the first request: senders begin with a keyframe, which takes its time.
+/// Time from the first packet to the first request: senders begin with a keyframe, which takes its time.
 const START: Duration = INTERVAL;
 
-/// From a request to the next one for listeners.
+/// Least time from a request to the next one for listeners.
 const LISTENERS_INTERVAL: Duration = Duration::from_millis(1_000);
 
-/// One track's requests.
+/// Keyframe requests of one track.
 #[derive(Debug, Default)]
 pub(super) struct Keyframes {
     asked: Option<Instant>,
-    /// When to ask because the track itself needs a keyframe.
+    /// Time at which to request because the track itself needs a keyframe.
     ours: Option<Instant>,
-    /// When to ask because a listener needs one.
+    /// Time at which to request because a listener needs a keyframe.
     theirs: Option<Instant>,
 }
 
 impl Keyframes {
-    /// The first packet came.
+    /// Notes that the first packet arrived.
     pub(super) fn begin(&mut self, now: Instant) {
         self.ours.get_or_insert(now + START);
     }
 
-    /// Pictures are lost.
+    /// Notes that frames are lost.
     pub(super) fn want(&mut self, now: Instant) {
         self.ours = Some(self.ours.map_or(now, |since| since.min(now)));
     }
 
-    /// Listeners have lost something.
+    /// Notes that listeners have lost something.
     pub(super) fn want_for_listeners(&mut self, now: Instant) {
         self.theirs.get_or_insert(now);
     }
 
-    /// A keyframe arrived.
+    /// Notes that a keyframe arrived.
     pub(super) const fn arrived(&mut self) {
         (self.ours, self.theirs) = (None, None);
     }
 
-    /// When to ask; `None` when there is no need.
+    /// Returns the time of the next request; `None` when there is no need.
     pub(super) fn due(&self) -> Option<Instant> {
         let due = |since: Option<Instant>, interval: Duration| {
             let not_before: Option<Instant> = self.asked.map(|asked| asked + interval);
@@ -57,7 +53,7 @@ impl Keyframes {
         ours.into_iter().chain(theirs).min()
     }
 
-    /// Whether to ask now. `awaits` says whether the track still needs a keyframe.
+    /// Whether to send a request now. `awaits` states whether the track still needs a keyframe.
     pub(super) fn poll(&mut self, now: Instant, awaits: bool) -> bool {
         if !awaits {
             self.ours = None;
@@ -66,7 +62,7 @@ impl Keyframes {
             return false;
         }
         self.asked = Some(now);
-        // Again, should it not arrive.
+        // Requested again, should it not arrive.
         self.ours = awaits.then_some(now);
         self.theirs = None;
         true
@@ -77,7 +73,7 @@ impl Keyframes {
 mod tests {
     use super::*;
 
-    /// The times at which requests go out, asked every 10 ms for `millis`.
+    /// Returns the times at which requests are sent, polled every 10 ms for `millis`.
     fn asked(keyframes: &mut Keyframes, start: Instant, millis: u64, awaits: bool) -> Vec<u64> {
         let times = (0..millis).step_by(10);
         times
@@ -90,10 +86,8 @@ mod tests {
         let start = Instant::now();
         let mut keyframes = Keyframes::default();
         keyframes.begin(start);
-        assert_eq!(
-            asked(&mut keyframes, start, 1_600, true),
-            [500, 1_000, 1_500]
-        );
+        let expected = [500, 1_000, 1_500];
+        assert_eq!(asked(&mut keyframes, start, 1_600, true), expected);
         keyframes.arrived();
         assert_eq!(keyframes.due(), None);
     }
@@ -110,10 +104,8 @@ mod tests {
         keyframes.arrived();
         keyframes.want_for_listeners(start);
         keyframes.want(start);
-        assert_eq!(
-            asked(&mut keyframes, start, 2_000, true),
-            [500, 1_000, 1_500]
-        );
+        let expected = [500, 1_000, 1_500];
+        assert_eq!(asked(&mut keyframes, start, 2_000, true), expected);
     }
 
     #[test]

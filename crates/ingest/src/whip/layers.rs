@@ -1,13 +1,14 @@
-//! Which layer of a simulcast section a packet belongs to.
+//! Assignment of a simulcast section's packets to layers.
 //!
 //! ```text
 //!  rid ─► layer ◄─ source of media ◄─ a packet that names its layer (RFC 8852: rtp-stream-id)
 //!               ◄─ source of repetitions ◄─ repaired-rtp-stream-id, or the offer's groups
 //! ```
 //!
-//! Senders name a layer in its first packets only, until a report of ours has acknowledged one, so each layer remembers
-//! its sources: one of media and one of repetitions. Packets of a source that no packet has named yet are dropped: the
-//! next ones will name it, and the layer's first frame begins with a keyframe either way.
+//! Senders name a layer in its first packets only, until a report from this server has acknowledged one, so
+//! each layer remembers its sources: one of media and one of repetitions. Packets of a source that no packet
+//! has named yet are dropped: the next ones will name it, and the layer's first frame begins with a keyframe
+//! either way.
 //!
 //! Bounds: as many sources as twice the accepted layers, whatever packets claim.
 
@@ -18,30 +19,30 @@ use webrtc::sdp::Group;
 
 use super::agree::{Chosen, Layers};
 
-/// A layer whose source was silent for this long may get another one. Packets of the former source may arrive late, and
-/// would otherwise take the layer back.
+/// Silence of a layer's source after which the layer may get another one. Packets of the former source may
+/// arrive late, and would otherwise take the layer back.
 const REPLACED_AFTER: Duration = Duration::from_millis(1_000);
 
-/// See the module's description.
+/// Sources of a simulcast section's layers; ask it for the layer of each packet.
 #[derive(Debug)]
 pub(super) struct LayerMap {
     agreed: Layers,
     groups: Vec<Group>,
-    /// In the order of the agreed names.
+    /// Sources of the layers, in the order of the agreed names.
     sources: Vec<Sources>,
 }
 
-/// The sources of one layer, as far as they are known.
+/// Sources of one layer, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sources {
     media: Option<u32>,
-    /// When media last arrived.
+    /// Time at which media last arrived.
     heard: Option<Instant>,
     repeats: Option<u32>,
 }
 
 impl LayerMap {
-    /// For a section; `None` if it has no simulcast.
+    /// Creates the map of a section; `None` if the section has no simulcast.
     pub(super) fn of(chosen: &Chosen) -> Option<Self> {
         let agreed = chosen.layers.clone();
         if agreed.names.is_empty() {
@@ -54,8 +55,8 @@ impl LayerMap {
         })
     }
 
-    /// The layer of a packet of media, as an index into the agreed names; `None` if that is not known, or the packet
-    /// says that it is of another section.
+    /// Returns the layer of a media packet, as an index into the agreed names; `None` if that is not known,
+    /// or the packet names another section.
     pub(super) fn of_media(&mut self, packet: &Packet<'_>, now: Instant) -> Option<usize> {
         if !self.is_of_section(packet) {
             return None;
@@ -82,7 +83,7 @@ impl LayerMap {
         Some(layer)
     }
 
-    /// The layer that a repeated packet is of. Where packets do not say, the offer may.
+    /// Returns the layer of a repeated packet. If the packet does not name it, the offer may.
     pub(super) fn of_repetition(&mut self, packet: &Packet<'_>) -> Option<usize> {
         if !self.is_of_section(packet) {
             return None;
@@ -100,7 +101,7 @@ impl LayerMap {
         })
     }
 
-    /// A source says goodbye.
+    /// Handles the goodbye of a source.
     pub(super) fn leave(&mut self, ssrc: u32) {
         for of in &mut self.sources {
             if of.media == Some(ssrc) {
@@ -109,7 +110,7 @@ impl LayerMap {
         }
     }
 
-    /// Whether the packet is of this section, as far as it says so (RFC 9143 §9.2).
+    /// Whether the packet belongs to this section, as far as it names one (RFC 9143 §9.2).
     fn is_of_section(&self, packet: &Packet<'_>) -> bool {
         let mid = self.agreed.mid_extension;
         let mid = mid.and_then(|id| packet.element(id));
@@ -155,7 +156,7 @@ mod tests {
         LayerMap::of(agreed.chosen().next().expect("a section")).expect("it has layers")
     }
 
-    /// A packet of a source with these elements in its header.
+    /// Returns a packet of a source with these elements in its header.
     fn packet(ssrc: u32, elements: &[(u8, &str)]) -> Vec<u8> {
         let header = Header {
             ssrc,
@@ -175,50 +176,45 @@ mod tests {
         bytes
     }
 
-    fn media(
-        map: &mut LayerMap,
-        ssrc: u32,
-        elements: &[(u8, &str)],
-        now: Instant,
-    ) -> Option<usize> {
-        map.of_media(
-            &Packet::parse(&packet(ssrc, elements)).expect("a packet"),
-            now,
-        )
+    type Elements<'a> = &'a [(u8, &'a str)];
+
+    fn media(map: &mut LayerMap, ssrc: u32, elements: Elements<'_>, now: Instant) -> Option<usize> {
+        let bytes = packet(ssrc, elements);
+        map.of_media(&Packet::parse(&bytes).expect("a packet"), now)
     }
 
-    fn repetition(map: &mut LayerMap, ssrc: u32, elements: &[(u8, &str)]) -> Option<usize> {
+    fn repetition(map: &mut LayerMap, ssrc: u32, elements: Elements<'_>) -> Option<usize> {
         map.of_repetition(&Packet::parse(&packet(ssrc, elements)).expect("a packet"))
     }
 
     #[test]
     fn a_source_is_known_from_the_first_packet_that_names_its_layer() {
         let (mut map, now) = (map(""), Instant::now());
-        assert_eq!(media(&mut map, 1, &[], now), None, "it has not said");
-        assert_eq!(media(&mut map, 1, &[(RID, "m"), (MID, "0")], now), Some(1));
-        assert_eq!(media(&mut map, 1, &[], now), Some(1));
-        assert_eq!(media(&mut map, 2, &[(RID, "h")], now), Some(0));
-        assert_eq!(
-            media(&mut map, 3, &[(RID, "x")], now),
-            None,
-            "no such layer"
-        );
-        assert_eq!(media(&mut map, 3, &[(RID, "l"), (MID, "9")], now), None);
-        assert_eq!(media(&mut map, 3, &[(RID, "l")], now), Some(2));
+        for (step, ssrc, elements, layer) in [
+            ("it has not said", 1, &[][..], None),
+            ("it says", 1, &[(RID, "m"), (MID, "0")], Some(1)),
+            ("it has said", 1, &[], Some(1)),
+            ("another", 2, &[(RID, "h")], Some(0)),
+            ("no such layer", 3, &[(RID, "x")], None),
+            ("no such section", 3, &[(RID, "l"), (MID, "9")], None),
+            ("at last", 3, &[(RID, "l")], Some(2)),
+        ] {
+            assert_eq!(media(&mut map, ssrc, elements, now), layer, "{step}");
+        }
     }
 
     #[test]
     fn repetitions_find_their_layer_by_name_or_by_the_offer() {
         let (mut map, now) = (map("a=ssrc-group:FID 2 22\r\n"), Instant::now());
-        assert_eq!(repetition(&mut map, 11, &[]), None);
-        assert_eq!(
-            repetition(&mut map, 11, &[(RID, "h")]),
-            None,
-            "that names media"
-        );
-        assert_eq!(repetition(&mut map, 11, &[(REPAIRED, "l")]), Some(2));
-        assert_eq!(repetition(&mut map, 11, &[]), Some(2));
-        assert_eq!(repetition(&mut map, 22, &[]), None, "its media is unknown");
+        for (step, ssrc, elements, layer) in [
+            ("nothing is known", 11, &[][..], None),
+            ("that names media", 11, &[(RID, "h")], None),
+            ("it says", 11, &[(REPAIRED, "l")], Some(2)),
+            ("it has said", 11, &[], Some(2)),
+            ("its media is unknown", 22, &[], None),
+        ] {
+            assert_eq!(repetition(&mut map, ssrc, elements), layer, "{step}");
+        }
         media(&mut map, 2, &[(RID, "h")], now);
         assert_eq!(repetition(&mut map, 22, &[]), Some(0));
     }
@@ -229,16 +225,13 @@ mod tests {
         let named: &[(u8, &str)] = &[(RID, "h")];
         assert_eq!(media(&mut map, 1, named, start), Some(0));
         let soon = start + REPLACED_AFTER / 2;
-        assert_eq!(
-            media(&mut map, 2, named, soon),
-            None,
-            "the first still sends"
-        );
+        let got = media(&mut map, 2, named, soon);
+        assert_eq!(got, None, "the first still sends");
         let later = start + REPLACED_AFTER;
         assert_eq!(media(&mut map, 2, named, later), Some(0));
         assert_eq!(media(&mut map, 1, named, later), None);
         assert_eq!(media(&mut map, 1, &[], later), None);
-        // One that says goodbye makes room at once, and a source may become another layer's.
+        // A source that says goodbye makes room at once, and may become another layer's.
         map.leave(2);
         assert_eq!(media(&mut map, 1, named, later), Some(0));
         assert_eq!(media(&mut map, 1, &[(RID, "l")], later), Some(2));

@@ -6,36 +6,35 @@
 //!                        ▼
 //!                     PublisherTicket ──► Publishers::connected
 //!                                   first frame: registry ─────────────────────┐
-//!  RTP ─ whose? ─► order, repair ─► frames ─► sound and picture in step ─► Publisher ──► stream
-//!            │            └► NACK      └► PLI            ▲                    and its renditions
-//!            └► when it arrived                           │
-//!  RTCP ──────────────────────────────────────────────────┘ sender reports
+//!  RTP ─ track? ─► order, repair ─► frames ─► audio and video in step ─► Publisher ──► stream
+//!            │            └► NACK      └► PLI            ▲                   and its renditions
+//!            └► arrival time                             │
+//!  RTCP ─────────────────────────────────────────────────┘ sender reports
 //! ```
 //!
-//! Each layer of simulcast is a track of its own in this picture, from the packets' sources to the requests for
-//! keyframes; `streams` says which stream it goes to.
+//! Each simulcast layer is a track of its own in this diagram, from the packets' sources to the requests for
+//! keyframes; `streams` decides which stream it belongs to.
 //!
-//! [`agree()`] chooses what an offer's sections carry; [`Publishers`] has the sessions of one
-//! worker of the WebRTC port, which calls it with plain packets and the time. What is to be sent
-//! back goes through [`PublisherOutbox`].
+//! [`agree()`] chooses the formats of an offer's sections; [`Publishers`] holds the sessions of one worker of
+//! the WebRTC port, which calls it with plain packets and the time. Replies are sent through
+//! [`PublisherOutbox`].
 //!
-//! Packets are waited for as long as they may still be repaired; an unrepaired loss leads to a
-//! request for a keyframe. What one datagram completes is written to the stream at once.
-//! An answer reserves nothing: the stream is taken with the first frame, and its present publisher
-//! goes on until then. Many offers come to nothing, for example in networks without UDP.
-//! A publisher that leaves, falls silent or has lost its stream to another ends its epoch;
-//! listeners stay for the next one.
+//! Packets are waited for as long as they may still be repaired; an unrepaired loss leads to a request for a
+//! keyframe. Items that one datagram completes are written to the stream at once. An answer reserves nothing:
+//! the stream is taken with the first frame, and its present publisher continues until then. Many offers come
+//! to nothing, for example in networks without UDP. A publisher that leaves, falls silent or has lost its
+//! stream to another ends its epoch; listeners stay for the next one.
 //!
-//! Congestion is the sender's to control: only it can pace packets and probe for more. Browsers and others that offer
-//! transport-cc are told when each packet arrived (`arrivals`), some twelve times a second, and find their rate within a
-//! second or two. Others that listen to it are told each second how much they may send (`allowance`); without either,
-//! reports of losses are all that a sender has.
+//! Congestion is the sender's to control: only it can pace packets and probe for more. Browsers and others
+//! that offer transport-cc receive the arrival time of each packet (`arrivals`), some twelve times a second,
+//! and find their rate within a second or two. Other senders that support it receive their allowed bit rate
+//! each second (`allowance`); without either, reports of losses are all that a sender has.
 //!
-//! Bounds: a packet's length, packets that wait per track, requests per packet, a frame's length,
-//! messages per time. Nothing that a peer sends should make this panic; if it does, that session ends.
+//! Bounds: a packet's length, packets that wait per track, requests per packet, a frame's length, messages
+//! per time. No input of a peer should make this panic; if one does, that session ends.
 //!
-//! Sources: RFC 9725 (WHIP), RFC 3550 (reports), RFC 4585 and 5104 (feedback), RFC 4588
-//! (repetition), RFC 8851 to 8853 (simulcast), draft-holmer-rmcat-transport-wide-cc-extensions-01 and
+//! Sources: RFC 9725 (WHIP), RFC 3550 (reports), RFC 4585 and 5104 (feedback), RFC 4588 (repetition), RFC
+//! 8851 to 8853 (simulcast), draft-holmer-rmcat-transport-wide-cc-extensions-01 and
 //! draft-alvestrand-rmcat-remb-03 (congestion).
 
 mod agree;
@@ -77,11 +76,11 @@ use crate::{Context, Error, Settings, Stats};
 pub use agree::{Agreed, Unusable, agree};
 pub use counters::Counters;
 
-/// What a stream from WebRTC is, for listeners that take it whole: the same as one over RTMP, so
-/// that listeners stay when a publisher changes from one to the other.
+/// Media type of a WebRTC stream, for listeners that take it whole: equal to that of RTMP, so that listeners
+/// stay when a publisher changes from one to the other.
 const CONTENT_TYPE: &str = "video/x-flv";
 
-/// How packets are sent to sessions: the port's outbox.
+/// Outbox for packets to sessions, implemented by the port.
 pub trait PublisherOutbox {
     /// Seals a compound packet and sends it to the session's peer.
     fn rtcp(&mut self, session: Handle, compound: &[u8]);
@@ -90,15 +89,15 @@ pub trait PublisherOutbox {
     fn close(&mut self, session: Handle);
 }
 
-/// What a session is for. Dropping it gives up the publisher.
+/// A publisher's right to a session. Dropping it gives up the publisher.
 #[derive(Debug)]
 pub struct PublisherTicket {
     agreed: Agreed,
-    /// `None` once it was passed on.
+    /// `None` once the claim was passed on.
     claim: Option<Claim>,
 }
 
-/// The right to take a stream, and what is known of its owner.
+/// Right to take a stream, with the details of its owner.
 #[derive(Debug)]
 struct Claim {
     registry: Arc<Registry>,
@@ -138,7 +137,7 @@ impl Claim {
 }
 
 impl PublisherTicket {
-    /// The session ended before its peer had connected. `reason` says how far it got.
+    /// Gives up a session that ended before its peer had connected. `reason` states how far it got.
     pub fn abandon(mut self, reason: CloseReason) {
         self.give_up(reason);
     }
@@ -159,7 +158,7 @@ impl Drop for PublisherTicket {
 /// Asks the gate whether a client may publish over WebRTC.
 ///
 /// # Errors
-/// When it may not; the event has been logged and counted then.
+/// The client may not publish; the event has been logged and counted by then.
 pub async fn permit(
     context: &Context,
     request: &Request<'_>,
@@ -175,11 +174,11 @@ pub async fn permit(
         .inspect_err(|error| refuse(context, peer, agent, error))
 }
 
-/// Lets a publisher that has agreed on its tracks take its stream once its media arrives, if the
-/// stream is available now. `agent` is the name of its program.
+/// Lets a publisher that has agreed on its tracks take its stream once its media arrives, if the stream is
+/// available now. `agent` is the name of its program.
 ///
 /// # Errors
-/// When it is not available; the event has been logged and counted then.
+/// The stream is not available; the event has been logged and counted by then.
 pub fn admit(
     context: &Context,
     permission: Authorized<Publish>,
@@ -217,26 +216,26 @@ fn refuse(context: &Context, peer: SocketAddr, agent: &str, error: &Error) {
         stream: None,
     };
     refused.note(&context.registry, &context.stats, error);
-    // Clients may well ask without a token first.
+    // Clients may well send a first request without a token.
     if !matches!(error, Error::Denied(Denied::Missing)) {
         tracing::info!(%peer, ?agent, reason = %error, "publisher refused");
     }
 }
 
-/// The publishers of one worker.
+/// Publishers of one worker; call [`turn`](Self::turn) whenever the time it returned has come.
 #[derive(Debug)]
 pub struct Publishers {
     settings: Settings,
     stats: Arc<Stats>,
-    /// By the slot of their handles, of which there are as many as a worker has sessions.
+    /// Sessions by the slot of their handles, of which there are as many as a worker has sessions.
     sessions: Vec<Option<Box<Session>>>,
     count: usize,
-    /// No session is due before this.
+    /// Earliest time at which a session may be due.
     due: Option<Instant>,
 }
 
 impl Publishers {
-    /// An empty table.
+    /// Creates an empty table.
     pub const fn new(settings: Settings, stats: Arc<Stats>) -> Self {
         Self {
             settings,
@@ -247,7 +246,7 @@ impl Publishers {
         }
     }
 
-    /// Sessions now.
+    /// Returns the current number of sessions.
     pub const fn len(&self) -> usize {
         self.count
     }
@@ -257,7 +256,7 @@ impl Publishers {
         self.count == 0
     }
 
-    /// A publisher has connected. Keys and path are the port's business.
+    /// Adds a publisher that has connected. Keys and path are the port's business.
     pub fn connected(
         &mut self,
         session: Handle,
@@ -283,17 +282,17 @@ impl Publishers {
         }
     }
 
-    /// A publisher has changed its path, which is the port's business.
+    /// Ignores a publisher's change of path, which is the port's business.
     pub const fn moved(&mut self, _session: Handle, _path: Path, _now: Instant) {}
 
-    /// A publisher has left.
+    /// Removes a publisher that has left.
     pub fn closed(&mut self, session: Handle, reason: CloseReason, _now: Instant) {
         if let Some(session) = self.remove(session) {
             session.end(&reason);
         }
     }
 
-    /// Takes a packet of media.
+    /// Handles a media packet.
     pub fn rtp(
         &mut self,
         session: Handle,
@@ -305,7 +304,7 @@ impl Publishers {
         self.with(session, out, |found, out| found.rtp(packet, now, out));
     }
 
-    /// Takes reports and requests.
+    /// Handles reports and requests.
     pub fn rtcp(
         &mut self,
         session: Handle,
@@ -319,8 +318,8 @@ impl Publishers {
         });
     }
 
-    /// Does what is due: reports, requests, and an end to silent publishers. Returns when it is to
-    /// be called again.
+    /// Performs the work that is due: reports, requests, and ending silent publishers. Returns the time at
+    /// which it must be called again.
     pub fn turn(&mut self, now: Instant, out: &mut impl PublisherOutbox) -> Option<Instant> {
         if self.due.is_none_or(|due| now < due) {
             return self.due;
@@ -343,7 +342,7 @@ impl Publishers {
         self.due
     }
 
-    /// The server shuts down.
+    /// Ends all sessions because the server shuts down.
     pub fn end(&mut self) {
         for session in self.sessions.drain(..).flatten() {
             session.end(&"the server leaves");
@@ -352,7 +351,7 @@ impl Publishers {
         self.due = None;
     }
 
-    /// Runs an action of a session, and ends the session when that fails.
+    /// Runs an action on a session, and ends the session if the action fails.
     fn with<O: PublisherOutbox>(
         &mut self,
         handle: Handle,
@@ -393,7 +392,7 @@ impl Publishers {
     }
 }
 
-/// Does what is due for a session. Packets that waited for their order are processed here, so a
+/// Performs the work that is due for a session. Packets that waited for their order are processed here, so a
 /// panic ends that session only, like a panic over a packet.
 fn on_time(
     session: &mut Session,
@@ -401,7 +400,7 @@ fn on_time(
     out: &mut impl PublisherOutbox,
 ) -> Result<(), Error> {
     panics::contain(|| session.handle_timeout(now, out)).unwrap_or_else(|panic| {
-        // The line about the end names the stream.
+        // The log line about the end names the stream.
         panic.report(Part::Webrtc, &"a WebRTC publisher");
         Err(Error::Panicked)
     })

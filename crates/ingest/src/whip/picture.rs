@@ -1,48 +1,48 @@
-//! Which layer the stream itself shows.
+//! Selection of the layer that the stream itself shows.
 //!
-//! It is the largest. A sender with too little bandwidth pauses that one first, and listeners of the stream itself,
-//! who know nothing of renditions, would look at a still picture for as long. So another layer stands in while the
-//! stream's own is silent: the largest that sends, from its next keyframe on. The stream's own returns with a keyframe.
-//! Renditions never change their layer.
+//! It is the largest. A sender with too little bandwidth pauses the largest layer first, and listeners of the
+//! stream itself, which know nothing of renditions, would see a frozen frame for as long. So another layer
+//! stands in while the stream's own is silent: the largest that sends, from its next keyframe on. The
+//! stream's own returns with a keyframe. Renditions never change their layer.
 
 use std::time::{Duration, Instant};
 
-/// A layer that was silent for this long pauses: twice the distance of a browser's pictures of a screen that does not
-/// change.
+/// Silence after which a layer counts as paused: twice the interval of a browser's frames of a screen that
+/// does not change.
 const PAUSED_AFTER: Duration = Duration::from_secs(2);
 
-/// What a layer has at the moment.
+/// Items that a layer has at the moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Supply {
-    /// As an index into the session's tracks.
+    /// Index into the session's tracks.
     pub(super) track: usize,
     pub(super) size: u64,
-    /// There is a keyframe in it.
+    /// Whether a keyframe is among them.
     pub(super) has_keyframe: bool,
 }
 
-/// What the stream is given.
+/// Decision on the items that the stream receives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Show {
-    /// What this layer has.
+    /// The items of this layer.
     GoOn(usize),
-    /// What this layer has from its keyframe on, which another one was shown before.
+    /// The items of this layer from its keyframe on; another layer was shown before.
     Begin(usize),
 }
 
-/// See the module's description.
+/// Selection of a stream's shown layer; call [`show`](Self::show) for each batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picture {
     own: usize,
     shown: usize,
-    /// When the shown layer last had something.
+    /// Time at which the shown layer last had items.
     heard: Instant,
-    /// The largest of the others that send: its track, its size, and when it last had something.
+    /// Largest of the other layers that send: its track, its size, and the time at which it last had items.
     next: Option<(usize, u64, Instant)>,
 }
 
 impl Picture {
-    /// Of a stream whose own layer is the track `own`.
+    /// Creates the selection for a stream whose own layer is the track `own`.
     pub(super) const fn new(own: usize, now: Instant) -> Self {
         Self {
             own,
@@ -52,23 +52,23 @@ impl Picture {
         }
     }
 
-    /// The stream's own layer.
+    /// Returns the stream's own layer.
     pub(super) const fn own(&self) -> usize {
         self.own
     }
 
-    /// From now on the stream's own layer is another one. It is shown from its next keyframe on.
+    /// Replaces the stream's own layer. The new one is shown from its next keyframe on.
     pub(super) const fn change_own(&mut self, own: usize) {
         self.own = own;
     }
 
-    /// The layer that is shown.
+    /// Returns the layer that is shown.
     pub(super) const fn shown(&self) -> usize {
         self.shown
     }
 
-    /// Decides by what the layers have; layers without anything are not among `supplies`. `lacks` is called with a track
-    /// that would be shown if it had a keyframe.
+    /// Decides by the items that the layers have; layers without any are not among `supplies`. `lacks` is
+    /// called with a track that would be shown if it had a keyframe.
     pub(super) fn show(
         &mut self,
         supplies: impl Iterator<Item = Supply> + Clone,
@@ -109,7 +109,7 @@ impl Picture {
         }
     }
 
-    /// Layers have something at different moments: the largest is known only over some time.
+    /// Remembers the largest other layer over some time, because layers have items at different moments.
     fn remember(&mut self, supply: Supply, now: Instant) {
         if supply.track == self.shown {
             return;
@@ -128,7 +128,8 @@ impl Picture {
 mod tests {
     use super::*;
 
-    /// What layers 1 to 3, of which 1 is the largest, have: their numbers, negative with a keyframe.
+    /// Returns the decision for the items of layers 1 to 3, of which 1 is the largest: their numbers,
+    /// negative with a keyframe.
     fn shown(picture: &mut Picture, layers: &[i32], now: Instant) -> (Show, Vec<usize>) {
         let supplies = layers.iter().map(|layer| Supply {
             track: layer.unsigned_abs() as usize,
@@ -142,47 +143,28 @@ mod tests {
 
     #[test]
     fn another_layer_stands_in_while_the_stream_s_own_pauses() {
+        use Show::{Begin, GoOn};
         let start = Instant::now();
         let mut picture = Picture::new(1, start);
-        assert_eq!(
-            shown(&mut picture, &[1, 2, -3], start),
-            (Show::GoOn(1), vec![])
-        );
-        let soon = start + PAUSED_AFTER / 2;
-        assert_eq!(
-            shown(&mut picture, &[-2, -3], soon),
-            (Show::GoOn(1), vec![])
-        );
-        let later = start + PAUSED_AFTER;
-        assert_eq!(shown(&mut picture, &[], later), (Show::GoOn(1), vec![]));
-        assert_eq!(
-            shown(&mut picture, &[2, -3], later),
-            (Show::GoOn(1), vec![2])
-        );
-        assert_eq!(
-            shown(&mut picture, &[-2, 3], later),
-            (Show::Begin(2), vec![])
-        );
-        assert_eq!(shown(&mut picture, &[2, 3], later), (Show::GoOn(2), vec![]));
-        // The stand-in pauses, too.
-        let later = later + PAUSED_AFTER;
-        assert_eq!(shown(&mut picture, &[-3], later), (Show::Begin(3), vec![]));
-        assert_eq!(
-            shown(&mut picture, &[-2, 3], later),
-            (Show::GoOn(3), vec![])
-        );
-        // The stream's own comes back.
-        assert_eq!(
-            shown(&mut picture, &[1, 3], later),
-            (Show::GoOn(3), vec![1])
-        );
-        assert_eq!(
-            shown(&mut picture, &[-1, 3], later),
-            (Show::Begin(1), vec![])
-        );
-        assert_eq!(
-            shown(&mut picture, &[1, -3], later),
-            (Show::GoOn(1), vec![])
-        );
+        // In halves of the time after which a layer pauses.
+        for (at, layers, show, lacking) in [
+            (0, &[1, 2, -3][..], GoOn(1), None),
+            (1, &[-2, -3], GoOn(1), None),
+            (2, &[], GoOn(1), None),
+            (2, &[2, -3], GoOn(1), Some(2)),
+            (2, &[-2, 3], Begin(2), None),
+            (2, &[2, 3], GoOn(2), None),
+            // The stand-in pauses, too.
+            (4, &[-3], Begin(3), None),
+            (4, &[-2, 3], GoOn(3), None),
+            // The stream's own comes back.
+            (4, &[1, 3], GoOn(3), Some(1)),
+            (4, &[-1, 3], Begin(1), None),
+            (4, &[1, -3], GoOn(1), None),
+        ] {
+            let now = start + PAUSED_AFTER / 2 * at;
+            let expected = (show, Vec::from_iter(lacking));
+            assert_eq!(shown(&mut picture, layers, now), expected, "{layers:?}");
+        }
     }
 }

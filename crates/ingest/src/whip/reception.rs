@@ -1,4 +1,4 @@
-//! What a sender is told about its packets (RFC 3550 §6.4.1 and appendix A).
+//! Reception statistics that a sender receives about its packets (RFC 3550 §6.4.1 and appendix A).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,39 +8,39 @@ use webrtc::rtcp::ReportBlock;
 
 use super::allowance::Travel;
 
-/// Reports whose least travel times are remembered: how long a path's own travel time takes to be forgotten after it has
-/// changed to a longer one.
+/// Number of reports whose least travel times are remembered: the time until a path's own travel time is
+/// forgotten after it has changed to a longer one.
 const REPORTS_MAX: usize = 10;
 
-/// A packet's travel time does not grow by more: the sender's clock has jumped.
+/// Longest plausible growth of a packet's travel time; beyond it the sender's clock has jumped.
 const DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// The packets of one source, as the network delivered them: repetitions do not count as repairs
+/// Reception of one source's packets, as the network delivered them: repetitions do not count as repairs
 /// here.
 #[derive(Debug)]
 pub(super) struct Reception {
     rate: u32,
-    /// What travel times are counted from.
+    /// Origin of travel times.
     origin: Instant,
     sequence: Unwrapper,
-    /// The first packet's number, and the highest, counted on past 16 bits.
+    /// Numbers of the first packet and of the highest, extended beyond 16 bits.
     numbers: Option<(i64, i64)>,
     received: i64,
     /// Packets expected and received at the last report.
     reported: (i64, i64),
-    /// The last packet's travel time, from an unknown origin, in ticks of the source's clock.
+    /// Travel time of the last packet, from an unknown origin, in ticks of the source's clock.
     transit: Option<u32>,
-    /// The estimate of appendix A.8, sixteenfold.
+    /// Jitter estimate of appendix A.8, sixteenfold.
     jitter: u32,
-    /// The least travel time since the last report, and of the reports before it.
+    /// Least travel time since the last report; `former` holds those of the reports before it.
     least: Option<u32>,
     former: VecDeque<u32>,
-    /// What became of packets between the last two reports.
+    /// Delivery of packets between the last two reports.
     travel: Travel,
     sender_report: Option<SenderReport>,
 }
 
-/// A report of the sender's own.
+/// A report from the sender.
 #[derive(Clone, Copy, Debug)]
 struct SenderReport {
     ntp: u64,
@@ -69,14 +69,14 @@ impl Reception {
         }
     }
 
-    /// Takes a packet of the source.
+    /// Counts a packet of the source.
     pub(super) fn packet(&mut self, header: &Header, now: Instant) {
         let number = self.sequence.unwrap(header.sequence.into());
         let (first, highest) = self.numbers.unwrap_or((number, number));
         self.numbers = Some((first, highest.max(number)));
         self.received += 1;
         let nanos = now.saturating_duration_since(self.origin).as_nanos();
-        // Modulo 2^32, like the source's.
+        // Modulo 2^32, like the source's timestamps.
         let arrival = (nanos * u128::from(self.rate) / 1_000_000_000) as u32;
         let transit = arrival.wrapping_sub(header.timestamp);
         let is_longer = |least: &u32| transit.wrapping_sub(*least) as i32 > 0;
@@ -94,22 +94,22 @@ impl Reception {
         self.numbers.is_some()
     }
 
-    /// The highest sequence number so far.
+    /// Returns the highest sequence number so far.
     pub(super) fn highest(&self) -> Option<u16> {
         self.numbers.map(|(_, highest)| highest as u16)
     }
 
-    /// Takes a report of the sender's.
+    /// Records a report from the sender.
     pub(super) const fn sender_report(&mut self, ntp: u64, now: Instant) {
         self.sender_report = Some(SenderReport { ntp, came: now });
     }
 
-    /// How much packets' travel times vary.
+    /// Returns the jitter: the variation of the packets' travel times.
     pub(super) fn jitter(&self) -> Duration {
         Duration::from_secs(1) * (self.jitter >> 4) / self.rate
     }
 
-    /// The report on the source `ssrc` since the last report.
+    /// Returns the report on the source `ssrc` since the last report.
     pub(super) fn report(&mut self, ssrc: u32, now: Instant) -> ReportBlock {
         let (first, highest) = self.numbers.unwrap_or_default();
         let expected = highest - first + 1;
@@ -145,13 +145,13 @@ impl Reception {
         }
     }
 
-    /// What became of packets between the last two reports.
+    /// Returns the delivery of packets between the last two reports.
     pub(super) const fn travel(&self) -> Travel {
         self.travel
     }
 
-    /// How long packets have stood in queues since the last report: by how much the fastest of them took longer than
-    /// others before.
+    /// Returns the time that packets have stood in queues since the last report: the extra travel time of the
+    /// fastest of them over that of earlier ones.
     fn delay(&mut self) -> Duration {
         let Some(least) = self.least.take() else {
             return Duration::ZERO;

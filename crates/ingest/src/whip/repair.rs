@@ -1,45 +1,45 @@
-//! How long lost packets are waited for: as long as they may still arrive.
+//! Waiting times for lost packets: as long as they may still arrive.
 //!
-//! Only the sender could measure the round trip from reports. What counts here is the time from a
-//! request to the packet, and that is measured.
+//! Only the sender could measure the round trip from reports. The relevant time here is that from a request
+//! to the packet, and it is measured.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use container::rtp::Patience;
 
-/// Packets may arrive this much out of order before they are requested again.
+/// Lateness up to which a packet counts as out of order before it is requested.
 const OUT_OF_ORDER: Duration = Duration::from_millis(10);
 
-/// Requests that are remembered until they are answered: a quarter of a second of 10 Mb/s, all of
-/// it lost.
+/// Most requests that are remembered until they are answered: a quarter of a second of 10 Mb/s, all of it
+/// lost.
 const ASKED_MAX: usize = 256;
 
-/// Requests per packet. At 10 % loss of packets, requests and answers alike, one packet in 40,000
-/// stays missing.
+/// Requests per packet. At 10 % loss of packets, requests and answers alike, one packet in 40,000 stays
+/// missing.
 const ROUNDS: u32 = 5;
 
-/// The bounds of a round. Below the lower one is jitter; no real network exceeds the upper one.
+/// Bounds of a round. Shorter times are jitter; no real network exceeds the upper bound.
 const ROUND_MIN: Duration = Duration::from_millis(20);
 const ROUND_MAX: Duration = Duration::from_millis(400);
 
-/// A round before one was measured: the distance to most of a continent.
+/// Length of a round before one was measured: the distance to most of a continent.
 const ROUND_FIRST: Duration = Duration::from_millis(100);
 
-/// How much longer a round is than the round trip.
+/// Margin of a round over the round trip.
 const MARGIN: Duration = Duration::from_millis(10);
 
-/// The longest wait, whatever the round trip: listeners see a pause of that length.
+/// Longest wait, whatever the round trip: listeners see a pause of that length.
 const HOLD_MAX: Duration = Duration::from_millis(1_000);
 
-/// How long to wait for a packet that is not repeated: it can only be late.
+/// Wait for a packet that is not repeated: it can only be late.
 const HOLD_UNREPEATED: Duration = Duration::from_millis(100);
 
-/// One track's requests for what is lost.
+/// Requests for the lost packets of one track.
 #[derive(Debug)]
 pub(super) struct Repair {
     is_agreed: bool,
-    /// Unanswered, oldest first.
+    /// Unanswered requests, oldest first.
     asked: VecDeque<Asked>,
     round_trip: Option<Duration>,
 }
@@ -51,7 +51,7 @@ struct Asked {
 }
 
 impl Repair {
-    /// Whether the peer answers requests.
+    /// Creates the state; `is_agreed` states whether the peer answers requests.
     pub(super) const fn new(is_agreed: bool) -> Self {
         Self {
             is_agreed,
@@ -64,12 +64,12 @@ impl Repair {
         self.is_agreed
     }
 
-    /// How long to wait for each packet.
+    /// Returns the waiting times for each packet.
     pub(super) fn patience(&self) -> Patience {
         if !self.is_agreed {
             return Patience {
                 hold: HOLD_UNREPEATED,
-                // After it is given up.
+                // Later than the packet is given up.
                 ask_after: 2 * HOLD_UNREPEATED,
                 ask_again: HOLD_UNREPEATED,
             };
@@ -86,7 +86,7 @@ impl Repair {
         }
     }
 
-    /// A packet was asked for.
+    /// Notes that a packet was requested.
     pub(super) fn asked(&mut self, sequence: u16, now: Instant) {
         if self.asked.iter().any(|asked| asked.sequence == sequence) {
             return;
@@ -98,10 +98,10 @@ impl Repair {
         self.asked.push_back(Asked { sequence, first });
     }
 
-    /// A packet arrived; true if it had been requested.
+    /// Notes that a packet arrived; returns true if it had been requested.
     ///
-    /// Measured from the first request on, so that a round trip longer than a round is found out. A
-    /// lost request makes it seem longer than it is, which only means waiting a little longer.
+    /// The time is measured from the first request on, so that a round trip longer than a round is detected.
+    /// A lost request makes it seem longer than it is, which only means waiting a little longer.
     pub(super) fn came(&mut self, sequence: u16, now: Instant) -> bool {
         let place = self
             .asked
@@ -118,7 +118,7 @@ impl Repair {
         true
     }
 
-    /// The source has changed.
+    /// Forgets all requests because the source has changed.
     pub(super) fn forget(&mut self) {
         self.asked.clear();
     }
@@ -132,7 +132,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// The wait after many repairs that took `round_trip`.
+    /// Returns the waiting times after many repairs that took `round_trip`.
     fn learned(round_trip: Duration) -> Patience {
         let mut repair = Repair::new(true);
         let mut now = Instant::now();

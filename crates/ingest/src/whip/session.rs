@@ -1,4 +1,4 @@
-//! One publisher: its tracks, what they bring to its streams, and what it is told.
+//! One publisher session: its tracks, their delivery to its streams, and the feedback to the sender.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -18,24 +18,25 @@ use super::track::{Moment, Taken, Track};
 use super::{Claim, PublisherOutbox};
 use crate::{Error, Settings, Stats};
 
-/// The longest accepted packet: no path has longer datagrams, and this bounds the memory of those
-/// that wait for repair.
+/// Longest accepted packet, in bytes: no path has longer datagrams, and this bounds the memory of those that
+/// wait for repair.
 const PACKET_BYTES_MAX: usize = 2_048;
 
-/// Between two reports. Browsers' own rate control follows them.
+/// Interval between two reports. Browsers' own rate control follows them.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A compound packet that is longer is sent before further requests are added: with those of one more track, which
-/// are fewer than 300 bytes, it stays within every path's datagrams.
+/// Length beyond which a compound packet is sent before further requests are added: with those of one more
+/// track, which are fewer than 300 bytes, it stays within every path's datagrams.
 const COMPOUND_BYTES_MAX: usize = 850;
 
-/// The source of our reports. Browsers, too, call themselves 1 while they send nothing.
+/// Source of this server's reports. Browsers, too, use 1 while they send nothing.
 const OURS: u32 = 1;
 
-/// Our canonical name, which reports must have and receivers do not use.
+/// Canonical name of this server, which reports must have and receivers do not use.
 const NAME: &str = "carillon";
 
-/// See the module's description.
+/// A publisher's session: pass packets to [`rtp`](Self::rtp) and [`rtcp`](Self::rtcp), and call
+/// [`handle_timeout`](Self::handle_timeout) at [`due`](Self::due).
 #[derive(Debug)]
 pub(super) struct Session {
     handle: Handle,
@@ -44,14 +45,14 @@ pub(super) struct Session {
     layers: Option<LayerTracks>,
     stats: Arc<Stats>,
     settings: Settings,
-    /// Where the publisher's timeline begins.
+    /// Origin of the publisher's timeline.
     began: Instant,
-    /// When media last arrived.
+    /// Time at which media last arrived.
     heard: Option<Instant>,
     report_at: Instant,
-    /// When packets arrived, of a sender that wants to know it.
+    /// Arrival times of packets, for a sender that wants them.
     arrivals: Arrivals,
-    /// How much the sender may send, if it wants to know it.
+    /// Allowed bit rate of a sender that accepts one.
     allowance: Option<Allowance>,
     /// Whether feedback may be sent without a report before it.
     takes_bare_feedback: bool,
@@ -59,10 +60,10 @@ pub(super) struct Session {
     compound: Vec<u8>,
 }
 
-/// The layers of a session with simulcast.
+/// Layers of a session with simulcast.
 #[derive(Debug)]
 struct LayerTracks {
-    /// The first layer's track, which those of the others follow.
+    /// Track of the first layer; those of the others follow it.
     first: usize,
     map: LayerMap,
 }
@@ -103,8 +104,8 @@ impl Session {
                 .chosen()
                 .any(Chosen::takes_bit_rate)
                 .then(|| Allowance::new(now)),
-            // In a bundle all sections have one transport, so what one says is true of all (RFC 8859). ffmpeg says it
-            // of pictures alone, and reads a request only where no report is before it.
+            // In a bundle all sections have one transport, so a statement of one holds for all (RFC 8859).
+            // ffmpeg states it for video alone, and reads a request only if no report precedes it.
             takes_bare_feedback: agreed.chosen().any(|chosen| chosen.reduced_size_rtcp),
             compound: Vec::new(),
         }
@@ -114,7 +115,7 @@ impl Session {
         self.handle
     }
 
-    /// Takes a packet of media.
+    /// Handles a media packet.
     pub(super) fn rtp(
         &mut self,
         datagram: &[u8],
@@ -132,7 +133,7 @@ impl Session {
                 return Ok(());
             }
             Taken::First => {
-                // The sooner a sender knows how much it may send, the better its first seconds.
+                // The sooner a sender receives its allowed bit rate, the better its first seconds.
                 self.report_at = now;
                 self.synchronize();
             }
@@ -143,7 +144,7 @@ impl Session {
         self.speak(now, out)
     }
 
-    /// Takes what the sender reports.
+    /// Handles the sender's reports.
     pub(super) fn rtcp(&mut self, compound: &[u8], now: Instant) {
         for packet in rtcp::packets(compound) {
             match packet {
@@ -171,7 +172,7 @@ impl Session {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub(super) fn due(&self) -> Instant {
         let tracks = self.tracks.iter().filter_map(Track::due);
         let own = self.report_at.min(self.silent_at());
@@ -179,7 +180,7 @@ impl Session {
         tracks.chain(others).fold(own, Instant::min)
     }
 
-    /// Gives up on packets, requests them, reports, and ends a publisher that is silent.
+    /// Gives up on packets, requests them, sends reports, and returns an error for a silent publisher.
     pub(super) fn handle_timeout(
         &mut self,
         now: Instant,
@@ -199,19 +200,19 @@ impl Session {
         self.speak(now, out)
     }
 
-    /// Ends the epochs, giving the reason in the log.
+    /// Ends the epochs and logs the reason.
     pub(super) fn end(mut self, reason: &dyn Display) {
         self.tracks.iter_mut().for_each(Track::count);
         self.streams.end(reason);
     }
 
-    /// Ends the epochs because of an error, counting and logging it.
+    /// Ends the epochs because of an error, which is counted and logged.
     pub(super) fn fail(mut self, error: &Error) {
         self.tracks.iter_mut().for_each(Track::count);
         self.streams.fail(error);
     }
 
-    /// Gives a datagram to its track, and says which one that is.
+    /// Passes a datagram to its track, and returns that track's index.
     fn take(&mut self, datagram: &[u8], now: Instant) -> (Option<usize>, Taken) {
         if datagram.len() > PACKET_BYTES_MAX {
             return (None, Taken::No);
@@ -237,7 +238,8 @@ impl Session {
         (Some(at), taken)
     }
 
-    /// The track of a packet, if the first one of its section is at `at`: of simulcast its source tells the layer.
+    /// Returns the track of a packet whose section begins at the track `at`; with simulcast its source
+    /// determines the layer.
     fn track_for(&mut self, at: usize, packet: &Packet<'_>, now: Instant) -> Option<usize> {
         let number = packet.header.payload_type;
         let layers = self.layers.as_mut().filter(|layers| layers.first == at);
@@ -264,15 +266,15 @@ impl Session {
         tracks.find(|track| track.ssrc() == Some(ssrc))
     }
 
-    /// Aligns pictures with sound. Without sound, layers are aligned with the first one that was reported.
+    /// Aligns video with audio. Without audio, layers are aligned with the first one that has a report.
     fn synchronize(&mut self) {
-        let is_sound = |track: &Track| track.kind() == Kind::Audio;
-        let sound = self.tracks.iter().position(is_sound);
+        let is_audio = |track: &Track| track.kind() == Kind::Audio;
+        let audio = self.tracks.iter().position(is_audio);
         let leader = || {
             let mut tracks = self.tracks.iter();
             tracks.position(|track| track.clock().is_reported())
         };
-        let Some(leader) = sound.or_else(leader) else {
+        let Some(leader) = audio.or_else(leader) else {
             return;
         };
         let clock = self.tracks[leader].clock();
@@ -288,7 +290,7 @@ impl Session {
         self.streams.deliver(|track| tracks[track].size(), now)
     }
 
-    /// Sends what is due by now.
+    /// Sends everything that is due.
     fn speak(&mut self, now: Instant, out: &mut impl PublisherOutbox) -> Result<(), Error> {
         let tracks = &mut self.tracks;
         self.streams
@@ -318,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Tells when packets arrived, if that is due.
+    /// Sends the arrival times of packets, if that is due.
     fn tell(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
         if self.arrivals.due().is_none_or(|due| now < due) {
             return;
@@ -338,7 +340,7 @@ impl Session {
         self.compound.len()
     }
 
-    /// Reports what arrived, and how much may be sent.
+    /// Sends a report on the received packets, and the allowed bit rate.
     fn report(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
         let mut travel = Travel::default();
         let tracks = self.tracks.iter_mut().filter_map(|track| {
@@ -361,7 +363,7 @@ impl Session {
         out.rtcp(self.handle, &self.compound);
     }
 
-    /// When the publisher is given up if no media arrives.
+    /// Returns the time at which the publisher is given up if no media arrives.
     fn silent_at(&self) -> Instant {
         match self.heard.filter(|_| self.streams.have_begun()) {
             Some(heard) => heard + self.settings.source_timeout,

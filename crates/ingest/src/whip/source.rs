@@ -1,9 +1,10 @@
-//! Whose packets a track takes.
+//! Source selection of a track.
 //!
-//! A track has one source at a time. Payload types tell tracks apart; under one payload type there may be several
-//! sources that no description tells apart: one picture in several sizes. The source with the highest bit rate is taken.
-//! Until the rates are known it is the first one that arrives. Where simulcast was agreed on, the
-//! [map of its layers](super::layers) has chosen already, and a layer's track takes what it is given.
+//! A track has one source at a time. Payload types distinguish tracks; under one payload type there may be
+//! several sources that no description distinguishes: one video in several sizes. The source with the highest
+//! bit rate is taken. Until the rates are known it is the first one that arrives. Where simulcast was agreed
+//! on, the [map of its layers](super::layers) has chosen already, and a layer's track takes every packet that
+//! it is passed.
 
 use std::time::{Duration, Instant};
 
@@ -12,32 +13,32 @@ use webrtc::sdp::Group;
 
 use super::agree::Chosen;
 
-/// A source that was silent for this long may be replaced by another: senders that stop a layer, or
-/// restart, do not say so.
+/// Silence of a source after which another may replace it: senders that stop a layer, or restart, do not
+/// announce it.
 const REPLACED_AFTER: Duration = Duration::from_millis(1_000);
 
-/// How long sources are measured before they are compared.
+/// Time for which sources are measured before they are compared.
 const MEASURED_FOR: Duration = Duration::from_millis(1_000);
 
-/// A source replaces the present one if it sends this much more, in per cent: the next layer mostly
-/// sends two to four times as much. Each change costs listeners a moment of a still picture.
+/// Rate, in per cent of the present source's, at which another source replaces it: the next layer mostly
+/// sends two to four times as much. Each change costs listeners a moment of a frozen frame.
 const BETTER_PERCENT: usize = 150;
 
-/// Sources that are known at a time; no sender has more layers.
+/// Most sources known at a time; no sender has more layers.
 const SOURCES_MAX: usize = 8;
 
-/// One track's source.
+/// Source of one track.
 #[derive(Debug)]
 pub(super) struct Source {
     groups: Vec<Group>,
     known: Vec<Known>,
     taken: Option<u32>,
-    /// The source that is to be taken with its next packet.
+    /// Source that is taken over with its next packet.
     better: Option<u32>,
     measured_since: Option<Instant>,
-    /// Whether several sources may be one picture in several sizes.
+    /// Whether several sources may be one video in several sizes.
     has_sizes: bool,
-    /// Whether the packets of one layer are all that comes here.
+    /// Whether only packets of one layer arrive here.
     is_layer: bool,
 }
 
@@ -50,14 +51,14 @@ struct Known {
     bytes: usize,
 }
 
-/// How a packet's source relates to the track.
+/// Relation of a packet's source to the track.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     /// The present source.
     Ours,
     /// The new source from this packet on.
     New,
-    /// Another one.
+    /// Another source.
     Other,
 }
 
@@ -74,7 +75,7 @@ impl Source {
         }
     }
 
-    /// The present source.
+    /// Returns the present source.
     pub(super) fn ssrc(&self) -> Option<u32> {
         self.taken
     }
@@ -102,7 +103,7 @@ impl Source {
         Verdict::New
     }
 
-    /// Whether a repeated packet is one of the source's.
+    /// Whether a repeated packet belongs to the source.
     pub(super) fn repeats(&self, packet: &Packet<'_>) -> bool {
         let Some(taken) = self.taken else {
             return false;
@@ -112,12 +113,12 @@ impl Source {
         }
         match self.groups.iter().find(|group| group.media == taken) {
             Some(group) => group.rtx == packet.header.ssrc,
-            // It does not say whose it is; with only one source that is clear.
+            // The packet does not name its source; with only one source that is clear.
             None => !self.has_others(taken),
         }
     }
 
-    /// The source says goodbye.
+    /// Handles the goodbye of a source.
     pub(super) fn leave(&mut self, ssrc: u32) {
         self.taken = self.taken.filter(|taken| *taken != ssrc);
         self.known.retain(|known| known.ssrc != ssrc);
@@ -131,7 +132,7 @@ impl Source {
         taken.is_some_and(|taken| now.saturating_duration_since(taken.heard) < REPLACED_AFTER)
     }
 
-    /// Whether others send beside a source.
+    /// Whether others send besides a source.
     fn has_others(&self, ssrc: u32) -> bool {
         let heard = |known: &Known| known.heard + REPLACED_AFTER;
         let own = self.known.iter().find(|known| known.ssrc == ssrc);
@@ -139,7 +140,7 @@ impl Source {
         own.is_some_and(|own| others.any(|other| heard(other) > own.heard))
     }
 
-    /// Records that a source was heard, and how much it sent.
+    /// Records that a packet of a source arrived, and its size.
     fn note(&mut self, packet: &Packet<'_>, now: Instant) {
         let ssrc = packet.header.ssrc;
         let at = self.known.iter().position(|known| known.ssrc == ssrc);

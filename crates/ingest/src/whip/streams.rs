@@ -1,19 +1,20 @@
-//! Which stream a session's tracks go to.
+//! Assignment of a session's tracks to streams.
 //!
 //! ```text
-//!  sound ────────────┬──────► live/show
-//!  picture, layer h ─┘   │
-//!           layer m ─────┴──► live/show~m  (a rendition, with the same sound)
+//!  audio ────────────┬──────► live/show
+//!  video, layer h ───┘   │
+//!         layer m ───────┴──► live/show~m  (a rendition, with the same audio)
 //! ```
 //!
-//! Without simulcast all tracks go to the one stream. With it the largest layer is the stream itself, and each further
-//! one a [rendition](fanout::Registry::publish_rendition) named by its rid. No description says which layer is the
-//! largest, and it may be the first or the last (by default a browser's first is the smallest), so pictures wait until
-//! each layer has begun with a keyframe, but for [`CHOICE_AFTER`] at most; among equals the first of the offer is taken.
-//! One that begins later and is larger takes the stream over, and what was the stream becomes a rendition: a browser adds
-//! its largest layer when it has found out that its network carries it. While the largest layer pauses
-//! [another one stands in](super::picture). Any other layer that begins later, or pauses, changes only its own stream; one
-//! that never sends has none.
+//! Without simulcast all tracks belong to the one stream. With it the largest layer is the stream itself, and
+//! each further one a [rendition](fanout::Registry::publish_rendition) named by its rid. No description
+//! states which layer is the largest, and it may be the first or the last (by default a browser's first is
+//! the smallest), so video waits until each layer has begun with a keyframe, for [`CHOICE_AFTER`] at
+//! most; among equals the first of the offer is taken. A layer that begins later and is larger takes the
+//! stream over, and the former layer of the stream becomes a rendition: a browser adds its largest layer when
+//! it has found out that its network carries it. While the largest layer pauses [another one stands
+//! in](super::picture). Any other layer that begins later, or pauses, changes only its own stream; one that
+//! never sends has none.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -29,45 +30,46 @@ use super::picture::Picture;
 use crate::Error;
 use crate::admission::PublishedEpoch;
 
-/// How long pictures wait for the other layers' first ones. Browsers need some round trips to find out how much they may
-/// send, and then begin all layers that fit; a camera too small for all layers keeps listeners waiting for this long,
-/// once.
+/// Longest time that video waits for the first frames of the other layers. Browsers need some round trips to
+/// find out how much they may send, and then begin all layers that fit; a camera too small for all layers
+/// keeps listeners waiting for this long, once.
 const CHOICE_AFTER: Duration = Duration::from_secs(1);
 
-/// Bytes that may be received while media waits: the time above at the greatest bit rate, with some room for keyframes.
+/// Most bytes received while media waits: [`CHOICE_AFTER`] at the highest bit rate, with some room for
+/// keyframes.
 const HELD_BYTES_MAX: usize = BIT_RATE_MAX as usize / 8 * 3 / 2;
 
-/// See the module's description.
+/// Streams of a session; put items into [`items`](Self::items) and call [`deliver`](Self::deliver).
 #[derive(Debug)]
 pub(super) struct Streams {
     claim: Claim,
-    /// Of the stream and its renditions, from the first frame on.
+    /// Epoch of the stream and its renditions, from the first frame on.
     epoch: Option<PublishedEpoch>,
-    /// Bytes received before.
+    /// Bytes received before the epoch.
     early_bytes: usize,
-    /// By track.
+    /// Items and destinations, by track.
     feeds: Vec<Feed>,
-    /// Until it is known which layer is the stream itself; `None` also without simulcast.
+    /// Pending choice of the stream's own layer; `None` once it is made, and without simulcast.
     choice: Option<Choice>,
-    /// Which layer the stream itself shows, once that is chosen.
+    /// Selection of the layer that the stream itself shows, once the choice is made.
     picture: Option<Picture>,
     /// Reused memory.
     batch: Vec<Item>,
 }
 
-/// The choice of the layer that is the stream itself.
+/// Choice of the layer that is the stream itself.
 #[derive(Clone, Copy, Debug, Default)]
 struct Choice {
-    /// When the first item came.
+    /// Time of the first item.
     since: Option<Instant>,
-    /// When the first picture came.
+    /// Time of the first video item.
     pictures_since: Option<Instant>,
-    /// Received of what waits.
+    /// Bytes received for media that waits.
     bytes: usize,
 }
 
 impl Streams {
-    /// With a feed for each of [`Agreed::tracks`], in the same order.
+    /// Creates the streams with a feed for each of [`Agreed::tracks`], in the same order.
     pub(super) fn new(claim: Claim, agreed: &Agreed) -> Self {
         let feeds: Vec<Feed> = agreed.tracks().map(|(_, label)| Feed::new(label)).collect();
         let has_layers = feeds.iter().any(Feed::is_held);
@@ -87,12 +89,12 @@ impl Streams {
         self.epoch.is_some()
     }
 
-    /// Where a track's items are put for the next [`deliver`](Self::deliver).
+    /// Returns the list to which a track's items are added for the next [`deliver`](Self::deliver).
     pub(super) fn items(&mut self, track: usize) -> &mut Vec<Item> {
         &mut self.feeds[track].items
     }
 
-    /// Counts a datagram, of a track if it is known whose it is.
+    /// Counts a datagram, of a track if its track is known.
     pub(super) fn received(&mut self, track: Option<usize>, bytes: usize) {
         if let Some(choice) = &mut self.choice {
             let is_held = track.is_some_and(|track| self.feeds[track].is_held());
@@ -106,7 +108,7 @@ impl Streams {
         }
     }
 
-    /// When to deliver even if nothing arrives.
+    /// Returns the time at which to deliver even if nothing arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         let choice = self.choice?;
         let since = choice.since.filter(|_| self.epoch.is_none());
@@ -114,7 +116,7 @@ impl Streams {
         first.map(|since| since + CHOICE_AFTER)
     }
 
-    /// Passes on what the tracks have. `size` is the number of a track's pixels, 0 until that is known.
+    /// Passes on the items of the tracks. `size` returns a track's number of pixels, 0 until that is known.
     ///
     /// # Errors
     /// The stream cannot be taken, or is lost.
@@ -169,7 +171,7 @@ impl Streams {
         epoch.write(&mut self.batch, now)
     }
 
-    /// Tells which tracks' listeners need a keyframe.
+    /// Calls `ask` with each track whose listeners need a keyframe.
     pub(super) fn take_keyframe_requests(&mut self, now: Instant, mut ask: impl FnMut(usize)) {
         let Some(epoch) = &mut self.epoch else {
             return;
@@ -189,16 +191,16 @@ impl Streams {
         }
     }
 
-    /// Finds out whether the stream is still the session's.
+    /// Checks that the session still has the stream.
     ///
     /// # Errors
-    /// It is not.
+    /// The stream is lost, or the permission has ended.
     pub(super) fn check(&self, now: Instant) -> Result<(), Error> {
         let epoch = self.epoch.as_ref();
         epoch.map_or(Ok(()), |epoch| epoch.check(now))
     }
 
-    /// Ends the epoch, giving the reason in the log.
+    /// Ends the epoch and logs the reason.
     pub(super) fn end(self, reason: &dyn Display) {
         match self.epoch {
             Some(epoch) => epoch.end(reason),
@@ -211,7 +213,7 @@ impl Streams {
         }
     }
 
-    /// Ends the epoch because of an error, counting and logging it.
+    /// Ends the epoch because of an error, which is counted and logged.
     pub(super) fn fail(self, error: &Error) {
         match self.epoch {
             Some(epoch) => {
@@ -242,12 +244,12 @@ impl Streams {
         self.epoch.is_none() && !is_over(since)
     }
 
-    /// Gives each layer its stream.
+    /// Assigns each layer its stream.
     fn choose(&mut self, size: &impl Fn(usize) -> u64, now: Instant) {
         self.choice = None;
         let layers = self.feeds.iter().enumerate();
         let begun = layers.filter(|(_, feed)| feed.is_held() && feed.has_begun());
-        // Of equal ones `max_by_key` takes the last that it sees.
+        // Among equals `max_by_key` takes the last one it sees.
         let largest = begun.rev().max_by_key(|(track, _)| size(*track));
         let largest = largest.map(|(track, _)| track);
         self.picture = largest.map(|track| Picture::new(track, now));
@@ -262,8 +264,8 @@ impl Streams {
     }
 }
 
-/// Puts what has waited for different times in the order in which it was sampled, each announcement before the sample
-/// that it came with.
+/// Sorts items that waited for different times by their sampling time, each announcement before the sample
+/// that it arrived with.
 fn sort_by_time(batch: &mut Vec<Item>) {
     let mut time = Timestamp::ZERO;
     let backwards = batch.drain(..).rev().map(|item| {
@@ -278,13 +280,13 @@ fn sort_by_time(batch: &mut Vec<Item>) {
     batch.extend(timed.into_iter().map(|(_, item)| item));
 }
 
-/// The name of the rendition that a session's track is, among the epoch's tracks: above those of the stream itself.
-/// There are few.
+/// Returns the ID, among the epoch's tracks, of the rendition that a session's track becomes: above those of
+/// the stream itself. There are few.
 const fn rendition_id(track: usize) -> TrackId {
     TrackId(2 * track as u8 + 3)
 }
 
-/// An item of another track.
+/// Returns the item with another track's ID.
 fn renamed(item: Item, id: TrackId) -> Item {
     match item {
         Item::Sample(mut sample) => {

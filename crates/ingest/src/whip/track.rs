@@ -1,4 +1,4 @@
-//! One track of a publisher: from packets to items, and what is requested of its sender.
+//! One track of a publisher: assembly of packets into items, and requests to its sender.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,40 +21,41 @@ use super::repair::Repair;
 use super::source::{Source, Verdict};
 use crate::Stats;
 
-/// Between two requests for lost packets: losses come in bursts, and one request names them all.
+/// Least time between two requests for lost packets: losses come in bursts, and one request names them all.
 const NACK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Opus is announced with two channels in any case: its packets say how many they have, and may
-/// change that.
-const SOUND_CHANNELS: u8 = 2;
+/// Channels with which Opus is announced in any case: its packets state how many they have, and may change
+/// that.
+const AUDIO_CHANNELS: u8 = 2;
 
-/// When something arrived, by two clocks.
+/// Arrival time by two clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Instant,
-    /// On the publisher's timeline.
+    /// Time on the publisher's timeline.
     pub(super) came: Timestamp,
 }
 
-/// What became of a packet.
+/// Relation of a packet to the track.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Taken {
-    /// It is the track's.
+    /// The packet belongs to the track.
     Yes,
-    /// It is the first of its source.
+    /// The packet is the first of its source.
     First,
-    /// It is not the track's.
+    /// The packet does not belong to the track.
     No,
 }
 
-/// See the module's description.
+/// One track of a publisher: pass packets to [`take`](Self::take), and call [`pop`](Self::pop) and
+/// [`ask`](Self::ask) at [`due`](Self::due).
 #[derive(Debug)]
 pub(super) struct Track {
     kind: Kind,
     id: TrackId,
     clock_rate: u32,
     numbering: Option<u8>,
-    /// The formats that may arrive, and the one that does.
+    /// Formats that may arrive; `format` is the index of the one that does.
     formats: Vec<OfferedFormat>,
     format: usize,
     stats: Arc<Stats>,
@@ -65,9 +66,9 @@ pub(super) struct Track {
     clock: Clock,
     depacketizer: Depacketizer,
     keyframes: Keyframes,
-    /// Lost packets are not requested before this.
+    /// Earliest time of the next request for lost packets.
     ask_from: Instant,
-    /// What was last added to the shared counters.
+    /// Counts that were last added to the shared counters.
     counted: rtp::Counts,
     counted_frames: u64,
     /// Reused memory.
@@ -86,7 +87,7 @@ struct Held {
 impl Track {
     pub(super) fn new(chosen: &Chosen, stats: &Arc<Stats>, now: Instant) -> Self {
         let best = &chosen.formats.best;
-        // All formats of a kind have the same.
+        // All formats of a kind have the same clock rate.
         let clock_rate = agree::rtp_format(best.codec).clock_rate();
         let id = match chosen.kind {
             Kind::Audio => TrackId::AUDIO,
@@ -120,7 +121,7 @@ impl Track {
         self.kind
     }
 
-    /// The header extension that numbers packets across all sections, if this one has it.
+    /// Returns the header extension that numbers packets across all sections, if this section has it.
     pub(super) const fn numbering(&self) -> Option<u8> {
         self.numbering
     }
@@ -137,18 +138,18 @@ impl Track {
         formats.any(|one| one.payload_type == payload_type)
     }
 
-    /// The number of pixels of a picture, 0 until that is known.
+    /// Returns the number of pixels of a frame, 0 until that is known.
     pub(super) fn size(&self) -> u64 {
         let dimensions = self.depacketizer.dimensions();
         dimensions.map_or(0, |(width, height)| u64::from(width) * u64::from(height))
     }
 
-    /// The present source, once a packet arrived.
+    /// Returns the present source, once a packet has arrived.
     pub(super) fn ssrc(&self) -> Option<u32> {
         self.source.ssrc().filter(|_| self.reception.has_begun())
     }
 
-    /// Takes a packet that the track [carries](Self::carries), and appends what it completes to
+    /// Takes a packet that the track [carries](Self::carries), and appends the items that it completes to
     /// `items`.
     pub(super) fn take(
         &mut self,
@@ -173,7 +174,7 @@ impl Track {
                     taken = Taken::First;
                 }
                 Verdict::Ours if format == self.format => {}
-                // Late, from before the sender changed the format.
+                // A late packet, from before the sender changed the format.
                 Verdict::Ours if !self.is_ahead(packet.header.sequence) => return Taken::No,
                 Verdict::Ours => self.change_to(format, now),
             }
@@ -204,7 +205,7 @@ impl Track {
         taken
     }
 
-    /// Appends what has become due to `items`.
+    /// Appends the items that have become due to `items`.
     pub(super) fn pop(&mut self, moment: Moment, items: &mut Vec<Item>) {
         while let Some(arrival) = self.reorder.pop(moment.now) {
             match arrival {
@@ -235,14 +236,14 @@ impl Track {
         }
     }
 
-    /// A listener cannot go on without a keyframe.
+    /// Notes that a listener cannot continue without a keyframe.
     pub(super) fn want_keyframe(&mut self, now: Instant) {
         if self.kind == Kind::Video && self.ssrc().is_some() {
             self.keyframes.want_for_listeners(now);
         }
     }
 
-    /// Takes a report of the track's source.
+    /// Handles a report from the track's source.
     pub(super) fn sender_report(&mut self, ntp: u64, timestamp: u32, now: Instant) {
         self.reception.sender_report(ntp, now);
         // Senders without a clock send zero (RFC 3550 §6.4.1).
@@ -251,7 +252,7 @@ impl Track {
         }
     }
 
-    /// The source `ssrc` says goodbye.
+    /// Handles the goodbye of the source `ssrc`.
     pub(super) fn leave(&mut self, ssrc: u32) {
         if self.ssrc() == Some(ssrc) {
             self.forget();
@@ -260,17 +261,17 @@ impl Track {
         self.source.leave(ssrc);
     }
 
-    /// The track's clock.
+    /// Returns the track's clock.
     pub(super) const fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Aligns the track with a track of sound.
-    pub(super) fn follow(&mut self, sound: &Clock) {
-        self.clock.follow(sound);
+    /// Aligns the track with an audio track.
+    pub(super) fn follow(&mut self, audio: &Clock) {
+        self.clock.follow(audio);
     }
 
-    /// Appends to `out` what is to be requested of the sender now.
+    /// Appends the due requests to the sender to `out`.
     pub(super) fn ask(&mut self, ours: u32, now: Instant, out: &mut Vec<u8>) {
         let Some(ssrc) = self.ssrc() else {
             return;
@@ -287,19 +288,19 @@ impl Track {
         }
     }
 
-    /// What the sender is told about its packets, if there were any.
+    /// Returns the report to the sender on its packets, if any arrived.
     pub(super) fn report(&mut self, now: Instant) -> Option<ReportBlock> {
         let report = self.reception.report(self.ssrc()?, now);
         self.counters().jitter(self.reception.jitter());
         Some(report)
     }
 
-    /// What became of packets between the last two reports.
+    /// Returns the delivery of packets between the last two reports.
     pub(super) const fn travel(&self) -> Travel {
         self.reception.travel()
     }
 
-    /// Adds what has happened since the last time to the shared counters.
+    /// Adds the counts since the last call to the shared counters.
     pub(super) fn count(&mut self) {
         let counts = self.reorder.counts();
         self.counters().came(&self.counted, &counts);
@@ -310,9 +311,9 @@ impl Track {
         self.counted_frames = frames;
     }
 
-    /// When there is something to do if no packet arrives before.
+    /// Returns the time of the next work if no packet arrives before.
     pub(super) fn due(&self) -> Option<Instant> {
-        // There is no source to ask.
+        // There is no source to send requests to.
         self.ssrc()?;
         let packets = self.reorder.deadline().map(|due| due.max(self.ask_from));
         packets.into_iter().chain(self.keyframes.due()).min()
@@ -322,7 +323,7 @@ impl Track {
         &self.stats.whip
     }
 
-    /// A new source begins.
+    /// Begins a new source.
     fn begin(&mut self, now: Instant) {
         if self.reception.has_begun() {
             self.forget();
@@ -334,7 +335,7 @@ impl Track {
         }
     }
 
-    /// From here on packets have this format.
+    /// Changes to another format for all further packets.
     fn change_to(&mut self, format: usize, now: Instant) {
         if std::mem::replace(&mut self.format, format) == format {
             return;
@@ -353,7 +354,7 @@ impl Track {
         }
     }
 
-    /// Whether a packet comes after all others of its source.
+    /// Whether a packet is later than all others of its source.
     fn is_ahead(&self, sequence: u16) -> bool {
         let highest = self.reception.highest();
         highest.is_none_or(|highest| sequence.wrapping_sub(highest) < 1 << 15)
@@ -368,8 +369,8 @@ impl Track {
         self.depacketizer.lost();
     }
 
-    /// Whether a repeated packet may be one that is waited for. Browsers also repeat old packets
-    /// only to probe the bandwidth.
+    /// Whether a repeated packet may be one that is waited for. Browsers also repeat old packets only to
+    /// probe the bandwidth.
     fn is_near(&self, sequence: u16) -> bool {
         self.reception.highest().is_some_and(|highest| {
             let behind = usize::from(highest.wrapping_sub(sequence));
@@ -395,9 +396,9 @@ impl Track {
     }
 }
 
-/// Makes the frame builder for a format's packets.
+/// Creates the frame builder for a format's packets.
 fn depacketizer(format: &OfferedFormat, id: TrackId) -> Depacketizer {
-    let mut made = Depacketizer::new(agree::rtp_format(format.codec), id, SOUND_CHANNELS);
+    let mut made = Depacketizer::new(agree::rtp_format(format.codec), id, AUDIO_CHANNELS);
     for set in agree::parameter_sets(&format.parameters) {
         made.learn(&set);
     }

@@ -1,15 +1,15 @@
-//! A small file of the kernel's that is read again and again.
+//! Small file of the kernel that is read again and again.
 //!
-//! It stays open, because to open such a file costs several times what it costs to read it.
+//! The file stays open, because opening such a file costs several times as much as reading it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Bytes of the longest: `memory.stat` has two thousand, and grows by a line or two with each version of Linux.
+/// Maximum length of a file in bytes: `memory.stat` has two thousand, and grows by a line or two with each version of Linux.
 const BYTES_MAX: usize = 16 << 10;
 
-/// See the module's description.
+/// Kernel file that stays open between reads.
 #[derive(Debug)]
 pub(super) struct KernelFile {
     path: PathBuf,
@@ -22,13 +22,13 @@ impl KernelFile {
         Self { path, file: None }
     }
 
-    /// What `parse` finds in its present text. `None` as well when there is no such file; it may come later, as those of
-    /// a control group do when its controller is enabled.
+    /// Returns the value that `parse` finds in the file's current text. Also returns `None` if there is no such file; it may
+    /// appear later, as the files of a control group do when its controller is enabled.
     pub(super) fn read<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();
         }
-        // The kernel writes its text anew for each read at the beginning, and gives all of it if there is room.
+        // The kernel writes its text anew for each read from the beginning, and gives all of it if there is room.
         let mut text = [0; BYTES_MAX];
         match self.file.as_ref()?.read_at(&mut text, 0) {
             Ok(count) => parse(str::from_utf8(&text[..count]).ok()?),

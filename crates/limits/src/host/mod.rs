@@ -1,7 +1,6 @@
-//! Memory and descriptors as the host reports them, as far as it does: containers hide some of it.
+//! Memory and descriptors, as far as the host reports them: containers hide some of it.
 //!
-//! Reads a handful of small files of `/proc` and the control group; call it from a thread that may block, a
-//! few times a second.
+//! Reads a handful of small files of `/proc` and the control group; call it from a thread that may block, a few times a second.
 
 mod kernel_file;
 
@@ -14,18 +13,18 @@ use rustix::process::{Resource, getrlimit};
 use self::kernel_file::KernelFile;
 use crate::pressure::{Kind, Pressure, level};
 
-/// Cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Descriptors that this process may have; `None` is no limit.
+/// Returns the number of descriptors that this process may have; `None` is no limit.
 pub fn descriptors_max() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Descriptors that this process has. From 6.2 on Linux reports their number as the folder's size;
-/// before that they are counted one by one.
+/// Returns the number of descriptors that this process has. Linux reports it as the folder's size from 6.2 on; before that, the
+/// descriptors are counted one by one.
 fn descriptors() -> Option<u64> {
     const FOLDER: &str = "/proc/self/fd";
     match fs::metadata(FOLDER).ok()?.len() {
@@ -34,7 +33,7 @@ fn descriptors() -> Option<u64> {
     }
 }
 
-/// Where to read.
+/// Files to read the host's load from; call [`look`](Self::look) a few times a second.
 #[derive(Debug)]
 pub struct Host {
     sockets: KernelFile,
@@ -50,7 +49,7 @@ impl Default for Host {
 }
 
 impl Host {
-    /// Of this process: the limits that it begins with.
+    /// Opens the files of this process and of its present control groups.
     pub fn new() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
@@ -64,7 +63,7 @@ impl Host {
         }
     }
 
-    /// Reports the present levels to `pressure`.
+    /// Reports the current levels to `pressure`.
     pub fn look(&mut self, pressure: &Pressure, now: Instant) {
         pressure.count_descriptors(descriptors);
         pressure.note(Kind::SocketMemory, self.socket_memory(), now);
@@ -73,12 +72,12 @@ impl Host {
 
     fn socket_memory(&mut self) -> Option<f64> {
         let used = self.sockets.read(sockstat)?;
-        // It belongs to the host and is not visible in another network namespace.
+        // The limit belongs to the host and is not visible in another network namespace.
         let pressed = |marks: &str| marks.split_whitespace().nth(1)?.parse().ok();
         Some(level::socket_memory(used, self.socket_marks.read(pressed)?))
     }
 
-    /// The highest level of the host and of the groups that this process is in.
+    /// Returns the highest level of the host and of the groups that this process is in.
     fn memory(&mut self) -> Option<f64> {
         let host = self.memory.read(meminfo);
         let total = host.map_or(u64::MAX, |(_, total)| total);
@@ -90,7 +89,7 @@ impl Host {
     }
 }
 
-/// Pages that TCP holds, by `/proc/net/sockstat`.
+/// Returns the number of pages that TCP holds, from `/proc/net/sockstat`.
 fn sockstat(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("TCP: "))?;
     let mut words = line.split(' ');
@@ -98,7 +97,7 @@ fn sockstat(text: &str) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// Bytes used and total, by `/proc/meminfo`. Memory that can be reclaimed at once is not used.
+/// Returns the used and total bytes, from `/proc/meminfo`. Memory that can be reclaimed at once does not count as used.
 fn meminfo(text: &str) -> Option<(u64, u64)> {
     let of = |name: &str| {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -109,22 +108,22 @@ fn meminfo(text: &str) -> Option<(u64, u64)> {
     Some((total.saturating_sub(of("MemAvailable:")?), total))
 }
 
-/// A control group with a memory limit, or one that may get a limit.
+/// Control group with a memory limit, or one that may get a limit.
 #[derive(Debug)]
 struct Group {
     limits: Vec<KernelFile>,
     usage: KernelFile,
     stat: KernelFile,
-    /// The line of `stat` that has the page cache that the group could give up.
+    /// Prefix of the line in `stat` with the page cache that the group could give up.
     idle: &'static str,
 }
 
-/// The names of its files.
+/// File names of a control group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Names {
     limits: &'static [&'static str],
     usage: &'static str,
-    /// Within `memory.stat`: the page cache that the group could give up.
+    /// Prefix of the line within `memory.stat` with the page cache that the group could give up.
     idle: &'static str,
 }
 
@@ -140,7 +139,7 @@ const VERSION_1: Names = Names {
     idle: "total_inactive_file ",
 };
 
-/// The folders of the groups that `membership`, the text of `/proc/self/cgroup`, names, with all their ancestors.
+/// Returns the folders of the groups in `membership`, the text of `/proc/self/cgroup`, with all their ancestors.
 fn groups(root: &Path, membership: &str) -> Vec<(PathBuf, Names)> {
     let mut all = Vec::new();
     for line in membership.lines() {
@@ -178,11 +177,11 @@ impl Group {
         }
     }
 
-    /// Bytes used and the limit, if it has one below `total`: a group without a limit reports one above the host's
-    /// memory.
+    /// Returns the used bytes and the limit, if the group has a limit below `total`: a group without a limit reports one above
+    /// the host's memory.
     fn memory(&mut self, total: u64) -> Option<(u64, u64)> {
         let number = |text: &str| text.trim().parse::<u64>().ok();
-        // "max" is not a number.
+        // The word "max" is not a number.
         let limits = self.limits.iter_mut().filter_map(|file| file.read(number));
         let limit = limits.min().filter(|limit| *limit < total)?;
         let used = self.usage.read(number)?;

@@ -1,14 +1,13 @@
-//! The permits of connections and sessions: how many an address holds, and which connection gives way.
+//! Permits of connections and sessions: counts them per address, and selects the connection that gives way.
 //!
-//! A new connection always gets a permit. When its pool is full, or its address already has its share, the
-//! oldest of the address with the most is evicted (see [`net::shares`]): its [`Evict`] is called, which ends
-//! it. So silent connections, and sessions whose peers never connect, cost only their own address. An address
-//! with a publisher, now or lately, has a reserve of permits that cannot be evicted, so its encoder can always
-//! reconnect.
+//! A new connection always gets a permit. When its pool is full, or its address already has its share, the oldest connection of
+//! the address with the most is evicted (see [`net::shares`]): its [`Evict`] is called, which ends it. So silent connections,
+//! and sessions whose peers never connect, cost only their own address. An address that has or recently had a publisher has a
+//! reserve of permits that cannot be evicted, so its encoder can always reconnect.
 //!
-//! A kept-alive connection that waits for its next request is idle. It does not count among the pending ones,
-//! but takes what they leave of the pool, and gives way to any new connection that needs its capacity, its
-//! count or its descriptor. Nothing is lost by that: its client connects again.
+//! A kept-alive connection that waits for its next request is idle. It does not count as pending, but takes the room that
+//! pending connections leave in the pool, and gives way to any new connection that needs its capacity, its count or its
+//! descriptor. Nothing is lost by that: its client connects again.
 //!
 //! A permit is a value whose drop returns it.
 
@@ -27,37 +26,35 @@ use crate::rejected::Rejected;
 use crate::tally::Tally;
 use net::shares::network;
 
-/// Where a connection or session is pending, that is, neither a source nor a listener yet.
+/// Pool in which a connection or session is pending, that is, neither a source nor a listener yet.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Pool {
-    /// A connection to an HTTP port, with TLS or without.
+    /// Connections to an HTTP port, with TLS or without.
     Http,
-    /// The same to an RTMP port.
+    /// Connections to an RTMP port, with TLS or without.
     Rtmp,
-    /// A WebRTC session whose peer has not connected.
+    /// WebRTC sessions whose peers have not connected.
     Session,
 }
 
-/// Permits of an address with a publisher that never have to give way: its encoders, each twice, with a
-/// page and a title client beside them.
+/// Number of permits of an address with a publisher that never have to give way: its encoders, each twice, with a page and a
+/// title client beside them.
 const RESERVE: usize = 16;
 
 impl Pool {
     const ALL: [Self; 3] = [Self::Http, Self::Rtmp, Self::Session];
 
-    /// The bounds of a pool, in all and for one address or IPv6 network.
+    /// Returns the bounds of a pool, in total and for one address or IPv6 network.
     ///
-    /// On an HTTP port their heads have not arrived, or they wait for a page or for the gate. Each
-    /// holds a head of at most 16 KiB twice, as it arrived and as it was parsed, in buffers that double
-    /// as they grow, so 64 KiB; TLS adds about as much for its records. This bounds them at 512 MiB
-    /// in the worst case. Over RTMP each may hold 256 KiB before it has shown a key, which makes
-    /// 256 MiB. A session holds some kilobytes.
+    /// Pending connections on an HTTP port are those whose heads have not arrived, or which wait for a page or for the gate.
+    /// Each holds a head of at most 16 KiB twice, as received and as parsed, in buffers that double as they grow, so 64 KiB;
+    /// TLS adds about as much for its records. This bounds them at 512 MiB in the worst case. Over RTMP each connection may
+    /// hold 256 KiB before it has presented a key, which makes 256 MiB. A session holds some kilobytes.
     ///
-    /// The share bounds what one address makes the server hold. A listener is pending for as long as
-    /// its handshake and head take, so at 200 ms each, 1,024 admit five thousand per second from one
-    /// address: a proxy or a provider's NAT after an outage, or a load test on loopback, which is not
-    /// exempt. With a smaller share such clients would evict each other. A publisher's RTMP commands
-    /// take some round trips more, and an address has few.
+    /// The share bounds the memory that one address makes the server hold. A listener is pending for as long as its handshake
+    /// and head take, so at 200 ms each, a share of 1,024 admits five thousand per second from one address: a proxy or a
+    /// provider's NAT after an outage, or a load test on loopback, which is not exempt. With a smaller share such clients would
+    /// evict each other. A publisher's RTMP commands take some round trips more, and an address has few publishers.
     fn bounds(self, settings: &Settings, descriptors_max: Option<u64>) -> Bounds {
         let (max, share) = match self {
             Self::Http => (connections(4_096, descriptors_max), 1_024),
@@ -72,27 +69,27 @@ impl Pool {
     }
 }
 
-/// Idle connections of one address: a hundred browsers behind one NAT with the six connections that each may
+/// Maximum number of idle connections of one address: a hundred browsers behind one NAT with the six connections that each may
 /// keep, or those of an untrusted proxy.
 const IDLE_SHARE: usize = 640;
 
-/// Pending connections take at most a quarter of the descriptors, if that is not too few: otherwise new ones
-/// would be refused before any had to give way.
+/// Limits pending connections to a quarter of the descriptors, if that is not too few: otherwise new ones would be refused
+/// before any had to give way.
 fn connections(max: usize, descriptors_max: Option<u64>) -> usize {
     const FEW: usize = 256;
     let quarter = descriptors_max.map_or(usize::MAX, |all| all as usize / 4);
     max.min(quarter.max(FEW))
 }
 
-/// A session whose peer has not connected takes a listener's permit. Together they may take half of the
-/// listeners' permits, and one address an eighth.
+/// Returns the bounds of pending sessions. A session whose peer has not connected takes a listener's permit. Together such
+/// sessions may take half of the listeners' permits, and one address an eighth.
 fn sessions(listeners: Option<NonZeroU32>) -> (usize, usize) {
     let permits = listeners.map_or(usize::MAX, |max| max.get() as usize);
     ((permits / 2).clamp(1, 2_048), (permits / 8).clamp(1, 1_024))
 }
 
-/// Ends what must give way, and gets the reason; `None` where it had been served and was idle. Called from
-/// the task of the new connection.
+/// Callback that ends a connection or session that must give way. Its argument is the reason; `None` if the connection had been
+/// served and was idle. Called from the task of the new connection.
 pub type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 
 /// All permits.
@@ -103,7 +100,7 @@ pub(crate) struct ConnectionPermits {
     pools: [Lock<Shares<Pending>>; Pool::ALL.len()],
     /// Connections between two requests.
     idle: Lock<Shares<Idle>>,
-    /// How many connections to HTTP ports may be pending and idle, together.
+    /// Maximum number of connections to HTTP ports that are pending or idle, together.
     http_max: usize,
     publishers: Lock<Publishers>,
 }
@@ -112,7 +109,7 @@ struct Pending(Evict);
 
 struct Idle {
     evict: Evict,
-    /// The address that it counts for among the connections.
+    /// Address under which the connection is counted.
     connection: Option<IpAddr>,
 }
 
@@ -121,7 +118,7 @@ base::debug!(Idle {});
 base::debug!(Pending {});
 
 impl ConnectionPermits {
-    /// For a process that may have `descriptors_max` descriptors.
+    /// Creates the permits of a process that may have `descriptors_max` descriptors.
     pub(super) fn new(settings: &Settings, descriptors_max: Option<u64>) -> Arc<Self> {
         let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
         let http = Pool::Http.bounds(settings, descriptors_max);
@@ -139,8 +136,8 @@ impl ConnectionPermits {
         })
     }
 
-    /// A permit for a connection. A trusted proxy's is not counted for its address: its clients are, when the
-    /// head has named them.
+    /// Returns a permit for a connection. A trusted proxy's connection is not counted for the proxy's address; its clients are
+    /// counted once the head has named them.
     pub(super) fn connection(
         self: &Arc<Self>,
         pool: Pool,
@@ -157,8 +154,7 @@ impl ConnectionPermits {
         Ok(permit)
     }
 
-    /// A count among the connections of an address, for a request on a connection that it shares with other
-    /// clients.
+    /// Counts an address among the connections, for a request on a connection that it shares with other clients.
     pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         let mut permit = ConnectionPermit::of(self);
         permit.count(address)?;
@@ -173,12 +169,12 @@ impl ConnectionPermits {
         is_there
     }
 
-    /// Idle connections now.
+    /// Returns the number of idle connections.
     pub(super) fn idle_now(&self) -> usize {
         self.idle.lock().len()
     }
 
-    /// Pending connections or sessions in a pool.
+    /// Returns the number of pending connections or sessions in a pool.
     pub(super) fn pending(&self, pool: Pool) -> usize {
         self.pool(pool).len()
     }
@@ -188,7 +184,7 @@ impl ConnectionPermits {
             self.evict_idle();
         }
         let taken = self.pool(pool).take(address, standing, Pending(evict));
-        // The pool is unlocked again: the end of what is evicted returns permits.
+        // The pool is unlocked again: an evicted connection returns permits as it ends.
         let (ticket, evicted) = taken;
         if let Some((Pending(evict), crowded)) = evicted {
             evict(Some(match (pool, crowded) {
@@ -218,7 +214,7 @@ impl ConnectionPermits {
         }
     }
 
-    /// Counts one more connection of an address, for which an idle one of the same address may have to end.
+    /// Counts one more connection of an address; an idle one of the same address may have to end for it.
     fn count(&self, address: IpAddr, max: u32) -> bool {
         if self.connections.take(address, max) {
             return true;
@@ -246,21 +242,21 @@ impl ConnectionPermits {
     }
 }
 
-/// A connection's or a session's permit, for its life.
+/// Permit of a connection or a session, for its life.
 #[derive(Debug)]
 pub struct ConnectionPermit {
     permits: Arc<ConnectionPermits>,
-    /// The trusted proxy that made the connection.
+    /// Trusted proxy that made the connection.
     proxy: Option<IpAddr>,
-    /// The client's address, once it is known.
+    /// Address of the client, once it is known.
     address: Option<IpAddr>,
-    /// The address that it counts for among the connections.
+    /// Address under which the connection is counted.
     connection: Option<IpAddr>,
-    /// Set until it is served.
+    /// Ticket of the pool, until the connection is served.
     pending: Option<(Pool, ShareTicket)>,
-    /// Set between two requests.
+    /// Ticket among the idle connections, between two requests.
     idle: Option<ShareTicket>,
-    /// Whether it counts as a publisher.
+    /// Whether the connection counts as a publisher.
     is_publisher: bool,
 }
 
@@ -277,13 +273,13 @@ impl ConnectionPermit {
         }
     }
 
-    /// Counts the connection for the client of the request that has arrived; on a proxy's connection each
-    /// request may have another client.
+    /// Counts the connection for the client of the request that has arrived; on a proxy's connection each request may have
+    /// another client.
     pub fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
         if self.address == Some(network(address)) {
             return match self.connection {
                 Some(_) => Ok(()),
-                // A session was counted in its stead.
+                // A session was counted in place of the connection.
                 None => self.count(address),
             };
         }
@@ -299,7 +295,7 @@ impl ConnectionPermit {
         Ok(())
     }
 
-    /// The proxy's connection is a client's from its beginning to its end. The client may be another trusted proxy.
+    /// Assigns the proxy's connection to one client for its whole life. The client may be another trusted proxy.
     pub fn pass_on(&mut self, address: IpAddr, is_proxy: bool) -> Result<(), Rejected> {
         self.proxy = is_proxy.then_some(address);
         match is_proxy {
@@ -327,7 +323,7 @@ impl ConnectionPermit {
         }
     }
 
-    /// The address that holds the permit, and its standing: the proxy's own while no client is known.
+    /// Returns the address that holds the permit, and its standing: the proxy's own while no client is known.
     fn holder(&self) -> Option<(IpAddr, Standing)> {
         match (self.address, self.proxy) {
             (Some(address), _) => Some((address, self.permits.standing(address))),
@@ -336,7 +332,7 @@ impl ConnectionPermit {
         }
     }
 
-    /// Makes it pending.
+    /// Marks the connection as pending.
     fn wait(&mut self, pool: Pool, evict: Evict) {
         if let Some((address, standing)) = self.holder() {
             let ticket = self.permits.take(pool, address, standing, evict);
@@ -344,8 +340,8 @@ impl ConnectionPermit {
         }
     }
 
-    /// The connection was served and waits for its next request: it is the first to give way. It continues with
-    /// [`wake`](Self::wake).
+    /// Marks the connection as idle: it was served and waits for its next request, and is the first to give way. It continues
+    /// with [`wake`](Self::wake).
     pub fn rest(&mut self) {
         let Some((pool, ticket)) = self.pending.take() else {
             return;
@@ -357,7 +353,7 @@ impl ConnectionPermit {
         }
     }
 
-    /// The same for a connection that was [held](Self::hold).
+    /// Marks a connection that was [held](Self::hold) as idle again.
     pub fn rest_again(&mut self, evict: Evict) {
         if self.proxy.is_some() {
             self.discharge();
@@ -369,7 +365,8 @@ impl ConnectionPermit {
         }
     }
 
-    /// The next request has begun, or the first; false when the connection had to give way while it was idle, and ends.
+    /// Marks the connection as pending because its next (or first) request has begun. Returns false if the connection had to
+    /// give way while it was idle: it ends.
     pub fn wake(&mut self) -> bool {
         if self.pending.is_some() {
             return true;
@@ -384,7 +381,7 @@ impl ConnectionPermit {
         true
     }
 
-    /// The connection carries a listener and cannot give way. When it carries none any more, it may
+    /// Marks the connection as carrying a listener, so that it cannot give way. When it carries none any more, it may
     /// [rest](Self::rest_again) with the returned value.
     pub fn hold(&mut self) -> Option<Evict> {
         let (pool, ticket) = self.pending.take()?;
@@ -392,14 +389,14 @@ impl ConnectionPermit {
         returned.map(|Pending(evict)| evict)
     }
 
-    /// The connection or session is a listener's from here on, and bounded as one.
+    /// Marks the connection or session as a listener's, which bounds it from here on.
     pub fn settle(&mut self) {
         if let Some((pool, ticket)) = self.pending.take() {
             self.permits.pool(pool).give_back(ticket);
         }
     }
 
-    /// The same for a publisher; its address is remembered.
+    /// Marks the connection or session as a publisher's; its address is remembered.
     pub fn settle_publisher(&mut self) {
         self.settle();
         if let Some(address) = self.address
@@ -410,8 +407,8 @@ impl ConnectionPermit {
         }
     }
 
-    /// A permit for a session that was opened over this connection. Where connections are counted, the session
-    /// is counted instead of the connection, which is counted again at its next request.
+    /// Returns a permit for a session that was opened over this connection. If connections are counted, the session is counted
+    /// in place of the connection, which is counted again at its next request.
     fn session(&mut self, address: IpAddr, evict: Evict) -> Self {
         let permits = &self.permits;
         let ticket = permits.take(Pool::Session, address, permits.standing(address), evict);
@@ -441,27 +438,27 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// A connection's permit, shared by the requests on it and by the sessions that they open.
+/// Permit of a connection, shared by its requests and by the sessions that they open.
 #[derive(Clone, Debug)]
 pub struct Handover(Arc<Lock<ConnectionPermit>>);
 
 impl Handover {
-    /// Of the permit of a connection.
+    /// Wraps the permit of a connection.
     pub fn new(permit: ConnectionPermit) -> Self {
         Self(Arc::new(Lock::new(permit)))
     }
 
-    /// A permit for a session of a peer at this address.
+    /// Returns a permit for a session of a peer at this address.
     pub fn session(&self, address: IpAddr, evict: Evict) -> ConnectionPermit {
         self.permit().session(address, evict)
     }
 
-    /// The permit itself, for changes by what keeps the connection.
+    /// Returns the permit itself, to be changed by the code that keeps the connection.
     pub fn permit(&self) -> MutexGuard<'_, ConnectionPermit> {
         self.0.lock()
     }
 
-    /// The permit of a listener that keeps the connection.
+    /// Returns the permit of a listener that keeps the connection.
     pub fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
             Ok(own) => {

@@ -214,7 +214,7 @@ fn idle_connections_give_way_first_and_cost_no_permit() {
     );
     assert_eq!(connections.evicted(), 640);
     assert!(idle.iter_mut().all(|permit| !permit.wake()), "they end");
-    // With the other permits returned, connections can become idle and go on.
+    // With the other permits returned, connections can become idle and continue.
     let mut late = strangers.into_iter().next_back().expect("a stranger");
     let mut latest = connections.ask(HTTP, there).expect("a permit");
     latest.rest();

@@ -17,34 +17,33 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use crate::Context;
 use crate::board::Entry;
 
-/// A pull on demand ends after this time without a listener or a request: a player that lost its connection,
-/// or goes through a playlist, is back before, and no request waits longer for a stream, unless
-/// `rtmp.play_wait` is longer.
+/// Time without a listener or a request after which a pull on demand ends: a player that lost its connection, or steps through
+/// a playlist, is back before, and no request waits longer for a stream, unless `rtmp.play_wait` is longer.
 const UNWANTED_AFTER: Duration = Duration::from_secs(30);
 
-/// How often a pull checks for listeners.
+/// Interval at which a pull checks for listeners.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a pull rests after a panic has ended it.
+/// Pause of a pull after a panic has ended it.
 const REVIVED_AFTER: Duration = Duration::from_secs(60);
 
-/// Whether a source has a stream, as far as is known.
+/// Result of looking for a stream at its source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Finding {
-    /// Nothing yet.
+    /// Not known yet.
     Looking,
-    /// It had it; it is on its way, or comes back.
+    /// The source had the stream; it is on its way, or comes back.
     Found,
-    /// It does not have it.
+    /// The source does not have the stream.
     Nothing,
 }
 
-/// How long a pull lasts.
+/// Lifetime of a pull.
 #[derive(Clone, Debug)]
 pub(super) enum Life {
     /// As long as the server.
     Always,
-    /// As long as the server; it sleeps while the stream is not wanted.
+    /// As long as the server; the pull sleeps while the stream is not wanted.
     OnDemand(LastRequest),
     /// As long as the stream is wanted and its source has it.
     Wanted(LastRequest, watch::Sender<Finding>),
@@ -66,7 +65,7 @@ impl Life {
     }
 }
 
-/// A pull and what it belongs to.
+/// Pull, with its server, stream and lifetime.
 #[derive(Clone)]
 pub(super) struct PulledLink {
     pub(super) context: Arc<Context>,
@@ -77,7 +76,7 @@ pub(super) struct PulledLink {
 }
 
 impl PulledLink {
-    /// Pulls until its life or `stop` ends it.
+    /// Pulls until its lifetime or `stop` ends it.
     pub(super) async fn keep(self, mut stop: watch::Receiver<bool>) {
         let patience = UNWANTED_AFTER.max(self.context.config.rtmp.play_wait);
         match &self.life {
@@ -103,7 +102,7 @@ impl PulledLink {
     }
 }
 
-/// Keeps a pull at work even if it panics: after [`REVIVED_AFTER`], in another task.
+/// Keeps a pull running even if it panics: after [`REVIVED_AFTER`], in another task.
 pub(super) async fn revive<K, F>(
     entry: Entry<K>,
     task: impl Fn() -> F,
@@ -113,7 +112,7 @@ pub(super) async fn revive<K, F>(
     F: Future<Output = ()> + Send + 'static,
 {
     loop {
-        // A set of one, which takes the task along when it is dropped.
+        // A set of one, which aborts the task when it is dropped.
         let mut tasks = JoinSet::new();
         tasks.spawn(task());
         let Some(Err(error)) = tasks.join_next().await else {
@@ -129,7 +128,7 @@ pub(super) async fn revive<K, F>(
     }
 }
 
-/// What [`keep_on_demand`] keeps.
+/// Pull that [`keep_on_demand`] drives.
 trait OnDemand: Sync {
     /// Pulls until `end`, or until the source does not have the stream.
     fn fetch(&self, end: impl Future<Output = ()> + Send) -> impl Future<Output = Outcome> + Send;
@@ -137,8 +136,8 @@ trait OnDemand: Sync {
     /// Whether there is a listener.
     fn is_heard(&self) -> bool;
 
-    /// Ends the lingering stream of a pull, so that the next listener requests it anew instead of waiting
-    /// for a publisher that does not come back by itself.
+    /// Ends the lingering stream of a pull, so that the next listener requests it anew instead of waiting for a publisher that
+    /// does not come back by itself.
     fn clear(&self);
 }
 
@@ -224,7 +223,7 @@ impl OnDemand for PulledLink {
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error means that the sender is gone with the server: an end too.
+    // An error means that the sender is gone with the server, which also ends the link.
     stop.wait_for(|stop| *stop).await.ok();
 }
 
@@ -257,7 +256,7 @@ mod tests {
     use super::*;
     use crate::{Board, Row};
 
-    /// How long it took until the stream was not wanted any more, while `act` went on.
+    /// Returns the time until the stream was no longer wanted, while `act` ran.
     async fn wanted_for(
         is_heard: &Cell<bool>,
         act: impl Future<Output = ()>,

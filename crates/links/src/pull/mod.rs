@@ -1,16 +1,16 @@
-//! Pulled streams.
+//! Pulled streams, and the task that owns all pulls.
 //!
 //! ```text
-//!  [[pull]]                   a link each ────────────────────────────┐
-//!  [[pull]], on demand        a link each, which sleeps until asked ──┤
-//!  [[pull]] of a pattern      a link for each name that is asked for ─┴─► ingest::pull ─► publisher
+//!  [[pull]]                   a link each ───────────────────────────────┐
+//!  [[pull]], on demand        a link each, which sleeps until requested ─┤
+//!  [[pull]] of a pattern      a link for each requested name ────────────┴─► ingest::pull ─► publisher
 //!                                    ▲
 //!  join ─► Origin ─► Question ─► Pulls (one task has them all)
 //! ```
 //!
-//! Only its source knows which streams a pattern brings, and anonymous listeners choose the names. So a link of
-//! a pattern ends with the first attempt that finds nothing, and a rule has at most [`LINKS_MAX`] links: for a
-//! further one, the one that has looked longest without finding its stream is ended.
+//! Only its source knows which streams a pattern brings, and anonymous listeners choose the names. So a link of a pattern ends
+//! with the first attempt that finds nothing, and a rule has at most [`LINKS_MAX`] links: for a further one, the link that has
+//! looked longest without finding its stream is ended.
 
 mod link;
 mod origin;
@@ -31,14 +31,14 @@ use self::origin::{PullOrigin, QUESTIONS_MAX, Question};
 use super::board::Entry;
 use super::{Context, Row};
 
-/// Pulls of one pattern at a time. Each is a connection, a task, and the buffers of both ends of it: some
+/// Maximum number of pulls of one pattern at a time. Each is a connection, a task, and the buffers of both ends of it: some
 /// hundred kilobytes with TLS.
 const LINKS_MAX: usize = 512;
 
-/// Tells links apart: the number of the rule, and the stream.
+/// Key of a link: the number of the rule, and the stream.
 pub(super) type Key = (usize, StreamName);
 
-/// The pulls that can be asked for, and the one owner of what is known of them.
+/// Owner of all pulls on demand; the task of the links passes each [`question`](Self::question) to [`answer`](Self::answer).
 pub(super) struct Pulls {
     context: Arc<Context>,
     stop: watch::Receiver<bool>,
@@ -46,7 +46,7 @@ pub(super) struct Pulls {
     known: HashMap<StreamName, Known>,
 }
 
-/// A pull that can be asked for.
+/// Pull that listeners can request.
 struct Known {
     rule: usize,
     ask: watch::Sender<Option<Instant>>,
@@ -81,12 +81,12 @@ impl Pulls {
         pulls
     }
 
-    /// The next stream that is asked for; `None` when none can be any more.
+    /// Returns the next request for a stream; `None` when none can follow any more.
     pub(super) async fn question(&mut self) -> Option<Question> {
         self.questions.recv().await
     }
 
-    /// Begins the pull of a stream that is asked for, unless it has begun, and says where its finding shows.
+    /// Begins the pull of a requested stream, unless it has begun, and replies with the channel of its finding.
     pub(super) fn answer(&mut self, question: Question, tasks: &mut JoinSet<()>) {
         let Question {
             stream,
@@ -107,10 +107,10 @@ impl Pulls {
         self.context.links.pulls.contains(&(rule, stream.clone()))
     }
 
-    /// A pull that is there for as long as the server is.
+    /// Begins a pull that lasts as long as the server.
     fn begin_one(&mut self, index: usize, stream: &StreamName, tasks: &mut JoinSet<()>) {
         let (ask, asked) = watch::channel(None);
-        // The source is taken to have it: it is tried again and again.
+        // The source is assumed to have the stream: it is tried again and again.
         let (_, finding) = watch::channel(Finding::Found);
         let life = match self.context.config.pulls[index].on_demand {
             true => Life::OnDemand(asked),
@@ -135,7 +135,7 @@ impl Pulls {
         }
     }
 
-    /// A pull that is there for as long as it is wanted. False when there cannot be one.
+    /// Begins a pull that lasts as long as the stream is wanted. Returns false if there cannot be one.
     fn begin_wanted(&mut self, rule: usize, stream: &StreamName, tasks: &mut JoinSet<()>) -> bool {
         if !self.make_room(rule) {
             return false;
@@ -161,8 +161,8 @@ impl Pulls {
         true
     }
 
-    /// A link and its entry on the board. `None` when there is one already, or the name lacks a part that the
-    /// address needs.
+    /// Creates a link and its entry on the board. Returns `None` if there is one already, or the name lacks a part that the URL
+    /// needs.
     fn link(
         &self,
         rule: usize,
@@ -198,8 +198,7 @@ impl Pulls {
         Some((entry, link))
     }
 
-    /// Makes room for one more pull of a pattern; false when there are [`LINKS_MAX`] and each has found its
-    /// stream.
+    /// Makes room for one more pull of a pattern; returns false if there are [`LINKS_MAX`] and each has found its stream.
     fn make_room(&mut self, rule: usize) -> bool {
         let board = &self.context.links.pulls;
         self.known
@@ -212,8 +211,8 @@ impl Pulls {
     }
 }
 
-/// If a rule has `max` pulls, ends the one that has looked longest without finding its stream. False when each
-/// has found its stream.
+/// If a rule has `max` pulls, ends the one that has looked longest without finding its stream. Returns false if each has found
+/// its stream.
 fn give_way(known: &mut HashMap<StreamName, Known>, rule: usize, max: usize) -> bool {
     let of_rule = known.iter().filter(|(_, known)| known.rule == rule);
     if of_rule.clone().count() < max {

@@ -1,4 +1,4 @@
-//! What listeners are told that ask for a stream which is not here and which a pull may bring.
+//! Origin of streams that are not here and that a pull may bring, for the listeners that request them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,21 +10,22 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::link::Finding;
 
-/// Questions that may wait for the task that has the pulls; beyond, listeners wait to ask. It answers at once.
+/// Maximum number of questions that wait for the task of the pulls; beyond it, listeners wait to send theirs. The task answers
+/// at once.
 pub(super) const QUESTIONS_MAX: usize = 64;
 
-/// A stream that a listener wants.
+/// Request for a stream that a listener wants.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// Its name.
+    /// Name of the stream.
     pub(super) stream: StreamName,
-    /// The number of the rule that brings it.
+    /// Number of the rule that brings the stream.
     pub(super) rule: usize,
-    /// Sent the channel that shows whether there is one; dropped when it cannot be looked for.
+    /// Reply: the channel of the finding; dropped if the stream cannot be looked for.
     pub(super) answer: oneshot::Sender<watch::Receiver<Finding>>,
 }
 
-/// See the module's description.
+/// Origin that sends requests for streams to the task of the pulls.
 #[derive(Debug)]
 pub(super) struct PullOrigin {
     config: Arc<Config>,
@@ -36,7 +37,7 @@ impl PullOrigin {
         Self { config, questions }
     }
 
-    /// The rule that brings a stream on demand. A rule for that very name goes before all patterns.
+    /// Returns the rule that brings a stream on demand. A rule for that very name precedes all patterns.
     fn rule(&self, stream: &StreamName) -> Option<(usize, Expected)> {
         let rules = self.config.pulls.iter().enumerate();
         let fitting = rules.filter(|(_, rule)| rule.on_demand && rule.stream.matches(stream));
@@ -63,7 +64,7 @@ impl Origin for PullOrigin {
 
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
         let rule = self.rule(name).map(|(rule, _)| rule);
-        // A name may match a pattern and lack the parts that its address needs.
+        // A name may match a pattern and lack the parts that its URL needs.
         let has_source = |rule: &usize| !self.config.pulls[*rule].sources(name).is_empty();
         let Some(rule) = rule.filter(has_source) else {
             return Box::pin(std::future::ready(Located::Unknown));
@@ -76,7 +77,7 @@ impl Origin for PullOrigin {
     }
 }
 
-/// Waits until it is known whether there is such a stream. `None` when it is not looked for, and will not be.
+/// Waits until it is known whether the stream exists. Returns `None` if it is not looked for, and will not be.
 async fn look(
     questions: mpsc::Sender<Question>,
     stream: StreamName,

@@ -1,4 +1,4 @@
-//! What members act in, and what a group keeps of each.
+//! State that the members of a group share, and the state that a group keeps for each member.
 
 use std::error::Error;
 use std::os::fd::OwnedFd;
@@ -14,9 +14,9 @@ use crate::reception::Reception;
 use crate::socket;
 use crate::tally::Tally;
 
-/// Why a member did not join, or is lost. Reports count by its words.
+/// Reason why a member did not join or was lost. Reports count by its words.
 pub(crate) type Reason = Box<dyn Error>;
-/// Whether a member goes on, or why it is lost.
+/// Success, or the reason why a member is lost.
 pub(crate) type Outcome = Result<(), Reason>;
 
 /// A listener or a publisher.
@@ -26,24 +26,24 @@ pub(crate) struct Member<M> {
     pub(crate) own: M,
 }
 
-/// What a group keeps of each member.
+/// State that a group keeps for each member.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    /// In the load; the member's address follows from it.
+    /// Number of the member in the load; its address follows from this number.
     pub(crate) number: u64,
-    /// In the group; identifies the member's events.
+    /// Index of the member in the group; identifies the member's events.
     pub(crate) place: usize,
     pub(crate) role: Role,
-    /// Of a publisher: when it began, and whether it may send its own media.
+    /// Media received; for a publisher, its starting time and whether it may send its own media.
     pub(crate) reception: Reception,
 }
 
-/// What the members of a group share.
+/// State that the members of a group share.
 pub(crate) struct Context<B> {
     pub(crate) plan: Plan,
     pub(crate) listening: Listening,
     pub(crate) clock: Clock,
-    /// Time of the load of what is done at present.
+    /// Time of the load for the work in progress.
     pub(crate) now: u64,
     pub(crate) epoll: OwnedFd,
     pub(crate) in_window: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Context<B> {
 }
 
 impl<B> Context<B> {
-    /// Begins to connect a member to the server of the plan; what happens is an event with its place.
+    /// Begins to connect a member to the server of the plan; its events carry the member's place.
     pub(crate) fn connect(
         &self,
         seat: &Seat,
@@ -65,7 +65,7 @@ impl<B> Context<B> {
         Ok(socket)
     }
 
-    /// `bytes` of media were moved.
+    /// Records that `bytes` of media were transferred.
     pub(crate) fn enter_bytes(&mut self, bytes: usize) {
         self.tally.bytes += bytes as u64;
         if self.in_window {
@@ -73,7 +73,7 @@ impl<B> Context<B> {
         }
     }
 
-    /// A member joins: its first `bytes` of media have come, or it may send its own.
+    /// Records that a member joins: its first `bytes` of media have arrived, or it may send its own.
     pub(crate) fn enter_join(&mut self, seat: &mut Seat, bytes: usize) {
         self.tally.members.joined += 1;
         let took = self.now.saturating_sub(seat.reception.began);
@@ -81,7 +81,7 @@ impl<B> Context<B> {
         seat.reception.begin(bytes, self.now);
     }
 
-    /// `bytes` of media came to a listener, which joins with the first.
+    /// Records that `bytes` of media arrived at a listener, which joins with the first of them.
     pub(crate) fn hear(&mut self, seat: &mut Seat, bytes: usize) {
         self.enter_bytes(bytes);
         if !seat.reception.has_media {
@@ -95,7 +95,7 @@ impl<B> Context<B> {
         }
     }
 
-    /// What a publisher that has sent its first piece at `since` is to send by now. How late that is is recorded.
+    /// Returns the pieces that are due from a publisher that sent its first piece at `since`, and records their lateness.
     pub(crate) fn due_pieces(&mut self, performer: &mut Performer, since: u64) -> Vec<Piece> {
         let Some(late) = self.now.checked_sub(since + performer.due()) else {
             return Vec::new();

@@ -1,5 +1,6 @@
-//! A group of listeners or publishers in one thread: an epoll loop, who joins and leaves when, who waits too long, and
-//! how members are counted at the end. What is particular to a protocol is the group's [`Behaviour`].
+//! A group of listeners or publishers in one thread: an epoll loop that lets members join and leave on schedule, gives up
+//! members that wait too long, and counts members at the end. The group's [`Behaviour`] supplies everything specific to a
+//! protocol.
 
 mod context;
 
@@ -23,91 +24,91 @@ use crate::timers::Timers;
 
 pub(crate) use self::context::{Context, Member, Outcome, Reason, Seat};
 
-/// Between two checks of some members.
+/// Interval between two checks of some members, in nanoseconds.
 pub(crate) const TICK: u64 = 100_000_000;
-/// The longest sleep.
+/// Longest sleep, in nanoseconds.
 pub(crate) const NAP: u64 = 20_000_000;
-/// Sockets looked at between two sleeps: about a millisecond's work.
+/// Maximum number of socket events between two sleeps: about a millisecond's work.
 const EVENTS_PER_WAIT: usize = 512;
-/// A listener that has no media after this long gives up.
+/// Time in nanoseconds after which a listener without media gives up.
 const JOIN_DEADLINE: u64 = 30_000_000_000;
 
-/// How the members of a group listen or publish.
+/// Protocol-specific part of a group: joining, receiving and sending.
 pub(crate) trait Behaviour: Sized {
-    /// What is kept of each.
+    /// State of each member.
     type Own;
 
-    /// Joins begun between two looks at the sockets, so that joining does not starve reading.
+    /// Maximum number of joins begun between two polls of the sockets, so that joining does not starve reading.
     const JOINS_PER_ROUND: u64;
-    /// Members woken between two looks at the sockets.
+    /// Maximum number of members woken between two polls of the sockets.
     const WAKES_PER_ROUND: usize = 256;
-    /// Ticks in which every member is checked once.
+    /// Number of ticks in which every member is checked once.
     const ROUND_TICKS: usize;
-    /// Bytes taken from a socket at once.
+    /// Number of bytes taken from a socket at once.
     const TAKE_BYTES: usize;
 
-    /// A member begins to join.
+    /// Begins to join a member.
     ///
     /// # Errors
-    /// When it cannot even begin.
+    /// Returns an error if the member cannot even begin.
     fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Self::Own, Reason>;
 
-    /// The place of the member whose socket has this token.
+    /// Returns the place of the member whose socket has this token.
     fn place_of(token: usize) -> usize {
         token
     }
 
-    /// Something happened at the socket with this token.
+    /// Handles an event on the socket with this token.
     ///
     /// # Errors
-    /// When its member is lost, here and in the functions below.
+    /// Returns an error if the member is lost, here and in the functions below.
     fn attend(context: &mut Context<Self>, member: &mut Member<Self::Own>, token: usize)
     -> Outcome;
 
-    /// When a member has something to do by the clock, time of the load.
+    /// Returns the time of the load at which a member has something to do by the clock.
     fn due(_: &Member<Self::Own>, _: Clock) -> Option<u64> {
         None
     }
 
-    /// A member does what is [due](Self::due).
+    /// Lets a member do what is [due](Self::due).
     fn wake(_: &mut Context<Self>, _: &mut Member<Self::Own>) -> Outcome {
         Ok(())
     }
 
-    /// A member has its turn to be checked.
+    /// Checks a member, when its turn comes.
     fn check(_: &mut Context<Self>, _: &mut Member<Self::Own>) -> Outcome {
         Ok(())
     }
 
-    /// What is done every [`TICK`].
+    /// Runs every [`TICK`].
     fn tick(_: &mut Group<Self>) {}
 
-    /// A member that had media says goodbye; its connections end with it.
+    /// Says goodbye for a member that had media; its connections end with it.
     fn leave(_: &mut Context<Self>, _: &mut Member<Self::Own>) {}
 
-    /// At the end: the members that were held back by their roles.
+    /// Releases, at the end, the members that were held back by their roles.
     fn release(_: &mut Context<Self>, _held_back: Vec<Member<Self::Own>>) {}
 }
 
-/// See the module's description.
+/// A group of members and its loop; call [`run`](Self::run), which returns at the end of the plan.
 pub(crate) struct Group<B: Behaviour> {
     pub(crate) context: Context<B>,
-    /// By place.
+    /// Members by place.
     pub(crate) members: Slab<Member<B::Own>>,
     roles: Roles,
     muster: Muster,
     churn: Churn,
     timers: Timers,
-    /// The next place to be checked.
+    /// Place of the next member to be checked.
     cursor: usize,
     next_tick: u64,
 }
 
 impl<B: Behaviour> Group<B> {
-    /// A group without members.
+    /// Creates a group without members.
     ///
     /// # Errors
-    /// When the system grants no descriptor.
+    /// Returns an error if the system grants no descriptor.
     pub(crate) fn new(plan: &Plan, listening: &Listening, own: B) -> std::io::Result<Self> {
         let slow = listening.slow.unwrap_or_default();
         Ok(Self {
@@ -155,7 +156,7 @@ impl<B: Behaviour> Group<B> {
         }
     }
 
-    /// One member leaves and another one comes.
+    /// Lets one member leave and begins another.
     fn replace_one(&mut self) {
         self.context.tally.members.churned += 1;
         let Self { churn, members, .. } = self;
@@ -204,7 +205,7 @@ impl<B: Behaviour> Group<B> {
         B::leave(&mut self.context, &mut member);
     }
 
-    /// The member at `place` is gone.
+    /// Counts the member at `place` as failed or lost, and removes it.
     pub(crate) fn lose(&mut self, place: usize, reason: &dyn Display) {
         let Some(member) = self.take(place) else {
             return;
@@ -220,7 +221,7 @@ impl<B: Behaviour> Group<B> {
         }
     }
 
-    /// Has the member at `place` act, if there is one: it is lost then, or woken when it is due.
+    /// Lets the member at `place` act, if there is one; then counts it as lost, or schedules its next wake-up.
     fn act(
         &mut self,
         place: usize,
@@ -242,7 +243,7 @@ impl<B: Behaviour> Group<B> {
         }
     }
 
-    /// Checks some members, and gives up listeners that have waited for media too long.
+    /// Checks some members, and gives up listeners that have waited too long for media.
     fn check_some(&mut self) {
         let some = self.members.places().div_ceil(B::ROUND_TICKS);
         for _ in 0..some {
@@ -266,15 +267,15 @@ impl<B: Behaviour> Group<B> {
     /// Runs rounds until the end of the plan.
     ///
     /// # Errors
-    /// When the system does not watch the sockets.
+    /// Returns an error if the system does not watch the sockets.
     pub(crate) fn run(mut self, progress: &mut dyn FnMut(Progress)) -> std::io::Result<Tally> {
         let clock = self.context.clock;
         let mut laps = Laps::new(&self.context.plan, clock);
         loop {
             let has_begun = self.muster.is_complete(&self.context.plan);
             let is_over = has_begun && self.members.is_empty() && self.churn.is_none();
-            let told = &mut || progress(self.context.tally.progress());
-            match laps.begin(clock.now(), is_over, told) {
+            let reported = &mut || progress(self.context.tally.progress());
+            match laps.begin(clock.now(), is_over, reported) {
                 Lap::Goes => {}
                 Lap::WindowBegins => self.begin_window(),
                 Lap::Ends => break,
@@ -301,7 +302,7 @@ impl<B: Behaviour> Group<B> {
         Ok(self.context.tally)
     }
 
-    /// Counts all present members from here on.
+    /// Begins the window: counts all members present from here on.
     fn begin_window(&mut self) {
         self.context.in_window = true;
         let members = self.members.values_mut();
@@ -310,7 +311,7 @@ impl<B: Behaviour> Group<B> {
         present.for_each(Reception::begin_window);
     }
 
-    /// Does what is due.
+    /// Does everything that is due.
     fn look_after(&mut self) {
         let clock = self.context.clock;
         self.context.now = clock.now();
@@ -337,7 +338,7 @@ impl<B: Behaviour> Group<B> {
         }
     }
 
-    /// How long there is nothing to do.
+    /// Returns the time until the next thing to do, in nanoseconds.
     fn pause(&self, now: u64) -> u64 {
         let next = self.muster.next_at(&self.context.plan, self.context.clock);
         let next = next.min(self.next_tick).min(self.timers.next_at());

@@ -1,14 +1,14 @@
-//! The values of a playlist's tags: lists of attributes, seconds, dates (RFC 8216 §4.2, §4.3.2.6).
+//! Values of a playlist's tags: attribute lists, seconds, dates (RFC 8216 §4.2, §4.3.2.6).
 
 use std::time::UNIX_EPOCH;
 
-/// Durations above this are mistakes. A playlist has fewer than 40,000 entries, so their sum does not overflow,
-/// nor does a date with it.
+/// Maximum duration in seconds; longer ones are mistakes. A playlist has fewer than 40,000 entries, so neither their sum nor a
+/// date plus their sum overflows.
 const SECONDS_MAX: f64 = 1e5;
-/// The year 2262.
+/// Latest date: the year 2262.
 const DATE_MAX: u64 = u64::MAX / 2;
 
-/// The attributes of a list in their order: names, and values without quotation marks.
+/// Returns the attributes of a list in order: names, and values without quotation marks.
 pub(super) fn attributes(list: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -23,14 +23,14 @@ pub(super) fn attributes(list: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// A decimal number of seconds, in nanoseconds.
+/// Parses a decimal number of seconds into nanoseconds.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let seconds: f64 = text.trim().parse().ok()?;
     let is_sane = (0.0..=SECONDS_MAX).contains(&seconds);
     is_sane.then(|| (seconds * 1e9).round() as u64)
 }
 
-/// A date with time and zone (ISO 8601), in nanoseconds since 1970. The zone may be without a colon.
+/// Parses a date with time and zone (ISO 8601) into nanoseconds since 1970. The zone may lack its colon.
 pub(super) fn date(text: &str) -> Option<u64> {
     let text = text.trim();
     let (time, zone) = text.split_at_checked(text.len().checked_sub(5)?)?;

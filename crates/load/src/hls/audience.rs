@@ -1,4 +1,4 @@
-//! A group of players: for each of them its state machine and two connections.
+//! A group of players, each with its state machine and two connections.
 
 use std::rc::Rc;
 
@@ -15,10 +15,10 @@ use crate::listen::role::Role;
 use crate::plan::Plan;
 use crate::tally::Tally;
 
-/// An answer that has not come after this long will not: blocking reloads are held for three target durations.
+/// Time in nanoseconds after which a missing response will not come: blocking reloads are held for three target durations.
 const ANSWER_DEADLINE: u64 = 40_000_000_000;
 
-/// What the players of a group share.
+/// State that the players of a group share.
 pub(crate) struct Players {
     authority: Rc<str>,
     shelf: Shelf,
@@ -34,7 +34,7 @@ impl Players {
 }
 
 impl Context<Players> {
-    /// Requests what a player wants.
+    /// Sends the requests that a player wants.
     fn drive(&mut self, member: &mut Member<Viewer>) -> Outcome {
         let Member { seat, own: viewer } = member;
         for channel in Channel::ALL {
@@ -58,7 +58,7 @@ impl Context<Players> {
         Ok(())
     }
 
-    /// A request of a player has no result.
+    /// Handles a player's request that has no result.
     fn miss(&mut self, viewer: &mut Viewer, channel: Channel, failure: &Failure) -> Outcome {
         let (player, now, record) = (&mut viewer.player, self.now, &mut self.tally.hls);
         let missed = match channel {
@@ -68,7 +68,7 @@ impl Context<Players> {
         Ok(missed?)
     }
 
-    /// A playlist came to a player, or an answer that is none.
+    /// Handles a playlist for a player, or a response without one.
     fn playlist(&mut self, viewer: &mut Viewer, answered: &Answered) -> Outcome {
         if answered.status != 200 {
             let failure = Failure::Status(answered.status);
@@ -91,14 +91,14 @@ impl Context<Players> {
         }
     }
 
-    /// Media came to a player, or an answer that is none.
+    /// Handles media for a player, or a response without any.
     fn media(&mut self, viewer: &mut Viewer, answered: &Answered) -> Outcome {
         if !matches!(answered.status, 200 | 206) {
             let failure = Failure::Status(answered.status);
             return self.miss(viewer, Channel::Media, &failure);
         }
         let body = &answered.body;
-        // This thread may have come to it late, because it serves all players: not the server's delay.
+        // This thread may be late because it serves all players; that delay is not the server's.
         let wall = answered.arrived;
         let wall = wall.unwrap_or_else(|| self.clock.wall_of(self.now));
         let Tally { findings, hls, .. } = &mut self.tally;
@@ -157,7 +157,7 @@ impl Behaviour for Players {
 
     fn attend(context: &mut Context<Self>, member: &mut Member<Viewer>, token: usize) -> Outcome {
         let (_, channel) = Channel::of_token(token);
-        // Later than when the sockets were looked at: this may be the last of many.
+        // Later than when the sockets were polled: this may be the last of many.
         context.now = context.clock.now();
         let Member { seat, own: viewer } = member;
         let link = Link {
@@ -171,7 +171,7 @@ impl Behaviour for Players {
         if channel == Channel::Media && progress.body > 0 {
             match seat.reception.has_media || viewer.player.is_fetching_media() {
                 true => context.hear(seat, progress.body),
-                // What describes the media.
+                // Bytes that describe the media.
                 false => context.enter_bytes(progress.body),
             }
         }

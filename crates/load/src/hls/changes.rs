@@ -1,18 +1,18 @@
-//! The rules that a playlist and its successor keep (RFC 8216 §6.2.1; draft-pantos-hls-rfc8216bis §6.2.2).
+//! Rules for a playlist and its successor (RFC 8216 §6.2.1; draft-pantos-hls-rfc8216bis §6.2.2).
 
 use super::flaw::Flaw;
 use super::playlist::{Playlist, Segment};
 use super::record::Record;
 
-/// Counts what is wrong with `new`, by itself and as the successor of `old`. What is wrong with an entry is
-/// counted when it is new. With `is_deep` the entries of both are compared, too.
+/// Counts the flaws of `new`, by itself and as the successor of `old`. Flaws of an entry are counted when the entry is new.
+/// With `is_deep`, the entries of both are compared, too.
 pub(super) fn judge(old: Option<&Playlist>, new: &Playlist, is_deep: bool, record: &mut Record) {
     let known = old.map(Playlist::end);
     for (position, flaw) in &new.flaws {
         let is_new = match (known, position) {
             (None, _) => true,
             (Some(_), None) => false,
-            // A segment that was incomplete has its duration only now.
+            // The duration of a segment that was incomplete is known only now.
             (Some(known), Some(position)) if *flaw == Flaw::SegmentTooLong => {
                 position.segment >= known.segment
             }
@@ -48,7 +48,7 @@ pub(super) fn judge(old: Option<&Playlist>, new: &Playlist, is_deep: bool, recor
     }
 }
 
-/// Whether what both list is listed alike.
+/// Returns whether the segments that both playlists list are listed alike.
 fn continues(old: &Playlist, new: &Playlist) -> bool {
     let from = old.first().max(new.first());
     let mut common =
@@ -66,7 +66,7 @@ fn is_same(old: &Playlist, before: &Segment, new: &Playlist, after: &Segment) ->
         (Some(_), None) => false,
         (None, _) => true,
     };
-    // All parts of an old segment may go at once.
+    // All parts of an old segment may disappear at once.
     let parts_stay = after.parts.is_empty() || after.parts.len() >= before.parts.len();
     let mut parts = before.parts.iter().zip(&after.parts);
     let parts_agree = parts.all(|(one, other)| {
@@ -78,7 +78,8 @@ fn is_same(old: &Playlist, before: &Segment, new: &Playlist, after: &Segment) ->
     wholes_agree && parts_stay && parts_agree && is_cut_alike
 }
 
-/// Whether the first segment that both list is in the same discontinuity. A delta does not tell.
+/// Returns whether the first segment that both list has the same discontinuity number; also true for a delta, which does not
+/// contain it.
 fn counts_on(old: &Playlist, new: &Playlist) -> bool {
     let from = old.first().max(new.first());
     match (discontinuity(old, from), discontinuity(new, from)) {
@@ -87,7 +88,7 @@ fn counts_on(old: &Playlist, new: &Playlist) -> bool {
     }
 }
 
-/// The discontinuity sequence number of a segment.
+/// Returns the discontinuity sequence number of a segment.
 fn discontinuity(playlist: &Playlist, number: u64) -> Option<u64> {
     playlist.segment(number).filter(|_| playlist.skipped == 0)?;
     let until = usize::try_from(number - playlist.first()).ok()?;
@@ -109,7 +110,7 @@ mod tests {
         }
     }
 
-    /// What is found of two versions in a row, of a checked player.
+    /// Returns the flaws found in two consecutive versions by a checked player.
     fn found(old: &str, new: &str) -> Vec<String> {
         let mut record = Record::default();
         judge(Some(&playlist(old)), &playlist(new), true, &mut record);

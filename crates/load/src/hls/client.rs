@@ -1,4 +1,4 @@
-//! A connection that carries one request after the other, and is made again when the server has closed it.
+//! A connection that carries one request after another, and is reopened after the server has closed it.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -10,68 +10,69 @@ use crate::answer::Answer;
 use crate::reading::{Keep, Reading, ReadingError};
 use crate::socket;
 
-/// Bytes taken at once of an answer whose body is of no interest: its head, and how the body begins.
+/// Bytes taken at once of a response whose body is of no interest: its head, and the start of the body.
 const HEAD_BYTES: usize = 4 << 10;
-/// Reads of a connection in a row: a part of an ordinary rate.
+/// Maximum number of consecutive reads of a connection: a part of an ordinary bit rate.
 const READS_PER_EVENT: usize = 8;
 
-/// What a connection needs to be made.
+/// Parameters for opening a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link<'a> {
     pub(super) addr: SocketAddr,
-    /// Of the player in the load, from which its address follows.
+    /// Number of the player in the load, from which its address follows.
     pub(super) number: u64,
     pub(super) epoll: &'a OwnedFd,
-    /// Identifies its events.
+    /// Token that identifies the connection's events.
     pub(super) token: usize,
 }
 
-/// See the module's description.
+/// A player's connection to the server; send requests with [`ask`](Self::ask) and pass socket events to
+/// [`attend`](Self::attend).
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     socket: Option<OwnedFd>,
-    /// Times that it was made.
+    /// Number of times that the connection was opened.
     made: u32,
-    /// A request was answered on this socket, so that the server may close it at any time.
+    /// Whether a request was answered on this socket; from then on the server may close it at any time.
     is_used: bool,
     exchange: Option<Box<Exchange>>,
 }
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 struct Exchange {
     request: Vec<u8>,
     is_sent: bool,
     at: u64,
-    /// When the answer's first byte came.
+    /// Time at which the response's first byte arrived.
     heard: Option<u64>,
-    /// When its last byte so far reached the socket, wall clock, where all of the answer is kept.
+    /// Wall clock at which the latest byte reached the socket, if the entire response is kept.
     arrived: Option<u64>,
     reading: Reading,
 }
 
-/// What happened.
+/// Result of handling a socket event.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Bytes came that were asked for, maybe of the answer that is complete.
+    /// Number of requested body bytes that arrived, possibly of the response that is complete.
     pub(super) body: usize,
     pub(super) outcome: Option<Result<Answered, Failure>>,
 }
 
-/// A complete answer.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) status: u16,
-    /// What was kept of it.
+    /// The part of the body that was kept.
     pub(super) body: Vec<u8>,
-    /// When the first byte of the answer came.
+    /// Time at which the first byte of the response arrived.
     pub(super) heard: u64,
-    /// When its last byte reached the socket, wall clock, where all of it was to be kept.
+    /// Wall clock at which its last byte reached the socket, if all of the response was to be kept.
     pub(super) arrived: Option<u64>,
 }
 
 impl Connection {
-    /// Sends a request; there is no other under way. `authority` is the server's.
+    /// Sends a request; there must be no other in progress. `authority` is the server's.
     pub(super) fn ask(
         &mut self,
         request: &Request,
@@ -97,30 +98,30 @@ impl Connection {
         self.connect(link)
     }
 
-    /// When the request under way was made.
+    /// Returns the time of the request in progress.
     pub(super) fn asked_at(&self) -> Option<u64> {
         self.exchange.as_ref().map(|exchange| exchange.at)
     }
 
-    /// Times that it was made again.
+    /// Returns the number of times that the connection was reopened.
     pub(super) fn remade(&self) -> u64 {
         self.made.saturating_sub(1).into()
     }
 
-    /// Gives up the request under way, and the connection with it.
+    /// Gives up the request in progress, and the connection with it.
     pub(super) fn abandon(&mut self) {
         self.socket = None;
         self.exchange = None;
     }
 
-    /// Something happened at the socket.
+    /// Handles an event on the socket.
     pub(super) fn attend(&mut self, link: Link<'_>, buffer: &mut [u8], now: u64) -> Progress {
         let mut progress = Progress::default();
         let Some(socket) = &self.socket else {
             return progress;
         };
         let Some(exchange) = &mut self.exchange else {
-            // The server closes it, or says what it was not asked.
+            // The server closes the connection, or sends something unrequested.
             self.socket = None;
             return progress;
         };
@@ -134,7 +135,7 @@ impl Connection {
         }
         for _ in 0..READS_PER_EVENT {
             match read(socket, exchange, buffer, now) {
-                // What comes with a refusal was not asked for.
+                // The body of a refusal was not requested.
                 Ok(Some(body)) if exchange.reading.is_success() => progress.body += body,
                 Ok(Some(_)) => {}
                 Ok(None) => return progress,
@@ -155,14 +156,14 @@ impl Connection {
         progress
     }
 
-    /// The server has closed the connection while a request is under way.
+    /// Handles a connection that the server has closed while a request is in progress.
     fn gone(&mut self, why: &str, link: Link<'_>, progress: &mut Progress) {
         self.socket = None;
         let Some(exchange) = &mut self.exchange else {
             return;
         };
         if exchange.heard.is_none() && self.is_used {
-            // It was closing when the request was sent.
+            // The server was closing the connection when the request was sent.
             exchange.is_sent = false;
             progress.outcome = self.connect(link).err().map(Err);
             return;
@@ -187,7 +188,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The answer is complete.
+    /// Returns the complete response.
     fn finish(&mut self) -> Option<Answered> {
         let exchange = self.exchange.take()?;
         let (Answer { status, closes, .. }, body) = exchange.reading.finish();
@@ -203,22 +204,22 @@ impl Connection {
         })
     }
 
-    /// There is no answer, and the connection is of no further use.
+    /// Gives up the response, and the connection, which is of no further use.
     fn fail(&mut self, reason: String) -> Failure {
         self.abandon();
         Failure::Broken(reason)
     }
 }
 
-/// Why a connection gives no answer.
+/// Reasons why a connection yields no response.
 #[derive(Debug)]
 enum Broken {
-    /// The server has closed it.
+    /// The server has closed the connection.
     Gone(&'static str),
     Answer(ReadingError),
 }
 
-/// Reads once. Returns how many bytes of the body came.
+/// Reads once. Returns the number of body bytes that arrived.
 fn read(
     socket: &OwnedFd,
     exchange: &mut Exchange,
@@ -284,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_small() {
-        // Between two requests; a player has two of them.
+        // The connection between two requests; a player has two connections.
         assert!(size_of::<Connection>() <= 24, "{}", size_of::<Connection>());
     }
 }

@@ -1,6 +1,6 @@
-//! What a server may not do, in few words: reports count by them.
+//! Violations that a server can commit, in few words: reports count by these words.
 
-/// A rule that playlists or media break.
+/// A rule that a playlist or its media breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
     #[error("a part is longer than PART-TARGET")]

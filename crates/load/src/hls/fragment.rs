@@ -1,14 +1,14 @@
-//! The samples of a fragmented MP4 (ISO/IEC 14496-12 §8), as far as a check needs them. Whatever does not add up is
-//! no sample.
+//! The samples of a fragmented MP4 (ISO/IEC 14496-12 §8), as far as a check needs them. Data that is inconsistent yields no
+//! sample.
 
 use container::mp4_file::{Fragment, Init};
 use media::Kind;
 
-/// A fragment is not what its boxes say.
+/// Error of a fragment that contradicts its boxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// The tracks of an initialization segment; none if it cannot be understood.
+/// Tracks of an initialization segment; none if it cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tracks(Option<Init>);
 
@@ -44,7 +44,7 @@ impl Tracks {
     }
 }
 
-/// What begins with a `moof`, as far as boxes follow one another.
+/// Returns the pieces that begin with a `moof`, as long as boxes follow one another.
 fn fragments(media: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = media;
     std::iter::from_fn(move || {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::publish::synthetic::AVC_CONFIG;
 
-    /// What a muxer of the server writes.
+    /// Output of a muxer of the server.
     #[derive(Default)]
     struct Written {
         init: Vec<u8>,
@@ -98,9 +98,9 @@ mod tests {
     }
 
     fn track(kind: Kind, codec: Codec, config: &'static [u8]) -> Item {
-        let is_sound = kind == Kind::Audio;
+        let is_audio = kind == Kind::Audio;
         Item::Track(Arc::new(media::Track {
-            id: if is_sound {
+            id: if is_audio {
                 TrackId::AUDIO
             } else {
                 TrackId::VIDEO
@@ -109,8 +109,8 @@ mod tests {
             codec,
             framing: Framing::Bare,
             config: Bytes::from_static(config),
-            sample_rate: if is_sound { 48_000 } else { 0 },
-            channels: if is_sound { 2 } else { 0 },
+            sample_rate: if is_audio { 48_000 } else { 0 },
+            channels: if is_audio { 2 } else { 0 },
             flv: None,
         }))
     }
@@ -152,15 +152,15 @@ mod tests {
         let Written { init, media } = written();
         let tracks = Tracks::read(&init);
         assert_eq!(tracks.0.as_ref().map(|init| init.tracks().len()), Some(2));
-        let (mut pictures, mut sounds) = (Vec::new(), Vec::new());
+        let (mut pictures, mut audio_frames) = (Vec::new(), Vec::new());
         let read = tracks.samples(&media, |kind, sample| match kind {
             Kind::Video => pictures.push(sample),
-            Kind::Audio => sounds.push(sample),
+            Kind::Audio => audio_frames.push(sample),
         });
         assert_eq!(read, Ok(()));
         let expected = |text: &str| (0..10).map(|number| format!("{text} {number}")).collect();
         let expected: [Vec<String>; 2] = [expected("picture"), expected("sound no.")];
-        for (found, expected) in [pictures, sounds].iter().zip(expected) {
+        for (found, expected) in [pictures, audio_frames].iter().zip(expected) {
             let found: Vec<_> = found
                 .iter()
                 .map(|one| String::from_utf8_lossy(one))

@@ -1,26 +1,26 @@
-//! The media of a player that is checked: every frame, and how old a part is when it is there.
+//! Checks of a player's media: every frame, and the age of each part on arrival.
 
 use super::fragment::Tracks;
 use crate::ledger::{Findings, Ledger};
 
-/// Follows one player.
+/// Checker of one player.
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// Of the map in force; none for media that is no fMP4, whose frames are not looked at.
+    /// Tracks of the current map; `None` for media other than fMP4, whose frames are not checked.
     tracks: Option<Tracks>,
     ledger: Ledger,
-    /// Wall clock when the player connected.
+    /// Wall clock at which the player connected.
     asked: u64,
-    /// Wall clock when the last part was there.
+    /// Wall clock at which the last part was complete.
     had: Option<u64>,
 }
 
-/// When the frames of a part were sent and when parts were there, wall clock.
+/// Sending and arrival times of a part's frames, wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timing {
-    /// The sending of its last frame.
+    /// Time at which the part's last frame was sent.
     pub(super) sent: Option<u64>,
-    /// Of the part before it: the sending of the frame that completed it, and when it was there.
+    /// For the previous part: the time at which the frame that completed it was sent, and its arrival time.
     pub(super) before: Option<(u64, u64)>,
 }
 
@@ -32,12 +32,12 @@ impl Judge {
         }
     }
 
-    /// What describes the media that follows.
+    /// Takes the initialization segment of the media that follows.
     pub(super) fn map(&mut self, bytes: &[u8]) {
         self.tracks = Some(Tracks::read(bytes));
     }
 
-    /// A part or a segment that was there at `now`, wall clock.
+    /// Judges a part or a segment that was complete at `now`, wall clock.
     pub(super) fn media(&mut self, bytes: &[u8], now: u64, findings: &mut Findings) -> Timing {
         let Some(tracks) = &self.tracks else {
             return Timing::default();
@@ -56,7 +56,7 @@ impl Judge {
             findings.counts.damaged += 1;
         }
         let had = self.had.replace(now);
-        // Where parts were left out, this one is of a later time.
+        // If parts were left out, this frame is later than the previous part's arrival.
         let before = oldest.zip(had).filter(|(complete, had)| complete <= had);
         Timing {
             sent: newest,
@@ -85,17 +85,11 @@ mod tests {
         };
         assert_eq!(media(3..6, 100), (Some(100), None));
         assert_eq!(media(6..9, 120), (Some(120), Some((120, 150))));
-        // What was sent after the last part was there did not complete it.
+        // A frame that was sent after the last part arrived did not complete that part.
         assert_eq!(media(9..10, 151), (Some(151), None));
         assert_eq!(media(12..13, 130), (Some(130), Some((130, 150))));
-        assert_eq!(
-            (
-                findings.counts.frames,
-                findings.counts.holes,
-                findings.counts.missing
-            ),
-            (8, 1, 2)
-        );
+        let counts = &findings.counts;
+        assert_eq!((counts.frames, counts.holes, counts.missing), (8, 1, 2));
         assert_eq!(findings.delay.max(), 50);
         let mut cut = fragment(7, 13..14, 140);
         cut.pop();

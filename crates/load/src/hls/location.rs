@@ -1,14 +1,14 @@
-//! Where the URI of a playlist leads (RFC 3986 §5). Paths have no first slash, and keep their query.
+//! Resolution of URIs in a playlist (RFC 3986 §5). Paths lack their first slash, and keep their query.
 
-/// Why a URI cannot be followed.
+/// Reasons why a URI cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LocationError {
-    /// Players of a load speak to one server.
+    /// The URI leads to another server; all players of a load use one server.
     #[error("an address on another server")]
     Elsewhere,
 }
 
-/// The path of `reference`, which stands in a playlist of the server `authority` loaded from `base`.
+/// Returns the path of `reference`, which occurs in a playlist that the server `authority` sent for `base`.
 pub(super) fn resolve(
     authority: &str,
     base: &str,
@@ -17,7 +17,7 @@ pub(super) fn resolve(
     let reference = reference.split('#').next().unwrap_or_default();
     let reference = match reference.split_once("://") {
         Some(("http", rest)) => own(authority, rest)?,
-        // A query may have an address in it.
+        // A query may contain an address.
         Some((scheme, _)) if !scheme.contains(['/', '?']) => return Err(LocationError::Elsewhere),
         _ => match reference.strip_prefix("//") {
             Some(rest) => own(authority, rest)?,
@@ -56,7 +56,7 @@ pub(super) fn resolve(
     })
 }
 
-/// What follows the authority, if that is `authority`.
+/// Returns the part after the authority, if the authority is `authority`.
 fn own<'a>(authority: &str, rest: &'a str) -> Result<&'a str, LocationError> {
     let path = rest.strip_prefix(authority);
     match path {

@@ -5,12 +5,12 @@
 //! media:                          map ─► part, part, …, each as soon as it is listed
 //! ```
 //!
-//! A player is a state machine without a socket (`player`); its connections (`client`) and a group's loop
-//! (`audience`) do what it asks for. Players of one stream are answered the same playlists, which are parsed once
-//! (`shelf`). The rules that a playlist and its successor keep are checked for every player (`changes`); of most
-//! players the kernel discards the media, and those that are checked look at every frame (`judge`).
+//! A player is a state machine without a socket (`player`); its connections (`client`) and a group's loop (`audience`) carry
+//! out its requests. Players of one stream receive the same playlists, which are parsed once (`shelf`). The rules for a
+//! playlist and its successor are checked for every player (`changes`). For most players, the kernel discards the media;
+//! players that are checked examine every frame (`judge`).
 //!
-//! Not followed: renditions beside the variant (`EXT-X-MEDIA`), other variants, `EXT-X-KEY`, compressed playlists.
+//! Not followed: renditions besides the variant (`EXT-X-MEDIA`), other variants, `EXT-X-KEY`, compressed playlists.
 
 mod attributes;
 pub(crate) mod audience;

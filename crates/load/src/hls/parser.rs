@@ -1,23 +1,23 @@
-//! The text of a playlist, read as far as a player needs it. What is not known is passed over.
+//! Parser of a playlist's text, as far as a player needs it. Unknown tags are skipped.
 
 use super::attributes::{attributes, date, seconds};
 use super::flaw::Flaw;
 use super::playlist::{ByteRange, Part, Playlist, Position, Resource, Segment, Words};
 
-/// Bytes of a playlist: days of segments. Places in it have 32 bits.
+/// Maximum length of a playlist in bytes: days of segments. Positions in it have 32 bits.
 pub(super) const PLAYLIST_BYTES_MAX: usize = 1 << 20;
-/// The end of a segment that was never announced: sums stay far from overflow.
+/// Upper bound of sequence numbers: sums stay far from overflow.
 const SEQUENCE_MAX: u64 = 1 << 53;
 
-/// What an address of HLS leads to.
+/// Document behind an HLS address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Document<P> {
-    /// The URI of the best variant.
+    /// Multivariant playlist: the URI of the best variant.
     Multivariant(String),
     Media(P),
 }
 
-/// Why a text is no playlist.
+/// Reasons why a text is not a playlist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PlaylistError {
     #[error("its playlist does not begin with #EXTM3U")]
@@ -30,7 +30,7 @@ pub(super) enum PlaylistError {
     Tag(&'static str),
 }
 
-/// Reads a playlist of either kind.
+/// Parses a playlist of either kind.
 pub(super) fn parse(text: &str) -> Result<Document<Playlist>, PlaylistError> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let mut lines = text.lines().map(str::trim_end);
@@ -58,17 +58,17 @@ struct Parser<'a> {
     text: &'a str,
     playlist: Playlist,
     has_target: bool,
-    /// The segment whose tags are being read.
+    /// Segment whose tags are being read.
     segment: Segment,
-    /// In force for the segments that follow.
+    /// Map for the segments that follow.
     map: Option<Resource>,
-    /// When the next segment begins.
+    /// Date at which the next segment begins.
     date: Option<u64>,
-    /// Of the next segment.
+    /// Byte range of the next segment.
     range: Option<&'a str>,
-    /// Where a range goes on that does not say where it begins.
+    /// URI and end of the last range, at which a range without a beginning continues.
     last: Option<(&'a str, u64)>,
-    /// The bit rate of the variant whose URI comes next; of the best variant, and its URI.
+    /// Bit rate of the variant whose URI comes next; then the bit rate and the URI of the best variant.
     variant: Option<u64>,
     best: Option<(u64, &'a str)>,
 }
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
             "EXT-X-PART" => self.part(value)?,
             "EXT-X-PRELOAD-HINT" if attribute(value, "TYPE") == Some("PART") => {
                 let uri = attribute(value, "URI").ok_or(PlaylistError::Tag("PRELOAD-HINT"))?;
-                // A hinted range has no end yet: it is fetched when it is listed.
+                // A hinted range has no end yet: it is fetched once it is listed.
                 let is_whole = attribute(value, "BYTERANGE-START").is_none();
                 self.playlist.hint = is_whole.then(|| self.words(uri));
             }
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The segment is complete, or the text is over.
+    /// Closes the segment, because it is complete or the text is over.
     fn close(&mut self) {
         let mut segment = std::mem::take(&mut self.segment);
         segment.map = self.map;
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `length[@begin]`; without a beginning it follows the range before.
+    /// Parses `length[@begin]`; without a beginning, the range follows the previous one.
     fn range(&mut self, uri: &'a str, range: &str) -> Option<ByteRange> {
         let (length, begin) = match range.split_once('@') {
             Some((length, begin)) => (length, begin.trim().parse().ok()?),
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         Some(ByteRange { begin, end })
     }
 
-    /// The place of `part`, which is a piece of the text.
+    /// Returns the place of `part`, which must be a piece of the text.
     fn words(&self, part: &str) -> Words {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
         Words {
@@ -235,7 +235,7 @@ fn number(text: &str, name: &'static str) -> Result<u64, PlaylistError> {
     number.ok_or(PlaylistError::Tag(name))
 }
 
-/// What is wrong with a playlist by itself.
+/// Returns the flaws of a playlist by itself.
 fn flaws(playlist: &Playlist) -> Vec<(Option<Position>, Flaw)> {
     let mut flaws = Vec::new();
     let has_parts = playlist.segments.iter().any(|one| !one.parts.is_empty());

@@ -1,27 +1,27 @@
-//! A playhead that nobody watches: when it would start, and how often and how long it would stand still.
+//! Simulated playhead: its start time, and the number and length of its stalls.
 //!
-//! A player that joins loads everything from its start position to the end, and begins to play that is hold-back
-//! behind the end. From then on the playhead runs with the clock, and stands still while nothing is buffered.
-//! Spans and times are in nanoseconds.
+//! A player that joins loads everything from its start position to the end, and begins to play the media that is hold-back
+//! behind the end. From then on, the playhead advances with the clock, and stands still while nothing is buffered. Spans and
+//! times are in nanoseconds.
 
 use super::record::Record;
 
-/// See the module's description.
+/// Simulated playhead of a player; report media with [`load`](Self::load).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Playhead {
     state: State,
-    /// Media loaded since the start position.
+    /// Duration of media loaded since the start position.
     loaded: u64,
-    /// Where the playhead was at `since`, as far after the start position.
+    /// Position of the playhead at `since`, relative to the start position.
     at: u64,
     since: u64,
-    /// What has to be loaded before it moves.
+    /// Duration that must be loaded before the playhead moves.
     needed: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It has not moved yet.
+    /// The playhead has not moved yet.
     #[default]
     Filling,
     Playing,
@@ -31,7 +31,7 @@ enum State {
 }
 
 impl Playhead {
-    /// Of a player that starts `distance` behind the end, and plays `hold_back` behind it.
+    /// Creates the playhead of a player that starts `distance` behind the end, and plays `hold_back` behind it.
     pub(super) fn new(distance: u64, hold_back: u64) -> Self {
         let lead = distance.saturating_sub(hold_back);
         Self {
@@ -41,7 +41,7 @@ impl Playhead {
         }
     }
 
-    /// `duration` of media was loaded.
+    /// Records that `duration` of media was loaded.
     pub(super) fn load(&mut self, duration: u64, now: u64, record: &mut Record) {
         self.settle(now);
         self.loaded += duration;
@@ -56,7 +56,7 @@ impl Playhead {
         }
     }
 
-    /// The player starts anew, `distance` behind the end: what it had is of no use.
+    /// Starts anew, `distance` behind the end, because the buffered media is of no use any more.
     pub(super) fn jump(&mut self, distance: u64, hold_back: u64, now: u64) {
         self.settle(now);
         let (state, since) = match self.state {
@@ -70,7 +70,7 @@ impl Playhead {
         };
     }
 
-    /// The stream or the player is over. What is left to play is no stall.
+    /// Ends the playback with the stream or the player. Media left to play does not count as a stall.
     pub(super) fn finish(&mut self, now: u64, record: &mut Record) {
         self.settle(now);
         if self.state == State::Stalled {
@@ -79,14 +79,14 @@ impl Playhead {
         self.state = State::Done;
     }
 
-    /// Notices that the playhead has reached the end of what is loaded.
+    /// Detects that the playhead has reached the end of the loaded media.
     fn settle(&mut self, now: u64) {
         let empty_at = self.since + self.loaded.saturating_sub(self.at);
         if self.state == State::Playing && now > empty_at {
             self.state = State::Stalled;
             self.since = empty_at;
             self.at = self.loaded;
-            // Browsers go on with whatever comes.
+            // Browsers continue with whatever arrives.
             self.needed = self.loaded + 1;
         }
     }
@@ -107,7 +107,7 @@ mod tests {
         let mut playhead = Playhead::new(5, 3);
         (0..5).for_each(|now| playhead.load(1, now, &mut record));
         assert_eq!(playhead.state, State::Playing);
-        // Three are buffered at 4; each following one comes before they are used up.
+        // Three are buffered at time 4; each following one arrives before they are used up.
         (1..20).for_each(|number| playhead.load(1, 6 + number, &mut record));
         playhead.finish(25, &mut record);
         assert_eq!(record.stall.count(), 0);

@@ -1,7 +1,7 @@
-//! A media playlist, and what a player finds in it. Spans are in nanoseconds.
+//! A media playlist, and the lookups of a player in it. Spans are in nanoseconds.
 //!
-//! A playlist keeps its text, and its entries are places in it: it costs one allocation for each segment with
-//! parts, and is shared by all players that were answered the same text.
+//! A playlist keeps its text, and its entries are positions in that text: it costs one allocation for each segment with parts,
+//! and is shared by all players that received the same text.
 
 use super::flaw::Flaw;
 
@@ -16,11 +16,11 @@ pub(super) struct Words {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ByteRange {
     pub(super) begin: u64,
-    /// Not part of it.
+    /// End of the range, exclusive.
     pub(super) end: u64,
 }
 
-/// What can be fetched.
+/// Something that can be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resource {
     pub(super) uri: Words,
@@ -30,17 +30,16 @@ pub(super) struct Resource {
 /// A media segment, or the beginning of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Zero while it is not complete.
+    /// Duration; zero while the segment is incomplete.
     pub(super) duration: u64,
-    /// `None` while it is not complete.
+    /// Resource of the whole segment; `None` while it is incomplete.
     pub(super) whole: Option<Resource>,
     pub(super) parts: Vec<Part>,
-    /// What it needs to be decoded; `None` if it needs nothing, or if the playlist is a delta that does not
-    /// repeat it.
+    /// Map needed to decode the segment; `None` if it needs none, or if the playlist is a delta that does not repeat the map.
     pub(super) map: Option<Resource>,
     pub(super) is_discontinuous: bool,
     pub(super) is_gap: bool,
-    /// When its first sample was made, wall clock since 1970.
+    /// Wall clock at which its first sample was made, in nanoseconds since 1970.
     pub(super) date: Option<u64>,
 }
 
@@ -53,7 +52,7 @@ pub(super) struct Part {
     pub(super) is_gap: bool,
 }
 
-/// Which part of which segment; the part after the last one of a complete segment is the next segment's first.
+/// Position of a part in a segment; the part after the last one of a complete segment is the next segment's first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     /// Media sequence number.
@@ -71,16 +70,16 @@ pub(super) struct Playlist {
     pub(super) part_hold_back: Option<u64>,
     pub(super) can_block: bool,
     pub(super) can_skip_until: Option<u64>,
-    /// The number of the first segment, skipped ones included.
+    /// Number of the first segment, including skipped ones.
     pub(super) sequence: u64,
     pub(super) discontinuity: u64,
-    /// Segments that a delta leaves out at its beginning.
+    /// Number of segments that a delta leaves out at its beginning.
     pub(super) skipped: u64,
     pub(super) is_ended: bool,
     pub(super) segments: Vec<Segment>,
-    /// The URI of a part that is still being made.
+    /// URI of a part that is still being made.
     pub(super) hint: Option<Words>,
-    /// What is wrong with it by itself, and where.
+    /// Flaws of the playlist by itself, and their positions.
     pub(super) flaws: Vec<(Option<Position>, Flaw)>,
 }
 
@@ -88,42 +87,42 @@ pub(super) struct Playlist {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) at: Position,
-    /// The position that follows it.
+    /// Position after the piece.
     pub(super) next: Position,
     pub(super) resource: Resource,
     pub(super) map: Option<Resource>,
     pub(super) duration: u64,
     pub(super) is_part: bool,
     pub(super) is_gap: bool,
-    /// It is the first one after a discontinuity.
+    /// Whether the piece is the first one after a discontinuity.
     pub(super) is_discontinuous: bool,
-    /// When its last sample ended, wall clock since 1970.
+    /// Wall clock at which its last sample ended, in nanoseconds since 1970.
     pub(super) ends: Option<u64>,
 }
 
-/// What a playlist has at a position.
+/// Result of looking up a position in a playlist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Piece(Piece),
-    /// It is not listed yet.
+    /// The position is not listed yet.
     Later,
-    /// It is listed no more.
+    /// The position is no longer listed.
     Behind,
 }
 
 impl Playlist {
-    /// What stands at `words`.
+    /// Returns the text at `words`.
     pub(super) fn at(&self, words: Words) -> &str {
         let range = words.begin as usize..words.end as usize;
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Whether it offers what low-latency players need.
+    /// Returns whether the playlist offers what low-latency players need.
     pub(super) fn is_low_latency(&self) -> bool {
         self.can_block && self.part_target.is_some()
     }
 
-    /// How far behind the end a player plays.
+    /// Returns the distance from the end at which a player plays.
     pub(super) fn distance(&self, is_low_latency: bool) -> u64 {
         if is_low_latency {
             let target = self.part_target.unwrap_or_default();
@@ -133,12 +132,12 @@ impl Playlist {
         }
     }
 
-    /// The number of the first segment that is listed.
+    /// Returns the number of the first listed segment.
     pub(super) fn first(&self) -> u64 {
         self.sequence + self.skipped
     }
 
-    /// The position of what will be listed next.
+    /// Returns the position that will be listed next.
     pub(super) fn end(&self) -> Position {
         let after = self.first() + self.segments.len() as u64;
         match self.segments.last() {
@@ -155,7 +154,7 @@ impl Playlist {
         }
     }
 
-    /// The duration of what is listed from `position` on.
+    /// Returns the duration of the media listed from `position` on.
     pub(super) fn since(&self, position: Position) -> u64 {
         let from = position.segment.saturating_sub(self.first());
         let later = self
@@ -184,8 +183,8 @@ impl Playlist {
         self.segments.get(usize::try_from(index).ok()?)
     }
 
-    /// Where to begin, at least `distance` behind the end; and how far behind the end that is. A player of parts
-    /// begins at an independent one, other players at a segment.
+    /// Returns a starting position at least `distance` behind the end, and its actual distance from the end. A player of parts
+    /// begins at an independent part, other players at a segment.
     pub(super) fn start(&self, distance: u64, by_parts: bool) -> (Position, u64) {
         let mut behind = 0;
         let end = self.end();
@@ -223,10 +222,10 @@ impl Playlist {
         earliest
     }
 
-    /// What is at `position`, for a player of parts or of segments.
+    /// Looks up `position`, for a player of parts or of segments.
     pub(super) fn find(&self, position: Position, by_parts: bool) -> Found {
         let mut at = position;
-        // Two rounds at the most: a complete segment's end is the beginning of the next one.
+        // Two rounds at most: a complete segment's end is the beginning of the next segment.
         loop {
             if at.segment < self.first() {
                 return Found::Behind;
@@ -238,7 +237,7 @@ impl Playlist {
                 return match (segment.whole, at.part) {
                     (None, _) => Found::Later,
                     (Some(whole), 0) => Found::Piece(segment.piece(at.segment, whole)),
-                    // Its parts are listed no more, which is long after they were.
+                    // Its parts are no longer listed, long after they were.
                     (Some(_), _) => Found::Behind,
                 };
             }
@@ -254,7 +253,7 @@ impl Playlist {
 }
 
 impl Position {
-    /// The beginning of a segment.
+    /// Returns the position of the beginning of a segment.
     pub(super) const fn of(segment: u64) -> Self {
         Self { segment, part: 0 }
     }

@@ -1,4 +1,4 @@
-//! What players over HLS saw, in a form that adds up over processes. Spans are in nanoseconds.
+//! Observations of players over HLS, in a form that adds up over processes. Spans are in nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ sums! {
         pub(crate) segments: u64,
         /// Parts fetched, hinted ones included.
         pub(crate) parts: u64,
-        /// Of these, requested before they were listed.
+        /// Number of those parts that were requested before they were listed.
         pub(crate) hinted: u64,
         /// Parts and segments that the playlist says are missing.
         pub(crate) gaps: u64,
@@ -32,7 +32,7 @@ sums! {
         pub(crate) discontinuities: u64,
         /// Parts and segments given up after several refusals.
         pub(crate) skipped: u64,
-        /// Times that a player's position was listed no more, or not yet again, so that it started anew.
+        /// Number of times that a player started anew because its position was no longer listed, or not listed again yet.
         pub(crate) jumps: u64,
         /// Players that saw the end of the stream.
         pub(crate) ended: u64,
@@ -42,24 +42,24 @@ sums! {
 }
 
 sums! {
-    /// What all players saw.
+    /// Observations of all players.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct Record {
         pub(crate) counts: Counts,
-        /// Requests that failed, and how.
+        /// Requests that failed, by kind of failure.
         pub(crate) refused: Reasons,
         /// Rules that were broken.
         pub(crate) violations: Reasons,
-        /// Each time that a playhead stood still.
+        /// Length of each playhead stall.
         pub(crate) stall: Histogram,
-        /// From the first byte of the blocking answer that lists a part to the part's last byte, in the window.
+        /// Time from the first byte of the blocking response that lists a part to the part's last byte, in the window.
         pub(crate) fetch: Histogram,
-        /// From the moment that the playlist gives for a part's end to the part's last byte, in the window.
+        /// Time from the end of a part according to the playlist to the part's last byte, in the window.
         pub(crate) age: Histogram,
-        /// From the sending of a part's last synthetic frame to the part's last byte, in the window.
+        /// Time from the sending of a part's last synthetic frame to the part's last byte, in the window.
         pub(crate) delay: Histogram,
-        /// From the sending of the first synthetic frame after a part, which completes it, to the part's last byte, in
-        /// the window.
+        /// Time from the sending of the first synthetic frame after a part, which completes it, to the part's last byte, in the
+        /// window.
         pub(crate) served: Histogram,
     }
 }

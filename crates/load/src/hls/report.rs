@@ -1,4 +1,4 @@
-//! The part of a report that only players over HLS have.
+//! The section of a report that only players over HLS have.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::record::{Counts, Record};
 use crate::report::{Times, write_counts, write_reasons, write_times};
 use crate::tally::Reasons;
 
-/// What players over HLS saw. Times are in milliseconds.
+/// Observations of players over HLS. Times are in milliseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Hls {
     #[serde(flatten)]
@@ -17,16 +17,16 @@ pub(crate) struct Hls {
     pub(crate) refused: Reasons,
     /// Rules of HLS that the server broke, each with the number of times that players noticed.
     pub(crate) violations: Reasons,
-    /// Each time that a playhead stood still because nothing was buffered.
+    /// Length of each stall of a playhead because nothing was buffered.
     pub(crate) stall: Times,
-    /// From the first byte of the blocking answer that lists a part to the last byte of that part.
+    /// Time from the first byte of the blocking response that lists a part to the last byte of that part.
     pub(crate) part_fetch: Times,
-    /// From the end of a part, by the playlist's EXT-X-PROGRAM-DATE-TIME, to its last byte.
+    /// Time from the end of a part, by the playlist's EXT-X-PROGRAM-DATE-TIME, to its last byte.
     pub(crate) part_age: Times,
-    /// Of checked players: from the sending of a part's last synthetic frame to the part's last byte.
+    /// For checked players: time from the sending of a part's last synthetic frame to the part's last byte.
     pub(crate) part_delay: Times,
-    /// Of checked players: from the completion of a part to its last byte. The first frame after a part completes
-    /// it, so the time begins when the synthetic publisher sends that frame.
+    /// For checked players: time from the completion of a part to its last byte. The first frame after a part completes it, so
+    /// the time begins when the synthetic publisher sends that frame.
     pub(crate) part_served: Times,
 }
 
@@ -44,7 +44,7 @@ impl Hls {
         }
     }
 
-    /// For people.
+    /// Writes the section for people.
     pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
         let Counts {
             playlists,

@@ -1,43 +1,43 @@
-//! What a player asks for, and what becomes of it.
+//! Requests of a player, and their results.
 
 use super::playlist::ByteRange;
 
-/// What is requested.
+/// A request for a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    /// Without the first slash; with the query.
+    /// Path without its first slash, and with the query.
     pub(super) path: String,
     pub(super) range: Option<ByteRange>,
 }
 
-/// Why a request has no result.
+/// Reasons why a request has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
     #[error("status {0}")]
     Status(u16),
-    /// There is no answer.
+    /// There is no response.
     #[error("{0}")]
     Broken(String),
 }
 
-/// What has been fetched.
+/// Kind of a fetched resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fetched {
-    /// What describes media.
+    /// A description of media.
     Map,
-    /// A part or a segment that was there before the player came.
+    /// A part or a segment that existed before the player came.
     Past,
     /// Media that is new.
     Live {
-        /// When the first byte of the blocking answer came that lists it; `None` if it was requested before.
+        /// Time at which the first byte of the blocking response arrived that lists it; `None` if it was requested before.
         listed: Option<u64>,
-        /// When its last sample ended, wall clock since 1970, if the playlist says so.
+        /// Wall clock at which its last sample ended, in nanoseconds since 1970, if the playlist contains it.
         ends: Option<u64>,
     },
 }
 
 impl Failure {
-    /// Whether the server may be able to answer soon.
+    /// Returns whether the server may be able to answer soon.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Self::Status(500..))
     }

@@ -1,4 +1,4 @@
-//! Playlists that players were answered lately, read once for all who got the same text.
+//! Cache of recently received playlists, each parsed once for all players that received the same text.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -6,18 +6,18 @@ use std::rc::Rc;
 use super::parser::{Document, PlaylistError, parse};
 use super::playlist::Playlist;
 
-/// Versions that are in use at a time: two or three of each of a few streams.
+/// Maximum number of versions in use at a time: two or three for each of a few streams.
 const PLAYLISTS_MAX: usize = 32;
 
-/// See the module's description.
+/// Cache of parsed playlists; call [`read`](Self::read) for each received text.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    /// The most recent first.
+    /// Playlists, the most recent first.
     playlists: VecDeque<Rc<Playlist>>,
 }
 
 impl Shelf {
-    /// Reads a playlist of either kind.
+    /// Parses a playlist of either kind, or returns the cached one.
     pub(super) fn read(&mut self, body: &[u8]) -> Result<Document<Rc<Playlist>>, PlaylistError> {
         let is_same = |known: &&Rc<Playlist>| known.text.as_bytes() == body;
         if let Some(known) = self.playlists.iter().find(is_same) {

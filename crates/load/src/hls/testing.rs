@@ -1,4 +1,4 @@
-//! An HLS server for the tests: a live stream of synthetic sound whose parts follow from the clock.
+//! An HLS server for the tests: a live stream of synthetic audio whose parts follow from the clock.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,11 +19,11 @@ const FRAMES_PER_PART: u64 = 4;
 const SOURCE: u32 = 77;
 /// Segments of half a second that are listed: eight seconds.
 const SEGMENTS: u64 = 16;
-/// Of these, the last that deltas list, and the last that are listed with their parts.
+/// Number of the last segments that deltas list, and of those that are listed with their parts.
 const SEGMENTS_KEPT: u64 = 12;
 const SEGMENTS_WITH_PARTS: u64 = 10;
 
-/// How the server treats its players.
+/// Behaviour of the server towards its players.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manners {
     /// Bodies are chunked, and connections end with each answer.
@@ -43,7 +43,7 @@ pub(super) struct Server {
     thread: JoinHandle<()>,
 }
 
-/// What the server sends, at any time.
+/// Content of the server at any time.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     manners: Manners,
@@ -229,7 +229,7 @@ fn list(segment: u64, count: u64) -> String {
     (0..count).map(line).collect()
 }
 
-/// An initialization segment with a track of sound.
+/// Returns an initialization segment with an audio track.
 pub(super) fn map() -> Vec<u8> {
     // Flags and two times, then the track's number or its clock; flags and a reserved word, then the kind.
     let header = boxed(b"tkhd", &[&[0; 12], &[0, 0, 0, 1]]);

@@ -1,19 +1,15 @@
 //! Players against the test server.
 
-use std::time::Duration;
-
 use super::flaw::Flaw;
 use super::testing::{Manners, Server};
 use crate::args::{Listening, Playing};
-use crate::clock;
 use crate::plan::{Plan, Work};
 use crate::tally::Tally;
-use crate::worker::carry_out;
 
 const PLAYERS: u64 = 6;
 const CHECKED: u64 = 3;
 
-/// What players of this path see of a server with such manners.
+/// Returns the tally of players of this path, with a server that behaves in this manner.
 fn play(path: &str, manners: Manners, playing: Playing) -> Tally {
     let listening = Listening {
         checked: CHECKED,
@@ -26,19 +22,7 @@ fn play(path: &str, manners: Manners, playing: Playing) -> Tally {
 fn listen(path: &str, manners: Manners, listening: &Listening) -> Tally {
     let server = Server::start(manners);
     let url = format!("hls+http://{}/{path}", server.addr);
-    let plan = Plan {
-        target: url.parse().expect("an address"),
-        via: None,
-        process: 0,
-        processes: 1,
-        begin_at: clock::wall(),
-        members: PLAYERS,
-        ramp: 50.0,
-        settle: Duration::from_millis(300),
-        window: Duration::from_millis(2_000),
-        work: Work::Listen(listening.clone()),
-    };
-    let tally = carry_out(&plan, &mut |_| {}).expect("it runs");
+    let tally = Plan::alone(&url, PLAYERS, Work::Listen(listening.clone())).carried_out();
     server.stop();
     tally
 }
@@ -56,16 +40,7 @@ fn assert_all_stayed(tally: &Tally) {
 
 fn assert_clean(tally: &Tally) {
     let findings = &tally.findings;
-    assert_eq!(
-        (
-            findings.counts.holes,
-            findings.counts.repeated,
-            findings.counts.damaged,
-            findings.counts.unstamped
-        ),
-        (0, 0, 0, 0),
-        "{findings:?}"
-    );
+    assert_eq!(findings.counts.flaws(), [0; 4], "{findings:?}");
     let hls = &tally.hls;
     assert_eq!(
         (hls.refused.total(), hls.violations.total()),
@@ -126,7 +101,7 @@ fn players_of_segments_leave_parts_alone() {
         (hls.counts.maps, hls.counts.parts, hls.counts.deltas),
         (PLAYERS, 0, 0)
     );
-    // Three seconds of half a second each to begin with, and what comes.
+    // Three seconds of half-second segments to begin with, and those that follow.
     assert!(hls.counts.segments >= PLAYERS * 8, "{hls:?}");
     assert!(hls.counts.playlists >= PLAYERS * 2, "{hls:?}");
     assert!(hls.counts.reconnects >= hls.counts.segments, "{hls:?}");

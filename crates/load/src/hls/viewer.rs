@@ -1,4 +1,4 @@
-//! One player, its two connections, and what they have received.
+//! A player, its two connections, and the media they have received.
 
 use super::client::Connection;
 use super::judge::Judge;
@@ -8,31 +8,31 @@ use super::record::Record;
 use super::request::Request;
 use crate::reading::Keep;
 
-/// Bytes of a segment that is checked: ten seconds of 25 Mb/s.
+/// Maximum length of a checked segment in bytes: ten seconds at 25 Mb/s.
 const MEDIA_BYTES_MAX: usize = 32 << 20;
 
-/// What a connection of a player is for.
+/// Purpose of a player's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
     Playlists,
     Media,
 }
 
-/// See the module's description. There are thousands in a process.
+/// A player with its connections. There are thousands in a process.
 #[derive(Debug)]
 pub(crate) struct Viewer {
     pub(super) player: Player,
-    /// By channel.
+    /// Connections by channel.
     pub(super) connections: [Connection; 2],
-    /// Of a player whose media is checked.
+    /// Checker of the media; `None` for a player that is not checked.
     pub(super) judge: Option<Box<Judge>>,
 }
 
 impl Channel {
-    /// Media first: a player waits for it.
+    /// All channels, media first: a player waits for it.
     pub(super) const ALL: [Self; 2] = [Self::Media, Self::Playlists];
 
-    /// What the events of its connection carry, of the player at `place`.
+    /// Returns the token of this channel's events for the player at `place`.
     pub(super) fn token(self, place: usize) -> usize {
         place * Self::ALL.len() + self as usize
     }
@@ -47,7 +47,7 @@ impl Channel {
 }
 
 impl Viewer {
-    /// What the player requests on a channel, and how much of the answer it needs.
+    /// Returns the player's request on a channel, and how much of the response it needs.
     pub(super) fn request(
         &mut self,
         channel: Channel,
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_player_is_small() {
-        // Beside its path, the playlist that it shares, and its sockets in the kernel.
+        // Besides its path, the playlist that it shares, and its sockets in the kernel.
         assert!(size_of::<Option<Member<Viewer>>>() <= 800);
     }
 

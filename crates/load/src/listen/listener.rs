@@ -1,4 +1,4 @@
-//! One listener: from the connect to the first media, and then what it is sent.
+//! A single listener: from the connect to the first media, and the media after that.
 
 use std::borrow::Cow;
 use std::os::fd::OwnedFd;
@@ -13,30 +13,30 @@ use crate::socket;
 use crate::target::{Protocol, Target};
 use crate::tls::Secured;
 
-/// A listener. There are thousands in a process, so what only the beginning or a check needs is boxed.
+/// A listener. There are thousands in a process, so state that only the beginning or a check needs is boxed.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) phase: Phase,
-    /// Its side of TLS, for as long as it knows what it receives.
+    /// The listener's side of TLS, as long as it needs to decrypt what it receives.
     pub(crate) secured: Option<Box<Secured>>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// With its first message, until that is sent.
+    /// Joining; with the first message, until it is sent.
     Joining(Option<Vec<u8>>, Box<Joining>),
     Listening,
     Checked(Box<Followed>),
     Stalled,
 }
 
-/// The stages of an answer before the media.
+/// Stages of a response before the media.
 #[derive(Debug)]
 pub(crate) enum Joining {
-    /// With the media type of what comes in messages, if a WebSocket was asked for.
+    /// Reading the head; with the media type of the messages, if a WebSocket was requested.
     Head(AnswerReader, Option<&'static str>),
-    /// The request was accepted, and its body has yet to come, in messages or as it is.
+    /// The request was accepted, and its body has yet to arrive, in messages or as it is.
     Body(Answer, Option<Messages>),
     Rtmp(Box<ClientConversation>),
 }
@@ -48,25 +48,25 @@ pub(crate) struct Followed {
     speech: Speech,
 }
 
-/// What a listener goes on to speak while it is sent its frames.
+/// Protocol that a listener continues to speak while it receives frames.
 #[derive(Debug)]
 enum Speech {
-    /// Nothing more.
+    /// Nothing more is sent.
     Http,
     Websocket(Messages),
     Rtmp(Box<ClientConversation>),
 }
 
-/// How far a listener that joins has come.
+/// Progress of a listener that joins.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The media is yet to come.
+    /// The media has yet to arrive.
     Waiting,
-    /// It has come: that many bytes of it. They have already been passed to a checked listener's follower.
+    /// That many bytes of media have arrived. They have already been passed to a checked listener's follower.
     Joined(Option<Box<Followed>>, usize),
 }
 
-/// Why a listener did not get in, or cannot go on.
+/// Reasons why a listener was not admitted, or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListenError {
     #[error("status {0}")]
@@ -80,7 +80,7 @@ pub(crate) enum ListenError {
 }
 
 impl Listener {
-    /// What the received `bytes` say. Answers that TLS itself asks for are sent.
+    /// Decrypts the received `bytes`. Sends the replies that TLS itself requires.
     pub(crate) fn open<'a>(&mut self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, Reason> {
         let Some(secured) = &mut self.secured else {
             return Ok(Cow::Borrowed(bytes));
@@ -90,7 +90,7 @@ impl Listener {
         Ok(Cow::Owned(said))
     }
 
-    /// Sends `words`, and what TLS has to say.
+    /// Sends `words`, and whatever TLS has to send.
     pub(crate) fn reply(&mut self, words: &[u8]) -> Result<(), Reason> {
         let sealed;
         let bytes = match &mut self.secured {
@@ -109,8 +109,8 @@ impl Listener {
 }
 
 impl Joining {
-    /// The first message for stream `number` of `target`, and what reads the answer. Over HTTP it may ask for titles, and have
-    /// a query of its own.
+    /// Returns the first message for stream `number` of `target`, and the state that reads the response. Over HTTP, the message
+    /// may request titles and carry its own query.
     pub(crate) fn begin(
         target: &Target,
         number: u64,
@@ -141,8 +141,8 @@ impl Joining {
         Ok((request.into_bytes(), head))
     }
 
-    /// Takes what the server sent at `now` to a listener that asked at `asked`, both wall clock. Answers are
-    /// appended to `reply`. With `findings`, the listener's frames are checked.
+    /// Takes the bytes that the server sent at `now` to a listener that made its request at `asked`, both wall clock. Replies
+    /// are appended to `reply`. With `findings`, the listener's frames are checked.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -193,7 +193,7 @@ impl Joining {
                 let followed = findings.map(|findings| {
                     let mut checker = Checker::rtmp(asked);
                     enter(&mut checker, events, now, findings);
-                    // The conversation moves on; an empty reader stays behind.
+                    // The conversation is moved out; an empty reader stays behind.
                     let empty = Self::Head(AnswerReader::default(), None);
                     let speech = match std::mem::replace(self, empty) {
                         Self::Rtmp(conversation) => Speech::Rtmp(conversation),
@@ -208,7 +208,7 @@ impl Joining {
 }
 
 impl Followed {
-    /// Takes what the server sent at `now`, wall clock. Answers are appended to `reply`.
+    /// Takes the bytes that the server sent at `now`, wall clock. Replies are appended to `reply`.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_listener_is_small() {
-        // Beside its socket in the kernel; the table of listeners is a vector of these.
+        // Besides its socket in the kernel; the table of listeners is a vector of these.
         assert!(size_of::<Option<Member<Listener>>>() <= 200);
     }
 

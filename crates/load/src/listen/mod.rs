@@ -1,7 +1,7 @@
-//! A group of listeners: a small state for each of them.
+//! A group of listeners, with a small state for each of them.
 //!
-//! Bytes that are not checked are discarded in the kernel. The loop's own lateness is measured, because it
-//! would otherwise be blamed on the server.
+//! Bytes that are not checked are discarded in the kernel. The loop measures its own lateness, which would otherwise be blamed
+//! on the server.
 
 mod listener;
 pub(crate) mod role;
@@ -23,25 +23,25 @@ use crate::socket;
 use crate::target::Protocol;
 use crate::tls::{self, Secured};
 
-/// Bytes taken at once before the first media has come.
+/// Number of bytes taken at once before the first media has arrived.
 const JOIN_BYTES: usize = 4 << 10;
-/// Of listeners that read little or nothing, so that the server notices soon.
+/// Receive buffer of listeners that read little or nothing, so that the server notices soon.
 const SMALL_RECEIVE_BUFFER: usize = 16 << 10;
-/// At the end, the time for stalled and slow listeners to read what has piled up.
+/// Time in nanoseconds, at the end, for stalled and slow listeners to read what has piled up.
 const RELEASE_TIME: u64 = 1_500_000_000;
-/// Reads of one of them in a row; a server that keeps sending may be faster than we are.
+/// Maximum number of consecutive reads of such a listener; a server that keeps sending may be faster than we are.
 const TAKES_PER_RELEASE: usize = 64;
 const DROPPED_STALLED: &str = "dropped while it was stalled";
 const DROPPED_SLOW: &str = "dropped while it was slow";
 
-/// What the listeners of a group share.
+/// State that the listeners of a group share.
 pub(crate) struct Listeners {
-    /// One for each, from the first on again; none for those without.
+    /// Queries, one per listener, starting over after the last; empty if there are none.
     queries: Vec<String>,
     /// Places of slow listeners.
     slow: Vec<usize>,
     reply: Vec<u8>,
-    /// How they do their handshakes, if they do.
+    /// TLS settings for the handshakes, if there are any.
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -113,7 +113,7 @@ impl Context<Listeners> {
         };
         let speaks_on = self.plan.target.protocol == Protocol::Websocket;
         if seat.role != Role::Checked && !speaks_on {
-            // From now on it counts bytes.
+            // From now on the listener only counts bytes.
             listener.secured = None;
         }
         match seat.role {
@@ -225,7 +225,7 @@ impl Behaviour for Listeners {
         } = member;
         match (&listener.phase, target.protocol) {
             (Phase::Listening, Protocol::Rtmp) if !target.is_secure => {
-                // A server that does not read is no reason to stop. Within TLS it has no keys left to say it with.
+                // A server that does not read is no reason to stop. Within TLS, no keys are left to say it with.
                 socket::transmit(&listener.socket, &acknowledgement(seat.reception.bytes)).ok();
             }
             (Phase::Listening, Protocol::Websocket) => {

@@ -1,26 +1,26 @@
-//! Which listener behaves how: exact shares, spread evenly.
+//! Roles of listeners: exact shares, spread evenly.
 
-/// What a listener does once media arrives.
+/// Behaviour of a listener once media arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Reads everything.
     Plain,
     /// Reads everything, and every frame is checked.
     Checked,
-    /// Reads no more.
+    /// Stops reading.
     Stalled,
     /// Reads less than arrives.
     Slow,
 }
 
 impl Role {
-    /// Whether it takes less than it is sent.
+    /// Returns whether the listener reads less than it is sent.
     pub(crate) fn is_held_back(self) -> bool {
         matches!(self, Self::Stalled | Self::Slow)
     }
 }
 
-/// How many listeners have which role; the rest is plain.
+/// Number of listeners in each role; the rest is plain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roles {
     members: u64,
@@ -44,12 +44,12 @@ impl Roles {
         }
     }
 
-    /// The role of member `number`. Listeners that replace others are plain.
+    /// Returns the role of member `number`. Listeners that replace others are plain.
     pub(crate) fn of(&self, number: u64) -> Role {
         if number >= self.members {
             return Role::Plain;
         }
-        // A permutation, because the stride has no factor in common with the number of members.
+        // A permutation, because the stride and the number of members have no common factor.
         let place =
             (u128::from(number) * u128::from(self.stride) % u128::from(self.members)) as u64;
         if place < self.stalled {
@@ -64,7 +64,7 @@ impl Roles {
     }
 }
 
-/// Near the golden section, which spreads neighbours best, and coprime to `members`.
+/// Returns a stride near the golden section, which spreads neighbours best, and coprime to `members`.
 fn stride(members: u64) -> u64 {
     let golden = (members as f64 * 0.618) as u64;
     (golden.max(1)..)

@@ -1,4 +1,4 @@
-//! Listeners of a mount with synthetic sound.
+//! Listeners of a mount with synthetic audio.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,20 +7,19 @@ use std::time::Duration;
 use super::*;
 use crate::clock;
 use crate::plan::Work;
-use crate::publish::synthetic::{Audio, Sound};
+use crate::publish::synthetic::{Audio, SyntheticAudio};
 use crate::quantity::Slow;
 use crate::stamp::Stamp;
 use crate::tally::Tally;
-use crate::worker::carry_out;
 
 const LISTENERS: u64 = 10;
 
-/// Sends frames in their time, `at_most` of them, until the listener is gone.
+/// Sends frames on time, `at_most` of them, until the listener is gone.
 fn serve(mut socket: &TcpStream, answer: &str, at_most: u64) {
     let lines = BufReader::new(socket).lines();
     let is_end = |line: &std::io::Result<String>| line.as_ref().is_ok_and(String::is_empty);
     lines.take_while(|line| !is_end(line)).for_each(drop);
-    let sound = Sound::new(Audio::Mp3, 128_000).expect("a rate");
+    let audio = SyntheticAudio::new(Audio::Mp3, 128_000).expect("a rate");
     let mut bytes = answer.as_bytes().to_vec();
     for number in 0..at_most {
         let stamp = Stamp {
@@ -28,16 +27,16 @@ fn serve(mut socket: &TcpStream, answer: &str, at_most: u64) {
             number,
             sent: clock::wall(),
         };
-        sound.write_frame(stamp, &mut bytes);
+        audio.write_frame(stamp, &mut bytes);
         if socket.write_all(&bytes).is_err() {
             return;
         }
         bytes.clear();
-        std::thread::sleep(Duration::from_nanos(sound.due(1)));
+        std::thread::sleep(Duration::from_nanos(audio.due(1)));
     }
 }
 
-/// What listeners saw of a server that answers so, and sends so many frames.
+/// Returns the tally of listeners of a server that sends this response and this many frames.
 fn listened(listening: &Listening, answer: &'static str, at_most: u64) -> Tally {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let addr = listener.local_addr().expect("an address");
@@ -48,21 +47,16 @@ fn listened(listening: &Listening, answer: &'static str, at_most: u64) -> Tally 
             std::thread::spawn(move || serve(&socket, answer, at_most));
         }
     });
+    let (url, work) = (
+        format!("http://{addr}/radio.mp3"),
+        Work::Listen(listening.clone()),
+    );
     let plan = Plan {
-        target: format!("http://{addr}/radio.mp3")
-            .parse()
-            .expect("an address"),
-        via: None,
-        process: 0,
-        processes: 1,
-        begin_at: clock::wall(),
-        members: LISTENERS,
-        ramp: 50.0,
         settle: Duration::from_millis(200),
         window: Duration::from_millis(1_500),
-        work: Work::Listen(listening.clone()),
+        ..Plan::alone(&url, LISTENERS, work)
     };
-    carry_out(&plan, &mut |_| {}).expect("it runs")
+    plan.carried_out()
 }
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n";

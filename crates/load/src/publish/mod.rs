@@ -21,10 +21,10 @@ use crate::target::{Protocol, Target};
 
 use piece::{Performer, Piece, Script};
 
-/// What is buffered for a server that does not read: seconds of media, then the publisher gives up.
+/// Maximum number of bytes buffered for a server that does not read: seconds of media, then the publisher gives up.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
 
-/// What the publishers of a group share.
+/// State that the publishers of a group share.
 pub(crate) struct Publishers {
     script: Script,
 }
@@ -33,13 +33,13 @@ pub(crate) struct Publisher {
     socket: OwnedFd,
     server: Server,
     on_air: Option<OnAir>,
-    /// What the socket has not taken yet.
+    /// Bytes that the socket has not taken yet.
     unsent: Vec<u8>,
-    /// Whether the socket's owner asked to be told when it takes more.
+    /// Whether the publisher waits for the socket to take more.
     awaits_room: bool,
 }
 
-/// What reads the server's answer; RTMP goes on in the protocol.
+/// Reader of the server's response; RTMP continues with its protocol.
 enum Server {
     Icecast(AnswerReader),
     Rtmp(Box<ClientConversation>),
@@ -47,7 +47,7 @@ enum Server {
 
 struct OnAir {
     performer: Performer,
-    /// Time of the load when the first piece was sent.
+    /// Time of the load at which the first piece was sent.
     since: u64,
 }
 
@@ -57,7 +57,7 @@ impl Context<Publishers> {
         let publisher = &mut member.own;
         let bytes = &self.buffer[..length];
         let is_accepted = match &mut publisher.server {
-            // It may send 200 after 100.
+            // The server may send 200 after 100.
             Server::Icecast(_) if publisher.on_air.is_some() => false,
             Server::Icecast(reader) => match reader.push(bytes)?.map(|(answer, _)| answer.status) {
                 None => false,
@@ -73,12 +73,12 @@ impl Context<Publishers> {
             }
         };
         match is_accepted && publisher.on_air.is_none() {
-            true => self.go_on_air(member),
+            true => self.continue_air(member),
             false => Ok(()),
         }
     }
 
-    fn go_on_air(&mut self, member: &mut Member<Publisher>) -> Outcome {
+    fn continue_air(&mut self, member: &mut Member<Publisher>) -> Outcome {
         let Member {
             seat,
             own: publisher,
@@ -103,7 +103,7 @@ impl Context<Publishers> {
         Ok(())
     }
 
-    /// Writes what the socket takes, and asks to be told when it takes more.
+    /// Writes what the socket takes, and requests an event for when it takes more.
     fn flush(&mut self, member: &mut Member<Publisher>) -> Outcome {
         let publisher = &mut member.own;
         if !publisher.unsent.is_empty()
@@ -129,7 +129,7 @@ impl Context<Publishers> {
 impl Behaviour for Publishers {
     type Own = Publisher;
 
-    /// So few that present publishers keep their time.
+    /// Few enough that publishers already present stay on time.
     const JOINS_PER_ROUND: u64 = 16;
     /// About two milliseconds' work.
     const WAKES_PER_ROUND: usize = 1_024;
@@ -196,13 +196,13 @@ impl Publishers {
     fn content_type(&self) -> &'static str {
         match &self.script {
             Script::Recording(recording) => recording.content_type,
-            Script::Synthetic(program) => program.sound.content_type(),
+            Script::Synthetic(program) => program.audio.content_type(),
         }
     }
 }
 
 impl Publisher {
-    /// Encodes a piece for the protocol.
+    /// Encodes a piece for the protocol and queues it.
     fn say(&mut self, piece: Piece, millis: u32) -> Outcome {
         match (piece, &mut self.server) {
             (Piece::Tag { is_video, body }, Server::Rtmp(conversation)) => {
@@ -216,7 +216,7 @@ impl Publisher {
     }
 }
 
-/// A source's request, as libshout and ffmpeg make it.
+/// Returns a source's request, as libshout and ffmpeg send it.
 fn put(target: &Target, number: u64, content_type: &str) -> String {
     format!(
         "PUT /{} HTTP/1.1\r\nHost: {}\r\nAuthorization: Basic {}\r\nUser-Agent: carillon-load\r\n\
@@ -227,7 +227,7 @@ fn put(target: &Target, number: u64, content_type: &str) -> String {
     )
 }
 
-/// What players are told before the media: the kinds of track.
+/// Returns the metadata that precedes the media: the kinds of track.
 fn metadata(opening: &[Piece]) -> StreamMetadata {
     let mut metadata = StreamMetadata::new();
     metadata.encoder = Some("carillon load".to_owned());

@@ -1,4 +1,4 @@
-//! What one publisher sends next, and when.
+//! Order and timing of a publisher's pieces.
 
 use std::io;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::plan::Source;
 use crate::stamp::Stamp;
 use crate::target::Protocol;
 
-/// Something to send at once.
+/// A piece to be sent at once.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     /// The body of an FLV tag.
     Tag { is_video: bool, body: Bytes },
-    /// The source's own bytes.
+    /// Bytes of the source itself.
     Raw(Bytes),
     /// A track for RTP.
     Track(Arc<Track>),
-    /// A frame of such a track.
+    /// A frame of a track for RTP.
     Sample(Sample),
 }
 
-/// What all publishers of a process send.
+/// Media that all publishers of a process send.
 #[derive(Clone, Debug)]
 pub(crate) enum Script {
     Recording(Arc<Recording>),
@@ -33,7 +33,7 @@ pub(crate) enum Script {
 }
 
 impl Script {
-    /// Reads what is to be sent; `protocol` determines what can be.
+    /// Reads the media to be sent; `protocol` determines what can be.
     pub(crate) fn read(source: &Source, protocol: Protocol) -> io::Result<Self> {
         Ok(match source {
             Source::File(path) => {
@@ -45,19 +45,19 @@ impl Script {
     }
 }
 
-/// One publisher's place in its script.
+/// Position of a publisher in its script.
 #[derive(Debug)]
 pub(crate) struct Performer {
     script: Script,
     protocol: Protocol,
-    /// The mark of a synthetic source.
+    /// Mark of a synthetic source.
     source: u32,
-    /// The next frame of sound, or the next piece of a recording.
-    sounds: u64,
+    /// Number of the next audio frame, or of the next piece of a recording.
+    audio_frames: u64,
     pictures: u64,
-    /// Complete turns of a recording before this one, in nanoseconds.
+    /// Length of the complete turns of a recording before this one, in nanoseconds.
     turned: u64,
-    /// A keyframe was requested.
+    /// Whether a keyframe was requested.
     owes_keyframe: bool,
 }
 
@@ -67,68 +67,68 @@ impl Performer {
             script,
             protocol,
             source,
-            sounds: 0,
+            audio_frames: 0,
             pictures: 0,
             turned: 0,
             owes_keyframe: false,
         }
     }
 
-    /// What comes before the first frame.
+    /// Returns the pieces before the first frame.
     pub(crate) fn opening(&self) -> Vec<Piece> {
         match &self.script {
             Script::Recording(recording) => recording.opening.clone(),
             Script::Synthetic(program) if self.protocol == Protocol::Whip => {
                 let picture = program.picture.map(|picture| picture.track());
-                let tracks = picture.into_iter().chain(program.sound.track());
+                let tracks = picture.into_iter().chain(program.audio.track());
                 tracks.map(Piece::Track).collect()
             }
             Script::Synthetic(_) if self.protocol != Protocol::Rtmp => Vec::new(),
             Script::Synthetic(program) => {
-                let sound = program.sound.flv_header().map(|body| tag(false, body));
+                let audio = program.audio.flv_header().map(|body| tag(false, body));
                 let picture = program
                     .picture
                     .map(|picture| tag(true, picture.flv_header()));
-                picture.into_iter().chain(sound).collect()
+                picture.into_iter().chain(audio).collect()
             }
         }
     }
 
-    /// When the next piece is due, in nanoseconds since the first one.
+    /// Returns the time at which the next piece is due, in nanoseconds since the first one.
     pub(crate) fn due(&self) -> u64 {
         match &self.script {
             Script::Recording(recording) => {
-                let piece = recording.pieces.get(self.sounds as usize);
+                let piece = recording.pieces.get(self.audio_frames as usize);
                 self.turned + piece.map_or(recording.length, |(due, _)| *due)
             }
             Script::Synthetic(program) => {
-                let sound = program.sound.due(self.sounds);
+                let audio = program.audio.due(self.audio_frames);
                 program
                     .picture
-                    .map_or(sound, |picture| sound.min(picture.due(self.pictures)))
+                    .map_or(audio, |picture| audio.min(picture.due(self.pictures)))
             }
         }
     }
 
-    /// Makes the next picture a keyframe, if that can be done.
+    /// Makes the next video frame a keyframe, if possible.
     pub(crate) fn ask_keyframe(&mut self) {
         self.owes_keyframe = true;
     }
 
-    /// The next piece, which is sent at `wall`, and what goes with it.
+    /// Returns the next piece, which is sent at `wall`, and whatever accompanies it.
     pub(crate) fn perform(&mut self, wall: u64) -> Vec<Piece> {
         let due = self.due();
         let program = match &self.script {
             Script::Recording(recording) => {
-                if let Some((_, piece)) = recording.pieces.get(self.sounds as usize) {
-                    self.sounds += 1;
+                if let Some((_, piece)) = recording.pieces.get(self.audio_frames as usize) {
+                    self.audio_frames += 1;
                     return vec![match piece {
                         Piece::Sample(sample) => Piece::Sample(moved(sample, due)),
                         piece => piece.clone(),
                     }];
                 }
                 self.turned += recording.length;
-                self.sounds = 0;
+                self.audio_frames = 0;
                 return recording.opening.clone();
             }
             Script::Synthetic(program) => *program,
@@ -153,13 +153,13 @@ impl Performer {
             picture.write_tag(stamp, keyframe, &mut bytes);
             return vec![tag(true, bytes.into())];
         }
-        let sound = program.sound;
+        let audio = program.audio;
         match self.protocol {
-            Protocol::Rtmp => bytes.extend_from_slice(sound.flv_prelude()),
-            _ => bytes.extend(sound.adts().into_iter().flatten()),
+            Protocol::Rtmp => bytes.extend_from_slice(audio.flv_prelude()),
+            _ => bytes.extend(audio.adts().into_iter().flatten()),
         }
-        sound.write_frame(stamp(self.sounds), &mut bytes);
-        self.sounds += 1;
+        audio.write_frame(stamp(self.audio_frames), &mut bytes);
+        self.audio_frames += 1;
         vec![match self.protocol {
             Protocol::Rtmp => tag(false, bytes.into()),
             Protocol::Whip => sample(TrackId::AUDIO, due, true, bytes),
@@ -168,12 +168,12 @@ impl Performer {
     }
 }
 
-/// The body of an FLV tag.
+/// Makes a piece from the body of an FLV tag.
 fn tag(is_video: bool, body: Bytes) -> Piece {
     Piece::Tag { is_video, body }
 }
 
-/// A frame that is due this many nanoseconds after the first one.
+/// Makes a piece from a frame that is due this many nanoseconds after the first one.
 fn sample(track: TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Piece {
     let at = timestamp(due);
     Piece::Sample(Sample {
@@ -187,7 +187,7 @@ fn sample(track: TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Piece {
     })
 }
 
-/// A recording's frame in one of its turns.
+/// Returns a recording's frame with its time in the current turn.
 fn moved(sample: &Sample, due: u64) -> Sample {
     let dts = timestamp(due);
     Sample {
@@ -197,7 +197,7 @@ fn moved(sample: &Sample, due: u64) -> Sample {
     }
 }
 
-/// The timestamp this many nanoseconds after the first frame.
+/// Converts nanoseconds since the first frame to a timestamp.
 pub(crate) fn timestamp(nanoseconds: u64) -> Timestamp {
     let ticks = i128::from(nanoseconds) * i128::from(media::TICKS_PER_SECOND) / 1_000_000_000;
     // Nanoseconds reach five hundred years, ticks four hundred.
@@ -207,7 +207,7 @@ pub(crate) fn timestamp(nanoseconds: u64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish::synthetic::{Audio, Picture, Sound};
+    use crate::publish::synthetic::Audio;
 
     fn performed(performer: &mut Performer, times: usize) -> Vec<(u64, Piece)> {
         let mut pieces = Vec::new();
@@ -219,13 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn sound_and_pictures_come_in_turn_by_their_times() {
-        let program = Program {
-            sound: Sound::new(Audio::Aac, 64_000).expect("a rate"),
-            picture: Some(
-                Picture::new(500_000, std::time::Duration::from_secs(2)).expect("a rate"),
-            ),
-        };
+    fn audio_and_pictures_come_in_turn_by_their_times() {
+        let program = Program::of(Audio::Aac, 64_000, Some(500_000));
         let mut performer = Performer::new(Script::Synthetic(program), Protocol::Rtmp, 7);
         assert_eq!(performer.opening().len(), 2);
         let pieces = performed(&mut performer, 72);
@@ -265,12 +260,7 @@ mod tests {
 
     #[test]
     fn a_request_over_whip_is_answered_with_a_keyframe() {
-        let program = Program {
-            sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
-            picture: Some(
-                Picture::new(500_000, std::time::Duration::from_secs(2)).expect("a rate"),
-            ),
-        };
+        let program = Program::of(Audio::Opus, 64_000, Some(500_000));
         let mut performer = Performer::new(Script::Synthetic(program), Protocol::Whip, 7);
         assert_eq!(performer.opening().len(), 2);
         let keyframes = |pieces: &[(u64, Piece)]| {
@@ -291,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recordings_samples_go_on_in_the_next_turn() {
+    fn a_recordings_samples_continue_in_the_next_turn() {
         let Piece::Sample(mut first) = sample(TrackId::VIDEO, 5, true, vec![1]) else {
             panic!("no sample");
         };

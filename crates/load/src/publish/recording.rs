@@ -1,4 +1,4 @@
-//! A file as a publisher sends it: pieces for the wire, each with its time.
+//! A file in a publisher's form: pieces for the wire, each with its time.
 
 use std::path::Path;
 
@@ -9,37 +9,37 @@ use media::{Item, Timestamp};
 use super::piece::Piece;
 use crate::target::Protocol;
 
-/// A load repeats a short file; a longer one is probably a mistake.
+/// Maximum length of a file in bytes: a load repeats a short file; a longer one is probably a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// The file, split once for all publishers.
+/// A file, split once for all publishers.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    /// What each turn begins with.
+    /// Pieces with which each turn begins.
     pub(crate) opening: Vec<Piece>,
-    /// By due time in nanoseconds.
+    /// Pieces by due time in nanoseconds.
     pub(crate) pieces: Vec<(u64, Piece)>,
-    /// When the next turn begins, in nanoseconds.
+    /// Time at which the next turn begins, in nanoseconds.
     pub(crate) length: u64,
     pub(crate) content_type: &'static str,
 }
 
-/// Why a file cannot be published.
+/// Reasons why a file cannot be published.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Unreadable(#[from] std::io::Error),
-    /// It is longer than a load needs.
+    /// The file is longer than a load needs.
     #[error("it is longer than 1 GiB")]
     TooLong,
-    /// Its name does not tell the format.
+    /// The file's name does not reveal its format.
     #[error("its name ends in none of .flv, .mp3, .aac, .ogg, .oga, .opus, .webm")]
     Unknown,
-    /// Broken FLV.
+    /// The FLV is damaged.
     #[error("{0}")]
     Flv(#[from] flv::ReadError),
-    /// No frame in it, or none that the protocol can carry.
+    /// The file has no frame, or none that the protocol can carry.
     #[error("it holds nothing that can be published this way")]
     Nothing,
 }
@@ -78,7 +78,7 @@ impl Recording {
         let Some((last, _)) = sink.pieces.last() else {
             return Err(FileError::Nothing);
         };
-        // The last frame lasts as long as the average one.
+        // The last frame lasts as long as the average frame.
         let average = last / (sink.pieces.len() as u64 - 1).max(1);
         Ok(Self {
             length: last + average.max(1_000_000),
@@ -100,7 +100,7 @@ fn demuxed(content_type: &'static str, bytes: &[u8], items: &mut Vec<Item>) -> &
 struct Sink {
     opening: Vec<Piece>,
     pieces: Vec<(u64, Piece)>,
-    /// The time of the first piece, in ticks; the others count from it.
+    /// Time of the first piece in ticks, from which the others count.
     first: Option<i64>,
 }
 
@@ -108,7 +108,7 @@ impl Sink {
     /// Takes one item of a source's own bytes.
     fn raw(&mut self, item: Item) {
         match item {
-            // Where a chain of Ogg streams has another header, it stands between the pages.
+            // If a chain of Ogg streams has another header, it stays between the pages.
             Item::Header(bytes) if self.pieces.is_empty() => self.opening.push(Piece::Raw(bytes)),
             Item::Header(bytes) => {
                 let at = self.pieces.last().map_or(0, |(at, _)| *at);
@@ -122,8 +122,7 @@ impl Sink {
         }
     }
 
-    /// Takes a frame that RTP carries, or a track of such frames. Of each track the first configuration
-    /// holds.
+    /// Takes a frame that RTP carries, or a track of such frames. The first configuration of each track is kept.
     fn sample(&mut self, item: Item) {
         let is_known = |opening: &[Piece], id| {
             let mut opening = opening.iter();
@@ -168,7 +167,7 @@ impl flv::Sink for Sink {
     fn end_unit(&mut self, _at: Timestamp, _join: Option<()>) {}
 }
 
-/// Media only: the protocol announces the metadata itself.
+/// Converts a tag, media only: the protocol announces the metadata itself.
 fn piece(tag: &flv::Tag<'_>) -> Option<Piece> {
     let is_video = match tag.kind {
         flv::TagKind::Audio => false,
@@ -184,18 +183,18 @@ fn piece(tag: &flv::Tag<'_>) -> Option<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish::synthetic::{Audio, Sound};
+    use crate::publish::synthetic::{Audio, SyntheticAudio};
     use crate::stamp::Stamp;
 
     fn mp3(frames: u64) -> Vec<u8> {
-        let sound = Sound::new(Audio::Mp3, 128_000).expect("a rate of MP3");
+        let audio = SyntheticAudio::new(Audio::Mp3, 128_000).expect("a rate of MP3");
         let mut bytes = Vec::new();
         let stamp = |number| Stamp {
             source: 1,
             number,
             sent: 0,
         };
-        (0..frames).for_each(|number| sound.write_frame(stamp(number), &mut bytes));
+        (0..frames).for_each(|number| audio.write_frame(stamp(number), &mut bytes));
         bytes
     }
 

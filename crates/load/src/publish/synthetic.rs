@@ -1,7 +1,7 @@
-//! Media that is not listened to: every frame tells when it was sent.
+//! Synthetic media: every frame states when it was sent.
 //!
-//! Headers are real, so that servers frame it, time it and let listeners join as with a recording; instead of
-//! coded media a [`Stamp`] follows them.
+//! Headers are real, so that servers frame the media, time it and let listeners join as with a recording; a [`Stamp`] follows
+//! the headers in place of coded media.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 
 use crate::stamp::{STAMP_BYTES, Stamp};
 
-/// Of all sound: at this rate MP3 frames have whole sizes, so that a bit rate is exact.
+/// Sample rate of all audio: at this rate, MP3 frames have whole sizes, so that a bit rate is exact.
 const SAMPLE_RATE: u64 = 48_000;
 /// MPEG-1 layer III bit rates in kb/s, by their number in a header, from 1 on.
 const MP3_RATES: [u64; 14] = [
@@ -24,21 +24,21 @@ const MP3_RATES: [u64; 14] = [
 ];
 /// AAC-LC, 48 kHz, stereo.
 const AAC_CONFIG: [u8; 2] = [0x11, 0x90];
-/// Baseline profile, 640×360: what an encoder would send.
+/// Baseline profile, 640×360, as an encoder would send it.
 pub(crate) const AVC_CONFIG: [u8; 41] = [
     0x01, 0x42, 0xc0, 0x1e, 0xff, 0xe1, 0x00, 0x19, 0x67, 0x42, 0xc0, 0x1e, 0xd9, 0x00, 0xa0, 0x2f,
     0xf9, 0x70, 0x11, 0x00, 0x00, 0x03, 0x00, 0x01, 0x00, 0x00, 0x03, 0x00, 0x32, 0x0f, 0x16, 0x2e,
     0x48, 0x01, 0x00, 0x05, 0x68, 0xcb, 0x83, 0xcb, 0x20,
 ];
-/// Before an Opus packet's one frame: 20 ms of full-band CELT in stereo (RFC 6716 §3.1).
+/// Byte before an Opus packet's only frame: 20 ms of full-band CELT in stereo (RFC 6716 §3.1).
 const OPUS_TOC: u8 = 31 << 3 | 1 << 2;
 const PICTURES_PER_SECOND: u64 = 25;
-/// The longest time between two keyframes: as good as never, unless one is requested.
+/// Longest time between two keyframes in seconds: as good as never, unless one is requested.
 const INTERVAL_SECONDS_MAX: u64 = 86_400;
-/// A keyframe is as long as this many other pictures.
+/// Length of a keyframe, in other video frames.
 const KEYFRAME_WEIGHT: u64 = 6;
 
-/// The kind of sound.
+/// Codec of the audio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Audio {
     /// MPEG-1 layer III frames.
@@ -49,36 +49,36 @@ pub(crate) enum Audio {
     Opus,
 }
 
-/// What a synthetic source sends.
+/// Media that a synthetic source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
-    pub(crate) sound: Sound,
-    /// Bits per second.
+    pub(crate) audio: SyntheticAudio,
+    /// Video, if any.
     pub(crate) picture: Option<Picture>,
 }
 
-/// Frames of sound at an exact rate.
+/// Frames of audio at an exact rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sound {
+pub(crate) struct SyntheticAudio {
     pub(crate) audio: Audio,
-    /// Bytes of a frame, its MP3 header included, an ADTS header not.
+    /// Length of a frame in bytes, including its MP3 header but not an ADTS header.
     frame_bytes: u64,
     header: [u8; 4],
 }
 
-/// H.264-like pictures.
+/// H.264-like video frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Picture {
-    /// Bytes of a picture that is no keyframe.
+    /// Length in bytes of a video frame that is not a keyframe.
     frame_bytes: u64,
-    /// Without requests, keyframes are this many pictures apart.
+    /// Number of frames from one keyframe to the next, without requests.
     per_keyframe: u64,
 }
 
-/// A rate that the media cannot have.
+/// Errors of a rate that the media cannot have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
-    /// MP3 has few rates.
+    /// MP3 has only a few rates.
     #[error("MP3 has 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256 or 320 kb/s")]
     Mp3,
     /// A frame must hold a stamp and not exceed what a header can declare.
@@ -87,16 +87,16 @@ pub enum RateError {
     /// A packet must hold a stamp and be no longer than Opus allows.
     #[error("synthetic Opus has 21 to 500 kb/s")]
     Opus,
-    /// A picture must hold a stamp.
+    /// A video frame must hold a stamp.
     #[error("synthetic pictures have 20 kb/s to 100 Mb/s")]
     Picture,
-    /// The interval must be whole pictures within a day.
+    /// The interval must be a whole number of frames, within a day.
     #[error("keyframes are 1 s to a day apart")]
     Interval,
 }
 
-impl Sound {
-    /// Sound of `bit_rate` bits per second.
+impl SyntheticAudio {
+    /// Creates audio of `bit_rate` bits per second.
     pub(crate) fn new(audio: Audio, bit_rate: u64) -> Result<Self, RateError> {
         let frame_bytes = bit_rate * samples(audio) / SAMPLE_RATE / 8;
         match audio {
@@ -126,13 +126,13 @@ impl Sound {
         }
     }
 
-    /// When frame `number` is due, in nanoseconds since the first one.
+    /// Returns the time at which frame `number` is due, in nanoseconds since the first one.
     pub(crate) fn due(&self, number: u64) -> u64 {
         // Exact: 24 ms, 20 ms, or 64/3 ms, of which three make a whole number.
         number * samples(self.audio) * (1_000_000_000 / 8_000) / (SAMPLE_RATE / 8_000)
     }
 
-    /// Appends a frame: of MP3, an AAC access unit or an Opus packet.
+    /// Appends a frame: an MP3 frame, an AAC access unit or an Opus packet.
     pub(crate) fn write_frame(&self, stamp: Stamp, out: &mut Vec<u8>) {
         let header: &[u8] = match self.audio {
             Audio::Mp3 => &self.header,
@@ -143,7 +143,7 @@ impl Sound {
         stamp.write(self.frame_bytes as usize - header.len(), out);
     }
 
-    /// The ADTS header of each access unit, where there is one.
+    /// Returns the ADTS header of each access unit, if there is one.
     pub(crate) fn adts(&self) -> Option<[u8; AdtsHeader::BYTES]> {
         if self.audio != Audio::Aac {
             return None;
@@ -152,7 +152,7 @@ impl Sound {
         AdtsHeader::for_config(&config)?.to_bytes(self.frame_bytes as usize)
     }
 
-    /// The media type that Icecast is told.
+    /// Returns the media type that is sent to Icecast.
     pub(crate) fn content_type(&self) -> &'static str {
         match self.audio {
             Audio::Mp3 => "audio/mpeg",
@@ -161,17 +161,17 @@ impl Sound {
         }
     }
 
-    /// The bytes before a frame in an FLV tag's body.
+    /// Returns the bytes before a frame in an FLV tag's body.
     pub(crate) fn flv_prelude(&self) -> &'static [u8] {
         match self.audio {
-            // MP3; "44 kHz", which is all a tag can say; 16 bits, stereo.
+            // MP3; "44 kHz", the highest rate that a tag can state; 16 bits, stereo.
             Audio::Mp3 => &[0x2F],
             Audio::Aac => &[0xAF, 1],
             Audio::Opus => b"\x91Opus",
         }
     }
 
-    /// The FLV tag's body that configures a decoder.
+    /// Returns the FLV tag's body that configures a decoder.
     pub(crate) fn flv_header(&self) -> Option<Bytes> {
         match self.audio {
             Audio::Mp3 => None,
@@ -180,7 +180,7 @@ impl Sound {
         }
     }
 
-    /// The track that goes over RTP, if it can.
+    /// Returns the track sent over RTP, if RTP can carry it.
     pub(crate) fn track(&self) -> Option<Arc<Track>> {
         let track = Track {
             id: TrackId::AUDIO,
@@ -197,7 +197,7 @@ impl Sound {
 }
 
 impl Picture {
-    /// Pictures of `bit_rate` bits per second, with a keyframe in each `interval`.
+    /// Creates video of `bit_rate` bits per second, with a keyframe in each `interval`.
     pub(crate) fn new(bit_rate: u64, interval: Duration) -> Result<Self, RateError> {
         let seconds = interval.as_secs();
         if !(20_000..=100_000_000).contains(&bit_rate) {
@@ -217,21 +217,21 @@ impl Picture {
         number * 1_000_000_000 / PICTURES_PER_SECOND
     }
 
-    /// Whether picture `number` is a keyframe without being requested.
+    /// Returns whether frame `number` is a keyframe without being requested.
     pub(crate) fn is_keyframe(&self, number: u64) -> bool {
         number.is_multiple_of(self.per_keyframe)
     }
 
-    /// Appends a picture as an FLV tag's body.
+    /// Appends a frame as an FLV tag's body.
     pub(crate) fn write_tag(&self, stamp: Stamp, is_keyframe: bool, out: &mut Vec<u8>) {
         let frame = if is_keyframe { 0x17 } else { 0x27 };
         out.extend_from_slice(&[frame, 1, 0, 0, 0]);
         self.write_unit(stamp, is_keyframe, out);
     }
 
-    /// Appends the picture's one NAL unit: its length, its type, how a slice of it begins, its content.
+    /// Appends the frame's only NAL unit: its length, its type, the beginning of a slice, its content.
     pub(crate) fn write_unit(&self, stamp: Stamp, is_keyframe: bool, out: &mut Vec<u8>) {
-        // The slice is the picture's first, of intra macroblocks alone or of predicted ones (§7.3.3).
+        // The slice is the frame's first, with only intra macroblocks or with predicted ones (§7.3.3).
         let (weight, head) = if is_keyframe {
             (KEYFRAME_WEIGHT, [0x65, 0x88])
         } else {
@@ -243,7 +243,7 @@ impl Picture {
         stamp.write(size, out);
     }
 
-    /// The track that goes over RTP.
+    /// Returns the track sent over RTP.
     pub(crate) fn track(&self) -> Arc<Track> {
         Arc::new(Track {
             id: TrackId::VIDEO,
@@ -257,7 +257,7 @@ impl Picture {
         })
     }
 
-    /// The FLV tag's body that configures a decoder.
+    /// Returns the FLV tag's body that configures a decoder.
     pub(crate) fn flv_header(&self) -> Bytes {
         [&[0x17, 0, 0, 0, 0], &AVC_CONFIG[..]].concat().into()
     }
@@ -278,6 +278,17 @@ mod tests {
 
     use super::*;
 
+    impl Program {
+        /// Returns audio at so many bits per second, and video, if any, with a keyframe every two seconds.
+        pub(crate) fn of(audio: Audio, rate: u64, picture_rate: Option<u64>) -> Self {
+            let picture = |rate| Picture::new(rate, Duration::from_secs(2)).expect("a rate");
+            Self {
+                audio: SyntheticAudio::new(audio, rate).expect("a rate"),
+                picture: picture_rate.map(picture),
+            }
+        }
+    }
+
     const fn stamp(number: u64) -> Stamp {
         Stamp {
             source: 1,
@@ -289,46 +300,55 @@ mod tests {
     #[test]
     fn mp3_frames_are_what_their_header_says() {
         for rate in MP3_RATES {
-            let sound = Sound::new(Audio::Mp3, rate * 1_000).expect("a rate of MP3");
+            let audio = SyntheticAudio::new(Audio::Mp3, rate * 1_000).expect("a rate of MP3");
             let mut frame = Vec::new();
-            sound.write_frame(stamp(2), &mut frame);
+            audio.write_frame(stamp(2), &mut frame);
             let header = FrameHeader::parse(&frame).expect("a header");
             assert_eq!(u64::from(header.bitrate), rate * 1_000);
             assert_eq!(header.frame_bytes(), frame.len());
-            let per_second = frame.len() as u64 * 8 * 1_000_000_000 / sound.due(1);
+            let per_second = frame.len() as u64 * 8 * 1_000_000_000 / audio.due(1);
             assert_eq!(per_second, rate * 1_000);
             assert_eq!(Stamp::read(&frame).map(|stamp| stamp.number), Ok(2));
         }
-        assert_eq!(Sound::new(Audio::Mp3, 100_000), Err(RateError::Mp3));
+        assert_eq!(
+            SyntheticAudio::new(Audio::Mp3, 100_000),
+            Err(RateError::Mp3)
+        );
     }
 
     #[test]
     fn aac_units_have_their_rate_and_header() {
-        let sound = Sound::new(Audio::Aac, 96_000).expect("a rate");
+        let audio = SyntheticAudio::new(Audio::Aac, 96_000).expect("a rate");
         let mut unit = Vec::new();
-        sound.write_frame(stamp(0), &mut unit);
-        let head = AdtsHeader::parse(&sound.adts().expect("ADTS")).expect("a header");
+        audio.write_frame(stamp(0), &mut unit);
+        let head = AdtsHeader::parse(&audio.adts().expect("ADTS")).expect("a header");
         assert_eq!(head.frame_bytes, unit.len() + AdtsHeader::BYTES);
         assert_eq!((head.sample_rate, head.channels()), (48_000, 2));
         let bits = unit.len() as u64 * 8 * 375;
-        assert_eq!(sound.due(375), 8_000_000_000);
+        assert_eq!(audio.due(375), 8_000_000_000);
         assert_eq!(bits / 8, 96_000);
-        assert_eq!(Sound::new(Audio::Aac, 5_000), Err(RateError::Aac));
+        assert_eq!(SyntheticAudio::new(Audio::Aac, 5_000), Err(RateError::Aac));
     }
 
     #[test]
     fn opus_packets_are_what_their_first_byte_says() {
-        let sound = Sound::new(Audio::Opus, 96_000).expect("a rate");
+        let audio = SyntheticAudio::new(Audio::Opus, 96_000).expect("a rate");
         let mut packet = Vec::new();
-        sound.write_frame(stamp(4), &mut packet);
+        audio.write_frame(stamp(4), &mut packet);
         assert_eq!(packet.len(), 240);
         let duration = opus::duration(&packet).expect("a packet");
-        assert_eq!(duration.millis() as u64 * 1_000_000, sound.due(1));
+        assert_eq!(duration.millis() as u64 * 1_000_000, audio.due(1));
         assert_eq!(Stamp::read(&packet).map(|stamp| stamp.number), Ok(4));
-        let header = sound.flv_header().expect("a header");
+        let header = audio.flv_header().expect("a header");
         assert_eq!((header[0], &header[1..5]), (0x90, &b"Opus"[..]));
-        assert_eq!(Sound::new(Audio::Opus, 20_000), Err(RateError::Opus));
-        assert_eq!(Sound::new(Audio::Opus, 510_000), Err(RateError::Opus));
+        assert_eq!(
+            SyntheticAudio::new(Audio::Opus, 20_000),
+            Err(RateError::Opus)
+        );
+        assert_eq!(
+            SyntheticAudio::new(Audio::Opus, 510_000),
+            Err(RateError::Opus)
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Publishers against servers that take what they are sent.
+//! Publishers against servers that take what they receive.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -12,15 +12,13 @@ use rml_rtmp::sessions::{
 };
 
 use super::*;
-use crate::clock;
 use crate::plan::{Plan, Work};
-use crate::publish::synthetic::{Audio, Program, Sound};
+use crate::publish::synthetic::{Audio, Program};
 use crate::tally::Tally;
-use crate::worker::carry_out;
 
 const PUBLISHERS: u64 = 3;
 
-/// What publishers at `url` of a server saw that treats each connection like `serve`, and what that returned.
+/// Returns the tally of publishers at `url` of a server that treats each connection with `serve`, and what that returned.
 fn published<T: Send + 'static>(
     url: &str,
     audio: Audio,
@@ -37,28 +35,14 @@ fn published<T: Send + 'static>(
         let joined = threads.into_iter().map(|one| one.join().expect("no panic"));
         joined.collect::<Vec<T>>()
     });
-    let sound = Sound::new(audio, 128_000).expect("a rate");
-    let source = Source::Synthetic(Program {
-        sound,
-        picture: None,
-    });
+    let source = Source::Synthetic(Program::of(audio, 128_000, None));
+    let url = url.replace("SERVER", &addr.to_string());
     let plan = Plan {
-        target: url
-            .replace("SERVER", &addr.to_string())
-            .parse()
-            .expect("an address"),
-        via: None,
-        process: 0,
-        processes: 1,
-        begin_at: clock::wall(),
-        members: PUBLISHERS,
-        ramp: 50.0,
         settle: Duration::from_millis(100),
         window: Duration::from_millis(800),
-        work: Work::Publish(source),
+        ..Plan::alone(&url, PUBLISHERS, Work::Publish(source))
     };
-    let tally = carry_out(&plan, &mut |_| {}).expect("it runs");
-    (tally, accept.join().expect("no panic"))
+    (plan.carried_out(), accept.join().expect("no panic"))
 }
 
 /// Reads the request of a source, and answers it. Returns the bytes that follow, up to `max`.
@@ -112,7 +96,7 @@ fn a_source_that_is_refused_or_dropped_says_why() {
     assert_eq!(tally.lost.total(), PUBLISHERS, "{:?}", tally.lost);
 }
 
-/// Accepts a publisher. Returns how many tags of sound it sends.
+/// Accepts a publisher. Returns the number of audio tags that it sends.
 fn rtmp(mut socket: TcpStream) -> u64 {
     let mut buffer = [0; 4_096];
     let mut handshake = Handshake::new(PeerType::Server);

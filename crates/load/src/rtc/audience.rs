@@ -1,4 +1,4 @@
-//! A group of viewers: a small state for each of them.
+//! A group of viewers, with a small state for each of them.
 
 use std::time::{Duration, Instant};
 
@@ -21,13 +21,13 @@ use crate::sums::Sum;
 use crate::tally::Tally;
 use crate::target::Protocol;
 
-/// Datagrams taken from a socket in a row: a keyframe's, or an answer of HTTP.
+/// Maximum number of consecutive datagrams taken from a socket: those of a keyframe, or of an HTTP response.
 const DATAGRAMS_PER_EVENT: usize = 64;
-/// Between two greetings to the floor server.
+/// Interval between two greetings to the floor server.
 const HELLO_INTERVAL: Duration = Duration::from_millis(200);
 const HELLO: &[u8] = b"hello";
 
-/// What the viewers of a group share.
+/// State that the viewers of a group share.
 pub(crate) struct Viewers {
     identity: ClientIdentity,
 }
@@ -47,7 +47,7 @@ impl Context<Viewers> {
         }
     }
 
-    /// Reads the datagrams that are there.
+    /// Reads the available datagrams.
     fn receive(&mut self, member: &mut Member<Viewer>) -> Outcome {
         let at = self.moment();
         let Member { seat, own: viewer } = member;
@@ -98,10 +98,10 @@ impl Context<Viewers> {
 impl Behaviour for Viewers {
     type Own = Viewer;
 
-    /// A handshake costs half a millisecond.
+    /// Low, because a handshake costs half a millisecond.
     const JOINS_PER_ROUND: u64 = 8;
     const ROUND_TICKS: usize = 10;
-    /// The longest datagram, and the bytes of an answer read at once.
+    /// Longest datagram, and the bytes of a response read at once.
     const TAKE_BYTES: usize = 4 << 10;
 
     fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Viewer, Reason> {
@@ -170,7 +170,7 @@ impl Behaviour for Viewers {
         match link {
             Link::Hello { next } => {
                 *next = at.now + HELLO_INTERVAL;
-                // Until the server listens there, it may be refused.
+                // The datagram may be refused until the server listens there.
                 socket::transmit_datagram(socket, HELLO).ok();
                 Ok(())
             }

@@ -17,7 +17,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// For the sections that the server accepted. `asked` is the wall clock now.
+    /// Creates a follower for the sections that the server accepted. `asked` is the current wall clock.
     pub(super) fn new(answer: &Answer, keys: &Keys, asked: u64) -> Result<Self, srtp::Error> {
         let kinds = [MediaKind::Audio, MediaKind::Video].into_iter();
         let sections = kinds.filter_map(|kind| answer.section(kind));

@@ -1,4 +1,4 @@
-//! What one viewer received, counted by the numbers in packets' headers. Nothing is decrypted for it.
+//! Counts of a viewer's packets by the numbers in their headers. Nothing is decrypted.
 
 use media::Kind;
 use webrtc::client::Answer;
@@ -8,10 +8,10 @@ use webrtc::sdp::MediaKind;
 
 use super::packets::Packets;
 
-/// Sources of a session: sound, picture, and their repetitions.
+/// Maximum number of sources of a session: audio, video, and their repetitions.
 const LINES_MAX: usize = 4;
 
-/// The payload types of formats.
+/// Payload types of the formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Types {
     audio: Option<u8>,
@@ -19,13 +19,13 @@ pub(super) struct Types {
 }
 
 impl Types {
-    /// Those of the floor server.
+    /// Payload types of the floor server.
     pub(super) const FLOOR: Self = Self {
         audio: Some(111),
         video: Some(102),
     };
 
-    /// What `answer` chose.
+    /// Returns the payload types that `answer` chose.
     pub(super) fn of(answer: &Answer) -> Self {
         let of = |kind| answer.section(kind)?.payload_type;
         Self {
@@ -34,7 +34,7 @@ impl Types {
         }
     }
 
-    /// The kind of a payload type; `None` for repetitions.
+    /// Returns the kind of a payload type; `None` for repetitions.
     pub(super) fn kind(self, payload_type: u8) -> Option<Kind> {
         if self.audio == Some(payload_type) {
             Some(Kind::Audio)
@@ -46,21 +46,21 @@ impl Types {
     }
 }
 
-/// One source's packets.
+/// Packet counts of one source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PacketLine {
     ssrc: u32,
-    /// `None` for repetitions, whose loss does not matter.
+    /// Kind of track; `None` for repetitions, whose loss does not matter.
     kind: Option<Kind>,
-    /// The first and the highest number, counted on past 16 bits.
+    /// First and highest number, extended past 16 bits.
     first: u32,
     highest: u32,
     received: u32,
-    /// Runs of missing numbers, counted when a higher one arrived.
+    /// Runs of missing numbers, counted when a higher number arrived.
     gaps: u32,
     /// Packets that arrived after a higher number.
     late: u32,
-    /// Expected and received at the last report.
+    /// Numbers of expected and received packets at the last report.
     reported: (u32, u32),
 }
 
@@ -97,7 +97,7 @@ impl PacketLine {
         self.expected().saturating_sub(self.received)
     }
 
-    /// A receiver report on the time since the last one.
+    /// Returns a receiver report for the time since the last one.
     fn report(&mut self) -> ReportBlock {
         let (expected, received) = (self.expected(), self.received);
         let (before, had) = std::mem::replace(&mut self.reported, (expected, received));
@@ -116,7 +116,7 @@ impl PacketLine {
     }
 }
 
-/// All sources of a session.
+/// Packet counts of all sources of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lines {
     lines: [PacketLine; LINES_MAX],
@@ -124,9 +124,9 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Records a sealed packet. Returns what it carries.
+    /// Records a sealed packet. Returns the kind of media that it carries.
     pub(super) fn enter(&mut self, packet: &[u8], types: Types) -> Option<Kind> {
-        // How much padding there is, if any, is sealed: what stands in its place says nothing.
+        // The length of the padding, if there is any, is sealed: the byte in its place means nothing.
         let header = Header::parse(packet)?;
         let kind = types.kind(header.payload_type);
         let known = self.lines[..self.count]
@@ -144,7 +144,7 @@ impl Lines {
         kind
     }
 
-    /// The counts of all that came.
+    /// Returns the sum of the counts of all sources.
     pub(super) fn sum(&self) -> Packets {
         let mut sum = Packets::default();
         for line in &self.lines[..self.count] {
@@ -160,7 +160,7 @@ impl Lines {
         sum
     }
 
-    /// Appends a receiver report on each source since the last one.
+    /// Appends a receiver report on each source for the time since the last one.
     pub(super) fn report(&mut self, out: &mut Vec<ReportBlock>) {
         let lines = self.lines[..self.count].iter_mut();
         let media = lines.filter(|line| line.kind.is_some());

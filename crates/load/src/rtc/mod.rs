@@ -1,13 +1,13 @@
-//! WebRTC: viewers and publishers, each with a session of its own.
+//! WebRTC viewers and publishers, each with a session of its own.
 //!
 //! ```text
 //! TCP: POST offer ─► 201 answer ─► UDP: checks, handshake ─► sealed packets
 //!                                      (webrtc::client)      counted, or opened and looked at
 //! ```
 //!
-//! A viewer is a UDP socket that talks to the server alone, from an address of its own. Most viewers only
-//! count what they receive, by the numbers in its headers, and report what they lost; those that are checked
-//! decrypt everything, ask for what is missing and reassemble frames, as players do.
+//! A viewer is a UDP socket that exchanges datagrams only with the server, from an address of its own. Most viewers only count
+//! what they receive, by the numbers in its headers, and report losses; checked viewers decrypt everything, request missing
+//! packets and reassemble frames, as players do.
 
 pub(crate) mod audience;
 mod follower;
@@ -29,13 +29,13 @@ use webrtc::client::ClientIdentity;
 use webrtc::ice::{Credentials, RANDOM_LEN};
 use webrtc::srtp::Profile;
 
-/// Who the members of a process are in their handshakes.
+/// Generates the identity of a process's members in their handshakes.
 fn identity() -> std::io::Result<ClientIdentity> {
     let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
     identity.map_err(std::io::Error::other)
 }
 
-/// A name and a password for one session.
+/// Generates a name and a password for one session.
 fn credentials() -> Result<Credentials, getrandom::Error> {
     let mut bytes = [0; RANDOM_LEN];
     getrandom::fill(&mut bytes)?;

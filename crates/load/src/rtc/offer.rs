@@ -34,7 +34,7 @@ const H264_BASELINE: OfferedFormat<'_> = format(
     "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
     Some(103),
 );
-/// More than browsers offer, so that every stream can be measured.
+/// Offered video formats, more than browsers offer, so that every stream can be measured.
 const VIDEO: &[OfferedFormat<'_>] = &[
     H264_BASELINE,
     format(
@@ -64,7 +64,7 @@ const HEVC: OfferedFormat<'_> = format(
     Some(48),
 );
 
-/// The offer of a viewer that takes any sound and any picture.
+/// Returns the offer of a viewer that takes any audio and any video.
 pub(super) fn of_viewer(
     ice: &Credentials,
     identity: &ClientIdentity,
@@ -82,7 +82,7 @@ pub(super) fn of_viewer(
     write_offer(ice, identity.fingerprint(), &media)
 }
 
-/// The offer of a publisher of tracks in these formats, each from its source.
+/// Returns the offer of a publisher of tracks in these formats, each from its own source.
 pub(super) fn of_publisher(
     ice: &Credentials,
     identity: &ClientIdentity,
@@ -108,7 +108,7 @@ pub(super) fn of_publisher(
     write_offer(ice, identity.fingerprint(), &media)
 }
 
-/// Publishers repeat packets unchanged.
+/// Returns a format without retransmission: publishers repeat packets unchanged.
 fn without_repetitions(format: PayloadFormat) -> OfferedFormat<'static> {
     let offered = match format {
         PayloadFormat::H264 => H264_BASELINE,
@@ -124,8 +124,8 @@ fn without_repetitions(format: PayloadFormat) -> OfferedFormat<'static> {
     }
 }
 
-/// Where to send to: of the server's UDP addresses in the family of `server`, from where it answered, that
-/// address itself if it is among them, else one on the loopback if the server is.
+/// Chooses the address to send to, among the server's UDP addresses in the family of `server`, the address it answered from:
+/// `server`'s own address if it is among them, else one on the loopback if the server is on it.
 pub(super) fn choose_candidate(answer: &Answer, server: SocketAddr) -> Option<SocketAddr> {
     let addresses = || {
         let candidates = answer.candidates.iter();

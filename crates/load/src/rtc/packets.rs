@@ -10,7 +10,7 @@ sums! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct Flow {
         pub(crate) packets: u64,
-        /// Of the sealed packets, headers included.
+        /// Bytes of the sealed packets, headers included.
         pub(crate) bytes: u64,
     }
 }
@@ -20,19 +20,19 @@ sums! {
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub(crate) struct Packets {
         pub(crate) received: u64,
-        /// Of these, those of the window: sound and picture.
+        /// Audio and video packets within the window.
         pub(crate) window_audio: Flow,
         pub(crate) window_video: Flow,
-        /// Packets that repeat others, by a source of their own.
+        /// Packets that repeat others, sent by a source of their own.
         pub(crate) repeated: u64,
-        /// Runs of missing numbers, and packets missing there at the end.
+        /// Runs of missing numbers, and packets still missing there at the end.
         pub(crate) gaps: u64,
         pub(crate) lost: u64,
         /// Packets that arrived after a higher number.
         pub(crate) late: u64,
-        /// Of viewers that are checked: packets that were not authentic.
+        /// For checked viewers: packets that were not authentic.
         pub(crate) refused: u64,
-        /// Packets and keyframes that they requested.
+        /// Packets and keyframes that checked viewers requested.
         pub(crate) nacked: u64,
         pub(crate) keyframes_asked: u64,
         /// Frames that a decoder could use, and frames that it could not.
@@ -42,7 +42,7 @@ sums! {
 }
 
 impl Packets {
-    /// A packet came within the window.
+    /// Records a packet within the window.
     pub(super) fn enter(&mut self, kind: Kind, bytes: usize) {
         let flow = match kind {
             Kind::Audio => &mut self.window_audio,

@@ -20,12 +20,12 @@ use crate::publish::piece::{Performer, Piece, Script, timestamp};
 use crate::socket;
 use crate::target::Protocol;
 
-/// Datagrams taken from a socket in a row.
+/// Maximum number of consecutive datagrams taken from a socket.
 const DATAGRAMS_PER_EVENT: usize = 16;
-/// Between two reports of a sender.
+/// Interval between two sender reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the publishers of a group share.
+/// State that the publishers of a group share.
 pub(crate) struct Publishers {
     script: Script,
     identity: ClientIdentity,
@@ -52,23 +52,23 @@ enum Phase {
     Connected(Box<Session>),
 }
 
-/// From the answer on.
+/// State from the response on.
 struct Session {
     connection: Connection,
     answer: Answer,
     on_air: Option<OnAir>,
 }
 
-/// From the handshake on.
+/// State from the handshake on.
 struct OnAir {
     sender: Sender,
-    /// Time of the load when the first piece was sent.
+    /// Time of the load at which the first piece was sent.
     since: u64,
     next_report: Instant,
 }
 
 impl Context<Publishers> {
-    /// Reads the datagrams that are there.
+    /// Reads the available datagrams.
     fn receive(&mut self, member: &mut Member<Publisher>) -> Outcome {
         let Member {
             seat,
@@ -119,10 +119,10 @@ impl Context<Publishers> {
 impl Behaviour for Publishers {
     type Own = Publisher;
 
-    /// So few that present publishers keep their time.
+    /// Few enough that publishers already present stay on time.
     const JOINS_PER_ROUND: u64 = 4;
     const ROUND_TICKS: usize = 100;
-    /// The longest datagram, and the bytes of an answer read at once.
+    /// Longest datagram, and the bytes of a response read at once.
     const TAKE_BYTES: usize = 4 << 10;
 
     fn begin(context: &mut Context<Self>, seat: &Seat) -> Result<Publisher, Reason> {
@@ -212,7 +212,7 @@ impl Behaviour for Publishers {
     }
 }
 
-/// The tracks of a script that go over RTP, each from a source of its own.
+/// Returns the tracks of a script that go over RTP, each from its own source.
 fn offered(opening: &[Piece]) -> Result<Vec<Offered>, getrandom::Error> {
     let mut offered: Vec<Offered> = Vec::new();
     for piece in opening {
@@ -222,7 +222,7 @@ fn offered(opening: &[Piece]) -> Result<Vec<Offered>, getrandom::Error> {
         let Some(format) = PayloadFormat::of(track) else {
             continue;
         };
-        // One of each kind: a server takes no more.
+        // One track of each kind: a server takes no more.
         if offered
             .iter()
             .all(|other| other.format.kind() != format.kind())

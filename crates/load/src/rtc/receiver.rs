@@ -1,5 +1,5 @@
-//! What players do with decrypted packets: order them, ask for what is missing, reassemble frames. A ledger
-//! judges the frames.
+//! A player's handling of decrypted packets: ordering, requests for missing packets, reassembly of frames. A ledger judges the
+//! frames.
 
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,17 @@ use webrtc::rtcp::{self, ReportBlock};
 use super::packets::Packets;
 use crate::ledger::{Findings, Ledger};
 
-/// How long to wait for packets: enough for two round trips of 100 ms.
+/// Time to wait for packets: enough for two round trips of 100 ms.
 const PATIENCE: Patience = Patience {
     hold: Duration::from_millis(500),
     ask_after: Duration::from_millis(10),
     ask_again: Duration::from_millis(120),
 };
 
-/// Between two requests for a keyframe, about the shortest interval of browsers.
+/// Interval between two requests for a keyframe, about the shortest interval of browsers.
 const KEYFRAME_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The moment of a receipt.
+/// Time of a receipt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Instant,
@@ -38,7 +38,7 @@ pub(super) struct Moment {
 pub(super) struct Receiver {
     tracks: Vec<Track>,
     ledger: Ledger,
-    /// Wall clock when the session was connected: what was sent before is old on purpose.
+    /// Wall clock at which the session was connected: media sent before that is old on purpose.
     asked: u64,
     events: Vec<Event>,
 }
@@ -52,10 +52,10 @@ struct Track {
     reorder: Reorder<Held>,
     clock: ReportClock,
     depacketizer: Depacketizer,
-    /// When to ask for a keyframe, while one is wanted, and when that was last done.
+    /// Time at which to request a keyframe, while one is needed, and time of the last request.
     keyframe_due: Option<Instant>,
     keyframe_asked: Option<Instant>,
-    /// The middle of the last sender report's wall clock, and when it came.
+    /// Middle 32 bits of the last sender report's timestamp, and its arrival time.
     sender_report: Option<(u32, Instant)>,
     dropped_before: u64,
 }
@@ -69,7 +69,7 @@ struct Held {
 }
 
 impl Receiver {
-    /// For the sections that were accepted.
+    /// Creates a receiver for the sections that were accepted.
     pub(super) fn new<'a>(sections: impl IntoIterator<Item = &'a Accepted>, asked: u64) -> Self {
         Self {
             tracks: sections.into_iter().filter_map(Track::new).collect(),
@@ -112,14 +112,14 @@ impl Receiver {
         }
     }
 
-    /// When there is something to give up or to ask for.
+    /// Returns the time at which there is something to give up or to request.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let tracks = self.tracks.iter();
         let due = tracks.flat_map(|track| [track.reorder.deadline(), track.keyframe_due]);
         due.flatten().min()
     }
 
-    /// Adds to `reports` the last sender reports.
+    /// Completes `reports` with the last sender reports.
     pub(super) fn complete(&self, reports: &mut [ReportBlock], now: Instant) {
         for report in reports {
             let track = self
@@ -162,7 +162,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up packets that have been waited for too long, and judges the frames that are complete.
+    /// Gives up packets that have been waited for too long, and judges the complete frames.
     pub(super) fn judge(&mut self, at: Moment, findings: &mut Findings, packets: &mut Packets) {
         let Self {
             tracks,

@@ -1,5 +1,4 @@
-//! What a publisher sends once it has keys: its frames as sealed packets, its reports, and lost packets
-//! again.
+//! A publisher's output once it has keys: frames as sealed packets, reports, and retransmitted packets.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -17,13 +16,13 @@ use webrtc::srtp::{
 use super::packets::Packets;
 use crate::socket::transmit_datagram;
 
-/// Packets of a track that can be sent again: seconds of it.
+/// Number of a track's packets that can be retransmitted: seconds of media.
 const HISTORY_MAX: usize = 1_024;
 
-/// The canonical name of a publisher's sources.
+/// Canonical name of a publisher's sources.
 const CNAME: &str = "peer";
 
-/// A track as it was offered.
+/// An offered track.
 #[derive(Clone, Debug)]
 pub(super) struct Offered {
     pub(super) track: Arc<Track>,
@@ -31,7 +30,7 @@ pub(super) struct Offered {
     pub(super) ssrc: u32,
 }
 
-/// The sending end of one session.
+/// The sending end of a session.
 #[derive(Debug)]
 pub(super) struct Sender {
     sealer: Sealer,
@@ -52,20 +51,20 @@ struct Outgoing {
     rollover: Rollover,
     packets: u32,
     octets: u32,
-    /// The newest packets by their numbers, sealed.
+    /// Newest sealed packets, with their numbers.
     history: VecDeque<(u16, Vec<u8>)>,
 }
 
-/// The server's requests.
+/// Requests of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) keyframe: bool,
-    /// Bytes that were sent again.
+    /// Number of bytes that were retransmitted.
     pub(super) bytes: usize,
 }
 
 impl Sender {
-    /// For the tracks of the offer that `answer` accepts; `random` gives the first numbers and timestamps.
+    /// Creates a sender for the offered tracks that `answer` accepts; `random` determines the first numbers and timestamps.
     pub(super) fn new(
         offered: &[Offered],
         answer: &Answer,
@@ -86,13 +85,13 @@ impl Sender {
         })
     }
 
-    /// Whether the server accepts any track.
+    /// Returns whether the server accepts any track.
     pub(super) fn is_wanted(&self) -> bool {
         !self.tracks.is_empty()
     }
 
-    /// Sends a frame. Returns its bytes on the wire; 0 if the server does not accept the track, or if the
-    /// frame holds nothing for RTP.
+    /// Sends a frame. Returns its bytes on the wire; 0 if the server does not accept the track, or if the frame holds nothing
+    /// for RTP.
     pub(super) fn sample(
         &mut self,
         sample: &Sample,
@@ -104,7 +103,7 @@ impl Sender {
         };
         self.payloads.clear();
         match track.packetizer.push(sample, &mut self.payloads) {
-            // Receivers cannot show pictures out of order, and browsers never send them.
+            // Receivers cannot show frames out of order, and browsers never send them.
             Ok(picture) if picture.is_reordered && picture.is_disposable => return Ok(0),
             Ok(_) => {}
             Err(_) => return Ok(0),
@@ -162,7 +161,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Takes a sealed compound packet of the server's, and sends again what it asks for.
+    /// Takes a sealed compound packet of the server, and retransmits the packets that it requests.
     pub(super) fn rtcp(
         &mut self,
         datagram: &mut [u8],
@@ -203,7 +202,7 @@ impl Sender {
 
 impl Outgoing {
     fn new(offered: &Offered, payload_type: u8, random: u64) -> Self {
-        // A receiver that loses the first packets must not take the wrap for a jump back.
+        // A receiver that loses the first packets must not mistake the wrap for a jump back.
         let first = random as u16 & 0x7FFF;
         let clock_rate = offered.format.clock_rate();
         let origin = (random >> 16) as u32;
@@ -231,21 +230,13 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::publish::synthetic::{Audio, Program};
 
     #[test]
     fn the_newest_packets_can_be_sent_again() {
-        let track = Arc::new(Track {
-            id: TrackId::AUDIO,
-            kind: media::Kind::Audio,
-            codec: media::Codec::Opus,
-            framing: media::Framing::Bare,
-            config: bytes::Bytes::new(),
-            sample_rate: 48_000,
-            channels: 2,
-            flv: None,
-        });
+        let audio = Program::of(Audio::Opus, 64_000, None).audio;
         let offered = Offered {
-            track,
+            track: audio.track().expect("Opus"),
             format: PayloadFormat::Opus,
             ssrc: 7,
         };

@@ -1,4 +1,4 @@
-//! A connection to the server, from its answer on, and a viewer's session over it.
+//! A connection to the server, from its response on, and a viewer's session over it.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -18,13 +18,13 @@ use super::receiver::Moment;
 use crate::group::{Context, Outcome, Reason, Seat};
 use crate::socket::{converse, transmit_datagram, watch};
 
-/// Between two reports of a receiver: browsers send at least one per second.
+/// Interval between two receiver reports: browsers send at least one per second.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The source that a viewer names in reports; a receiver need not have a number of its own.
+/// Source that a viewer names in reports; a receiver need not have a number of its own.
 const OWN_SSRC: u32 = 1;
 
-/// A way to the server: the checks of its address, and the handshake.
+/// Path to the server: the checks of its address, and the handshake.
 #[derive(Debug)]
 pub(super) struct Connection {
     peer: Peer,
@@ -32,7 +32,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Of a member to the server behind `answer`, and its UDP socket, which is watched.
+    /// Opens the connection of a member to the server behind `answer`, and returns its UDP socket, which is watched.
     pub(super) fn open<B>(
         context: &Context<B>,
         seat: &Seat,
@@ -67,12 +67,12 @@ impl Connection {
         }
     }
 
-    /// When [`wake`](Self::wake) is due.
+    /// Returns the time at which [`wake`](Self::wake) is due.
     pub(super) fn due(&self) -> Instant {
         self.peer.timeout()
     }
 
-    /// Sends what is due by now.
+    /// Sends everything that is due by now.
     pub(super) fn wake(&mut self, socket: &OwnedFd, now: Instant) -> Outcome {
         if self.due() <= now {
             self.peer.handle_timeout(now)?;
@@ -80,7 +80,7 @@ impl Connection {
         Ok(self.flush(socket)?)
     }
 
-    /// Says goodbye. A server that is gone need not be told.
+    /// Says goodbye. A failure does not matter: a server that is gone need not be notified.
     pub(super) fn close(&mut self, socket: &OwnedFd, now: Instant) {
         self.peer.close(now);
         self.flush(socket).ok();
@@ -99,7 +99,7 @@ impl Connection {
 pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) types: Types,
-    /// Of a viewer that is checked: what its follower is made from.
+    /// Response from which a checked viewer's follower is made.
     answer: Option<Answer>,
     secure: Option<Secure>,
 }
@@ -138,12 +138,12 @@ impl Session {
         Ok(())
     }
 
-    /// The follower that checks this session's packets, if there is one.
+    /// Returns the follower that checks this session's packets, if there is one.
     pub(super) fn follower(&mut self) -> Option<&mut Follower> {
         self.secure.as_mut()?.follower.as_deref_mut()
     }
 
-    /// When [`Session::handle_timeout`] is due.
+    /// Returns the time at which [`Session::handle_timeout`] is due.
     pub(super) fn due(&self) -> Instant {
         let due = self.connection.due();
         let Some(secure) = &self.secure else {
@@ -157,7 +157,7 @@ impl Session {
         follower.map_or(due, |follower| follower.min(due))
     }
 
-    /// Sends what is due by now: checks, a report, and requests with it or without.
+    /// Sends what is due by now: checks, a report, and requests with or without it.
     pub(super) fn handle_timeout(
         &mut self,
         lines: &mut Lines,

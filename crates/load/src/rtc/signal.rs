@@ -11,10 +11,10 @@ use crate::reading::{Keep, Reading, ReadingError};
 use crate::socket;
 use crate::target::Target;
 
-/// Bytes of an answer's body.
+/// Maximum length of a response's body in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// Why there is no answer to an offer.
+/// Reasons why there is no answer to an offer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SignalError {
     #[error("status {0}")]
@@ -25,7 +25,7 @@ pub(super) enum SignalError {
     Sdp(#[from] AnswerError),
 }
 
-/// The request that offers `offer` for stream `number` of `target`.
+/// Returns the HTTP request that sends `offer` for stream `number` of `target`.
 pub(super) fn post(target: &Target, number: u64, offer: &str) -> String {
     let authorization = match &target.credentials[..] {
         "" => String::new(),
@@ -40,10 +40,10 @@ pub(super) fn post(target: &Target, number: u64, offer: &str) -> String {
     )
 }
 
-/// A member that asks for a session.
+/// A member that requests a session.
 #[derive(Debug)]
 pub(super) struct Asking {
-    /// Its offer, until it is sent.
+    /// The offer's request, until it is sent.
     words: Option<Vec<u8>>,
     identity: ClientIdentity,
     local: Credentials,
@@ -51,7 +51,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// A member whose offer, with this certificate and these credentials, is in `words`.
+    /// Creates a member whose offer, with this certificate and these credentials, is in `words`.
     pub(super) fn new(words: String, identity: &ClientIdentity, local: Credentials) -> Self {
         Self {
             words: Some(words.into_bytes()),
@@ -61,8 +61,9 @@ impl Asking {
         }
     }
 
-    /// Something happened at its socket. Returns the answer once it is complete, and the connection that it leads to: its
-    /// socket, to the server's UDP port, replaces that to the HTTP port, which ends with its descriptor.
+    /// Handles an event on the member's socket. Once the answer is complete, returns it with the connection that it leads to:
+    /// the socket to the server's UDP port replaces the one to the HTTP port, whose connection ends when its descriptor is
+    /// closed.
     pub(super) fn attend<B>(
         &mut self,
         context: &mut Context<B>,
@@ -88,7 +89,7 @@ impl Asking {
     }
 }
 
-/// Takes a piece of an answer. Returns the answer once it is complete.
+/// Takes a piece of a response. Returns the answer once it is complete.
 fn push(reading: &mut Reading, bytes: &[u8]) -> Result<Option<Answer>, SignalError> {
     let pushed = reading.push(bytes);
     match reading.status() {
@@ -102,7 +103,7 @@ fn push(reading: &mut Reading, bytes: &[u8]) -> Result<Option<Answer>, SignalErr
     }
 }
 
-/// The server closed the connection, which ends an answer of undeclared length.
+/// Handles the end of the connection, which ends a response of undeclared length.
 fn finish(reading: &mut Reading) -> Result<Answer, SignalError> {
     reading.close()?;
     read(reading)

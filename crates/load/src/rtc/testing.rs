@@ -1,5 +1,5 @@
-//! A WebRTC server for the tests: a viewer at `/show/whep` is sent a synthetic stream, and what is published
-//! at `/show/whip` is checked.
+//! A WebRTC server for the tests: a viewer at `/show/whep` receives a synthetic stream, and the media published at `/show/whip`
+//! is checked.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -24,29 +24,29 @@ use super::receiver::{Moment, Receiver};
 use crate::clock;
 use crate::ledger::Findings;
 use crate::publish::piece::{Performer, Piece, Script};
-use crate::publish::synthetic::{Audio, Picture, Program, Sound};
+use crate::publish::synthetic::{Audio, Program};
 use crate::target::Protocol;
 
 /// Near the end of 16 bits, so that they wrap in every test.
 const FIRST: u16 = 65_400;
-/// The sources of sound and picture.
+/// SSRCs of audio and video.
 const SSRCS: [u32; 2] = [11, 22];
 const OWN_SSRC: u32 = 33;
 /// Plain packets that can be sent again.
 const HISTORY_MAX: usize = 2_000;
 
-/// How the server treats its peers.
+/// Behaviour of the server towards its peers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manners {
-    /// One in this many packets is not sent until it is asked for.
+    /// One in this many packets is not sent until it is requested.
     pub(super) loses: Option<u64>,
-    /// It says goodbye to all peers after that.
+    /// The server says goodbye to all peers after that.
     pub(super) closes_after: Option<Duration>,
-    /// Publishers are asked for keyframes this often, and for packets that arrived.
+    /// Interval of asking publishers for keyframes, and for packets that arrived.
     pub(super) asks_every: Option<Duration>,
 }
 
-/// What the server saw.
+/// Observations of the server.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Report blocks, and the packets they report lost.
@@ -57,7 +57,7 @@ pub(super) struct Seen {
     pub(super) keyframes_asked: u64,
     pub(super) repeated: u64,
     pub(super) goodbyes: u64,
-    /// On what was published.
+    /// Findings on the published media.
     pub(super) findings: Findings,
     pub(super) packets: Packets,
     pub(super) sender_reports: u64,
@@ -129,7 +129,7 @@ struct PeerTable {
     viewers: Vec<Viewer>,
     publishing: Vec<Publishing>,
     performer: Performer,
-    /// Sound, picture.
+    /// Audio, then video.
     lanes: [Lane; 2],
     began: Instant,
     sent: u64,
@@ -153,12 +153,8 @@ impl Lane {
 
 impl PeerTable {
     fn new(listener: TcpListener, manners: Manners) -> Self {
-        let sound = Sound::new(Audio::Opus, 64_000).expect("a rate");
-        let picture = Picture::new(1_000_000, Duration::from_secs(2)).expect("a rate");
-        let program = Program {
-            sound,
-            picture: Some(picture),
-        };
+        let program = Program::of(Audio::Opus, 64_000, Some(1_000_000));
+        let picture = program.picture.expect("video");
         let identity = ServerIdentity::generate().expect("an identity");
         let udp = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         udp.set_nonblocking(true).expect("a socket");
@@ -173,7 +169,7 @@ impl PeerTable {
             publishing: Vec::new(),
             performer: Performer::new(Script::Synthetic(program), Protocol::Whip, 9),
             lanes: [
-                Lane::new(&sound.track().expect("Opus"), SSRCS[0]),
+                Lane::new(&program.audio.track().expect("Opus"), SSRCS[0]),
                 Lane::new(&picture.track(), SSRCS[1]),
             ],
             began: Instant::now(),
@@ -203,7 +199,7 @@ impl PeerTable {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // What came before it was stopped counts.
+        // Datagrams that arrived before the stop still count.
         self.receive();
         self.seen
     }

@@ -4,35 +4,25 @@ use std::time::Duration;
 
 use super::testing::{Manners, Server};
 use crate::args::Listening;
-use crate::clock;
 use crate::plan::{Plan, Source, Work};
-use crate::publish::synthetic::{Audio, Picture, Program, Sound};
+use crate::publish::synthetic::{Audio, Program};
 use crate::tally::Tally;
-use crate::worker::carry_out;
 
 const VIEWERS: u64 = 12;
 const CHECKED: u64 = 4;
 
-fn plan(url: &str, members: u64, work: Work) -> Plan {
-    Plan {
-        target: url.parse().expect("an address"),
-        via: None,
-        process: 0,
-        processes: 1,
-        begin_at: clock::wall(),
-        members,
-        ramp: 50.0,
-        settle: Duration::from_millis(300),
+fn carry_out(url: &str, members: u64, work: Work) -> Tally {
+    let plan = Plan {
         window: Duration::from_millis(2_500),
-        work,
-    }
+        ..Plan::alone(url, members, work)
+    };
+    plan.carried_out()
 }
 
-/// What viewers at this path of the server see.
+/// Returns the tally of viewers at this path of the server.
 fn watch(server: &Server, path: &str, listening: &Listening) -> Tally {
     let url = format!("whep+http://{}/{path}", server.http);
-    let plan = plan(&url, VIEWERS, Work::Listen(listening.clone()));
-    carry_out(&plan, &mut |_| {}).expect("it runs")
+    carry_out(&url, VIEWERS, Work::Listen(listening.clone()))
 }
 
 fn listening() -> Listening {
@@ -64,20 +54,11 @@ fn viewers_are_given_every_packet_and_check_every_frame() {
         (0, 0, 0, 0),
         "{packets:?}"
     );
-    let sounds = packets.window_audio.packets as f64 / (VIEWERS as f64 * 2.5 * 50.0);
-    assert!((0.8..1.2).contains(&sounds), "{packets:?}");
+    let audio_frames = packets.window_audio.packets as f64 / (VIEWERS as f64 * 2.5 * 50.0);
+    assert!((0.8..1.2).contains(&audio_frames), "{packets:?}");
     assert!(packets.window_video.bytes > 50 * packets.window_video.packets);
     let findings = &tally.findings;
-    assert_eq!(
-        (
-            findings.counts.holes,
-            findings.counts.repeated,
-            findings.counts.damaged,
-            findings.counts.unstamped
-        ),
-        (0, 0, 0, 0),
-        "{findings:?}"
-    );
+    assert_eq!(findings.counts.flaws(), [0; 4], "{findings:?}");
     // At least both tracks of each viewer for the window.
     assert!(
         findings.counts.frames as f64 > 0.8 * (CHECKED as f64 * 2.5 * 75.0),
@@ -108,18 +89,14 @@ fn what_is_lost_is_counted_and_by_players_asked_for() {
     );
     let packets = &tally.packets;
     let share = packets.lost as f64 / (packets.lost + packets.received) as f64;
-    // Checked viewers receive what they ask for, under its own number.
+    // Checked viewers receive what they request, under its original number.
     let expected = 0.05 * (VIEWERS - CHECKED) as f64 / VIEWERS as f64;
     assert!((share / expected - 1.0).abs() < 0.4, "{share}: {packets:?}");
     assert!(packets.nacked > 0 && packets.late > 0, "{packets:?}");
     assert!(packets.nacked < packets.received / 10, "{packets:?}");
     assert!(seen.repeated > 0 && seen.lost > 0, "{seen:?}");
-    let findings = &tally.findings;
-    assert_eq!(
-        (findings.counts.missing, findings.counts.damaged),
-        (0, 0),
-        "{findings:?}"
-    );
+    let counts = &tally.findings.counts;
+    assert_eq!((counts.missing, counts.damaged), (0, 0), "{counts:?}");
 }
 
 #[test]
@@ -177,13 +154,8 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
         ..Manners::default()
     });
     let url = format!("whip+http://key@{}/show/whip", server.http);
-    let program = Program {
-        sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
-        picture: Some(Picture::new(1_000_000, Duration::from_secs(2)).expect("a rate")),
-    };
-    let source = Source::Synthetic(program);
-    let plan = plan(&url, 2, Work::Publish(source));
-    let tally = carry_out(&plan, &mut |_| {}).expect("it runs");
+    let program = Program::of(Audio::Opus, 64_000, Some(1_000_000));
+    let tally = carry_out(&url, 2, Work::Publish(Source::Synthetic(program)));
     let seen = server.stop();
     assert_eq!(
         (tally.members.joined, tally.members.alive),
@@ -192,17 +164,10 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
         tally.failed,
         tally.lost
     );
-    let findings = &seen.findings;
-    assert_eq!(
-        (
-            findings.counts.missing,
-            findings.counts.damaged,
-            findings.counts.unstamped
-        ),
-        (0, 0, 0),
-        "{findings:?}"
-    );
-    assert_eq!(findings.counts.frames, tally.frames_sent, "{findings:?}");
+    let counts = &seen.findings.counts;
+    let flaws = (counts.missing, counts.damaged, counts.unstamped);
+    assert_eq!(flaws, (0, 0, 0), "{counts:?}");
+    assert_eq!(counts.frames, tally.frames_sent, "{counts:?}");
     assert_eq!(seen.packets.frames_dropped, 0);
     assert!(seen.sender_reports >= 2 * 2 * 2, "{seen:?}");
     assert!(tally.packets.keyframes_asked >= 4, "{:?}", tally.packets);

@@ -1,4 +1,4 @@
-//! One viewer: from the connect to the first media, and then what it is sent.
+//! A single viewer: from the connect to the first media, and the media after that.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -8,10 +8,10 @@ use super::lines::{Lines, Types};
 use super::session::Session;
 use super::signal::Asking;
 
-/// A viewer. There are thousands in a process, so what only a part of its life needs is boxed.
+/// A viewer. There are thousands in a process, so state that only a part of its life needs is boxed.
 #[derive(Debug)]
 pub(crate) struct Viewer {
-    /// To the server's HTTP port, and later to its UDP port.
+    /// Socket to the server's HTTP port, and later to its UDP port.
     pub(super) socket: OwnedFd,
     pub(super) phase: Phase,
     pub(super) lines: Lines,
@@ -20,11 +20,11 @@ pub(crate) struct Viewer {
 #[derive(Debug)]
 pub(super) enum Phase {
     Asking(Box<Asking>),
-    /// From the answer on.
+    /// Connected, from the response on.
     Linked(Link),
 }
 
-/// How media arrives.
+/// Path by which media arrives.
 #[derive(Debug)]
 pub(super) enum Link {
     Session(Box<Session>),
@@ -42,7 +42,7 @@ impl Link {
         }
     }
 
-    /// The follower that checks the packets, if there is one.
+    /// Returns the follower that checks the packets, if there is one.
     pub(super) fn follower(&mut self) -> Option<&mut Follower> {
         match self {
             Self::Session(session) => session.follower(),
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_viewer_is_small() {
-        // Beside its session; the table of viewers is a vector of these.
+        // Besides its session; the table of viewers is a vector of these.
         assert!(size_of::<Option<Member<Viewer>>>() <= 320);
     }
 }

@@ -1,11 +1,10 @@
 //! Advanced Audio Coding: AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1) and ADTS headers
 //! (ISO/IEC 13818-7 §6.2).
 //!
-//! High-efficiency AAC is plain AAC at half the rate with an extension inside. A configuration may
-//! signal it *explicitly* (object type 5 or 29 first, or a trailing sync extension) or
-//! *implicitly*, by omitting it and letting the decoder find it; ADTS can only be implicit. Timing
-//! is the same either way: a frame lasts [`AudioSpecificConfig::samples_per_frame`] at the *core*
-//! rate.
+//! High-efficiency AAC is plain AAC at half the rate with an extension inside. A configuration may signal it
+//! *explicitly* (object type 5 or 29 first, or a trailing sync extension) or *implicitly*, by omitting it and letting
+//! the decoder find it; ADTS can only be implicit. Timing is the same either way: a frame lasts
+//! [`AudioSpecificConfig::samples_per_frame`] at the *core* rate.
 
 use super::bits::Bits;
 
@@ -14,29 +13,29 @@ const SAMPLE_RATES: [u32; 13] = [
     7_350,
 ];
 
-/// Marks an escape to a 24-bit sample rate.
+/// Rate index that announces a 24-bit sample rate.
 const EXPLICIT_RATE: u32 = 15;
 
 const OBJECT_TYPE_SBR: u8 = 5;
 const OBJECT_TYPE_PS: u8 = 29;
 
-/// Channels of the predefined channel configurations; 0 where the bitstream says it elsewhere.
+/// Channels of the predefined channel configurations; 0 where the bitstream describes the channels elsewhere.
 const CHANNELS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 24, 8, 0];
 
-/// What a decoder must know before the first access unit.
+/// Configuration that a decoder needs before the first access unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AudioSpecificConfig {
-    /// The core coder's audio object type: 2 for AAC-LC, also under HE-AAC.
+    /// Audio object type of the core coder: 2 for AAC-LC, also under HE-AAC.
     pub object_type: u8,
-    /// The core coder's samples per second.
+    /// Samples per second of the core coder.
     pub sample_rate: u32,
-    /// The predefined channel layout; 0 when a program config element lists the channels.
+    /// Predefined channel layout; 0 when a program config element lists the channels.
     pub channel_configuration: u8,
-    /// Channels; 0 when unknown.
+    /// Number of channels; 0 when unknown.
     pub channels: u8,
-    /// Spectral band replication, where it is signalled explicitly.
+    /// Spectral band replication, if it is signalled explicitly.
     pub extension: Option<Extension>,
-    /// The frame holds 960 samples instead of 1024.
+    /// Whether the frame holds 960 samples instead of 1024.
     pub short_frames: bool,
 }
 
@@ -45,12 +44,12 @@ pub struct AudioSpecificConfig {
 pub struct Extension {
     /// Samples per second after spectral band replication.
     pub sample_rate: u32,
-    /// Parametric stereo is present (HE-AAC v2): a mono core decodes to two channels.
+    /// Whether parametric stereo is present (HE-AAC v2): a mono core decodes to two channels.
     pub parametric_stereo: bool,
 }
 
 impl AudioSpecificConfig {
-    /// Reads a configuration. Trailing bytes that it does not know are ignored.
+    /// Parses a configuration. Unknown trailing bytes are ignored.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut bits = Bits::new(bytes);
         let mut object_type = read_object_type(&mut bits)?;
@@ -83,7 +82,7 @@ impl AudioSpecificConfig {
         Some(config)
     }
 
-    /// The configuration that an ADTS header implies.
+    /// Returns the configuration that an ADTS header implies.
     pub fn from_adts(header: &AdtsHeader) -> Self {
         Self {
             object_type: header.object_type,
@@ -95,8 +94,8 @@ impl AudioSpecificConfig {
         }
     }
 
-    /// The two bytes that say object type, rate and channels without any extension. `None` when
-    /// the rate is not one of the thirteen or the object type needs an escape.
+    /// Returns the two bytes for object type, rate and channels without any extension; `None` when the rate is not one
+    /// of the thirteen or the object type needs an escape.
     pub fn to_bytes(&self) -> Option<[u8; 2]> {
         let rate = u16::from(rate_index(self.sample_rate)?);
         if self.object_type > 30 || self.channel_configuration > 15 {
@@ -109,13 +108,13 @@ impl AudioSpecificConfig {
         Some(bits.to_be_bytes())
     }
 
-    /// Samples per channel in one access unit, at the core rate.
+    /// Returns the samples per channel in one access unit, at the core rate.
     pub const fn samples_per_frame(&self) -> u32 {
         if self.short_frames { 960 } else { 1_024 }
     }
 
-    /// The name of what a decoder must know; `None` for object types that are hardly used (ISO/IEC 14496-3 table
-    /// 1.17).
+    /// Returns the name of the profile that a decoder must support; `None` for object types that are hardly used
+    /// (ISO/IEC 14496-3 table 1.17).
     pub const fn profile_name(&self) -> Option<&'static str> {
         match (self.extension, self.object_type) {
             (
@@ -136,7 +135,7 @@ impl AudioSpecificConfig {
         }
     }
 
-    /// RFC 6381 codec string, e.g. `mp4a.40.2`.
+    /// Returns the RFC 6381 codec string, e.g. `mp4a.40.2`.
     pub fn codec_string(&self) -> String {
         let object_type = match self.extension {
             Some(Extension {
@@ -149,7 +148,7 @@ impl AudioSpecificConfig {
         format!("mp4a.40.{object_type}")
     }
 
-    /// GASpecificConfig (§4.4.1) of the object types that have one.
+    /// Reads the GASpecificConfig (§4.4.1) of the object types that have one.
     fn read_general_audio(&mut self, bits: &mut Bits<'_>) -> Option<()> {
         if !matches!(self.object_type, 1..=4 | 6 | 7 | 17 | 19..=23) {
             return None;
@@ -216,7 +215,7 @@ fn read_program_config(bits: &mut Bits<'_>) -> Option<u8> {
     u8::try_from(channels).ok()
 }
 
-/// The backward-compatible signalling of HE-AAC at a configuration's end (§1.6.6.1).
+/// Reads the backward-compatible signalling of HE-AAC at a configuration's end (§1.6.6.1).
 fn read_sync_extension(bits: &mut Bits<'_>) -> Option<Extension> {
     if bits.left() < 16 || bits.take(11)? != 0x2B7 || bits.take(5)? != u32::from(OBJECT_TYPE_SBR) {
         return None;
@@ -240,31 +239,31 @@ fn rate_index(sample_rate: u32) -> Option<u8> {
         .map(|index| index as u8)
 }
 
-/// The header that makes an access unit self-contained in a byte stream.
+/// Header that makes an access unit self-contained in a byte stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AdtsHeader {
     /// Audio object type, 1 to 4; 2 is AAC-LC.
     pub object_type: u8,
     /// Samples per second of the core coder.
     pub sample_rate: u32,
-    /// The predefined channel layout, 0 to 7.
+    /// Predefined channel layout, 0 to 7.
     pub channel_configuration: u8,
-    /// Bytes in the header: 7, or 9 with a checksum.
+    /// Size of the header in bytes: 7, or 9 with a checksum.
     pub header_bytes: usize,
-    /// Bytes in the whole frame, header included; less than 8192.
+    /// Size of the whole frame in bytes, header included; less than 8192.
     pub frame_bytes: usize,
-    /// Access units in the frame, 1 to 4.
+    /// Number of access units in the frame, 1 to 4.
     pub blocks: u8,
 }
 
 impl AdtsHeader {
-    /// Bytes in a header without a checksum.
+    /// Size of a header without a checksum, in bytes.
     pub const BYTES: usize = 7;
 
-    /// The longest frame that the 13-bit length field can announce.
+    /// Largest frame that the 13-bit length field can announce, in bytes.
     pub const FRAME_BYTES_MAX: usize = 0x1FFF;
 
-    /// Reads the header at the start of `bytes`.
+    /// Parses the header at the start of `bytes`.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let head: &[u8; Self::BYTES] = bytes.first_chunk()?;
         // Twelve bits of sync and a layer of zero; MPEG audio has the same sync and another layer.
@@ -288,7 +287,7 @@ impl AdtsHeader {
         (header.frame_bytes > header.header_bytes).then_some(header)
     }
 
-    /// A header for frames of `config`, with no payload yet. `None` when ADTS cannot say it: object
+    /// Creates a header for frames of `config`, with no payload yet. Returns `None` when ADTS cannot express it: object
     /// types above 4, unusual rates, frames of 960 samples, and layouts without a number.
     pub fn for_config(config: &AudioSpecificConfig) -> Option<Self> {
         rate_index(config.sample_rate)?;
@@ -308,8 +307,8 @@ impl AdtsHeader {
         })
     }
 
-    /// The seven bytes before an access unit of `payload_bytes`, without a checksum. `None` when the
-    /// unit is too long for the length field, or this header has a rate that ADTS does not know.
+    /// Returns the seven bytes before an access unit of `payload_bytes`, without a checksum; `None` when the unit is
+    /// too long for the length field, or this header has a rate that ADTS does not know.
     pub fn to_bytes(&self, payload_bytes: usize) -> Option<[u8; Self::BYTES]> {
         let frame_bytes = payload_bytes.checked_add(Self::BYTES)?;
         if frame_bytes > Self::FRAME_BYTES_MAX {
@@ -323,18 +322,18 @@ impl AdtsHeader {
             (self.object_type.wrapping_sub(1) & 3) << 6 | rate << 2 | channels >> 2,
             (channels & 3) << 6 | (frame_bytes >> 11) as u8,
             (frame_bytes >> 3 & 0xFF) as u8,
-            // A buffer fullness of 0x7FF says that the rate varies.
+            // A buffer fullness of 0x7FF means that the rate varies.
             ((frame_bytes & 7) as u8) << 5 | 0x1F,
             0xFC | (self.blocks.wrapping_sub(1) & 3),
         ])
     }
 
-    /// Channels; 0 when the access units say it themselves.
+    /// Returns the number of channels; 0 when the access units describe them.
     pub const fn channels(&self) -> u8 {
         CHANNELS[(self.channel_configuration & 7) as usize]
     }
 
-    /// Samples per channel that the frame decodes to, at the core rate.
+    /// Returns the samples per channel that the frame decodes to, at the core rate.
     pub const fn samples(&self) -> u32 {
         1_024 * self.blocks as u32
     }
@@ -354,10 +353,8 @@ mod tests {
     #[test]
     fn low_complexity() {
         let config = AudioSpecificConfig::parse(&[0x12, 0x10]).expect("AAC-LC 44.1 kHz stereo");
-        assert_eq!(
-            (config.object_type, config.sample_rate, config.channels),
-            (2, 44_100, 2)
-        );
+        assert_eq!(config.object_type, 2);
+        assert_eq!((config.sample_rate, config.channels), (44_100, 2));
         assert_eq!(config.extension, None);
         assert_eq!(config.samples_per_frame(), 1_024);
         assert_eq!(config.to_bytes(), Some([0x12, 0x10]));
@@ -365,29 +362,23 @@ mod tests {
     }
 
     #[test]
-    fn high_efficiency_is_told_apart_however_it_is_signalled() {
+    fn high_efficiency_is_reported_apart_however_it_is_signalled() {
         // Object type 5 first: 24 kHz core, 48 kHz out, AAC-LC beneath.
         let first = AudioSpecificConfig::parse(&[0x2B, 0x11, 0x88, 0x00]).expect("explicit SBR");
         assert_eq!((first.object_type, first.sample_rate), (2, 24_000));
-        assert_eq!(
-            first.extension,
-            Some(Extension {
-                sample_rate: 48_000,
-                parametric_stereo: false
-            })
-        );
+        let extension = Extension {
+            sample_rate: 48_000,
+            parametric_stereo: false,
+        };
+        assert_eq!(first.extension, Some(extension));
         assert_eq!(first.codec_string(), "mp4a.40.5");
         // The sync extension at the end, as ffmpeg's libfdk_aac writes it.
         let last = AudioSpecificConfig::parse(&[0x13, 0x10, 0x56, 0xE5, 0x98]).expect("SBR last");
         assert_eq!((last.object_type, last.sample_rate), (2, 24_000));
-        assert_eq!(
-            last.extension.map(|extension| extension.sample_rate),
-            Some(48_000)
-        );
-        let both = AudioSpecificConfig::parse(&[0x13, 0x08, 0x56, 0xE5, 0x9D, 0x48, 0x80])
-            .expect("SBR and PS last");
-        assert_eq!(both.codec_string(), "mp4a.40.29");
-        // ffmpeg's native encoder says that there is none.
+        assert_eq!(last.extension.map(|it| it.sample_rate), Some(48_000));
+        let both = AudioSpecificConfig::parse(&[0x13, 0x08, 0x56, 0xE5, 0x9D, 0x48, 0x80]);
+        assert_eq!(both.expect("SBR and PS last").codec_string(), "mp4a.40.29");
+        // ffmpeg's native encoder states that there is none.
         let none = AudioSpecificConfig::parse(&[0x12, 0x10, 0x56, 0xE5, 0x00]).expect("no SBR");
         assert_eq!(none.extension, None);
     }
@@ -406,57 +397,36 @@ mod tests {
     fn program_config_channels_are_counted() {
         // tag, profile, rate (10 bits) | 1 front, 0 side, 1 back | 1 effect | 0 data | 0 coupling
         // | no mixdowns | front pair | back single | effect tag | align | empty comment
-        let fields: [(u32, u32); 16] = [
-            (0, 10),
-            (1, 4),
-            (0, 4),
-            (1, 4),
-            (1, 2),
-            (0, 3),
-            (0, 4),
-            (0, 1),
-            (0, 1),
-            (0, 1),
-            (1, 1),
-            (0, 4),
-            (0, 1),
-            (0, 4),
-            (0, 4),
-            (0, 0),
-        ];
-        let mut packed: u64 = 0;
-        let mut width = 0;
-        for (value, bits) in fields {
-            packed = packed << bits | u64::from(value);
-            width += bits;
-        }
+        let values = [0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        let widths = [10, 4, 4, 4, 2, 3, 4, 1, 1, 1, 1, 4, 1, 4, 4];
+        let fields = values.into_iter().zip(widths);
+        let packed = fields.fold(0_u64, |packed, (value, width)| packed << width | value);
+        let width: u32 = widths.iter().sum();
         let bytes = (packed << (64 - width)).to_be_bytes();
-        let mut bits = Bits::new(&bytes);
-        assert_eq!(read_program_config(&mut bits), Some(4));
+        assert_eq!(read_program_config(&mut Bits::new(&bytes)), Some(4));
     }
 
     #[test]
     fn truncated_configurations() {
-        assert_eq!(AudioSpecificConfig::parse(&[]), None);
-        assert_eq!(AudioSpecificConfig::parse(&[0x12]), None);
-        assert_eq!(AudioSpecificConfig::parse(&[0x00, 0x10]), None);
-        // An extension of an extension.
-        assert_eq!(AudioSpecificConfig::parse(&[0x2B, 0x11, 0x94, 0x00]), None);
-        // A reserved rate index.
-        assert_eq!(AudioSpecificConfig::parse(&[0x16, 0x90]), None);
+        for config in [
+            &[][..],
+            &[0x12],
+            &[0x00, 0x10],
+            // An extension of an extension.
+            &[0x2B, 0x11, 0x94, 0x00],
+            // A reserved rate index.
+            &[0x16, 0x90],
+        ] {
+            assert_eq!(AudioSpecificConfig::parse(config), None, "{config:x?}");
+        }
     }
 
     #[test]
     fn adts_round_trip() {
         let config = AudioSpecificConfig::parse(&[0x11, 0x90]).expect("48 kHz stereo");
         let header = AdtsHeader::for_config(&config).expect("ADTS can say it");
-        for payload in [
-            1,
-            7,
-            8,
-            371,
-            AdtsHeader::FRAME_BYTES_MAX - AdtsHeader::BYTES,
-        ] {
+        let longest = AdtsHeader::FRAME_BYTES_MAX - AdtsHeader::BYTES;
+        for payload in [1, 7, 8, 371, longest] {
             let bytes = header.to_bytes(payload).expect("short enough");
             let parsed = AdtsHeader::parse(&bytes).expect("a valid header");
             assert_eq!(parsed.frame_bytes, payload + AdtsHeader::BYTES);
@@ -469,19 +439,14 @@ mod tests {
 
     #[test]
     fn what_is_not_adts() {
-        // MPEG layer III, a reserved rate, a frame no longer than its header.
-        assert_eq!(AdtsHeader::parse(&[0xFF, 0xFB, 0x90, 0x64, 0, 0, 0]), None);
-        assert_eq!(
-            AdtsHeader::parse(&[0xFF, 0xF1, 0x7C, 0x80, 0x10, 0x1F, 0xFC]),
-            None
-        );
-        assert_eq!(
-            AdtsHeader::parse(&[0xFF, 0xF1, 0x50, 0x80, 0x00, 0xFF, 0xFC]),
-            None
-        );
-        assert_eq!(
-            AdtsHeader::parse(&[0xFF, 0xF1, 0x50, 0x80, 0x10, 0x1F]),
-            None
-        );
+        // MPEG layer III, a reserved rate, a frame no longer than its header, and a header that is cut.
+        for bytes in [
+            &[0xFF, 0xFB, 0x90, 0x64, 0, 0, 0][..],
+            &[0xFF, 0xF1, 0x7C, 0x80, 0x10, 0x1F, 0xFC],
+            &[0xFF, 0xF1, 0x50, 0x80, 0x00, 0xFF, 0xFC],
+            &[0xFF, 0xF1, 0x50, 0x80, 0x10, 0x1F],
+        ] {
+            assert_eq!(AdtsHeader::parse(bytes), None, "{bytes:x?}");
+        }
     }
 }

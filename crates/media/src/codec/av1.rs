@@ -1,10 +1,10 @@
-//! AV1: open bitstream units in the low-overhead format (AV1 specification §5.3), and the
-//! configuration record that a sequence header makes (AV1 in ISOBMFF §2.3).
+//! AV1: open bitstream units in the low-overhead format (AV1 specification §5.3), and the configuration record derived
+//! from a sequence header (AV1 in ISOBMFF §2.3).
 
 use super::bits::Bits;
 use crate::Description;
 
-/// Unit types (AV1 specification §6.2.2) that a relay tells apart.
+/// Unit types (AV1 specification §6.2.2) that a relay distinguishes.
 pub mod obu {
     /// Sequence header.
     pub const SEQUENCE_HEADER: u8 = 1;
@@ -24,25 +24,25 @@ pub mod obu {
 const HAS_SIZE: u8 = 0x02;
 const HAS_EXTENSION: u8 = 0x04;
 
-/// Bytes that a leb128 number takes at the most (§4.10.5).
+/// Upper bound on the bytes of a leb128 number (§4.10.5).
 const LEB128_BYTES_MAX: usize = 8;
 
-/// Bytes of a configuration record before its units.
+/// Size of the fields of a configuration record before its units, in bytes.
 const RECORD_HEAD_BYTES: usize = 4;
 
 /// One open bitstream unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Obu<'a> {
-    /// The first byte, without the flag that a size follows.
+    /// First byte, without the flag that a size follows.
     pub first: u8,
-    /// The byte with temporal and spatial layer, where there is one.
+    /// Byte with temporal and spatial layer, if present.
     pub extension: Option<u8>,
-    /// What follows the header.
+    /// Bytes after the header.
     pub payload: &'a [u8],
 }
 
 impl<'a> Obu<'a> {
-    /// Its type, below 16.
+    /// Returns the type, below 16.
     pub const fn kind(&self) -> u8 {
         self.first >> 3 & 15
     }
@@ -54,7 +54,7 @@ impl<'a> Obu<'a> {
         is_key && matches!(self.kind(), obu::FRAME_HEADER | obu::FRAME)
     }
 
-    /// Takes one unit off the front of `data`. One without a size reaches to the end.
+    /// Takes one unit off the front of `data`. A unit without a size extends to the end.
     pub fn take(data: &mut &'a [u8]) -> Option<Self> {
         let (first, mut rest) = data.split_first()?;
         let mut extension = None;
@@ -76,7 +76,7 @@ impl<'a> Obu<'a> {
         })
     }
 
-    /// Appends the unit with its size, as the low-overhead format wants it.
+    /// Appends the unit with its size, as the low-overhead format requires.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(self.first | HAS_SIZE);
         out.extend(self.extension);
@@ -85,12 +85,12 @@ impl<'a> Obu<'a> {
     }
 }
 
-/// The units of a temporal unit in order, as far as they are whole.
+/// Iterates over the units of a temporal unit in order, as far as they are complete.
 pub fn obus(mut data: &[u8]) -> impl Iterator<Item = Obu<'_>> + Clone {
     std::iter::from_fn(move || Obu::take(&mut data))
 }
 
-/// Takes a leb128 number off the front of `data`; `None` if it is cut or above 32 bits.
+/// Takes a leb128 number off the front of `data`; `None` if it is truncated or above 32 bits.
 pub fn take_leb128(data: &mut &[u8]) -> Option<usize> {
     let mut value = 0u64;
     for at in 0..LEB128_BYTES_MAX {
@@ -104,7 +104,7 @@ pub fn take_leb128(data: &mut &[u8]) -> Option<usize> {
     None
 }
 
-/// Writes a leb128 number in as few bytes as it takes.
+/// Writes a leb128 number in the fewest bytes.
 pub fn write_leb128(mut value: usize, mut emit: impl FnMut(u8)) {
     while value >= 0x80 {
         emit(value as u8 | 0x80);
@@ -113,19 +113,19 @@ pub fn write_leb128(mut value: usize, mut emit: impl FnMut(u8)) {
     emit(value as u8);
 }
 
-/// Bytes that [`write_leb128`] takes for `value`.
+/// Returns the number of bytes that [`write_leb128`] writes for `value`.
 pub const fn leb128_bytes(value: usize) -> usize {
     (value | 1).ilog2() as usize / 7 + 1
 }
 
-/// The units of a configuration record: a sequence header, and metadata perhaps. `None` for what is
-/// no record.
+/// Returns the units of a configuration record: a sequence header, and possibly metadata. Returns `None` if the bytes
+/// are no record.
 pub fn record_units(record: &[u8]) -> Option<&[u8]> {
     let (head, units) = record.split_first_chunk::<RECORD_HEAD_BYTES>()?;
     (head[0] == 0x81).then_some(units)
 }
 
-/// Profile, level and size of a configuration record (AV1 annex A).
+/// Returns profile, level and size of a configuration record (AV1 annex A).
 pub fn description(record: &[u8]) -> Option<Description> {
     let units = record_units(record)?;
     let [_, profile_and_level, format, _] = *record.first_chunk()?;
@@ -135,7 +135,7 @@ pub fn description(record: &[u8]) -> Option<Description> {
         2 => Some("Professional"),
         _ => None,
     };
-    // The index of the level; 31 sets no limit.
+    // Index of the level; 31 sets no limit.
     let level = profile_and_level & 0x1F;
     let tier = if format & 0x80 == 0 { "" } else { " high tier" };
     Some(Description {
@@ -145,15 +145,15 @@ pub fn description(record: &[u8]) -> Option<Description> {
     })
 }
 
-/// The size of the pictures by a sequence header, if there is one among some units.
+/// Returns the frame size by the sequence header, if there is one among `units`.
 pub fn dimensions(units: &[u8]) -> Option<(u32, u32)> {
     let header = obus(units).find(|unit| unit.kind() == obu::SEQUENCE_HEADER)?;
     let parsed = SequenceHeader::parse(header.payload)?;
     Some((parsed.width, parsed.height))
 }
 
-/// RFC 6381 codec string of a configuration record, e.g. `av01.0.04M.08` (AV1 in ISOBMFF §5). Colour
-/// is left out, which makes it the usual.
+/// Returns the RFC 6381 codec string of a configuration record, e.g. `av01.0.04M.08` (AV1 in ISOBMFF §5). Colour is
+/// left out, which means the usual one.
 pub fn codec_string(record: &[u8]) -> Option<String> {
     record_units(record)?;
     let [_, profile_and_level, format, _] = *record.first_chunk()?;
@@ -167,22 +167,22 @@ pub fn codec_string(record: &[u8]) -> Option<String> {
     Some(format!("av01.{profile}.{level:02}{tier}.{depth:02}"))
 }
 
-/// What a sequence header says.
+/// Fields of a sequence header.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SequenceHeader {
-    /// Widest picture, in luma samples.
+    /// Largest frame width, in luma samples.
     pub width: u32,
-    /// Highest picture.
+    /// Largest frame height, in luma samples.
     pub height: u32,
     profile: u8,
     level: u8,
     tier: u8,
-    /// The third byte of the record, without the tier.
+    /// Third byte of the record, without the tier.
     format: u8,
 }
 
 impl SequenceHeader {
-    /// Reads the payload of a sequence header unit (§5.5).
+    /// Parses the payload of a sequence header unit (§5.5).
     pub fn parse(payload: &[u8]) -> Option<Self> {
         let mut bits = Bits::new(payload);
         let mut header = Self {
@@ -212,7 +212,7 @@ impl SequenceHeader {
         Some(header)
     }
 
-    /// Level and tier of the first operating point; the others are passed over.
+    /// Reads level and tier of the first operating point; skips the others.
     fn read_operating_points(&mut self, bits: &mut Bits<'_>) -> Option<()> {
         let mut delay_bits = None;
         if bits.flag()? {
@@ -245,7 +245,7 @@ impl SequenceHeader {
         Some(())
     }
 
-    /// `color_config` (§5.5.2), into the third byte of the record.
+    /// Reads `color_config` (§5.5.2) into the third byte of the record.
     fn read_colour(&mut self, bits: &mut Bits<'_>) -> Option<()> {
         let is_high = bits.flag()?;
         let is_twelve = self.profile == 2 && is_high && bits.flag()?;
@@ -280,7 +280,7 @@ impl SequenceHeader {
         Some(())
     }
 
-    /// The configuration record of a stream that has this header, which `unit` is.
+    /// Returns the configuration record of a stream with this header, which `unit` contains.
     pub fn record(&self, unit: &Obu<'_>) -> Vec<u8> {
         let mut record = vec![
             0x81,
@@ -293,7 +293,7 @@ impl SequenceHeader {
     }
 }
 
-/// From `enable_interintra_compound` to `order_hint_bits_minus_1`.
+/// Skips the fields from `enable_interintra_compound` to `order_hint_bits_minus_1`.
 fn skip_tools(bits: &mut Bits<'_>) -> Option<()> {
     bits.skip(4)?;
     let has_order_hint = bits.flag()?;
@@ -310,7 +310,7 @@ fn skip_tools(bits: &mut Bits<'_>) -> Option<()> {
     Some(())
 }
 
-/// A variable length code (§4.10.3).
+/// Skips a variable length code (§4.10.3).
 fn skip_uvlc(bits: &mut Bits<'_>) -> Option<()> {
     let mut zeros = 0;
     while !bits.flag()? {
@@ -347,11 +347,9 @@ mod tests {
         let units: Vec<_> = obus(&data).collect();
         let kinds: Vec<_> = units.iter().map(Obu::kind).collect();
         assert_eq!(kinds, [obu::TEMPORAL_DELIMITER, 6, 6]);
-        assert_eq!(
-            (units[1].extension, units[1].payload),
-            (Some(0x28), &[7, 8][..])
-        );
-        assert_eq!((units[2].extension, units[2].payload), (None, &[9][..]));
+        let found = units.iter().map(|unit| (unit.extension, unit.payload));
+        let expected = [(None, &[][..]), (Some(0x28), &[7, 8]), (None, &[9])];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
         let mut written = Vec::new();
         units.iter().for_each(|unit| unit.write(&mut written));
         assert_eq!(written, [0x12, 0x00, 0x36, 0x28, 0x02, 7, 8, 0x32, 1, 9]);

@@ -1,4 +1,4 @@
-//! Reads big-endian bit fields, as MPEG headers are written.
+//! Reader of big-endian bit fields, as MPEG headers use them.
 
 /// A cursor over the bits of a slice, most significant bit first.
 pub(super) struct Bits<'a> {
@@ -11,7 +11,7 @@ impl<'a> Bits<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The next `count` bits, at most 32, as a number.
+    /// Reads the next `count` bits, at most 32, as a number.
     pub(super) fn take(&mut self, count: usize) -> Option<u32> {
         debug_assert!(count <= 32);
         if self.left() < count {
@@ -46,7 +46,7 @@ impl<'a> Bits<'a> {
         (self.bytes.len() * 8).saturating_sub(self.at)
     }
 
-    /// An unsigned Exp-Golomb number (ISO/IEC 14496-10 §9.1).
+    /// Reads an unsigned Exp-Golomb number (ISO/IEC 14496-10 §9.1).
     pub(super) fn golomb(&mut self) -> Option<u32> {
         let mut zeros = 0;
         while !self.flag()? {
@@ -58,7 +58,7 @@ impl<'a> Bits<'a> {
         Some((1u32 << zeros) - 1 + self.take(zeros)?)
     }
 
-    /// A signed Exp-Golomb number (ISO/IEC 14496-10 §9.1.1).
+    /// Reads a signed Exp-Golomb number (ISO/IEC 14496-10 §9.1.1).
     pub(super) fn signed_golomb(&mut self) -> Option<i64> {
         let code = i64::from(self.golomb()?);
         Some(if code % 2 == 1 {

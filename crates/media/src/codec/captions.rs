@@ -1,11 +1,11 @@
-//! Closed captions (CEA-608, CEA-708) in the supplemental enhancement information of H.264 and HEVC pictures.
+//! Closed captions (CEA-608, CEA-708) in the supplemental enhancement information of H.264 and HEVC frames.
 //!
 //! ```text
 //! SEI: type 4 │ size │ B5 0031 "GA94" 03 │ flags:3 count:5 │ FF │ (marker:5 valid:1 type:2, two bytes) × count │ FF
 //! ```
 //!
-//! Sources: ISO/IEC 14496-10 §7.3.2.3 and §D.1.6, ITU-T H.265 §7.3.2.4 (SEI); ATSC A/53 part 4 §6.2.3 (what is in it);
-//! CTA-708 §4.4 (what pads it).
+//! Sources: ISO/IEC 14496-10 §7.3.2.3 and §D.1.6, ITU-T H.265 §7.3.2.4 (SEI); ATSC A/53 part 4 §6.2.3 (its content);
+//! CTA-708 §4.4 (its padding).
 
 use super::h264::{self, AvcConfig};
 use super::hevc::{self, HevcConfig};
@@ -13,44 +13,44 @@ use super::nal::{self, Packing, without_emulation_prevention};
 use super::sei;
 use crate::{Codec, Sample, Track};
 
-/// Keyframes of a track that are waited for: captions come with the first words, seconds after a stream begins.
+/// Upper bound on keyframes of a track to wait for: captions come with the first words, seconds after a stream begins.
 const KEYFRAMES_MAX: u8 = 16;
 
-/// Pictures that are looked at, where keyframes are rare: half a minute.
+/// Upper bound on frames examined if keyframes are rare: half a minute.
 const PICTURES_MAX: u16 = 1_000;
 
-/// Bytes of a picture that are looked at: parameter sets and SEI precede the first slice.
+/// Number of bytes of a frame that are examined: parameter sets and SEI precede the first slice.
 const PICTURE_BYTES_READ: usize = 4_096;
 
-/// NAL units of a picture that are looked at.
+/// Upper bound on NAL units of a frame that are examined.
 const UNITS_MAX: usize = 16;
 
 /// `user_data_registered_itu_t_t35`.
 const REGISTERED: usize = 4;
 
-/// The United States, ATSC, and captions.
+/// Codes for the United States, ATSC, and captions.
 const ATSC_CAPTIONS: &[u8] = b"\xB5\x00\x31GA94\x03";
 
-/// `process_cc_data_flag`, and how many constructs follow the byte behind.
+/// `process_cc_data_flag`, and the mask of the number of constructs after the next byte.
 const HAS_CAPTIONS: u8 = 0x40;
 const COUNT_MASK: u8 = 0x1F;
 
-/// A construct's `cc_valid`, and types below this are CEA-608.
+/// `cc_valid` of a construct, and the mask of its type; types below `TYPE_708` are CEA-608.
 const IS_VALID: u8 = 0x04;
 const TYPE_MASK: u8 = 0x03;
 const TYPE_708: u8 = 2;
 
-/// Where captions may be in a track's samples.
+/// Syntax of the places for captions in a track's samples.
 #[derive(Clone, Copy, Debug)]
 enum Syntax {
     H264,
     Hevc,
 }
 
-/// Looks for captions in the pictures of one track, until it has seen some or enough pictures without.
+/// Looks for captions in the frames of one track, until it has seen some, or enough frames without.
 #[derive(Debug, Default)]
 pub struct CaptionWatch {
-    /// `None` if there is nothing more to look for.
+    /// Syntax and packing of the samples to examine; `None` if there is nothing more to look for.
     looks: Option<(Syntax, Packing)>,
     keyframes: u8,
     pictures: u16,
@@ -59,7 +59,7 @@ pub struct CaptionWatch {
 }
 
 impl CaptionWatch {
-    /// For the samples of `track`.
+    /// Creates a watch for the samples of `track`.
     pub fn of(track: &Track) -> Self {
         let record = &track.config;
         let (syntax, length) = match track.codec {
@@ -85,13 +85,13 @@ impl CaptionWatch {
         self.has_captions
     }
 
-    /// Whether captions may come: encoders that have any give each picture a place for them, which is empty until
-    /// something is said.
+    /// Whether captions may come: encoders that have any give each frame a place for them, which is empty until there
+    /// is speech.
     pub const fn may_have_captions(&self) -> bool {
         self.has_place || self.pictures == 0
     }
 
-    /// Takes the next picture. Whether it is the first with captions.
+    /// Examines the next frame; returns whether it is the first with captions.
     #[inline]
     pub fn saw(&mut self, picture: &Sample) -> bool {
         match self.looks {
@@ -117,7 +117,7 @@ impl CaptionWatch {
 }
 
 impl Syntax {
-    /// Whether anything is told in the place for captions; `None` if there is no such place.
+    /// Returns whether the place for captions has content; `None` if there is no such place.
     fn place(self, data: &[u8], packing: Packing) -> Option<bool> {
         let mut place = None;
         for unit in nal::units(data, packing).take(UNITS_MAX) {
@@ -143,16 +143,17 @@ impl Syntax {
     }
 }
 
-/// The same of the messages of an SEI unit, without the unit's header.
+/// Returns whether the place for captions in the messages of an SEI unit, given without the unit's header, has content;
+/// `None` if there is no such place.
 fn sei_place(payload: &[u8]) -> Option<bool> {
     let plain = without_emulation_prevention(payload);
     let messages = sei::messages(&plain).filter(|(kind, _)| *kind == REGISTERED);
     let captions = messages.filter_map(|(_, message)| message.strip_prefix(ATSC_CAPTIONS));
-    captions.map(is_told).max()
+    captions.map(is_reported).max()
 }
 
-/// Whether anything but padding is in `cc_data`.
-fn is_told(captions: &[u8]) -> bool {
+/// Whether `cc_data` has anything but padding.
+fn is_reported(captions: &[u8]) -> bool {
     let [flags, _, constructs @ ..] = captions else {
         return false;
     };
@@ -176,44 +177,25 @@ mod tests {
     use crate::{Framing, Kind, Span, Timestamp, TrackId};
 
     fn track(codec: Codec) -> Arc<Track> {
-        Arc::new(Track {
-            id: TrackId::VIDEO,
-            kind: Kind::Video,
-            codec,
-            framing: Framing::Bare,
-            config: Bytes::new(),
-            sample_rate: 0,
-            channels: 0,
-            flv: None,
-        })
+        let track = Track::new(TrackId::VIDEO, Kind::Video, codec, Framing::Bare);
+        Arc::new(track)
     }
 
-    /// A picture of units behind start codes.
+    /// Creates a frame of units with start codes.
     fn picture(units: &[&[u8]], keyframe: bool) -> Sample {
-        let data: Vec<u8> = units
-            .iter()
-            .flat_map(|unit| [&[0, 0, 1][..], unit].concat())
-            .collect();
+        let units = units.iter().map(|unit| [&[0, 0, 1][..], unit].concat());
+        let data = Bytes::from(units.collect::<Vec<_>>().concat());
         Sample {
-            track: TrackId::VIDEO,
-            dts: Timestamp::ZERO,
-            pts: Timestamp::ZERO,
-            duration: Span::ZERO,
             keyframe,
-            data: data.into(),
-            flv: None,
+            ..Sample::frame(TrackId::VIDEO, Timestamp::ZERO, Span::ZERO, data)
         }
     }
 
-    /// An SEI message with these constructs.
+    /// Creates an SEI message with these constructs.
     fn message(constructs: &[[u8; 3]]) -> Vec<u8> {
-        let mut body = ATSC_CAPTIONS.to_vec();
-        body.extend_from_slice(&[0xC0 | constructs.len() as u8, 0xFF]);
-        body.extend(constructs.iter().flatten());
-        body.push(0xFF);
-        let mut message = vec![4, body.len() as u8];
-        message.extend(body);
-        message
+        let count = [0xC0 | constructs.len() as u8, 0xFF];
+        let body = [ATSC_CAPTIONS, &count, constructs.as_flattened(), &[0xFF]].concat();
+        [&[4, body.len() as u8][..], &body].concat()
     }
 
     /// "Hi" on the first channel.
@@ -243,10 +225,8 @@ mod tests {
     fn padding_is_no_caption() {
         let sei = |constructs: &[[u8; 3]]| [&[6][..], &message(constructs)].concat();
         assert!(!finds(Codec::H264, &[&sei(&[PADDING; 20])]));
-        assert!(
-            !finds(Codec::H264, &[&sei(&[[0xF8, 0xC8, 0xE9]])]),
-            "not valid"
-        );
+        // Not valid.
+        assert!(!finds(Codec::H264, &[&sei(&[[0xF8, 0xC8, 0xE9]])]));
         assert!(finds(Codec::H264, &[&sei(&[[0xFE, 0, 0]])]), "CEA-708");
         let whole = sei(&[TEXT]);
         for length in 1..whole.len() - 2 {

@@ -1,5 +1,5 @@
-//! AC-3 and Enhanced AC-3: what a sync frame says of itself, and the configuration it makes (ETSI
-//! TS 102 366 §4.4, §E.1.2, annex F).
+//! AC-3 and Enhanced AC-3: the fields of a sync frame, and the configuration derived from them (ETSI TS 102 366 §4.4,
+//! §E.1.2, annex F).
 
 use super::bits::Bits;
 use crate::Span;
@@ -7,42 +7,42 @@ use crate::Span;
 /// Samples per channel in one audio block.
 const BLOCK_SAMPLES: u32 = 256;
 
-/// Every frame of AC-3 has six blocks.
+/// Number of blocks in every AC-3 frame.
 const AC3_BLOCKS: u8 = 6;
 
-/// Versions of the bit stream that AC-3 decoders know, and those of the enhanced one.
+/// Highest version of the bit stream that AC-3 decoders know, and highest version of the enhanced one.
 const AC3_VERSION_MAX: u8 = 10;
 const ENHANCED_VERSION_MAX: u8 = 16;
 
-/// Sync frames of one sample that are looked at: eight independent substreams with eight dependent
-/// ones each, of which a block takes six at the most.
+/// Upper bound on sync frames of one sample that are examined: eight independent substreams with eight dependent ones
+/// each, of which a block takes six at the most.
 const FRAMES_MAX: usize = 8 * 9 * 6;
 
-/// Bytes of a `dac3` box's content, and of a `dec3` box's with one substream.
+/// Size of a `dac3` box's content, and of a `dec3` box's with one substream, in bytes.
 const AC3_RECORD_BYTES: usize = 3;
 const ENHANCED_RECORD_BYTES: usize = 5;
 
-/// The parsed first bytes of a sync frame.
+/// Parsed first bytes of a sync frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SyncFrame {
-    /// Enhanced AC-3.
+    /// Whether it is Enhanced AC-3.
     pub is_enhanced: bool,
     /// Samples per second.
     pub sample_rate: u32,
-    /// Channels, with the one for low frequencies.
+    /// Number of channels, including the one for low frequencies.
     pub channels: u8,
     rate_code: u8,
     version: u8,
     service: u8,
     layout: u8,
     has_low_frequencies: bool,
-    /// Kept for AC-3, which has a fixed bitrate; 0 for the enhanced one.
+    /// Bitrate code of AC-3, which has a fixed bitrate; 0 for the enhanced one.
     bitrate_code: u8,
     blocks: u8,
 }
 
 impl SyncFrame {
-    /// Reads the frame at the start of `data`.
+    /// Parses the frame at the start of `data`.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let version = data.get(5)? >> 3;
         let mut bits = Bits::new(data);
@@ -65,12 +65,12 @@ impl SyncFrame {
         bits.skip(5)?;
         let service = bits.take(3)? as u8;
         let layout = bits.take(3)? as u8;
-        // Levels of the centre and of the surround channels, or whether it is Dolby Surround.
+        // Levels of the centre and of the surround channels, or the flag of Dolby Surround.
         let has_centre = layout & 1 == 1 && layout != 1;
         let levels = [has_centre, layout & 4 != 0, layout == 2];
         bits.skip(2 * levels.iter().filter(|there| **there).count())?;
         let has_low_frequencies = bits.flag()?;
-        // Versions above 8 halve the rate, and halve it again.
+        // Versions above 8 halve the rate once for each step.
         let halvings = version.saturating_sub(8);
         Some(Self {
             is_enhanced: false,
@@ -110,17 +110,17 @@ impl SyncFrame {
         })
     }
 
-    /// How long it lasts.
+    /// Returns the duration of the frame.
     pub fn span(&self) -> Span {
         Span::from_samples(self.samples().into(), self.sample_rate)
     }
 
-    /// Samples per channel in it.
+    /// Returns the samples per channel in it.
     fn samples(&self) -> u32 {
         BLOCK_SAMPLES * u32::from(self.blocks)
     }
 
-    /// The content of the `dac3` box of a stream with such frames (§F.4).
+    /// Returns the content of the `dac3` box of a stream with such frames (§F.4).
     pub fn plain_record(&self) -> [u8; AC3_RECORD_BYTES] {
         let bits = u32::from(self.rate_code) << 22
             | u32::from(self.version) << 17
@@ -132,8 +132,8 @@ impl SyncFrame {
         record
     }
 
-    /// The content of the `dec3` box of a stream whose samples have `sample_bytes` of such frames,
-    /// in one independent substream (§F.6).
+    /// Returns the content of the `dec3` box of a stream whose samples have `sample_bytes` of such frames, in one
+    /// independent substream (§F.6).
     pub fn enhanced_record(&self, sample_bytes: usize) -> [u8; ENHANCED_RECORD_BYTES] {
         let samples = u64::from(self.samples());
         let bits = (sample_bytes as u64).saturating_mul(8);
@@ -149,8 +149,8 @@ impl SyncFrame {
     }
 }
 
-/// Samples per channel in a sample: one frame of AC-3, or of the enhanced one the frames of its
-/// first independent substream. `None` for what is neither.
+/// Returns the samples per channel in a sample: one AC-3 frame, or the frames of the first independent substream of
+/// Enhanced AC-3. Returns `None` if it is neither.
 pub fn samples(data: &[u8]) -> Option<u32> {
     let first = SyncFrame::parse(data)?;
     if !first.is_enhanced {
@@ -208,24 +208,24 @@ mod tests {
     #[test]
     fn frames_tell_their_length() {
         let span = |data: &[u8]| SyncFrame::parse(data).map(|frame| frame.span());
-        let millis = |rate, id: u8| {
+        for (rate, id, millis) in [
+            // AC-3 at 48 kHz, at 32 kHz, at half of 48 kHz, and at a rate that is reserved.
+            (0x14, 8, Some(32)),
+            (0x94, 8, Some(48)),
+            (0x14, 9, Some(64)),
+            (0xD4, 8, None),
+            // E-AC-3 of six blocks, of two, and at half of 32 kHz.
+            (0x30, 16, Some(32)),
+            (0x10, 16, Some(10)),
+            (0xE0, 16, Some(96)),
+            (0xF0, 16, None),
+            (0x30, 17, None),
+        ] {
             let span = span(&[0x0B, 0x77, 0, 0, rate, id << 3, 0, 0]);
-            span.map(Span::millis)
-        };
-        assert_eq!(millis(0x14, 8), Some(32), "AC-3 at 48 kHz");
-        assert_eq!(millis(0x94, 8), Some(48), "AC-3 at 32 kHz");
-        assert_eq!(millis(0x14, 9), Some(64), "at half of 48 kHz");
-        assert_eq!(millis(0xD4, 8), None, "a rate that is reserved");
-        assert_eq!(millis(0x30, 16), Some(32), "E-AC-3, six blocks");
-        assert_eq!(millis(0x10, 16), Some(10), "two blocks");
-        assert_eq!(millis(0xE0, 16), Some(96), "half of 32 kHz");
-        assert_eq!(millis(0xF0, 16), None);
-        assert_eq!(millis(0x30, 17), None);
-        assert_eq!(
-            span(&[0x0B, 0x77, 0, 0, 0x14]),
-            None,
-            "a header that is cut"
-        );
+            assert_eq!(span.map(Span::millis), millis, "{rate:x} {id}");
+        }
+        let cut = [0x0B, 0x77, 0, 0, 0x14];
+        assert_eq!(span(&cut), None, "a header that is cut");
         let swapped = [0x77, 0x0B, 0, 0, 0x14, 0x40, 0, 0];
         assert_eq!(span(&swapped), None, "little-endian");
     }

@@ -1,26 +1,26 @@
-//! FLAC: the STREAMINFO block (RFC 9639 §8.2), and how many samples a frame has (§9.1).
+//! FLAC: the STREAMINFO block (RFC 9639 §8.2), and the number of samples in a frame (§9.1).
 
 use super::bits::Bits;
 
-/// Bytes of a STREAMINFO block without its header.
+/// Size of a STREAMINFO block without its header, in bytes.
 pub const STREAM_INFO_BYTES: usize = 34;
 
-/// The header of a STREAMINFO block: its type and length, and perhaps that it is the last.
+/// Headers of a STREAMINFO block, with its type and length: not the last block, and the last.
 const BLOCK_HEADERS: [[u8; 4]; 2] = [[0x00, 0, 0, 34], [0x80, 0, 0, 34]];
 
-/// What a decoder must know before the first frame.
+/// Configuration that a decoder needs before the first frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StreamInfo {
     /// Samples per second; not zero.
     pub sample_rate: u32,
-    /// Channels, 1 to 8.
+    /// Number of channels, 1 to 8.
     pub channels: u8,
     /// Bits per sample, 1 to 32.
     pub depth: u8,
 }
 
 impl StreamInfo {
-    /// Reads a configuration; see [`stream_info`].
+    /// Parses a configuration; see [`stream_info`].
     pub fn parse(config: &[u8]) -> Option<Self> {
         let mut bits = Bits::new(stream_info(config)?);
         // Sizes of blocks and frames.
@@ -33,9 +33,9 @@ impl StreamInfo {
     }
 }
 
-/// The STREAMINFO block of a configuration, which may begin with the signature `fLaC`, with the
-/// block's header or with the block. No block by itself begins like its header: its smallest block
-/// size would be 0, or more than its largest.
+/// Returns the STREAMINFO block of a configuration, which may begin with the signature `fLaC`, with the block's header
+/// or with the block. No block by itself begins like its header: its smallest block size would be 0, or more than its
+/// largest.
 pub fn stream_info(config: &[u8]) -> Option<&[u8; STREAM_INFO_BYTES]> {
     let blocks = config.strip_prefix(b"fLaC").unwrap_or(config);
     let headers = BLOCK_HEADERS.iter();
@@ -45,13 +45,13 @@ pub fn stream_info(config: &[u8]) -> Option<&[u8; STREAM_INFO_BYTES]> {
     block.first_chunk()
 }
 
-/// Samples per channel in a frame; `None` if it is not a frame.
+/// Returns the samples per channel in a frame; `None` if the bytes are no frame.
 pub fn frame_samples(frame: &[u8]) -> Option<u32> {
     let [first, second, sizes, _, number] = *frame.first_chunk()?;
     if first != 0xFF || second & 0xFE != 0xF8 {
         return None;
     }
-    // The number of the frame or sample is coded like a character of UTF-8, in up to seven bytes.
+    // The number of the frame or sample is encoded like a UTF-8 character, in up to seven bytes.
     let number_bytes = (number.leading_ones() as usize).max(1);
     let explicit = || frame.get(4 + number_bytes..);
     match sizes >> 4 {
@@ -71,7 +71,7 @@ pub fn frame_samples(frame: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// 44.1 kHz, stereo, 16 bits, blocks of 4608.
+    /// Creates a block for 44.1 kHz, stereo, 16 bits, blocks of 4608.
     fn block() -> Vec<u8> {
         let mut block = vec![0x12, 0, 0x12, 0, 0, 0, 0, 0, 0, 0, 0x0A, 0xC4, 0x42, 0xF0];
         block.resize(STREAM_INFO_BYTES, 0);
@@ -89,10 +89,8 @@ mod tests {
         for before in [&b""[..], b"\x80\0\0\x22", b"fLaC\0\0\0\x22", b"fLaC"] {
             let config = [before, &block].concat();
             assert_eq!(StreamInfo::parse(&config), Some(expected));
-            assert_eq!(
-                stream_info(&config).map(|found| &found[..]),
-                Some(&block[..])
-            );
+            let found = stream_info(&config).map(|found| &found[..]);
+            assert_eq!(found, Some(&block[..]));
             assert_eq!(StreamInfo::parse(&config[..config.len() - 1]), None);
         }
         assert_eq!(StreamInfo::parse(&[0; STREAM_INFO_BYTES]), None, "no rate");
@@ -100,22 +98,20 @@ mod tests {
 
     #[test]
     fn frames_tell_their_samples() {
-        assert_eq!(frame_samples(&[0xFF, 0xF8, 0x19, 0x18, 0]), Some(192));
-        assert_eq!(frame_samples(&[0xFF, 0xF8, 0x59, 0x18, 0]), Some(4_608));
-        assert_eq!(frame_samples(&[0xFF, 0xF9, 0xC9, 0x18, 0]), Some(4_096));
-        assert_eq!(
-            frame_samples(&[0xFF, 0xF8, 0x69, 0x18, 0x05, 99]),
-            Some(100)
-        );
         let long = [0xFF, 0xF8, 0x79, 0x18, 0xC2, 0x80, 0x03, 0xE7];
-        assert_eq!(frame_samples(&long), Some(1_000));
-        assert_eq!(frame_samples(&long[..7]), None);
-        assert_eq!(
-            frame_samples(&[0xFF, 0xF8, 0x09, 0x18, 0]),
-            None,
-            "reserved"
-        );
-        assert_eq!(frame_samples(&[0xFF, 0xFB, 0x59, 0x18, 0]), None);
-        assert_eq!(frame_samples(&[0xFF, 0xF8, 0x79, 0x18, 0xFF]), None);
+        for (frame, samples) in [
+            (&[0xFF, 0xF8, 0x19, 0x18, 0][..], Some(192)),
+            (&[0xFF, 0xF8, 0x59, 0x18, 0], Some(4_608)),
+            (&[0xFF, 0xF9, 0xC9, 0x18, 0], Some(4_096)),
+            (&[0xFF, 0xF8, 0x69, 0x18, 0x05, 99], Some(100)),
+            (&long, Some(1_000)),
+            (&long[..7], None),
+            // Reserved.
+            (&[0xFF, 0xF8, 0x09, 0x18, 0], None),
+            (&[0xFF, 0xFB, 0x59, 0x18, 0], None),
+            (&[0xFF, 0xF8, 0x79, 0x18, 0xFF], None),
+        ] {
+            assert_eq!(frame_samples(frame), samples, "{frame:x?}");
+        }
     }
 }

@@ -1,14 +1,14 @@
-//! H.264: AVCDecoderConfigurationRecord (ISO/IEC 14496-15 §5.3.3) and what a relay wants to know of
-//! the sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
+//! H.264: AVCDecoderConfigurationRecord (ISO/IEC 14496-15 §5.3.3), and the fields of the sequence parameter set
+//! (ISO/IEC 14496-10 §7.3.2.1.1) that a relay needs.
 
 use super::bits::Bits;
 use super::nal::{take_prefixed, without_emulation_prevention};
 
-/// NAL unit types (ISO/IEC 14496-10 table 7-1) that a relay tells apart.
+/// NAL unit types (ISO/IEC 14496-10 table 7-1) that a relay distinguishes.
 pub mod unit {
-    /// A slice of a picture that is no random access point.
+    /// A slice of a frame that is no random access point.
     pub const SLICE: u8 = 1;
-    /// A slice of an instantaneous decoding refresh picture: a keyframe.
+    /// A slice of an instantaneous decoding refresh (IDR) frame: a keyframe.
     pub const IDR: u8 = 5;
     /// Supplemental enhancement information.
     pub const SEI: u8 = 6;
@@ -22,17 +22,17 @@ pub mod unit {
     pub const FILLER: u8 = 12;
 }
 
-/// The type of a NAL unit, from its first byte.
+/// Returns the type of a NAL unit, from its first byte.
 pub const fn unit_type(first: u8) -> u8 {
     first & 0x1F
 }
 
-/// `nal_ref_idc`: 0 when nothing is predicted from the unit.
+/// Returns `nal_ref_idc`: 0 when nothing is predicted from the unit.
 pub const fn reference_idc(first: u8) -> u8 {
     first >> 5 & 3
 }
 
-/// How many parameter sets of a kind the record can hold: five bits say so.
+/// Upper bound on the parameter sets of a kind in a record, by its five-bit count.
 const PARAMETER_SETS_MAX: usize = 31;
 
 /// A decoder's configuration, borrowed from the record.
@@ -40,11 +40,11 @@ const PARAMETER_SETS_MAX: usize = 31;
 pub struct AvcConfig<'a> {
     /// `profile_idc`: 66 baseline, 77 main, 100 high.
     pub profile: u8,
-    /// The constraint flags byte that follows it.
+    /// Constraint flags byte after the profile.
     pub compatibility: u8,
     /// `level_idc`, ten times the level.
     pub level: u8,
-    /// Bytes in the length before each NAL unit of a sample: 1, 2 or 4.
+    /// Size of the length before each NAL unit of a sample, in bytes: 1, 2 or 4.
     pub length_bytes: usize,
     /// Sequence parameter sets, as NAL units.
     pub sps: Vec<&'a [u8]>,
@@ -53,7 +53,7 @@ pub struct AvcConfig<'a> {
 }
 
 impl<'a> AvcConfig<'a> {
-    /// Reads a record. What may follow the picture parameter sets is ignored.
+    /// Parses a record. Fields after the picture parameter sets are ignored.
     pub fn parse(record: &'a [u8]) -> Option<Self> {
         let head: &[u8; 6] = record.first_chunk()?;
         let length_bytes = usize::from(head[4] & 3) + 1;
@@ -74,7 +74,7 @@ impl<'a> AvcConfig<'a> {
         })
     }
 
-    /// RFC 6381 codec string, e.g. `avc1.64001F`.
+    /// Returns the RFC 6381 codec string, e.g. `avc1.64001F`.
     pub fn codec_string(&self) -> String {
         format!(
             "avc1.{:02X}{:02X}{:02X}",
@@ -82,9 +82,9 @@ impl<'a> AvcConfig<'a> {
         )
     }
 
-    /// The profile's name (H.264 §A.2); `None` for one that is not in use.
+    /// Returns the profile's name (H.264 §A.2); `None` for one that is not in use.
     pub const fn profile_name(&self) -> Option<&'static str> {
-        // constraint_set1_flag of Baseline: what Main decoders can play as well.
+        // constraint_set1_flag of Baseline: Main decoders can play it as well.
         let is_constrained = self.compatibility & 0x40 != 0;
         Some(match self.profile {
             66 if is_constrained => "Constrained Baseline",
@@ -99,9 +99,9 @@ impl<'a> AvcConfig<'a> {
         })
     }
 
-    /// The level as people write it: `3.1`, `1b` (H.264 §A.3.4.1).
+    /// Returns the level as people write it: `3.1`, `1b` (H.264 §A.3.4.1).
     pub fn level_name(&self) -> String {
-        // constraint_set3_flag, which says so in the profiles that are older than level 1b.
+        // constraint_set3_flag, which means level 1b in the profiles that are older than that level.
         let is_1b = self.level == 11 && self.compatibility & 0x10 != 0 && self.profile < 100;
         match self.level {
             9 => "1b".to_owned(),
@@ -110,15 +110,13 @@ impl<'a> AvcConfig<'a> {
         }
     }
 
-    /// Width and height of the picture in luma samples, cropped, when the first sequence parameter
-    /// set can be read.
+    /// Returns width and height of the frame in luma samples, cropped, if the first sequence parameter set can be read.
     pub fn dimensions(&self) -> Option<(u32, u32)> {
         dimensions(self.sps.first()?)
     }
 
-    /// Writes a record of the parameter sets, for samples with lengths of four bytes. `None`
-    /// without a sequence parameter set that can be read, or when there are more or longer ones
-    /// than a record holds.
+    /// Writes a record of the parameter sets, for samples with lengths of four bytes. Returns `None` without a sequence
+    /// parameter set that can be read, or when there are more or longer ones than a record holds.
     pub fn write(sps: &[&[u8]], pps: &[&[u8]]) -> Option<Vec<u8>> {
         let facts = Sps::parse(sps.first()?)?;
         let fits = |units: &[&[u8]]| {
@@ -149,12 +147,12 @@ impl<'a> AvcConfig<'a> {
     }
 }
 
-/// The number of a sequence parameter set; `None` for any other unit.
+/// Returns the number of a sequence parameter set; `None` for any other unit.
 pub fn sps_id(nal: &[u8]) -> Option<u32> {
     Sps::parse(nal).map(|sps| sps.id)
 }
 
-/// The number of a picture parameter set; `None` for any other unit.
+/// Returns the number of a picture parameter set; `None` for any other unit.
 pub fn pps_id(nal: &[u8]) -> Option<u32> {
     let (head, payload) = nal.split_first()?;
     if unit_type(*head) != unit::PPS {
@@ -164,13 +162,13 @@ pub fn pps_id(nal: &[u8]) -> Option<u32> {
     Bits::new(&payload).golomb()
 }
 
-/// Takes as many units as the lower bits of `count` say, each behind a 16-bit length, off the front of `rest`.
+/// Takes units off the front of `rest`, each after a 16-bit length; the lower bits of `count` are their number.
 fn read_units<'a>(rest: &mut &'a [u8], count: u8) -> Option<Vec<&'a [u8]>> {
     let count = usize::from(count) & PARAMETER_SETS_MAX;
     (0..count).map(|_| take_prefixed(rest, 2)).collect()
 }
 
-/// Width and height from a sequence parameter set NAL unit.
+/// Returns width and height from a sequence parameter set NAL unit.
 fn dimensions(nal: &[u8]) -> Option<(u32, u32)> {
     let payload = without_emulation_prevention(nal.get(1..)?);
     let mut bits = Bits::new(&payload);
@@ -178,7 +176,7 @@ fn dimensions(nal: &[u8]) -> Option<(u32, u32)> {
     picture_size(&sps, &mut bits)
 }
 
-/// What a sequence parameter set says first.
+/// First fields of a sequence parameter set.
 struct Sps {
     id: u32,
     chroma: u32,
@@ -192,7 +190,7 @@ impl Sps {
         Self::read(*nal.first()?, &mut Bits::new(&payload))
     }
 
-    /// Reads up to the scaling matrix.
+    /// Reads the fields up to the scaling matrix.
     fn read(head: u8, bits: &mut Bits<'_>) -> Option<Self> {
         if unit_type(head) != unit::SPS {
             return None;
@@ -213,7 +211,7 @@ impl Sps {
             if sps.chroma == 3 {
                 bits.skip(1)?;
             }
-            // Six more than eight bits are the most there are (§7.4.2.1.1).
+            // Bit depths are at most six more than eight (§7.4.2.1.1).
             sps.luma_depth_less_8 = bits.golomb().filter(|depth| *depth <= 6)?;
             sps.chroma_depth_less_8 = bits.golomb().filter(|depth| *depth <= 6)?;
             bits.skip(1)?;
@@ -304,12 +302,9 @@ mod tests {
     const PPS: &[u8] = &[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0];
 
     fn record() -> Vec<u8> {
-        let mut record = vec![1, 0x64, 0x00, 0x1F, 0xFF, 0xE1];
-        for (index, unit) in [SPS_720P, PPS].into_iter().enumerate() {
-            if index == 1 {
-                record.push(1);
-            }
-            record.extend((unit.len() as u16).to_be_bytes());
+        let mut record = vec![1, 0x64, 0x00, 0x1F, 0xFF];
+        for (count, unit) in [(0xE1, SPS_720P), (1, PPS)] {
+            record.extend([count, 0, unit.len() as u8]);
             record.extend(unit);
         }
         record
@@ -321,13 +316,10 @@ mod tests {
         // The high profiles append chroma format and bit depths.
         record.extend([0xFD, 0xF8, 0xF8, 0x00]);
         let config = AvcConfig::parse(&record).expect("a whole record");
-        assert_eq!(config.length_bytes, 4);
-        assert_eq!(
-            (config.sps.as_slice(), config.pps.as_slice()),
-            (&[SPS_720P][..], &[PPS][..])
-        );
         assert_eq!(config.codec_string(), "avc1.64001F");
         assert_eq!(config.dimensions(), Some((1_280, 720)));
+        assert_eq!(config.length_bytes, 4);
+        assert_eq!((config.sps, config.pps), (vec![SPS_720P], vec![PPS]));
     }
 
     #[test]
@@ -351,12 +343,12 @@ mod tests {
 
     #[test]
     fn other_records_are_refused() {
-        let mut version = record();
-        version[0] = 0;
-        assert_eq!(AvcConfig::parse(&version), None);
-        let mut length_of_three = record();
-        length_of_three[4] = 0xFE;
-        assert_eq!(AvcConfig::parse(&length_of_three), None);
+        // Of another version, and with lengths of three bytes.
+        for (at, byte) in [(0, 0), (4, 0xFE)] {
+            let mut other = record();
+            other[at] = byte;
+            assert_eq!(AvcConfig::parse(&other), None, "byte {at}");
+        }
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! HEVC: HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 §8.3.3) and what a relay wants to know of
-//! NAL units and of the sequence parameter set (ITU-T H.265 §7.3.1.2, §7.3.2.2).
+//! HEVC: HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 §8.3.3), and the fields of NAL units and of the sequence
+//! parameter set (ITU-T H.265 §7.3.1.2, §7.3.2.2) that a relay needs.
 
 use super::bits::Bits;
 use super::nal::{take_prefixed, without_emulation_prevention};
 use crate::Description;
 
-/// Parameter sets of one kind that are read from a record: there are 16 numbers of video and
-/// sequence ones and 64 of picture ones.
+/// Upper bound on the parameter sets of one kind that are read from a record: there are 16 numbers of video and
+/// sequence parameter sets and 64 of picture parameter sets.
 const PARAMETER_SETS_MAX: usize = 64;
 
-/// Bytes of a record before its arrays.
+/// Size of a record before its arrays, in bytes.
 const RECORD_HEAD_BYTES: usize = 23;
 
-/// `general_profile_space` to `general_level_idc`, which set and record both have.
+/// Size of `general_profile_space` to `general_level_idc`, which set and record both have, in bytes.
 const PROFILE_BYTES: usize = 12;
 
-/// NAL unit types (ITU-T H.265 table 7-1) that a relay tells apart.
+/// NAL unit types (ITU-T H.265 table 7-1) that a relay distinguishes.
 pub mod unit {
-    /// The first of the types with a random access point.
+    /// First of the types with a random access point.
     pub const IRAP_FIRST: u8 = 16;
-    /// The last of them; two are reserved.
+    /// Last of the types with a random access point; two are reserved.
     pub const IRAP_LAST: u8 = 23;
-    /// Units below this number hold slices.
+    /// End of the types that hold slices.
     pub const SLICES_END: u8 = 32;
     /// Video parameter set.
     pub const VPS: u8 = 32;
@@ -33,11 +33,11 @@ pub mod unit {
     pub const DELIMITER: u8 = 35;
     /// Filler data.
     pub const FILLER: u8 = 38;
-    /// Supplemental enhancement information before a picture's slices.
+    /// Supplemental enhancement information before a frame's slices.
     pub const SEI: u8 = 39;
 }
 
-/// The parsed two bytes that begin a NAL unit.
+/// Parsed first two bytes of a NAL unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UnitHeader {
     /// `nal_unit_type`, below 64.
@@ -49,7 +49,7 @@ pub struct UnitHeader {
 }
 
 impl UnitHeader {
-    /// Reads the header; `None` for a unit that has nothing behind it.
+    /// Parses the header; `None` for a unit without a payload.
     pub fn parse(unit: &[u8]) -> Option<Self> {
         let [first, second, _] = *unit.first_chunk()?;
         Some(Self {
@@ -64,13 +64,12 @@ impl UnitHeader {
         self.kind < unit::SLICES_END
     }
 
-    /// Whether it belongs to a random access point.
+    /// Whether the unit belongs to a random access point.
     pub const fn is_random_access(self) -> bool {
         self.kind >= unit::IRAP_FIRST && self.kind <= unit::IRAP_LAST
     }
 
-    /// Whether no picture of the same temporal sub-layer is predicted from it: the even types below
-    /// 16.
+    /// Whether no frame of the same temporal sub-layer is predicted from it: the even types below 16.
     pub const fn is_sub_layer_non_reference(self) -> bool {
         self.kind < unit::IRAP_FIRST && self.kind.is_multiple_of(2)
     }
@@ -79,9 +78,9 @@ impl UnitHeader {
 /// A decoder's configuration, borrowed from the record.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HevcConfig<'a> {
-    /// Bytes in the length before each NAL unit of a sample: 1, 2 or 4.
+    /// Size of the length before each NAL unit of a sample, in bytes: 1, 2 or 4.
     pub length_bytes: usize,
-    /// Temporal sub-layers; 0 when unknown.
+    /// Number of temporal sub-layers; 0 when unknown.
     pub temporal_layers: u8,
     /// Video parameter sets, as NAL units.
     pub vps: Vec<&'a [u8]>,
@@ -92,7 +91,7 @@ pub struct HevcConfig<'a> {
 }
 
 impl<'a> HevcConfig<'a> {
-    /// Reads a record. Arrays of other units are skipped.
+    /// Parses a record. Arrays of other units are skipped.
     pub fn parse(record: &'a [u8]) -> Option<Self> {
         let head: &[u8; RECORD_HEAD_BYTES] = record.first_chunk()?;
         let length_bytes = usize::from(head[21] & 3) + 1;
@@ -128,16 +127,14 @@ impl<'a> HevcConfig<'a> {
         }
     }
 
-    /// Width and height of the picture in luma samples, cropped, when the first sequence parameter
-    /// set can be read.
+    /// Returns width and height of the frame in luma samples, cropped, if the first sequence parameter set can be read.
     pub fn dimensions(&self) -> Option<(u32, u32)> {
         let sps = Sps::parse(self.sps.first()?)?;
         Some((sps.width, sps.height))
     }
 
-    /// Writes a record of the parameter sets, for samples with lengths of four bytes. `None`
-    /// without a sequence parameter set that can be read, or when one is longer than a record
-    /// holds.
+    /// Writes a record of the parameter sets, for samples with lengths of four bytes. Returns `None` without a sequence
+    /// parameter set that can be read, or when one is longer than a record holds.
     pub fn write(vps: &[&[u8]], sps: &[&[u8]], pps: &[&[u8]]) -> Option<Vec<u8>> {
         let facts = Sps::parse(sps.first()?)?;
         let mut record = vec![1];
@@ -161,7 +158,7 @@ impl<'a> HevcConfig<'a> {
     }
 }
 
-/// Profile, level and size of a record (H.265 annex A).
+/// Returns profile, level and size of a record (H.265 annex A).
 pub fn description(record: &[u8]) -> Option<Description> {
     let head: &[u8; RECORD_HEAD_BYTES] = record.first_chunk()?;
     let profile = match head[1] & 0x1F {
@@ -185,7 +182,7 @@ pub fn description(record: &[u8]) -> Option<Description> {
     })
 }
 
-/// RFC 6381 codec string of a record, e.g. `hvc1.1.6.L93.B0` (ISO/IEC 14496-15 §E.3).
+/// Returns the RFC 6381 codec string of a record, e.g. `hvc1.1.6.L93.B0` (ISO/IEC 14496-15 §E.3).
 pub fn codec_string(record: &[u8]) -> Option<String> {
     let head: &[u8; RECORD_HEAD_BYTES] = record.first_chunk()?;
     let space = ["", "A", "B", "C"][usize::from(head[1] >> 6)];
@@ -203,7 +200,7 @@ pub fn codec_string(record: &[u8]) -> Option<String> {
     Some(name)
 }
 
-/// The number of a parameter set among those of its kind; `None` for any other unit.
+/// Returns the number of a parameter set among those of its kind; `None` for any other unit.
 pub fn parameter_set_id(nal: &[u8]) -> Option<u32> {
     let payload = || without_emulation_prevention(&nal[2..]);
     match UnitHeader::parse(nal)?.kind {
@@ -214,7 +211,7 @@ pub fn parameter_set_id(nal: &[u8]) -> Option<u32> {
     }
 }
 
-/// What a sequence parameter set says first.
+/// First fields of a sequence parameter set.
 struct Sps {
     id: u32,
     temporal_layers: u8,
@@ -273,7 +270,7 @@ impl Sps {
     }
 }
 
-/// Passes over what `profile_tier_level` says of the sub-layers below the highest (§7.3.3).
+/// Skips the fields of `profile_tier_level` for the sub-layers below the highest (§7.3.3).
 fn skip_sub_layers(bits: &mut Bits<'_>, sub_layers: u32) -> Option<()> {
     let mut present = 0;
     for _ in 0..sub_layers {
@@ -313,7 +310,7 @@ mod tests {
         assert_eq!(config.dimensions(), Some((320, 180)));
         assert_eq!(codec_string(&record).as_deref(), Some("hvc1.1.6.L60.90"));
         assert_eq!(codec_string(&record[..22]), None);
-        // Profile 1, its compatibility flags, level 2.0: as the set says behind its escapes.
+        // Profile 1, its compatibility flags, level 2.0: as in the set, without its escapes.
         assert_eq!(record[1..6], [0x01, 0x60, 0, 0, 0]);
         assert_eq!(record[12], 60);
         for length in 0..record.len() {
@@ -323,25 +320,21 @@ mod tests {
     }
 
     #[test]
-    fn units_are_told_apart() {
+    fn units_are_reported_apart() {
         let header = |first, second| UnitHeader::parse(&[first, second, 0]).expect("long enough");
-        assert_eq!(
-            header(0x26, 0x01),
-            UnitHeader {
-                kind: 19,
-                layer: 0,
-                temporal_plus_1: 1
-            }
-        );
-        assert!(header(0x26, 0x01).is_random_access() && header(0x26, 0x01).is_slice());
+        let key = header(0x26, 0x01);
+        let expected = UnitHeader {
+            kind: 19,
+            layer: 0,
+            temporal_plus_1: 1,
+        };
+        assert_eq!(key, expected);
+        assert!(key.is_random_access() && key.is_slice());
         assert!(header(0x00, 0x02).is_sub_layer_non_reference());
         assert!(!header(0x02, 0x01).is_sub_layer_non_reference());
         assert_eq!(header(0x03, 0xF9).layer, 63);
         assert_eq!(UnitHeader::parse(&[0x26, 0x01]), None);
-        assert_eq!(
-            [VPS, SPS, PPS].map(parameter_set_id),
-            [Some(0), Some(0), Some(0)]
-        );
+        assert_eq!([VPS, SPS, PPS].map(parameter_set_id), [Some(0); 3]);
         assert_eq!(parameter_set_id(&[0x26, 0x01, 0xFF]), None);
     }
 

@@ -1,7 +1,7 @@
 //! Codec configuration and frame headers: pure parsers, one file per codec.
 //!
-//! Every parser takes the bytes that have arrived and returns `None` when there are too few or they
-//! are of another kind; none of them allocates by a length that the input merely claims.
+//! Every parser takes the bytes that have arrived and returns `None` when there are too few or they are of another
+//! kind; none of them allocates by a length that the input merely claims.
 
 pub mod aac;
 pub mod av1;

@@ -1,21 +1,21 @@
-//! NAL units as H.264 and HEVC share them: how a sample holds them, and their escapes.
+//! NAL units, as H.264 and HEVC share them: their packing in a sample, and their escapes.
 
 use bytes::Buf;
 
-/// Bytes of a parameter set that are looked at. What a relay wants to know comes long before this,
-/// even behind full scaling lists.
+/// Number of bytes of a parameter set that are examined. The fields that a relay needs come long before this, even
+/// after full scaling lists.
 pub(super) const PARAMETER_SET_BYTES_READ: usize = 1_024;
 
-/// How a sample holds its NAL units.
+/// Packing of NAL units in a sample.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Packing {
-    /// Each behind its length, big-endian, in this many bytes: 1 to 4 (ISO/IEC 14496-15 §4.3.2).
+    /// Each after its length, big-endian, in this many bytes: 1 to 4 (ISO/IEC 14496-15 §4.3.2).
     Lengths(usize),
-    /// Each behind a start code (ISO/IEC 14496-10 annex B).
+    /// Each after a start code (ISO/IEC 14496-10 annex B).
     StartCodes,
 }
 
-/// The NAL units of a sample in order, as far as they are whole. Empty ones are left out.
+/// Iterates over the NAL units of a sample in order, as far as they are complete. Empty ones are left out.
 pub fn units(data: &[u8], packing: Packing) -> Units<'_> {
     let rest = match packing {
         Packing::Lengths(_) => data,
@@ -32,8 +32,8 @@ pub struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    /// What was not read yet. After the last unit, any rest means that the sample is cut, or its
-    /// lengths are wrong.
+    /// Returns the unread bytes. After the last unit, any rest means that the sample is truncated, or its lengths are
+    /// wrong.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -50,7 +50,7 @@ impl<'a> Iterator for Units<'a> {
                 Packing::StartCodes => {
                     let (unit, rest) = cut_at_start_code(self.rest);
                     self.rest = rest;
-                    // A NAL unit never ends in a zero; those belong to the next start code.
+                    // A NAL unit never ends in a zero; trailing zeros belong to the next start code.
                     let end = unit.iter().rposition(|byte| *byte != 0);
                     &unit[..end.map_or(0, |last| last + 1)]
                 }
@@ -62,7 +62,7 @@ impl<'a> Iterator for Units<'a> {
     }
 }
 
-/// Takes what stands behind its length, big-endian, in this many bytes: 1 to 4. `None` if it is cut.
+/// Takes the bytes after a big-endian length of this many bytes, 1 to 4; `None` if they are truncated.
 pub fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
     if !(1..=4).contains(&length_bytes) {
         return None;
@@ -74,7 +74,7 @@ pub fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a
     Some(unit)
 }
 
-/// What lies before the first start code, and after it; everything and nothing if there is none.
+/// Splits the bytes at the first start code, which is left out; returns all bytes and an empty slice if there is none.
 fn cut_at_start_code(data: &[u8]) -> (&[u8], &[u8]) {
     let found = data.windows(3).position(|window| window == [0, 0, 1]);
     match found {
@@ -83,7 +83,7 @@ fn cut_at_start_code(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Undoes the `00 00 03` escapes of what is read of a unit: its first 1,024 bytes.
+/// Removes the `00 00 03` escapes from the part of a unit that is read: its first 1,024 bytes.
 pub fn without_emulation_prevention(payload: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(payload.len().min(PARAMETER_SET_BYTES_READ));
     let mut zeros = 0;

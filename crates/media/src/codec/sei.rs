@@ -4,31 +4,31 @@
 //! (FF)* type │ (FF)* size │ payload … 80
 //! ```
 //!
-//! Sources: ISO/IEC 14496-10 §7.3.2.3 and table D-1, ITU-T H.265 §7.3.5 and table D.1. Both number the messages below
-//! alike.
+//! Sources: ISO/IEC 14496-10 §7.3.2.3 and table D-1, ITU-T H.265 §7.3.5 and table D.1. Both use the same numbers for
+//! the messages below.
 
-/// `buffering_period`, `pic_timing` and `filler_payload`: when a decoder at a constant bit rate takes a picture from its
-/// buffer, and bytes that keep the rate.
+/// Types `buffering_period`, `pic_timing` and `filler_payload`: the times at which a decoder at a constant bit rate
+/// takes a frame from its buffer, and bytes that keep the rate.
 const HYPOTHETICAL_DECODER: [usize; 3] = [0, 1, 3];
 
-/// What ends a unit.
+/// End of a unit.
 const TRAILING_BITS: &[u8] = &[0x80];
 
-/// The messages of a unit.
+/// Iterator over the messages of a unit.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     rest: &'a [u8],
 }
 
-/// The messages in `plain`, a unit without its header and without emulation prevention
-/// ([`without_emulation_prevention`](super::nal::without_emulation_prevention)): each one's type and payload. What is
-/// cut short ends them.
+/// Iterates over the messages in `plain`, a unit without its header and without emulation prevention
+/// ([`without_emulation_prevention`](super::nal::without_emulation_prevention)): the type and payload of each. A
+/// truncated message ends the iteration.
 pub const fn messages(plain: &[u8]) -> Messages<'_> {
     Messages { rest: plain }
 }
 
-/// Whether a unit says nothing but how a decoder with a buffer would be fed, which matters to nobody who shows pictures
-/// as they arrive. `plain` is what [`messages`] takes.
+/// Whether a unit only describes how to feed a decoder with a buffer, which is of no use to a player that shows frames
+/// as they arrive. `plain` is as for [`messages`].
 pub fn is_for_hypothetical_decoder(plain: &[u8]) -> bool {
     let mut messages = messages(plain);
     let mut count = 0;
@@ -54,7 +54,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// A number as bytes that are added up, of which all but the last are 255.
+/// Takes a number encoded as bytes that are added up, of which all but the last are 255.
 fn take_sum(rest: &mut &[u8]) -> Option<usize> {
     let mut sum = 0;
     loop {
@@ -91,7 +91,7 @@ mod tests {
             (&[3, 2, 0xFF, 0xFF, 0x80], true),
             (&[1, 2, 0, 0x40, 6, 1, 0x84, 0x80], false),
             (&[5, 1, 9, 0x80], false),
-            // Of what is cut short, nobody knows what it says.
+            // The content of a truncated message is unknown.
             (&[1, 2, 0, 0x40, 5, 200, 1, 2], false),
             (&[1, 2, 0, 0x40], false),
             (&[0x80], false),

@@ -1,16 +1,16 @@
-//! VP8: what the first bytes of a frame say (RFC 6386 §9.1).
+//! VP8: the first bytes of a frame (RFC 6386 §9.1).
 
-/// Bytes that a keyframe's header takes, its size included.
+/// Size of a keyframe's header, including the frame size, in bytes.
 const KEYFRAME_HEADER_BYTES: usize = 10;
 
-/// What kind of frame it is.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameHeader {
-    /// A keyframe, and how large its pictures are.
+    /// A keyframe, with its frame size.
     Key {
-        /// In luma samples.
+        /// Width in luma samples.
         width: u32,
-        /// In luma samples.
+        /// Height in luma samples.
         height: u32,
     },
     /// A frame predicted from others.
@@ -18,7 +18,7 @@ pub enum FrameHeader {
 }
 
 impl FrameHeader {
-    /// Reads the header; `None` when it is cut or a keyframe has no start code.
+    /// Parses the header; `None` when it is truncated or a keyframe has no start code.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let [first, _, _] = *frame.first_chunk()?;
         if first & 1 == 1 {
@@ -33,8 +33,8 @@ impl FrameHeader {
     }
 }
 
-/// The VPCodecConfigurationRecord of a VP8 stream: it has effectively one profile, and its pictures
-/// are 8 bit 4:2:0 of BT.601.
+/// VPCodecConfigurationRecord of a VP8 stream: it has effectively one profile, and its frames are 8 bit 4:2:0 of
+/// BT.601.
 pub const RECORD: [u8; 8] = [0, 0, 0x80, 6, 6, 6, 0, 0];
 
 #[cfg(test)]
@@ -42,15 +42,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_told_apart() {
+    fn frames_are_reported_apart() {
         let key = [0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x41, 0xB4, 0x00];
-        assert_eq!(
-            FrameHeader::parse(&key),
-            Some(FrameHeader::Key {
-                width: 320,
-                height: 180
-            })
-        );
+        let (width, height) = (320, 180);
+        let header = FrameHeader::parse(&key);
+        assert_eq!(header, Some(FrameHeader::Key { width, height }));
         assert_eq!(FrameHeader::parse(&key[..9]), None);
         assert_eq!(FrameHeader::parse(&[0x51, 0, 0]), Some(FrameHeader::Inter));
         assert_eq!(FrameHeader::parse(&[0x51, 0]), None);

@@ -1,10 +1,10 @@
-//! VP9: what the uncompressed header of a frame says (VP9 bitstream specification §6.2), and the
-//! configuration record it makes (VP codec ISO media file format binding §2.2).
+//! VP9: the uncompressed header of a frame (VP9 bitstream specification §6.2), and the configuration record derived
+//! from it (VP codec ISO media file format binding §2.2).
 
 use super::bits::Bits;
 use crate::Description;
 
-/// Levels, ten times, by the luma samples of their largest picture (annex A).
+/// Levels, ten times, by the luma samples of their largest frame (annex A).
 const LEVELS: [(u32, u8); 9] = [
     (36_864, 10),
     (73_728, 11),
@@ -17,7 +17,7 @@ const LEVELS: [(u32, u8); 9] = [
     (35_651_584, 60),
 ];
 
-/// What kind of frame it is.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameHeader {
     /// A keyframe.
@@ -26,12 +26,12 @@ pub enum FrameHeader {
     Inter,
 }
 
-/// What a keyframe says.
+/// Header fields of a keyframe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KeyHeader {
-    /// In luma samples.
+    /// Width in luma samples.
     pub width: u32,
-    /// In luma samples.
+    /// Height in luma samples.
     pub height: u32,
     profile: u8,
     depth: u8,
@@ -41,7 +41,7 @@ pub struct KeyHeader {
 }
 
 impl FrameHeader {
-    /// Reads the header; `None` when it is cut or makes no sense.
+    /// Parses the header; `None` when it is truncated or invalid.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let mut bits = Bits::new(frame);
         if bits.take(2)? != 2 {
@@ -66,7 +66,7 @@ impl FrameHeader {
         };
         let (mut is_full_range, mut subsampling) = (true, 3);
         let has_subsampling = profile & 1 == 1;
-        // Seven is RGB, which is always full.
+        // Seven is RGB, which is always full range.
         if bits.take(3)? == 7 {
             if has_subsampling {
                 bits.skip(1)?;
@@ -95,7 +95,7 @@ impl FrameHeader {
 }
 
 impl KeyHeader {
-    /// The VPCodecConfigurationRecord of a stream with such keyframes. Colour is left unspecified.
+    /// Returns the VPCodecConfigurationRecord of a stream with such keyframes. Colour is left unspecified.
     pub fn record(&self) -> [u8; RECORD_BYTES] {
         let samples = self.width.saturating_mul(self.height);
         let level = LEVELS.iter().find(|(largest, _)| samples <= *largest);
@@ -105,14 +105,13 @@ impl KeyHeader {
     }
 }
 
-/// The header of a FullBox of version 1 (ISO/IEC 14496-12 §4.2), which stands before the record in a
-/// `vpcC` box.
+/// Header of a FullBox of version 1 (ISO/IEC 14496-12 §4.2), which precedes the record in a `vpcC` box.
 const FULL_BOX: [u8; 4] = [1, 0, 0, 0];
 
-/// Bytes of a configuration record; VP9 has nothing to put behind it.
+/// Size of a configuration record, in bytes; VP9 appends nothing to it.
 pub const RECORD_BYTES: usize = 8;
 
-/// A configuration record without the header of its box; `None` when it is cut.
+/// Returns a configuration record without the header of its box; `None` when it is truncated.
 pub fn bare_record(record: &[u8]) -> Option<&[u8; RECORD_BYTES]> {
     record
         .strip_prefix(&FULL_BOX)
@@ -120,7 +119,7 @@ pub fn bare_record(record: &[u8]) -> Option<&[u8; RECORD_BYTES]> {
         .first_chunk()
 }
 
-/// Profile and level of a configuration record; the size stands in keyframes only.
+/// Returns profile and level of a configuration record; only keyframes have the size.
 pub fn description(record: &[u8]) -> Option<Description> {
     let [profile, level, ..] = *bare_record(record)?;
     Some(Description {
@@ -130,15 +129,15 @@ pub fn description(record: &[u8]) -> Option<Description> {
     })
 }
 
-/// RFC 6381 codec string of a configuration record, e.g. `vp09.00.31.08` (VP codec ISO media file
-/// format binding §3).
+/// Returns the RFC 6381 codec string of a configuration record, e.g. `vp09.00.31.08` (VP codec ISO media file format
+/// binding §3).
 pub fn codec_string(record: &[u8]) -> Option<String> {
     let [profile, level, format, ..] = *bare_record(record)?;
     Some(format!("vp09.{profile:02}.{level:02}.{:02}", format >> 4))
 }
 
-/// The profile of a configuration record, with or without the header of its box. No record by itself
-/// begins like that header: it would be of level 0 and of no bit depth.
+/// Returns the profile of a configuration record, with or without the header of its box. No record by itself begins
+/// like that header: it would be of level 0 and of no bit depth.
 pub fn record_profile(record: &[u8]) -> Option<u8> {
     let record = record.strip_prefix(&FULL_BOX).unwrap_or(record);
     record.first().copied()
@@ -158,14 +157,12 @@ mod tests {
         assert_eq!(codec_string(&boxed).as_deref(), Some("vp09.02.31.10"));
         assert_eq!((bare_record(&boxed[..11]), codec_string(&[])), (None, None));
         assert_eq!(record_profile(&[1, 31, 0x80, 2]), Some(1));
-        assert_eq!(
-            (record_profile(&[]), record_profile(&FULL_BOX)),
-            (None, None)
-        );
+        assert_eq!(record_profile(&[]), None);
+        assert_eq!(record_profile(&FULL_BOX), None);
     }
 
     #[test]
-    fn frames_are_told_apart() {
+    fn frames_are_reported_apart() {
         // 320×180, profile 0, from libvpx.
         let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x36, 0x00];
         let Some(FrameHeader::Key(header)) = FrameHeader::parse(&key) else {

@@ -1,4 +1,4 @@
-//! What every back-end must do, run on each of them.
+//! Requirements of every back-end, tested on each of them.
 
 use std::io::{IoSlice, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener};
@@ -52,7 +52,7 @@ on_every_backend![
     a_batch_has_an_outcome_for_every_send,
     a_full_socket_blocks_and_then_reports_room,
     a_hang_up_is_reported_and_stale_slots_are_ignored,
-    what_happened_to_a_socket_is_not_told_of_its_successor,
+    what_happened_to_a_socket_is_not_reported_of_its_successor,
     a_hang_up_ends_the_sleep,
     a_half_closed_connection_is_over,
     a_send_to_a_reset_connection_finds_it_closed,
@@ -60,7 +60,7 @@ on_every_backend![
     a_detached_socket_is_closed_although_older_ones_stay,
     stray_requests_are_dropped_but_a_flood_ends_the_connection,
     reported_input_is_received_and_the_socket_can_be_had_back,
-    input_is_told_anew_once_there_was_nothing,
+    input_is_reported_anew_once_there_was_nothing,
     a_hang_up_of_a_conversing_socket_is_reported,
     a_socket_that_says_nothing_can_be_had_back_too,
     a_waker_ends_the_sleep_even_when_it_came_first,
@@ -79,7 +79,7 @@ pub(crate) fn on(made: Result<Uring, crate::Unavailable>, test: impl FnOnce(&mut
     }
 }
 
-/// Whether io_uring works here. Tried by another thread: the end of its ring may interrupt a sleep.
+/// Tests io_uring on this host, on another thread: the end of its ring may interrupt a sleep.
 pub(crate) fn tried() -> Result<(), crate::Unavailable> {
     std::thread::spawn(Uring::probe).join().unwrap()
 }
@@ -105,6 +105,31 @@ pub(crate) fn slot(index: u32) -> Slot {
     Slot { index, reuse: 7 }
 }
 
+/// Attaches a new socket; returns its peer's end.
+pub(crate) fn attached(backend: &mut dyn Backend, index: u32, inbound: Inbound) -> TcpStream {
+    let (near, far) = pair();
+    backend.attach(slot(index), near, inbound).unwrap();
+    far
+}
+
+/// Attaches so many sockets that only hang up.
+pub(crate) fn attached_all(backend: &mut dyn Backend, count: u32) -> Vec<TcpStream> {
+    let attach = |index| attached(backend, index, Inbound::Dropped);
+    (0..count).map(attach).collect()
+}
+
+/// The peer finds that the connection was closed.
+fn assert_closed(mut far: TcpStream) {
+    far.set_read_timeout(Some(LONG)).unwrap();
+    assert_eq!(far.read(&mut [0]).unwrap(), 0);
+}
+
+fn assert_read(far: &mut TcpStream, expected: &[u8]) {
+    let mut got = vec![0; expected.len()];
+    far.read_exact(&mut got).unwrap();
+    assert_eq!(got, expected);
+}
+
 fn send_one(backend: &mut dyn Backend, slot: Slot, slices: &[IoSlice<'_>]) -> SendOutcome {
     let mut outcomes = [SendOutcome::Blocked];
     backend.send_batch(&[SendOp { slot, slices }], &mut outcomes);
@@ -117,10 +142,8 @@ pub(crate) fn wait_for(backend: &mut dyn Backend, wanted: Event) {
     let deadline = Instant::now() + LONG;
     while !events.contains(&wanted) {
         backend.wait(Some(LONG), &mut events).unwrap();
-        assert!(
-            Instant::now() < deadline,
-            "wanted {wanted:?}, got {events:?}"
-        );
+        let is_so = Instant::now() < deadline;
+        assert!(is_so, "wanted {wanted:?}, got {events:?}");
     }
 }
 
@@ -156,13 +179,10 @@ fn fill(backend: &mut dyn Backend, slot: Slot) -> usize {
 }
 
 fn sends_scattered_bytes_in_order(backend: &mut dyn Backend) {
-    let (near, mut far) = pair();
-    backend.attach(slot(3), near, Inbound::Dropped).unwrap();
+    let mut far = attached(backend, 3, Inbound::Dropped);
     let slices = [IoSlice::new(b"one "), IoSlice::new(b"two")];
     assert_eq!(send_one(backend, slot(3), &slices), SendOutcome::Sent(7));
-    let mut got = [0; 7];
-    far.read_exact(&mut got).unwrap();
-    assert_eq!(&got, b"one two");
+    assert_read(&mut far, b"one two");
 }
 
 fn a_batch_has_an_outcome_for_every_send(backend: &mut dyn Backend) {
@@ -170,10 +190,9 @@ fn a_batch_has_an_outcome_for_every_send(backend: &mut dyn Backend) {
     const FULL: u32 = 40;
     let mut peers = Vec::new();
     for index in 0..COUNT {
-        let (near, far) = if index == FULL {
-            pair_of_fixed_room()
-        } else {
-            pair()
+        let (near, far) = match index {
+            FULL => pair_of_fixed_room(),
+            _ => pair(),
         };
         let inbound = match index % 3 {
             0 => Inbound::Reported,
@@ -208,17 +227,14 @@ fn a_batch_has_an_outcome_for_every_send(backend: &mut dyn Backend) {
             50 => assert_eq!(outcome, SendOutcome::Closed),
             _ => {
                 assert_eq!(outcome, SendOutcome::Sent(text.len()));
-                let mut got = vec![0; text.len()];
-                far.read_exact(&mut got).unwrap();
-                assert_eq!(got, text.as_bytes());
+                assert_read(far, text.as_bytes());
             }
         }
     }
 }
 
 fn a_full_socket_blocks_and_then_reports_room(backend: &mut dyn Backend) {
-    let (near, mut far) = pair();
-    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let mut far = attached(backend, 0, Inbound::Dropped);
     backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
     for _ in 0..2 {
         let mut left = fill(backend, slot(0));
@@ -231,8 +247,7 @@ fn a_full_socket_blocks_and_then_reports_room(backend: &mut dyn Backend) {
 }
 
 fn a_hang_up_is_reported_and_stale_slots_are_ignored(backend: &mut dyn Backend) {
-    let (near, far) = pair();
-    backend.attach(slot(1), near, Inbound::Dropped).unwrap();
+    let far = attached(backend, 1, Inbound::Dropped);
     drop(far);
     wait_for(backend, Event::Closed(slot(1)));
     let stale = Slot { index: 1, reuse: 6 };
@@ -246,7 +261,7 @@ fn a_hang_up_is_reported_and_stale_slots_are_ignored(backend: &mut dyn Backend) 
     assert_eq!(send_one(backend, slot(1), &text), SendOutcome::Closed);
 }
 
-fn what_happened_to_a_socket_is_not_told_of_its_successor(backend: &mut dyn Backend) {
+fn what_happened_to_a_socket_is_not_reported_of_its_successor(backend: &mut dyn Backend) {
     for inbound in [Inbound::Dropped, Inbound::Reported] {
         let mut peers = Vec::new();
         for reuse in 0..20 {
@@ -262,14 +277,10 @@ fn what_happened_to_a_socket_is_not_told_of_its_successor(backend: &mut dyn Back
             }
         }
         assert_eq!(events_now(backend), []);
-        let last = Slot {
-            index: 0,
-            reuse: 19,
-        };
-        assert_eq!(
-            send_one(backend, last, &[IoSlice::new(b"x")]),
-            SendOutcome::Sent(1)
-        );
+        let (index, reuse) = (0, 19);
+        let last = Slot { index, reuse };
+        let sent = send_one(backend, last, &[IoSlice::new(b"x")]);
+        assert_eq!(sent, SendOutcome::Sent(1));
         peers.pop();
         wait_for(backend, Event::Closed(last));
         backend.detach(last);
@@ -277,12 +288,7 @@ fn what_happened_to_a_socket_is_not_told_of_its_successor(backend: &mut dyn Back
 }
 
 fn a_hang_up_ends_the_sleep(backend: &mut dyn Backend) {
-    let pairs: Vec<_> = (0..5).map(|_| pair()).collect();
-    let mut peers = Vec::new();
-    for (index, (near, far)) in (0..).zip(pairs) {
-        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
-        peers.push(far);
-    }
+    let peers = attached_all(backend, 5);
     assert_eq!(events_now(backend), []);
     for (index, far) in (0..).zip(peers) {
         let hang_up = std::thread::spawn(move || drop(far));
@@ -292,8 +298,7 @@ fn a_hang_up_ends_the_sleep(backend: &mut dyn Backend) {
 }
 
 fn a_half_closed_connection_is_over(backend: &mut dyn Backend) {
-    let (near, far) = pair();
-    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let far = attached(backend, 0, Inbound::Dropped);
     // Full, and therefore watched for room: the hang-up must be reported all the same.
     fill(backend, slot(0));
     far.shutdown(Shutdown::Write).unwrap();
@@ -301,8 +306,7 @@ fn a_half_closed_connection_is_over(backend: &mut dyn Backend) {
 }
 
 fn a_send_to_a_reset_connection_finds_it_closed(backend: &mut dyn Backend) {
-    let (near, far) = pair();
-    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let far = attached(backend, 0, Inbound::Dropped);
     drop(far);
     let text = [IoSlice::new(b"x")];
     // The first is answered by a reset.
@@ -312,27 +316,22 @@ fn a_send_to_a_reset_connection_finds_it_closed(backend: &mut dyn Backend) {
 
 fn a_detached_socket_is_closed(backend: &mut dyn Backend) {
     for inbound in [Inbound::Dropped, Inbound::Reported] {
-        let (near, mut far) = pair();
-        far.set_read_timeout(Some(LONG)).unwrap();
-        backend.attach(slot(0), near, inbound).unwrap();
+        let far = attached(backend, 0, inbound);
         assert_eq!(events_now(backend), []);
         backend.detach(slot(0));
         assert_eq!(events_now(backend), []);
-        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+        assert_closed(far);
     }
 }
 
 fn a_detached_socket_is_closed_although_older_ones_stay(backend: &mut dyn Backend) {
-    let (near, mut stays) = pair();
-    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let mut stays = attached(backend, 0, Inbound::Dropped);
     for index in 1..4 {
-        let (near, mut far) = pair();
-        far.set_read_timeout(Some(LONG)).unwrap();
-        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
+        let far = attached(backend, index, Inbound::Dropped);
         assert_eq!(events_now(backend), []);
         backend.detach(slot(index));
         assert_eq!(events_now(backend), []);
-        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+        assert_closed(far);
     }
     stays.set_nonblocking(true).unwrap();
     let kind = stays.read(&mut [0]).unwrap_err().kind();
@@ -340,8 +339,7 @@ fn a_detached_socket_is_closed_although_older_ones_stay(backend: &mut dyn Backen
 }
 
 fn stray_requests_are_dropped_but_a_flood_ends_the_connection(backend: &mut dyn Backend) {
-    let (near, mut far) = pair();
-    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let mut far = attached(backend, 0, Inbound::Dropped);
     for _ in 0..3 {
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         assert_eq!(events_now(backend), []);
@@ -365,25 +363,19 @@ fn reported_input_is_received_and_the_socket_can_be_had_back(backend: &mut dyn B
     let mut near = backend.release(slot(2)).unwrap();
     assert_eq!(backend.receive(slot(2), &mut buffer), Received::Closed);
     near.write_all(b"mine again").unwrap();
-    let mut got = [0; 10];
-    far.read_exact(&mut got).unwrap();
-    assert_eq!(&got, b"mine again");
+    assert_read(&mut far, b"mine again");
     drop(far);
-    let events = events_now(backend);
-    assert!(events.is_empty(), "it is not watched any more: {events:?}");
+    assert_eq!(events_now(backend), [], "it is not watched any more");
     // Nor does anything hold it open.
-    let (near, mut far) = pair();
-    backend.attach(slot(2), near, Inbound::Reported).unwrap();
+    let far = attached(backend, 2, Inbound::Reported);
     assert_eq!(events_now(backend), []);
     drop(backend.release(slot(2)).unwrap());
     assert_eq!(events_now(backend), []);
-    far.set_read_timeout(Some(LONG)).unwrap();
-    assert_eq!(far.read(&mut [0]).unwrap(), 0);
+    assert_closed(far);
 }
 
-fn input_is_told_anew_once_there_was_nothing(backend: &mut dyn Backend) {
-    let (near, mut far) = pair();
-    backend.attach(slot(0), near, Inbound::Reported).unwrap();
+fn input_is_reported_anew_once_there_was_nothing(backend: &mut dyn Backend) {
+    let mut far = attached(backend, 0, Inbound::Reported);
     let mut buffer = [0; 16];
     for _ in 0..3 {
         far.write_all(b"word").unwrap();
@@ -395,8 +387,7 @@ fn input_is_told_anew_once_there_was_nothing(backend: &mut dyn Backend) {
 }
 
 fn a_hang_up_of_a_conversing_socket_is_reported(backend: &mut dyn Backend) {
-    let (near, mut far) = pair();
-    backend.attach(slot(0), near, Inbound::Reported).unwrap();
+    let mut far = attached(backend, 0, Inbound::Reported);
     far.write_all(b"bye").unwrap();
     wait_for(backend, Event::Readable(slot(0)));
     assert_eq!(backend.receive(slot(0), &mut [0; 8]), Received::Bytes(3));
@@ -407,42 +398,39 @@ fn a_hang_up_of_a_conversing_socket_is_reported(backend: &mut dyn Backend) {
 }
 
 fn a_socket_that_says_nothing_can_be_had_back_too(backend: &mut dyn Backend) {
-    let (near, mut far) = pair();
-    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let mut far = attached(backend, 0, Inbound::Dropped);
     let Some(mut near) = backend.release(slot(0)) else {
         // Linux before 6.8 cannot turn a direct descriptor into a usual one; it is closed.
         assert_eq!(backend.name(), "io_uring");
         assert_eq!(events_now(backend), []);
-        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+        assert_closed(far);
         return;
     };
     assert_eq!(events_now(backend), []);
-    assert_eq!(
-        near.read(&mut [0]).unwrap_err().kind(),
-        io::ErrorKind::WouldBlock
-    );
+    let kind = near.read(&mut [0]).unwrap_err().kind();
+    assert_eq!(kind, io::ErrorKind::WouldBlock);
     near.write_all(b"back").unwrap();
-    let mut got = [0; 4];
-    far.read_exact(&mut got).unwrap();
-    assert_eq!(&got, b"back");
+    assert_read(&mut far, b"back");
 }
 
 fn a_waker_ends_the_sleep_even_when_it_came_first(backend: &mut dyn Backend) {
     backend.waker().wake();
-    let mut events = Vec::new();
-    backend.wait(None, &mut events).unwrap();
-    assert!(events.is_empty());
+    sleep_until_woken(backend);
 }
 
 fn a_waker_ends_the_sleep_again_and_again(backend: &mut dyn Backend) {
     for _ in 0..100 {
         let waker = backend.waker();
         let wakes = std::thread::spawn(move || waker.wake());
-        let mut events = Vec::new();
-        backend.wait(None, &mut events).unwrap();
-        assert!(events.is_empty());
+        sleep_until_woken(backend);
         wakes.join().unwrap();
     }
+}
+
+fn sleep_until_woken(backend: &mut dyn Backend) {
+    let mut events = Vec::new();
+    backend.wait(None, &mut events).unwrap();
+    assert_eq!(events, []);
 }
 
 fn a_sleep_ends_when_its_time_is_over(backend: &mut dyn Backend) {
@@ -454,12 +442,7 @@ fn a_sleep_ends_when_its_time_is_over(backend: &mut dyn Backend) {
 
 fn many_sockets_hang_up_at_once(backend: &mut dyn Backend) {
     const COUNT: u32 = EVENTS_PER_WAIT as u32 + 100;
-    let mut peers = Vec::new();
-    for index in 0..COUNT {
-        let (near, far) = pair();
-        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
-        peers.push(far);
-    }
+    let peers = attached_all(backend, COUNT);
     assert_eq!(events_now(backend), []);
     drop(peers);
     let mut gone = vec![false; COUNT as usize];
@@ -551,11 +534,9 @@ fn whatever_the_order_bytes_and_events_are_those_of_the_present_sockets(backend:
             }
             (5, Some(walker)) => {
                 let count = 1 + next(100) as usize;
-                if let Some(far) = &mut walker.far
-                    && far
-                        .write(&vec![b'?'; count])
-                        .is_ok_and(|wrote| wrote == count)
-                {
+                let far = walker.far.as_mut();
+                let wrote = far.and_then(|far| far.write(&vec![b'?'; count]).ok());
+                if wrote == Some(count) {
                     walker.unheard += count;
                 }
             }
@@ -568,12 +549,8 @@ fn whatever_the_order_bytes_and_events_are_those_of_the_present_sockets(backend:
         walker.far.is_none() || walker.is_blocked || can_hear
     };
     while walkers.iter().flatten().any(is_due) {
-        let due: Vec<_> = walkers
-            .iter()
-            .flatten()
-            .filter(|walker| is_due(walker))
-            .collect();
-        assert!(Instant::now() < deadline, "news never come of {due:?}");
+        let is_late = Instant::now() >= deadline;
+        assert!(!is_late, "some news never come of {walkers:?}");
         for walker in walkers.iter_mut().flatten() {
             walker.read();
         }
@@ -655,31 +632,27 @@ fn look(backend: &mut dyn Backend, walkers: &mut [Option<Walker>]) {
     for event in events {
         let (Event::Writable(slot) | Event::Readable(slot) | Event::Closed(slot)) = event;
         let place = &mut walkers[slot.index as usize];
-        let walker = place
-            .as_mut()
-            .expect("no event names a socket that is gone");
+        let walker = place.as_mut();
+        let walker = walker.expect("no event names a socket that is gone");
         assert_eq!(walker.slot, slot, "nor of another one");
+        let mut is_closed = false;
         match event {
             Event::Writable(_) => walker.is_blocked = false,
             Event::Readable(_) => {
                 let mut buffer = [0; 64];
-                let end = loop {
+                is_closed = loop {
                     match backend.receive(slot, &mut buffer) {
                         Received::Bytes(count) => walker.unheard -= count,
-                        end => break end,
+                        end => break end == Received::Closed,
                     }
                 };
-                if end == Received::Closed {
-                    assert!(walker.far.is_none(), "the peer is still there");
-                    backend.detach(slot);
-                    *place = None;
-                }
             }
-            Event::Closed(_) => {
-                assert!(walker.far.is_none(), "the peer is still there");
-                backend.detach(slot);
-                *place = None;
-            }
+            Event::Closed(_) => is_closed = true,
+        }
+        if is_closed {
+            assert!(walker.far.is_none(), "the peer is still there");
+            backend.detach(slot);
+            *place = None;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The sockets of one intake thread, by slot.
+//! Sockets of one intake thread, by slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -9,26 +9,25 @@ use super::{Attach, IntakeReader, Next, Pace, Returned};
 use crate::panics::{self, Panic, Part};
 use crate::{Slab, Slot};
 
-/// One socket.
+/// One socket with its reader.
 pub(super) struct Entry {
     pub(super) slot: Slot,
     pub(super) reader: Box<dyn IntakeReader>,
     pub(super) socket: Arc<TcpStream>,
-    /// Which receiver watches it.
+    /// Receiver that watches the socket.
     pub(super) pace: Pace,
-    /// What the reader asked for last.
+    /// Pace that the reader last requested.
     pub(super) wish: Pace,
-    /// What happens when its watch has ended, once that has been asked for.
+    /// Next step once the watch has ended, if its end was requested.
     pub(super) then: Option<Then>,
-    /// It is wanted back.
+    /// Set once the socket is wanted back.
     pub(super) recalled: Arc<AtomicBool>,
-    /// Received since the last survey.
+    /// Bytes received since the last survey.
     pub(super) bytes: usize,
 }
 
 impl Entry {
-    /// Drops a reader that has panicked, and with it whatever it had. The socket stays until its watch has
-    /// ended.
+    /// Drops a reader that has panicked, with all its state. The socket stays until its watch has ended.
     pub(super) fn give_up(&mut self, panic: &Panic) {
         report(panic, self.socket.peer_addr().ok());
         let broken = std::mem::replace(&mut self.reader, Box::new(Spent));
@@ -38,7 +37,7 @@ impl Entry {
     }
 }
 
-/// Reports a reader that has panicked.
+/// Reports a panic of a reader.
 pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
     match peer {
         Some(peer) => panic.report(Part::Intake, &format_args!("the publisher at {peer}")),
@@ -46,7 +45,7 @@ pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
     }
 }
 
-/// Stands in for a reader that has panicked: takes nothing, sends nothing, and ends.
+/// Stand-in for a reader that has panicked: takes nothing, sends nothing, and ends.
 struct Spent;
 
 impl IntakeReader for Spent {
@@ -67,20 +66,20 @@ impl IntakeReader for Spent {
     fn give_back(self: Box<Self>, _: TcpStream, _: Returned) {}
 }
 
-/// What happens to a socket that is no longer watched.
+/// Next step for a socket that is no longer watched.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// It is watched by the other receiver.
+    /// The other receiver watches it.
     Move,
-    /// It is given back.
+    /// The socket is returned.
     Leave(Returned),
 }
 
-/// All of them.
+/// All sockets of the thread.
 #[derive(Default)]
 pub(super) struct Entries {
     slab: Slab<Entry>,
-    /// How many are watched promptly.
+    /// Number of sockets that are watched promptly.
     pub(super) prompt: usize,
 }
 
@@ -89,7 +88,7 @@ impl Entries {
         self.slab.len()
     }
 
-    /// Enters a socket, to be watched promptly.
+    /// Adds a socket, to be watched promptly.
     pub(super) fn add(&mut self, attach: Attach) -> &Entry {
         let Attach {
             reader,
@@ -121,7 +120,7 @@ impl Entries {
         Some(entry)
     }
 
-    /// It is watched by the other receiver from now on.
+    /// Records that the other receiver watches the socket from now on.
     pub(super) fn change_pace(&mut self, slot: Slot) {
         let Some(entry) = self.get(slot) else {
             return;

@@ -1,23 +1,23 @@
-//! Reads the sockets of many publishers on few threads.
+//! Threads that read the sockets of many publishers.
 //!
-//! A publisher on a task of its own costs a wake-up per packet, and a thousand of them tens of
-//! thousands a second. Here a thread reads all of them, in turns, and a turn takes what has arrived
-//! since the last one:
+//! A publisher on a task of its own costs one wake-up per packet, and a thousand of them tens of thousands a
+//! second. Here one thread reads all of them, in turns, and a turn takes the bytes that have arrived since
+//! the last one:
 //!
 //! - Publishers with listeners are read [promptly](Pace::Prompt): at once while there are few. As they become
-//!   many, turns are spaced so that reading takes its share of the thread and no more, by [`PROMPT_APART_MAX`]
-//!   at most (`spacing`).
-//! - Publishers without listeners are read in a [relaxed](Pace::Relaxed) way, every [`RELAXED_APART`]. One that
-//!   sends a lot is read promptly all the same, or the kernel's buffer would fill up and hold it back. One that
-//!   hangs up is read to its end at once, before another takes its place.
+//!   many, turns are spaced so that reading takes its share of the thread and no more, by
+//!   [`PROMPT_APART_MAX`] at most (`spacing`).
+//! - Publishers without listeners are read at a [relaxed](Pace::Relaxed) pace, every [`RELAXED_APART`]. One
+//!   that sends a lot is read promptly all the same, because otherwise the kernel's buffer would fill up and
+//!   hold it back. One that hangs up is read to its end at once, before another takes its place.
 //!
-//! The thread knows no protocol: an [`IntakeReader`] takes the bytes and returns what follows. Decisions, and work
-//! that takes time, belong to the caller that attached the socket: its reader gets the socket
+//! The thread knows no protocol: an [`IntakeReader`] takes the bytes and returns the next step. Decisions,
+//! and work that takes time, belong to the caller that attached the socket: its reader gets the socket
 //! [back](IntakeReader::give_back) and may be attached again.
 //!
-//! Two ways of receiving promptly, one contract (`receiver`): multishot receives into a shared ring of
-//! buffers, and readiness by epoll. Relaxed turns ask each socket (`relaxed`): what nearly every one has brought
-//! meanwhile would need more shared buffers than a cache holds. Called by `ingest`.
+//! There are two ways of receiving promptly, with one contract (`receiver`): multishot receives into a shared
+//! ring of buffers, and readiness by epoll. Relaxed turns poll each socket (`relaxed`): nearly every one has
+//! brought bytes meanwhile, which would need more shared buffers than a cache holds. Called by `ingest`.
 
 mod entries;
 mod readiness;
@@ -45,68 +45,68 @@ use self::thread::IntakeThread;
 use crate::uring::{Multishot, Unavailable};
 use crate::waker::Waker;
 
-/// Upper bound on the time between turns of publishers with listeners: a small part of what a listener's window
-/// adds under that load, and 250 wake-ups a second.
+/// Upper bound on the time between turns of publishers with listeners: a small part of the time that a
+/// listener's window adds under that load, and 250 wake-ups a second.
 pub const PROMPT_APART_MAX: Duration = Duration::from_millis(4);
 
-/// Time between turns of publishers without listeners. A new listener hears the stream's recent past first, and
-/// what follows at most this much later.
+/// Time between turns of publishers without listeners. A new listener receives the stream's recent past
+/// first, and new media at most this much later.
 pub const RELAXED_APART: Duration = Duration::from_millis(250);
 
-/// How often deadlines, unsent answers and publishers that may relax are looked for.
+/// Interval of checks for deadlines, unsent replies and publishers that may relax.
 pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often an idle thread turns, to show that it lives.
+/// Interval of an idle thread's turns, which show that it is alive.
 pub const IDLE_TURN: Duration = Duration::from_secs(1);
 
-/// Bytes that a publisher may send between two surveys and still be read in a relaxed way: what it sends between two
-/// turns fits into any socket's buffer.
+/// Most bytes that a publisher may send between two surveys and still be read at a relaxed pace: the bytes
+/// between two turns then fit into any socket's buffer.
 const RELAXED_BYTES_MAX: usize = 64 * 1024;
 
-/// What becomes of one socket's bytes. Runs on the intake's thread and must not block: thousands of
-/// others wait. One that panics is dropped, and its socket closed; the others are read on.
+/// Consumer of one socket's bytes. Runs on the intake's thread and must not block: thousands of others wait.
+/// A reader that panics is dropped, and its socket closed; the others continue to be read.
 pub trait IntakeReader: Send {
     /// Takes bytes. After [`Next::Return`] there may be more of them, until the socket is given back.
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next;
 
-    /// What is to be sent to the peer. It is tried after each [`take`](Self::take) and at each survey, without
-    /// waiting for room.
+    /// Returns the bytes to be sent to the peer. Sending is tried after each [`take`](Self::take) and at each
+    /// survey, without waiting for room.
     fn unsent(&mut self) -> &[u8];
 
-    /// This many of those bytes have been sent.
+    /// Notes that this many of those bytes have been sent.
     fn sent(&mut self, count: usize);
 
-    /// The time at which it wants its socket back; checked at each survey.
+    /// Returns the time at which the reader wants its socket back; checked at each survey.
     fn due(&self) -> Option<Instant>;
 
-    /// Takes the socket back, which is non-blocking.
+    /// Takes back the socket, which is non-blocking.
     fn give_back(self: Box<Self>, socket: TcpStream, why: Returned);
 }
 
-/// What follows from what was taken.
+/// Next step after a reader has taken bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
-    /// More of the same.
+    /// Continue at this pace.
     Go(Pace),
-    /// The socket is wanted back.
+    /// Return the socket.
     Return,
 }
 
-/// How soon a socket should be read.
+/// Urgency of reading a socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pace {
-    /// It has listeners.
+    /// The stream has listeners.
     Prompt,
-    /// It has none.
+    /// The stream has no listeners.
     Relaxed,
 }
 
-/// Why a socket is given back.
+/// Reason why a socket is returned.
 #[derive(Debug)]
 pub enum Returned {
-    /// The reader asked for it, or its time has come.
+    /// The reader requested it, or its deadline has come.
     Asked,
-    /// [`IntakeTicket::recall`], or the end of the intake.
+    /// [`IntakeTicket::recall`] was called, or the intake has ended.
     Recalled,
     /// The peer sends no more.
     HungUp,
@@ -114,20 +114,17 @@ pub enum Returned {
     Failed(io::Error),
 }
 
-/// How sockets are read.
+/// Method of reading sockets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Method {
-    /// Readiness, then a `recv` each.
+    /// Readiness by epoll, then one `recv` per socket.
     Epoll,
     /// Multishot receives into a shared ring of buffers.
     Uring,
 }
 
 impl Method {
-    /// Whether io_uring can do it here: it takes Linux 6.0.
-    ///
-    /// # Errors
-    /// See [`Unavailable`].
+    /// Checks that this host supports io_uring for this purpose: it takes Linux 6.0.
     pub fn probe() -> Result<(), Unavailable> {
         Multishot::probe()
     }
@@ -148,18 +145,18 @@ struct Attach {
     recalled: Arc<AtomicBool>,
 }
 
-/// Sockets that may wait to be taken in: a crowd of publishers that reconnects at once. One that does not fit
-/// is refused.
+/// Most sockets that may wait to be taken in: a crowd of publishers that reconnects at once. One that does
+/// not fit is refused.
 const INBOX_MAX: usize = 1_024;
 
-/// The threads that read publishers. Dropping it gives every socket back.
+/// Threads that read publishers. Dropping it returns every socket.
 #[derive(Debug)]
 pub struct Intake {
     handles: Vec<ThreadHandle>,
     threads: Lock<Vec<JoinHandle<()>>>,
 }
 
-/// The way to one thread.
+/// Handle to one thread.
 #[derive(Clone, Debug)]
 struct ThreadHandle {
     inbox: SyncSender<Attach>,
@@ -170,18 +167,18 @@ struct ThreadHandle {
 /// State shared between one thread and its callers.
 #[derive(Debug, Default)]
 struct Board {
-    /// Some sockets are wanted back.
+    /// Set once some sockets are wanted back.
     has_recalls: AtomicBool,
-    /// All are, and the thread is to end.
+    /// Set once all sockets are wanted back and the thread must end.
     is_stopping: AtomicBool,
-    /// Sockets given to it and not given back.
+    /// Number of sockets that the thread holds.
     sockets: AtomicUsize,
     wakeups: Counter,
     turns: Counter,
 }
 
-/// A socket that has been given to the intake. Dropping it has the socket given back, if it has not
-/// been yet.
+/// A socket that has been passed to the intake. Dropping the ticket requests its return, if it has not been
+/// returned yet.
 #[derive(Debug)]
 pub struct IntakeTicket {
     recalled: Arc<AtomicBool>,
@@ -189,7 +186,7 @@ pub struct IntakeTicket {
 }
 
 impl IntakeTicket {
-    /// Has the socket given back soon.
+    /// Requests the return of the socket, which follows soon.
     pub fn recall(&self) {
         // In this order: the thread looks for recalled sockets once it has seen `has_recalls`.
         self.recalled.store(true, Ordering::Relaxed);
@@ -209,7 +206,7 @@ impl Intake {
     /// `target_utilisation` of a core.
     ///
     /// # Errors
-    /// When a thread, or what it reads by, cannot be made.
+    /// A thread or its receiver cannot be created.
     pub fn start(threads: usize, method: Method, target_utilisation: f64) -> io::Result<Self> {
         let mut intake = Self {
             handles: Vec::new(),
@@ -236,11 +233,11 @@ impl Intake {
         Ok(intake)
     }
 
-    /// Gives a connected socket to the thread that has the fewest.
+    /// Passes a connected socket to the thread that has the fewest.
     ///
     /// # Errors
-    /// When too many wait to be taken in, the intake has ended, or the socket cannot be made non-blocking;
-    /// the caller gets both back.
+    /// Too many sockets wait to be taken in, the intake has ended, or the socket cannot be made non-blocking;
+    /// both arguments are returned.
     pub fn attach<R: IntakeReader + 'static>(
         &self,
         reader: Box<R>,
@@ -273,20 +270,20 @@ impl Intake {
         }
     }
 
-    /// How often the threads have woken.
+    /// Returns how often the threads have woken.
     pub fn wakeups(&self) -> u64 {
         let wakeups = |handle: &ThreadHandle| handle.board.wakeups.value();
         self.handles.iter().map(wakeups).sum()
     }
 
-    /// How often each thread has turned, at least once every [`IDLE_TURN`]. A thread that has ended or is stuck
-    /// turns no more.
+    /// Returns how often each thread has turned, at least once every [`IDLE_TURN`]. A thread that has ended
+    /// or is stuck turns no more.
     pub fn turns(&self) -> impl Iterator<Item = u64> {
         let turns = |handle: &ThreadHandle| handle.board.turns.value();
         self.handles.iter().map(turns)
     }
 
-    /// Gives every socket back and ends the threads.
+    /// Returns every socket and ends the threads.
     pub fn stop(&self) {
         for handle in &self.handles {
             handle.board.is_stopping.store(true, Ordering::Release);
@@ -312,7 +309,7 @@ impl Drop for Intake {
     }
 }
 
-/// A thread's life. What it reads by is made here, for a ring belongs to the thread that uses it.
+/// Runs a thread. Its receivers are created here, because a ring belongs to the thread that uses it.
 fn run_thread(
     method: Method,
     target_utilisation: f64,
@@ -326,14 +323,14 @@ fn run_thread(
         prompt.wake_by(relaxed.ends())?;
         Ok((prompt, relaxed))
     });
-    let (told, thread) = match receivers {
+    let (reported, thread) = match receivers {
         Ok((prompt, relaxed)) => {
             let thread = IntakeThread::new(prompt, relaxed, arrivals, board, target_utilisation);
             (made.send(Ok(())), Some(thread))
         }
         Err(error) => (made.send(Err(error)), None),
     };
-    if let (Ok(()), Some(thread)) = (told, thread) {
+    if let (Ok(()), Some(thread)) = (reported, thread) {
         thread.run();
     }
 }

@@ -17,10 +17,10 @@ use crate::backend::EVENTS_PER_WAIT;
 use crate::epoll::{WAKER_DATA, pack, timespec, unpack};
 use crate::waker::Waker;
 
-/// Bytes received at once: a few frames of video. One buffer serves all sockets.
+/// Bytes per receive: a few frames of video. One buffer serves all sockets.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// See the module's description.
+/// Receiver by epoll readiness.
 pub(super) struct Readiness {
     epoll: OwnedFd,
     waker: Waker,
@@ -49,7 +49,7 @@ impl Readiness {
         else {
             return false;
         };
-        // It can only fail for a socket that is not in the set, which is what is wanted.
+        // Fails only for a socket that is not in the set, which is the desired state.
         epoll::delete(&self.epoll, &socket).ok();
         true
     }
@@ -91,7 +91,7 @@ impl Receiver for Readiness {
     }
 
     fn wake_by(&mut self, readable: Arc<OwnedFd>) -> io::Result<()> {
-        // As the waker's events are: no socket's, and the waker's counter may be empty.
+        // Uses the waker's data: the event belongs to no socket, and draining an empty waker does no harm.
         let data = epoll::EventData::new_u64(WAKER_DATA);
         Ok(epoll::add(
             &self.epoll,
@@ -119,14 +119,14 @@ impl Receiver for Readiness {
         for slot in self.unwatched.drain(..) {
             tell(slot, News::Unwatched);
         }
-        let mut told = 0;
+        let mut reported = 0;
         loop {
             let at_most = timeout.map(timespec);
             let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-            let room = most.saturating_sub(told).clamp(1, EVENTS_PER_WAIT);
+            let room = most.saturating_sub(reported).clamp(1, EVENTS_PER_WAIT);
             let ready = match epoll::wait(&self.epoll, &mut ready[..room], at_most.as_ref()) {
                 Ok((ready, _)) => ready,
-                Err(Errno::INTR) => return Ok(told),
+                Err(Errno::INTR) => return Ok(reported),
                 Err(error) => return Err(error.into()),
             };
             for event in &mut *ready {
@@ -138,9 +138,9 @@ impl Receiver for Readiness {
                     self.receive(unpack(data), tell);
                 }
             }
-            told += ready.len();
-            if ready.len() < room || told >= most {
-                return Ok(told);
+            reported += ready.len();
+            if ready.len() < room || reported >= most {
+                return Ok(reported);
             }
             timeout = Some(Duration::ZERO);
         }

@@ -1,9 +1,9 @@
-//! The sockets of publishers without listeners: read by turns, and to the end as soon as the peer has hung up.
+//! Sockets of publishers without listeners: read by turns, and to the end as soon as the peer has hung up.
 //!
-//! A turn asks each socket for what it has, for nearly all of them have something: readiness would be one more
-//! question. What a peer sent last is read at once all the same, or a publisher that takes its place before the
-//! next turn would cut it short; so an epoll instance watches for ends alone, and the kernel passes over it with
-//! every packet. Called by `thread`.
+//! A turn polls each socket, because nearly all of them have something: readiness would be one more system
+//! call. The last bytes of a peer are read at once all the same, because otherwise a publisher that takes its
+//! place before the next turn would cut them off; so an epoll instance watches for ends alone, and the kernel
+//! does not report packets through it. Called by `thread`.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -20,17 +20,18 @@ use crate::Slot;
 use crate::backend::EVENTS_PER_WAIT;
 use crate::epoll::{pack, unpack};
 
-/// Bytes received at once: more than a socket that stays relaxed brings between two turns. One buffer serves all
+/// Bytes per receive: more than a socket that stays relaxed brings between two turns. One buffer serves all
 /// sockets.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// See the module's description.
+/// Sockets that are read by turns: [`begin`](Self::begin) a turn, then call [`proceed`](Self::go_on) until it
+/// is over.
 pub(super) struct RelaxedSockets {
     ends: Arc<OwnedFd>,
-    /// By slot index.
+    /// Sockets by slot index.
     sockets: Vec<Option<(Slot, Arc<TcpStream>)>>,
     count: usize,
-    /// Where the present turn is; at the end of `sockets` when it is over.
+    /// Position of the present turn; at the end of `sockets` when the turn is over.
     at: usize,
     buffer: Vec<u8>,
 }
@@ -46,7 +47,7 @@ impl RelaxedSockets {
         })
     }
 
-    /// Readable while there are sockets whose peers have hung up.
+    /// Returns a descriptor that is readable while there are sockets whose peers have hung up.
     pub(super) fn ends(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.ends)
     }
@@ -55,7 +56,7 @@ impl RelaxedSockets {
         self.count == 0
     }
 
-    /// Takes in a non-blocking socket. The slot is not in use.
+    /// Adds a non-blocking socket. The slot is not in use.
     pub(super) fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()> {
         let data = epoll::EventData::new_u64(pack(slot));
         epoll::add(&self.ends, socket, data, epoll::EventFlags::RDHUP)?;
@@ -68,7 +69,7 @@ impl RelaxedSockets {
         Ok(())
     }
 
-    /// Lets go of a socket; says whether it was there.
+    /// Removes a socket; returns whether it was present.
     pub(super) fn unwatch(&mut self, slot: Slot) -> bool {
         let place = self.sockets.get_mut(slot.index as usize);
         let Some((_, socket)) = place.and_then(|place| place.take_if(|(own, _)| *own == slot))
@@ -76,7 +77,7 @@ impl RelaxedSockets {
             return false;
         };
         self.count -= 1;
-        // It can only fail for a socket that is not in the set, which is what is wanted.
+        // Fails only for a socket that is not in the set, which is the desired state.
         epoll::delete(&self.ends, &socket).ok();
         true
     }
@@ -86,8 +87,8 @@ impl RelaxedSockets {
         self.at = 0;
     }
 
-    /// Goes on with the turn: reads up to `most` sockets, each once. Returns whether the turn is over.
-    pub(super) fn go_on(&mut self, most: usize, tell: &mut dyn FnMut(Slot, News<'_>)) -> bool {
+    /// Continues the turn: reads up to `most` sockets, each once. Returns whether the turn is over.
+    pub(super) fn proceed(&mut self, most: usize, tell: &mut dyn FnMut(Slot, News<'_>)) -> bool {
         for _ in 0..most {
             let rest = self.sockets.get(self.at..).unwrap_or_default();
             let Some(skipped) = rest.iter().position(Option::is_some) else {
@@ -106,7 +107,7 @@ impl RelaxedSockets {
     /// Reads sockets whose peers have hung up, to the end, some at a time.
     ///
     /// # Errors
-    /// Only for failures that make all of this unusable.
+    /// Only failures that make all of this unusable.
     pub(super) fn read_ended(&mut self, tell: &mut dyn FnMut(Slot, News<'_>)) -> io::Result<()> {
         let mut ended = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
         let at_once = Timespec {
@@ -121,13 +122,13 @@ impl RelaxedSockets {
         for event in &mut *ended {
             // The kernel's struct is packed; copy before use.
             let slot = unpack({ event.data }.u64());
-            // It comes to an end: nothing can arrive any more.
+            // The loop ends: nothing can arrive any more.
             while self.receive(slot, tell) {}
         }
         Ok(())
     }
 
-    /// Receives once; says whether there was something.
+    /// Receives once; returns whether there was something.
     fn receive(&mut self, slot: Slot, tell: &mut dyn FnMut(Slot, News<'_>)) -> bool {
         let place = self.sockets.get(slot.index as usize);
         let Some((own, socket)) = place.and_then(Option::as_ref) else {

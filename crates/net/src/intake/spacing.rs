@@ -1,17 +1,15 @@
-//! When prompt sockets are read next: turns are so far apart that they take their share of the thread and no more.
-//!
-//! A few turns may be saved up while nothing arrives. Called by `thread`.
+//! Spacing of prompt turns: they are so far apart that they take their share of the thread and no more.
 
 use std::time::{Duration, Instant};
 
-/// Turns that may be saved up. Samples come in pairs of video and audio: the second need not wait for what the first
-/// has cost, as long as turns on average keep to it.
+/// Most turns that may be saved up. Samples come in pairs of video and audio: the second need not wait for
+/// the cost of the first, as long as turns on average keep to it.
 const SAVED_TURNS_MAX: u32 = 3;
 
-/// See the module's description.
+/// Schedule of prompt turns; [`count`](Self::count) each turn and wait for the [`pause`](Self::pause).
 #[derive(Debug)]
 pub(super) struct Spacing {
-    /// The turns so far, as far apart as they were to be, fill the time up to here.
+    /// Time up to which the turns so far, at their spacing, have used the thread's share.
     paid_until: Instant,
 }
 
@@ -20,14 +18,14 @@ impl Spacing {
         Self { paid_until: now }
     }
 
-    /// How long the next turn is to wait, where turns are this far apart.
+    /// Returns the wait before the next turn, for turns that are `apart`.
     pub(super) fn pause(&self, apart: Duration, now: Instant) -> Duration {
         let owed = self.paid_until.saturating_duration_since(now);
-        // The distance may have been longer when the last turn was counted.
+        // The spacing may have been longer when the last turn was counted.
         owed.saturating_sub(apart * SAVED_TURNS_MAX).min(apart)
     }
 
-    /// There was a turn that has received something.
+    /// Counts a turn that has received something.
     pub(super) fn count(&mut self, apart: Duration, now: Instant) {
         let most = now + apart * SAVED_TURNS_MAX;
         self.paid_until = self.paid_until.clamp(now, most) + apart;

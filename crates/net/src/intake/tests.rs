@@ -1,4 +1,4 @@
-//! What receivers and the intake must do, by each method.
+//! Requirements of receivers and of the intake, tested by each method.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -55,9 +55,9 @@ by_every_method![
     a_reset_ends_the_watch,
     more_than_all_buffers_comes_whole,
     many_sockets_at_once_are_all_heard,
-    what_came_before_the_end_of_a_watch_is_told,
+    what_came_before_the_end_of_a_watch_is_reported,
     a_watched_socket_may_go_from_one_to_another_and_back,
-    nothing_is_told_of_a_successor_that_is_its_predecessor_s,
+    nothing_is_reported_of_a_successor_that_is_its_predecessor_s,
     a_pause_is_slept_through,
     a_waker_ends_the_sleep_again_and_again,
     a_sleep_ends_while_something_else_is_readable,
@@ -76,7 +76,7 @@ fn on(
     }
 }
 
-/// What was reported of one socket, and how it ended.
+/// Reports on one socket, and its end.
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
     bytes: Vec<u8>,
@@ -112,14 +112,37 @@ fn receive(receiver: &mut dyn Receiver, all: &mut [Heard], is_enough: impl Fn(&[
     }
 }
 
+/// Sleeps once, whatever is reported meanwhile.
+fn sleep(receiver: &mut dyn Receiver, pause: Duration, time: Duration) {
+    let slept = receiver.wait(pause, Some(time), MANY, &mut |_, _| ());
+    slept.unwrap();
+}
+
+/// Receives until all have got so much.
+fn receive_each(receiver: &mut dyn Receiver, all: &mut [Heard], len: usize) {
+    receive(receiver, all, |all| {
+        all.iter().all(|one| one.bytes.len() == len)
+    });
+}
+
+fn receive_ends(receiver: &mut dyn Receiver, all: &mut [Heard]) {
+    receive(receiver, all, |all| all.iter().all(|one| one.end.is_some()));
+}
+
+/// A socket to be watched, and its peer's end.
+fn nonblocking() -> (Arc<TcpStream>, TcpStream) {
+    let (near, far) = pair();
+    near.set_nonblocking(true).unwrap();
+    (Arc::new(near), far)
+}
+
 fn places(count: usize) -> Vec<Heard> {
     std::iter::repeat_with(Heard::default).take(count).collect()
 }
 
 fn watched(receiver: &mut dyn Receiver, index: u32) -> TcpStream {
-    let (near, far) = pair();
-    near.set_nonblocking(true).unwrap();
-    receiver.watch(slot(index), &Arc::new(near)).unwrap();
+    let (near, far) = nonblocking();
+    receiver.watch(slot(index), &near).unwrap();
     far
 }
 
@@ -131,16 +154,12 @@ fn bytes_come_in_order_and_the_hang_up_last(receiver: &mut dyn Receiver, _: &Wak
             peer.write_all(&[round; 3]).unwrap();
         }
         let len = 3 * (usize::from(round) + 1);
-        receive(receiver, &mut heard, |all| {
-            all.iter().all(|one| one.bytes.len() == len)
-        });
+        receive_each(receiver, &mut heard, len);
     }
     let [first, mut second] = peers;
     second.write_all(b"end").unwrap();
     drop((first, second));
-    receive(receiver, &mut heard, |all| {
-        all.iter().all(|one| one.end.is_some())
-    });
+    receive_ends(receiver, &mut heard);
     let rounds = (0..50).flat_map(|round| [round; 3]);
     assert_eq!(heard[0].bytes, rounds.clone().collect::<Vec<_>>());
     assert_eq!(heard[1].bytes, rounds.chain(*b"end").collect::<Vec<_>>());
@@ -154,7 +173,7 @@ fn a_reset_ends_the_watch(receiver: &mut dyn Receiver, _: &Waker) {
         .unwrap();
     drop(far);
     let mut heard = places(1);
-    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    receive_ends(receiver, &mut heard);
     assert_eq!(heard[0].end, Some("failed"));
 }
 
@@ -164,7 +183,7 @@ fn more_than_all_buffers_comes_whole(receiver: &mut dyn Receiver, _: &Waker) {
     let expected = sent.clone();
     let sender = std::thread::spawn(move || far.write_all(&sent).unwrap());
     let mut heard = places(1);
-    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    receive_ends(receiver, &mut heard);
     sender.join().unwrap();
     assert!(heard[0].bytes == expected, "{} bytes", heard[0].bytes.len());
 }
@@ -177,27 +196,21 @@ fn many_sockets_at_once_are_all_heard(receiver: &mut dyn Receiver, _: &Waker) {
         for peer in &mut peers {
             peer.write_all(&[7; 5000]).unwrap();
         }
-        receive(receiver, &mut heard, |all| {
-            all.iter().all(|one| one.bytes.len() == round * 5000)
-        });
+        receive_each(receiver, &mut heard, round * 5000);
     }
     drop(peers);
-    receive(receiver, &mut heard, |all| {
-        all.iter().all(|one| one.end.is_some())
-    });
+    receive_ends(receiver, &mut heard);
 }
 
-fn what_came_before_the_end_of_a_watch_is_told(receiver: &mut dyn Receiver, _: &Waker) {
-    let (near, mut far) = pair();
-    near.set_nonblocking(true).unwrap();
-    let near = Arc::new(near);
+fn what_came_before_the_end_of_a_watch_is_reported(receiver: &mut dyn Receiver, _: &Waker) {
+    let (near, mut far) = nonblocking();
     receiver.watch(slot(0), &near).unwrap();
     let mut heard = places(1);
     far.write_all(b"one").unwrap();
     receive(receiver, &mut heard, |all| all[0].bytes == b"one");
     receiver.unwatch(slot(0));
     far.write_all(b"two").unwrap();
-    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    receive_ends(receiver, &mut heard);
     assert_eq!(heard[0].end, Some("unwatched"));
     // Whether it came before or after the end, it is not lost.
     let near = Arc::try_unwrap(near).expect("the receiver has let go of it");
@@ -210,9 +223,7 @@ fn what_came_before_the_end_of_a_watch_is_told(receiver: &mut dyn Receiver, _: &
 
 fn a_watched_socket_may_go_from_one_to_another_and_back(receiver: &mut dyn Receiver, _: &Waker) {
     let mut other = Readiness::new(Waker::new().unwrap()).unwrap();
-    let (near, mut far) = pair();
-    near.set_nonblocking(true).unwrap();
-    let near = Arc::new(near);
+    let (near, mut far) = nonblocking();
     let mut bytes = Vec::new();
     for round in 0..20_u8 {
         let receiver: &mut dyn Receiver = match round % 2 {
@@ -224,13 +235,13 @@ fn a_watched_socket_may_go_from_one_to_another_and_back(receiver: &mut dyn Recei
         let mut heard = places(1);
         receive(receiver, &mut heard, |all| !all[0].bytes.is_empty());
         receiver.unwatch(slot(0));
-        receive(receiver, &mut heard, |all| all[0].end.is_some());
+        receive_ends(receiver, &mut heard);
         bytes.append(&mut heard[0].bytes);
     }
     assert_eq!(bytes, (0..20).collect::<Vec<_>>());
 }
 
-fn nothing_is_told_of_a_successor_that_is_its_predecessor_s(
+fn nothing_is_reported_of_a_successor_that_is_its_predecessor_s(
     receiver: &mut dyn Receiver,
     _: &Waker,
 ) {
@@ -238,11 +249,10 @@ fn nothing_is_told_of_a_successor_that_is_its_predecessor_s(
     first.write_all(b"first").unwrap();
     let mut heard = places(1);
     receiver.unwatch(slot(0));
-    receive(receiver, &mut heard, |all| all[0].end.is_some());
-    let (near, mut far) = pair();
-    near.set_nonblocking(true).unwrap();
+    receive_ends(receiver, &mut heard);
+    let (near, mut far) = nonblocking();
     let next = Slot { index: 0, reuse: 8 };
-    receiver.watch(next, &Arc::new(near)).unwrap();
+    receiver.watch(next, &near).unwrap();
     first.write_all(b"more").ok();
     far.write_all(b"second").unwrap();
     let mut bytes = Vec::new();
@@ -265,9 +275,7 @@ fn a_pause_is_slept_through(receiver: &mut dyn Receiver, _: &Waker) {
     let mut peers = [watched(receiver, 0), watched(receiver, 1)];
     let mut heard = places(2);
     // The first wait is over at once, for rings begin with it.
-    receiver
-        .wait(Duration::ZERO, Some(Duration::ZERO), MANY, &mut |_, _| ())
-        .unwrap();
+    sleep(receiver, Duration::ZERO, Duration::ZERO);
     for peer in &mut peers {
         peer.write_all(b"there").unwrap();
     }
@@ -286,9 +294,7 @@ fn a_waker_ends_the_sleep_again_and_again(receiver: &mut dyn Receiver, waker: &W
     for _ in 0..5 {
         waker.wake();
         let began = Instant::now();
-        receiver
-            .wait(Duration::ZERO, Some(LONG), MANY, &mut |_, _| ())
-            .unwrap();
+        sleep(receiver, Duration::ZERO, LONG);
         assert!(began.elapsed() < LONG);
     }
 }
@@ -297,17 +303,14 @@ fn a_sleep_ends_while_something_else_is_readable(receiver: &mut dyn Receiver, _:
     let mut relaxed = RelaxedSockets::new().unwrap();
     receiver.wake_by(relaxed.ends()).unwrap();
     for round in 0..5 {
-        let (near, mut far) = pair();
-        near.set_nonblocking(true).unwrap();
-        relaxed.watch(slot(round), &Arc::new(near)).unwrap();
+        let (near, mut far) = nonblocking();
+        relaxed.watch(slot(round), &near).unwrap();
         far.write_all(b"last words").unwrap();
         drop(far);
         let mut heard = Heard::default();
         while heard.end.is_none() {
             let began = Instant::now();
-            receiver
-                .wait(Duration::ZERO, Some(LONG), MANY, &mut |_, _| ())
-                .unwrap();
+            sleep(receiver, Duration::ZERO, LONG);
             assert!(began.elapsed() < LONG);
             relaxed
                 .read_ended(&mut |of, news| {
@@ -316,23 +319,17 @@ fn a_sleep_ends_while_something_else_is_readable(receiver: &mut dyn Receiver, _:
                 })
                 .unwrap();
         }
-        assert_eq!(
-            (&*heard.bytes, heard.end),
-            (&b"last words"[..], Some("hung up"))
-        );
+        assert_eq!(heard.bytes, b"last words");
+        assert_eq!(heard.end, Some("hung up"));
         assert!(relaxed.is_empty());
     }
     // What is readable no more ends no sleep. The first may begin with what was noted before.
-    let short = Some(Duration::from_millis(20));
+    let short = Duration::from_millis(20);
     for _ in 0..2 {
-        receiver
-            .wait(Duration::ZERO, short, MANY, &mut |_, _| ())
-            .unwrap();
+        sleep(receiver, Duration::ZERO, short);
     }
     let began = Instant::now();
-    receiver
-        .wait(Duration::ZERO, short, MANY, &mut |_, _| ())
-        .unwrap();
+    sleep(receiver, Duration::ZERO, short);
     assert!(began.elapsed() >= Duration::from_millis(15));
 }
 
@@ -341,15 +338,13 @@ fn a_sleep_ends_when_its_time_is_over(receiver: &mut dyn Receiver, _: &Waker) {
     let _peer = watched(receiver, 0);
     for pause in [Duration::ZERO, TIME / 4] {
         let began = Instant::now();
-        receiver
-            .wait(pause, Some(TIME), MANY, &mut |_, _| ())
-            .unwrap();
+        sleep(receiver, pause, TIME);
         let slept = began.elapsed();
         assert!(slept >= TIME / 4 && slept < LONG, "{slept:?}");
     }
 }
 
-/// Answers each piece, returns the socket when it hears `!`, and panics when it hears `#`.
+/// Echoes each piece, returns the socket when it receives `!`, and panics when it receives `#`.
 struct Echo {
     pace: Pace,
     due: Option<Instant>,
@@ -364,6 +359,21 @@ struct Back {
     heard_at: Option<Instant>,
     socket: TcpStream,
     why: String,
+}
+
+impl Echo {
+    fn new(pace: Pace, due: Option<Instant>) -> (Box<Self>, Inbox<Back>) {
+        let (back, is_back) = sync_channel(1);
+        let echo = Self {
+            pace,
+            due,
+            answer: Vec::new(),
+            heard: Vec::new(),
+            heard_at: None,
+            back,
+        };
+        (Box::new(echo), is_back)
+    }
 }
 
 impl IntakeReader for Echo {
@@ -412,16 +422,8 @@ impl WatchedPeer {
     fn new(intake: &Intake, pace: Pace, due: Option<Instant>) -> Self {
         let (near, far) = pair();
         far.set_read_timeout(Some(LONG)).unwrap();
-        let (back, is_back) = sync_channel(1);
-        let echo = Echo {
-            pace,
-            due,
-            answer: Vec::new(),
-            heard: Vec::new(),
-            heard_at: None,
-            back,
-        };
-        let Ok(ticket) = intake.attach(Box::new(echo), near) else {
+        let (echo, is_back) = Echo::new(pace, due);
+        let Ok(ticket) = intake.attach(echo, near) else {
             panic!("the intake has not ended");
         };
         Self {
@@ -506,11 +508,8 @@ fn a_thread_shows_that_it_lives_until_it_ends() {
         let before = turns();
         assert_eq!(before.len(), 2);
         let deadline = Instant::now() + Duration::from_secs(20);
-        while turns()
-            .iter()
-            .zip(&before)
-            .any(|(now, before)| now <= before)
-        {
+        let stands = |now: Vec<u64>| now.iter().zip(&before).any(|(now, before)| now <= before);
+        while stands(turns()) {
             assert!(Instant::now() < deadline, "an idle thread does not turn");
             std::thread::yield_now();
         }
@@ -559,16 +558,13 @@ fn a_relaxed_socket_loses_nothing_however_much_it_brings() {
 fn a_turn_reads_each_relaxed_socket_once_in_slices() {
     const SOCKETS: u32 = 10;
     let mut relaxed = RelaxedSockets::new().unwrap();
-    assert!(relaxed.go_on(4, &mut |_, _| panic!("nothing is there")));
-    let (nears, mut peers): (Vec<_>, Vec<_>) = (0..SOCKETS)
-        .map(|index| {
-            let (near, far) = pair();
-            near.set_nonblocking(true).unwrap();
-            let near = Arc::new(near);
-            relaxed.watch(slot(index), &near).unwrap();
-            (near, far)
-        })
-        .unzip();
+    assert!(relaxed.proceed(4, &mut |_, _| panic!("nothing is there")));
+    let watched = (0..SOCKETS).map(|index| {
+        let (near, far) = nonblocking();
+        relaxed.watch(slot(index), &near).unwrap();
+        (near, far)
+    });
+    let (nears, mut peers): (Vec<_>, Vec<_>) = watched.unzip();
     assert!(relaxed.unwatch(slot(3)));
     assert!(!relaxed.unwatch(slot(3)));
     for round in 1..=3 {
@@ -581,7 +577,7 @@ fn a_turn_reads_each_relaxed_socket_once_in_slices() {
         while heard.iter().filter(|one| one.bytes == b"piece").count() < 9 {
             relaxed.begin();
             let mut slices = 1;
-            while !relaxed.go_on(4, &mut |of, news| heard[of.index as usize].note(news)) {
+            while !relaxed.proceed(4, &mut |of, news| heard[of.index as usize].note(news)) {
                 slices += 1;
             }
             assert_eq!(slices, 3, "in round {round}");
@@ -598,7 +594,7 @@ fn a_turn_reads_each_relaxed_socket_once_in_slices() {
 #[test]
 fn a_relaxed_socket_is_read_to_its_end_as_soon_as_the_peer_hangs_up() {
     for intake in intakes() {
-        // A busy machine may delay any of them; the shortest tells.
+        // A busy machine may delay any of them; the shortest is decisive.
         let took = (0..8).map(|_| {
             let mut peer = WatchedPeer::new(&intake, Pace::Relaxed, None);
             // The second answer comes with a relaxed turn, so the next one is RELAXED_APART away.
@@ -609,10 +605,8 @@ fn a_relaxed_socket_is_read_to_its_end_as_soon_as_the_peer_hangs_up() {
             peer.far.write_all(b"last words").unwrap();
             peer.far.shutdown(Shutdown::Write).unwrap();
             let back = peer.back();
-            assert_eq!(
-                (&*back.heard, &*back.why),
-                (&b"onetwolast words"[..], "HungUp")
-            );
+            assert_eq!(back.heard, b"onetwolast words");
+            assert_eq!(back.why, "HungUp");
             began.elapsed()
         });
         let shortest = took.min().unwrap();
@@ -642,12 +636,9 @@ fn a_socket_comes_back_when_it_is_recalled_due_or_forgotten() {
 #[test]
 fn all_sockets_come_back_in_the_end() {
     for intake in intakes() {
-        let mut peers: Vec<_> = [Pace::Prompt, Pace::Relaxed]
-            .into_iter()
-            .cycle()
-            .take(50)
-            .map(|pace| WatchedPeer::new(&intake, pace, None))
-            .collect();
+        let paces = [Pace::Prompt, Pace::Relaxed].into_iter().cycle();
+        let peers = paces.map(|pace| WatchedPeer::new(&intake, pace, None));
+        let mut peers: Vec<_> = peers.take(50).collect();
         for peer in &mut peers {
             peer.say(b"hello");
         }
@@ -656,16 +647,8 @@ fn all_sockets_come_back_in_the_end() {
             assert_eq!(peer.back().why, "Recalled");
         }
         let (near, _far) = pair();
-        let (back, is_back) = sync_channel(1);
-        let late = Echo {
-            pace: Pace::Prompt,
-            due: None,
-            answer: Vec::new(),
-            heard: Vec::new(),
-            heard_at: None,
-            back,
-        };
-        if let Err((reader, socket)) = intake.attach(Box::new(late), near) {
+        let (late, is_back) = Echo::new(Pace::Prompt, None);
+        if let Err((reader, socket)) = intake.attach(late, near) {
             reader.give_back(socket, Returned::Recalled);
         }
         assert_eq!(is_back.recv_timeout(LONG).unwrap().why, "Recalled");

@@ -1,4 +1,4 @@
-//! The intake thread: turns, and what follows from what they bring.
+//! The intake thread: its turns, and the work that follows from them.
 
 use std::io;
 use std::net::TcpStream;
@@ -25,19 +25,20 @@ use crate::cpu;
 use crate::panics;
 use crate::time_slice;
 
-/// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that new publishers do not wait for the
-/// whole turn. Also the least that a turn may take at most, because one socket can bring that much in one go.
+/// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that new publishers do not
+/// wait for the whole turn. Also the lowest limit on the pieces of a turn, because one socket can bring that
+/// much at once.
 const SLICE: usize = 16;
 
-/// The same while there are prompt publishers, which do not wait longer than a tenth of a millisecond for it. Looking
-/// after them so often takes as long as reading one relaxed socket in ten.
+/// Sockets of a relaxed turn that are read in a row while there are prompt publishers, which then wait no
+/// longer than a tenth of a millisecond. Checking the prompt ones so often takes as long as reading one
+/// relaxed socket in ten.
 const SLICE_BETWEEN: usize = 4;
 
-/// How often ending the watches is tried before the rest is left to the kernel: a watch ends with the next
-/// visit.
+/// Attempts at ending the watches before the rest is left to the kernel: a watch ends with the next visit.
 const FAREWELLS_MAX: usize = 16;
 
-/// See the module's description.
+/// Reader of one thread's sockets; [`run`](Self::run) reads until it is stopped.
 pub(super) struct IntakeThread {
     prompt: Box<dyn Receiver>,
     relaxed: RelaxedSockets,
@@ -46,23 +47,23 @@ pub(super) struct IntakeThread {
     target_utilisation: f64,
     spacing: Spacing,
     relaxed_due: Instant,
-    /// When the relaxed turn after the present one is due; `None` between turns.
+    /// Time at which the relaxed turn after the present one is due; `None` between turns.
     relaxed_next: Option<Instant>,
     survey_due: Instant,
-    /// What reading a prompt socket takes in a turn.
+    /// Cost of reading a prompt socket in a turn.
     cost: UsualCost,
 }
 
-/// What turns work on.
+/// Sockets that turns work on, and the decisions about them.
 struct Watched {
     entries: Entries,
     board: Arc<Board>,
     now: Instant,
     /// Pieces received in this turn so far; prompt sockets are read first.
     received: usize,
-    /// Sockets whose watch is to end, as their entries say.
+    /// Sockets whose watch is to end, as their entries state.
     leaving: Vec<Slot>,
-    /// Sockets whose watch has ended, and why if that was not asked for.
+    /// Sockets whose watch has ended, and the reason if the end was not requested.
     left: Vec<(Slot, Option<Returned>)>,
 }
 
@@ -98,9 +99,9 @@ impl IntakeThread {
 
     /// Reads until it is stopped.
     ///
-    /// A reader that panics has lost its state and is given up alone. A panic of the thread's own code has cost
-    /// all readers their state, and a server without the thread would accept publishers and not read them, so
-    /// the process ends.
+    /// A reader that panics has lost its state and is given up alone. A panic of the thread's own code has
+    /// cost all readers their state, and a server without the thread would accept publishers and not read
+    /// them, so the process ends.
     pub(super) fn run(mut self) {
         let _guard = AbortOnPanic("a thread that reads publishers");
         time_slice::request_short();
@@ -125,8 +126,8 @@ impl IntakeThread {
         } = self;
         watched.now = now;
         watched.received = 0;
-        // What arrives in the course of this is for the next turn, or else the sockets read first would be read
-        // again and again.
+        // Bytes that arrive meanwhile are left for the next turn, or else the sockets read first would be
+        // read again and again.
         let most = watched.entries.prompt.max(SLICE);
         let before = cpu::thread_time();
         prompt.wait(pause, timeout, most, &mut |slot, news| {
@@ -168,7 +169,7 @@ impl IntakeThread {
                 0 => SLICE,
                 _ => SLICE_BETWEEN,
             };
-            if relaxed.go_on(most, &mut |slot, news| watched.hear(slot, news)) {
+            if relaxed.proceed(most, &mut |slot, news| watched.hear(slot, news)) {
                 self.relaxed_due = next;
                 self.relaxed_next = None;
             }
@@ -176,14 +177,14 @@ impl IntakeThread {
         Ok(())
     }
 
-    /// How far apart turns are to be.
+    /// Returns the spacing of turns.
     fn apart(&self) -> Duration {
         let turn_cost = self.cost.get().as_secs_f64() * self.watched.entries.prompt as f64;
         Duration::try_from_secs_f64(turn_cost / self.target_utilisation)
             .map_or(PROMPT_APART_MAX, |apart| apart.min(PROMPT_APART_MAX))
     }
 
-    /// How long the next sleep is, at least and at the most, where turns are this far apart.
+    /// Returns the shortest and the longest time of the next sleep, for turns that are `apart`.
     fn sleep(&self, apart: Duration, now: Instant) -> (Duration, Option<Duration>) {
         let entries = &self.watched.entries;
         if entries.len() == 0 {
@@ -221,7 +222,7 @@ impl IntakeThread {
         }
     }
 
-    /// Does what the turn has decided.
+    /// Carries out the decisions of the turn.
     fn settle(&mut self) {
         let Self {
             prompt,
@@ -236,7 +237,7 @@ impl IntakeThread {
                 Some(Pace::Relaxed) | None => {}
             }
         }
-        // In turn, as a move that fails adds one.
+        // One at a time, because a move that fails adds an entry.
         while let Some((slot, why)) = watched.left.pop() {
             let Some(entry) = watched.entries.get(slot) else {
                 continue;
@@ -259,8 +260,8 @@ impl IntakeThread {
         }
     }
 
-    /// Learns what the prompt sockets of this turn took, when no relaxed one has been read yet: those bring a quarter of a
-    /// second's media in one piece, and prompt ones would be kept waiting for what that costs.
+    /// Records the cost of this turn's prompt sockets, before any relaxed one has been read: those bring a
+    /// quarter of a second's media in one piece, and prompt ones would have to wait for that cost.
     fn learn_cost(&mut self, spent: Duration) {
         let received = u32::try_from(self.watched.received).unwrap_or(u32::MAX);
         if let Some(each) = spent.checked_div(received) {
@@ -268,7 +269,7 @@ impl IntakeThread {
         }
     }
 
-    /// Gives all sockets back.
+    /// Returns all sockets.
     fn bid_farewell(mut self) -> io::Result<()> {
         self.obey();
         self.watched.part_where(|_| true);
@@ -344,7 +345,7 @@ impl Watched {
         }
     }
 
-    /// Starts to give back the sockets that match.
+    /// Starts to return the sockets that match.
     fn part_where(&mut self, is_meant: impl Fn(&Entry) -> bool) {
         let entries = self.entries.iter_mut();
         let slots: Vec<_> = entries
@@ -394,7 +395,7 @@ impl Watched {
         };
         self.board.sockets.fetch_sub(1, Ordering::Relaxed);
         let Entry { reader, socket, .. } = entry;
-        // The receiver has let go of it, so this is the only one.
+        // The receiver no longer holds the socket, so this is the only reference.
         match Arc::try_unwrap(socket).or_else(|shared| shared.try_clone()) {
             Ok(socket) => {
                 if let Err(panic) = panics::contain(|| reader.give_back(socket, why)) {
@@ -406,7 +407,7 @@ impl Watched {
     }
 }
 
-/// Sends what is to be sent and fits.
+/// Sends as many of the unsent bytes as fit.
 fn flush(entry: &mut Entry) -> io::Result<()> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let socket: &TcpStream = &entry.socket;

@@ -1,24 +1,25 @@
-//! How long to wait before the next attempt.
+//! Wait before the next connection attempt.
 
 use std::time::Duration;
 
-/// The wait after the first failure, at most.
+/// Longest wait after the first failure.
 pub const DELAY_FIRST: Duration = Duration::from_secs(1);
-/// The longest wait: a target that comes back is found within a minute, and one that never does costs
-/// next to nothing.
+/// Longest wait at all: a target that comes back is found within a minute, and one that never does costs next
+/// to nothing.
 pub const DELAY_MAX: Duration = Duration::from_secs(60);
-/// A connection that has worked for this long failed for a reason of its own, so the wait starts anew.
+/// Time after which a connection counts as having worked: it then failed for a reason of its own, so the wait
+/// starts anew.
 pub const LASTED: Duration = Duration::from_secs(30);
 
-/// Doubles the wait with each failure in a row. A part of it is left to chance, so that a thousand
-/// streams that lost one target do not come back to it at the same moment.
+/// Wait that doubles with each failure in a row. A part of it is random, so that a thousand streams that lost
+/// one target do not return to it at the same moment.
 #[derive(Debug, Clone, Default)]
 pub struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The wait after an attempt that worked for `ran` (zero if it did not), with 32 random bits:
+    /// Returns the wait after an attempt that worked for `ran` (zero if it did not), with 32 random bits:
     /// between half of the full delay and all of it.
     pub fn after(&mut self, ran: Duration, random: u32) -> Duration {
         if ran >= LASTED {

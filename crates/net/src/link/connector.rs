@@ -1,4 +1,4 @@
-//! Makes connections: every address of a host in turn, TLS if wanted.
+//! Connector of outgoing connections: every address of a host in turn, TLS if wanted.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,46 +18,46 @@ use tokio_rustls::client::TlsStream;
 use super::resolver::Resolver;
 use crate::tcp;
 
-/// Bound on the time from the name to the connection, encryption included.
+/// Longest time from the name to the connection, encryption included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Addresses of one name that are tried; names of large services have more, all alike.
+/// Most addresses of one name that are tried; names of large services have more, all alike.
 const ADDRESSES_MAX: usize = 8;
 
-/// Why no connection was made. Names no more than the host.
+/// Reason why no connection was made. Names no more than the host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The name has no address.
     #[error("the host `{host}` was not found: {source}")]
     Resolve {
-        /// The host.
+        /// Host name.
         host: String,
-        /// What the resolver says.
+        /// Error of the resolver.
         source: io::Error,
     },
     /// No address accepts connections.
     #[error("cannot connect to {peer}: {source}")]
     Connect {
-        /// The last address tried.
+        /// Last address tried.
         peer: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The server cannot be trusted, or does not speak TLS.
+    /// The server cannot be trusted, or does not support TLS.
     #[error("no encrypted connection to `{host}`: {source}")]
     Tls {
-        /// The host.
+        /// Host name.
         host: String,
-        /// What the handshake ended with.
+        /// Error that ended the handshake.
         source: io::Error,
     },
-    /// It took longer than [`CONNECT_TIMEOUT`].
+    /// The connection took longer than [`CONNECT_TIMEOUT`].
     #[error("connecting to `{0}` took too long")]
     Timeout(String),
 }
 
-/// Makes connections under one set of trusted authorities.
+/// Maker of connections under one set of trusted authorities.
 #[derive(Clone)]
 pub struct Connector {
     tls: TlsConnector,
@@ -65,7 +65,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// A connector that trusts the authorities of `tls`.
+    /// Creates a connector that trusts the authorities of `tls`.
     pub fn new(tls: Arc<ClientConfig>) -> Self {
         Self {
             tls: TlsConnector::from(tls),
@@ -149,7 +149,7 @@ enum Transport {
 }
 
 impl Link {
-    /// The socket beneath, for its options and addresses.
+    /// Returns the socket beneath, for its options and addresses.
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Transport::Plain(socket) => socket,
@@ -228,10 +228,15 @@ mod tests {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        (
-            Connector::new(Arc::new(client)),
-            TlsAcceptor::from(Arc::new(server)),
-        )
+        let acceptor = TlsAcceptor::from(Arc::new(server));
+        (Connector::new(Arc::new(client)), acceptor)
+    }
+
+    /// A door, and its port.
+    async fn door() -> (TcpListener, u16) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
     }
 
     async fn echo<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()> {
@@ -252,14 +257,9 @@ mod tests {
     #[tokio::test]
     async fn plain_and_encrypted_connections_carry_bytes_both_ways() {
         let (connector, acceptor) = trust(&["localhost", "127.0.0.1"]);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        for (host, is_secure) in [
-            ("127.0.0.1", false),
-            ("localhost", false),
-            ("127.0.0.1", true),
-            ("localhost", true),
-        ] {
+        let (listener, port) = door().await;
+        let hosts = ["127.0.0.1", "localhost"];
+        for (host, is_secure) in hosts.map(|host| [(host, false), (host, true)]).concat() {
             let serve = async {
                 let (socket, _) = listener.accept().await.unwrap();
                 match is_secure {
@@ -281,8 +281,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_shows_another_name_is_not_trusted() {
         let (connector, acceptor) = trust(&["relay.example"]);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let (listener, port) = door().await;
         let serve = async {
             let (socket, _) = listener.accept().await.unwrap();
             acceptor.accept(socket).await.is_err()
@@ -293,20 +292,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_reached_is_told() {
+    async fn what_cannot_be_reached_is_reported() {
         let (connector, _) = trust(&["localhost"]);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let (listener, port) = door().await;
         drop(listener);
         let error = connector.connect("127.0.0.1", port, false).await;
-        assert!(
-            matches!(error, Err(ConnectError::Connect { .. })),
-            "{error:?}"
-        );
+        let is_so = matches!(error, Err(ConnectError::Connect { .. }));
+        assert!(is_so, "{error:?}");
         let error = connector.connect("no such host", port, false).await;
-        assert!(
-            matches!(error, Err(ConnectError::Resolve { .. })),
-            "{error:?}"
-        );
+        let is_so = matches!(error, Err(ConnectError::Resolve { .. }));
+        assert!(is_so, "{error:?}");
     }
 }

@@ -1,7 +1,8 @@
 //! Outgoing connections to other servers, which streams are pushed to and pulled from.
 //!
-//! [`Connector`] makes one, [`Backoff`] says when to try again, and [`Status`] is where the task that does so
-//! publishes its state. Called by the pushing and the pulling crates; `server` reads the status.
+//! [`Connector`] makes one, [`Backoff`] determines the wait before the next attempt, and the task that makes
+//! the attempts publishes its state in [`Status`]. Called by the pushing and the pulling crates; `server`
+//! reads the status.
 
 mod backoff;
 mod connector;

@@ -1,7 +1,8 @@
-//! Asks the system for the addresses of a name.
+//! Lookup of the addresses of a name by the system.
 //!
-//! The system's resolver blocks a thread until the name server answers or times out, and cannot be stopped. So
-//! open questions are bounded by the threads to spare for them; one whose caller has given up still counts.
+//! The system's resolver blocks a thread until the name server replies or times out, and cannot be stopped.
+//! So the number of open lookups is bounded by the threads that can be spared for them; one whose caller has
+//! given up still counts.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -9,14 +10,14 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// Questions open at a time. The runtime has some hundred threads for blocking work, which files and other
+/// Most lookups open at a time. The runtime has some hundred threads for blocking work, which files and other
 /// users need, too.
 const QUESTIONS_MAX: usize = 16;
 
-/// How a name is looked up; blocks.
+/// Lookup function of a name; blocks.
 type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
-/// See the module's description. Clones share the bound.
+/// Resolver with a bound on open lookups, which clones share.
 #[derive(Clone)]
 pub(super) struct Resolver {
     permits: Arc<Semaphore>,
@@ -31,7 +32,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a host, in the order of preference.
+    /// Returns the addresses of a host, in the order of preference.
     pub(super) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
@@ -40,7 +41,7 @@ impl Resolver {
         let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
         let (lookup, host) = (self.lookup, host.to_owned());
         let answer = tokio::task::spawn_blocking(move || {
-            // The permit is the thread's: the caller may be gone before it.
+            // The permit belongs to the thread: the caller may end before it.
             let _permit = permit;
             lookup(&host, port)
         });

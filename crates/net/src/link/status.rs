@@ -1,4 +1,4 @@
-//! The state of a task that keeps a connection to another server.
+//! State of a task that keeps a connection to another server.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -6,35 +6,35 @@ use std::time::SystemTime;
 
 use base::{Counter, Lock};
 
-/// The longest error text that is kept, bytes.
+/// Longest error text that is kept, in bytes.
 const ERROR_BYTES_MAX: usize = 512;
 
 base::labels! {
-    /// What the task is doing.
+    /// Activity of the task.
     pub enum State {
-        /// Idle: the stream is not there, has no listeners, or has another publisher.
+        /// Idle: the stream does not exist, has no listeners, or has another publisher.
         Idle = "idle",
-        /// The last attempt failed; the next one comes.
+        /// The last attempt failed; the next one follows.
         Waiting = "waiting",
-        /// An attempt is being made.
+        /// An attempt is under way.
         Connecting = "connecting",
         /// The stream is being passed on.
         Running = "running",
     }
 }
 
-/// What a [`Status`] says at one moment.
+/// Content of a [`Status`] at one moment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LinkReport {
-    /// What the task is doing.
+    /// Activity of the task.
     pub state: State,
-    /// Since when.
+    /// Time at which this activity began.
     pub since: SystemTime,
-    /// Connections tried so far.
+    /// Connection attempts so far.
     pub attempts: u64,
     /// Connections, or attempts at one, that failed so far.
     pub failures: u64,
-    /// Why the last one that failed did; holds no secrets. May hold untrusted text.
+    /// Reason of the last failure; holds no secrets. May hold untrusted text.
     pub error: Option<String>,
     /// Bytes passed on so far, framing included.
     pub bytes: u64,
@@ -48,13 +48,13 @@ pub struct Status {
     observer: OnceLock<Observer>,
 }
 
-/// Is told of each change of state.
+/// Callback for each change of state.
 struct Observer(Box<dyn Fn(&LinkReport) + Send + Sync>);
 
 base::debug!(Observer {});
 
 impl Status {
-    /// The state now.
+    /// Returns the current state.
     pub fn report(&self) -> LinkReport {
         LinkReport {
             bytes: self.bytes.value(),
@@ -62,14 +62,14 @@ impl Status {
         }
     }
 
-    /// From now on `observer` is called at each change of state, by the task that changes it. The first
-    /// observer stays.
+    /// Sets the callback for changes of state; the task that changes the state calls it. The first observer
+    /// stays.
     pub fn observe(&self, observer: impl Fn(&LinkReport) + Send + Sync + 'static) {
         // The caller made the cell; there is no other observer.
         self.observer.set(Observer(Box::new(observer))).ok();
     }
 
-    /// Sets what the task is doing. [`State::Connecting`] counts as an attempt.
+    /// Sets the task's activity. [`State::Connecting`] counts as an attempt.
     pub fn enter(&self, state: State) {
         if !self.change(state) {
             return;
@@ -79,7 +79,7 @@ impl Status {
         }
     }
 
-    /// Whether it was another state before.
+    /// Changes the state; returns whether it was another one before.
     fn change(&self, state: State) -> bool {
         let mut report = self.report.lock();
         if state == State::Connecting {
@@ -93,7 +93,7 @@ impl Status {
         is_news
     }
 
-    /// Records why the task has failed; `error` shows no secrets.
+    /// Records the reason of a failure; `error` shows no secrets.
     pub fn fail(&self, error: &dyn fmt::Display) {
         let mut text = error.to_string();
         text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_what_was_told() {
+    fn tells_what_was_reported() {
         let status = Status::default();
         let first = status.report();
         assert_eq!((first.state, first.attempts), (State::Idle, 0));
@@ -151,16 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_is_told_of_changes() {
+    fn an_observer_is_reported_of_changes() {
         let status = Status::default();
-        let (tell, told) = std::sync::mpsc::sync_channel(8);
+        let (tell, reported) = std::sync::mpsc::sync_channel(8);
         status.observe(move |report| drop(tell.send((report.state, report.error.clone()))));
         status.enter(State::Idle);
         status.enter(State::Connecting);
         status.enter(State::Connecting);
         status.fail(&"no answer");
         status.enter(State::Waiting);
-        let all: Vec<_> = told.try_iter().collect();
+        let all: Vec<_> = reported.try_iter().collect();
         let error = Some("no answer".to_owned());
         assert_eq!(all, [(State::Connecting, None), (State::Waiting, error)]);
     }

@@ -1,45 +1,45 @@
-//! What goes wrong on a connection, and the alert that says so (RFC 8446 §6, RFC 5246 §7.2).
+//! Errors of a connection, and the alerts that report them (RFC 8446 §6, RFC 5246 §7.2).
 
-/// Why a connection cannot go on.
+/// Reason why a connection cannot continue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// A record is longer than any may be.
+    /// A record is longer than the protocol allows.
     #[error("the peer sent a record that is too long")]
     RecordOverflow,
-    /// A record was not sealed with the peer's key, or has been changed.
+    /// A record was not sealed with the peer's key, or was modified.
     #[error("the peer sent a record that does not open")]
     BadRecordMac,
-    /// A message that makes no sense now.
+    /// A message that is not allowed at this point.
     #[error("the peer sent a message that it may not send now")]
     UnexpectedMessage,
     /// A message that cannot be read.
     #[error("the peer sent a malformed message")]
     Decode,
-    /// The peer changes keys, or asks for another handshake, without end.
+    /// The peer changes keys, or requests another handshake, without end.
     #[error("the peer keeps asking for new keys")]
     TooManyRequests,
-    /// The peer has given up.
+    /// The peer ended the connection with this alert.
     #[error("the peer ended the connection with alert {0}")]
     Alerted(u8),
-    /// As many records as one key may seal were sealed, and the version has no way to another key.
+    /// One key has sealed as many records as it may, and the version has no way to another key.
     #[error("the connection has sent as much as its key allows")]
     Exhausted,
-    /// The library that has the secrets failed.
+    /// The library that holds the secrets failed.
     #[error("no further key could be derived")]
     Internal,
 }
 
-/// The levels of an alert. TLS 1.3 ignores them.
+/// Levels of an alert. TLS 1.3 ignores them.
 pub(super) const WARNING: u8 = 1;
 pub(super) const FATAL: u8 = 2;
 
-/// The alerts that are no errors.
+/// Alerts that are not errors.
 pub(super) const CLOSE_NOTIFY: u8 = 0;
 pub(super) const USER_CANCELED: u8 = 90;
 pub(super) const NO_RENEGOTIATION: u8 = 100;
 
 impl Error {
-    /// The alert that the peer is sent. `None` when it needs none.
+    /// Returns the alert for the peer; `None` when it needs none.
     pub(super) fn alert(self) -> Option<u8> {
         Some(match self {
             Self::RecordOverflow => 22,

@@ -1,7 +1,7 @@
-//! The handshake: rustls says what to do, a task does it.
+//! TLS handshake as a server: rustls decides the steps, a task performs them.
 //!
-//! rustls is shown one record after the other, so that none that belongs to the time after the handshake gets into
-//! it: that one is for the record layer.
+//! rustls is shown one record after the other, so that it never sees a record from the time after the
+//! handshake: those are for the record layer.
 
 use std::io;
 use std::sync::Arc;
@@ -17,28 +17,29 @@ use super::reader::{PAYLOAD_BYTES_MAX, payload_len};
 use super::stream::Stream;
 use super::{HEADER_LEN, PLAIN_BYTES_MAX, content};
 
-/// Bytes read at once: a ClientHello with a post-quantum key share has some 1,800.
+/// Bytes per read: a ClientHello with a post-quantum key share has some 1,800.
 const READ_BYTES: usize = 4 * 1024;
 
-/// Bytes of a peer that may wait for the rest of their message. Clients that show no certificate send far less.
+/// Most bytes of a peer that may wait for the rest of their message. Clients that show no certificate send
+/// far less.
 const INBOX_BYTES_MAX: usize = 2 * PLAIN_BYTES_MAX;
 
-/// What the handshake asks for.
+/// Next step that the handshake requires.
 enum Step {
-    /// Go on.
+    /// Continue.
     Again,
-    /// Send what is in the outbox.
+    /// Send the content of the outbox.
     Send,
     /// Show another record.
     Receive,
-    /// It is over.
+    /// The handshake is complete.
     Done,
 }
 
-/// Performs the handshake as a server. `config` has to allow that secrets are extracted.
+/// Performs the handshake as a server. `config` has to allow the extraction of secrets.
 ///
 /// # Errors
-/// When the peer does not do its part; it has been sent the alert that says so.
+/// The peer broke the protocol; it has been sent the corresponding alert.
 pub async fn accept(config: Arc<ServerConfig>, mut socket: TcpStream) -> io::Result<Stream> {
     let mut handshake = Handshake {
         connection: UnbufferedServerConnection::new(config).map_err(io::Error::other)?,
@@ -60,7 +61,7 @@ pub async fn accept(config: Arc<ServerConfig>, mut socket: TcpStream) -> io::Res
             }
             Ok(Step::Done) => return handshake.finish(socket),
             Err(error) => {
-                // It no longer matters whether the peer reads why.
+                // It no longer matters whether the peer reads the reason.
                 socket.write_all(&handshake.last_words()).await.ok();
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
@@ -70,9 +71,9 @@ pub async fn accept(config: Arc<ServerConfig>, mut socket: TcpStream) -> io::Res
 
 struct Handshake {
     connection: UnbufferedServerConnection,
-    /// Received, and not discarded by rustls.
+    /// Bytes received and not yet discarded by rustls.
     inbox: Vec<u8>,
-    /// Of these, the whole records that rustls may see.
+    /// Length of the whole records in `inbox` that rustls may see.
     shown: usize,
     outbox: Vec<u8>,
 }
@@ -97,14 +98,15 @@ impl Handshake {
         };
         self.inbox.drain(..discard);
         self.shown -= discard;
-        // A server may speak before it has heard all of the handshake; this one has nothing to say yet.
+        // A server may speak before it has received all of the handshake; this one has nothing to send yet.
         match step {
             Step::Done if self.connection.is_handshaking() => Ok(Step::Receive),
             step => Ok(step),
         }
     }
 
-    /// Shows rustls one record more, if it has arrived. What is no record is shown as it is, for rustls to say so.
+    /// Shows rustls one more record, if it has arrived. Bytes that are no record are shown unchanged, so that
+    /// rustls reports them.
     fn show(&mut self) -> bool {
         let unseen = &self.inbox[self.shown..];
         let Some(header) = unseen.first_chunk::<HEADER_LEN>() else {
@@ -132,7 +134,7 @@ impl Handshake {
         }
     }
 
-    /// The alert about what went wrong.
+    /// Returns the alert about the error.
     fn last_words(&mut self) -> Vec<u8> {
         self.outbox.clear();
         let UnbufferedStatus { state, .. } = self.connection.process_tls_records(&mut []);
@@ -155,14 +157,14 @@ impl Handshake {
     }
 }
 
-/// Whether a record may begin so.
+/// Whether a record may begin with this header.
 fn is_record(header: [u8; HEADER_LEN]) -> bool {
     let [kind, major, ..] = header;
     let is_known = (content::CHANGE_CIPHER_SPEC..=content::DATA).contains(&kind);
     is_known && major == 3 && payload_len(header) <= PAYLOAD_BYTES_MAX
 }
 
-/// Appends what `write` writes, which says how much room it needs.
+/// Appends the output of `write`, which reports how much room it needs.
 fn encode(
     outbox: &mut Vec<u8>,
     mut write: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,

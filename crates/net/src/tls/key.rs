@@ -1,4 +1,4 @@
-//! One direction's key: seals and opens single records.
+//! Key of one direction: seals and opens single records.
 //!
 //! | | additional data | nonce | payload |
 //! |---|---|---|---|
@@ -16,13 +16,14 @@ use rustls::{ConnectionTrafficSecrets, ProtocolVersion};
 use super::alert::Error;
 use super::{HEADER_LEN, PLAIN_BYTES_MAX, TAG_LEN, content};
 
-/// Bytes of the nonce that TLS 1.2 sends with each record of GCM.
+/// Bytes of the nonce that TLS 1.2 sends with each GCM record.
 const EXPLICIT_LEN: usize = 8;
 
-/// Records that AES-GCM may seal under one key. RFC 8446 §5.5 allows 2^24.5; this is what rustls keeps to.
+/// Most records that AES-GCM may seal under one key. RFC 8446 §5.5 allows 2^24.5; rustls keeps to this
+/// number.
 const GCM_RECORDS_MAX: u64 = 1 << 24;
 
-/// How a record looks.
+/// Format of a record.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
     Tls13,
@@ -31,7 +32,7 @@ enum Form {
 }
 
 impl Form {
-    /// Bytes between the header and the ciphertext.
+    /// Returns the number of bytes between the header and the ciphertext.
     const fn prefix_len(self) -> usize {
         match self {
             Self::Tls12Gcm => EXPLICIT_LEN,
@@ -39,7 +40,7 @@ impl Form {
         }
     }
 
-    /// Bytes that are sealed behind the plaintext.
+    /// Returns the number of bytes that are sealed after the plaintext.
     const fn suffix_len(self) -> usize {
         match self {
             Self::Tls13 => 1,
@@ -48,17 +49,17 @@ impl Form {
     }
 }
 
-/// See the module's description.
+/// Key of one direction, with its IV; [`seal`](Self::seal) and [`open`](Self::open) take the sequence number.
 pub(super) struct RecordKey {
     key: LessSafeKey,
     iv: [u8; NONCE_LEN],
     form: Form,
-    /// Records that it may seal.
+    /// Most records that the key may seal.
     pub(super) records_max: u64,
 }
 
 impl RecordKey {
-    /// The most bytes that a record adds to its plaintext.
+    /// Most bytes that a record adds to its plaintext.
     pub(super) const OVERHEAD_MAX: usize = HEADER_LEN + EXPLICIT_LEN + TAG_LEN;
 
     pub(super) fn new(
@@ -86,7 +87,7 @@ impl RecordKey {
         })
     }
 
-    /// Bytes that a record adds to its plaintext.
+    /// Returns the number of bytes that a record adds to its plaintext.
     pub(super) const fn overhead(&self) -> usize {
         HEADER_LEN + self.form.prefix_len() + self.form.suffix_len() + TAG_LEN
     }
@@ -102,7 +103,8 @@ impl RecordKey {
         nonce
     }
 
-    /// Seals `plain` as one record of type `kind` into `record`, which is as long as that takes.
+    /// Seals `plain` as one record of type `kind` into `record`, whose length must be exactly that of the
+    /// result.
     pub(super) fn seal(
         &self,
         sequence: u64,
@@ -167,7 +169,7 @@ impl RecordKey {
         let plain = plain.map_err(|_| Error::BadRecordMac)?;
         let (kind, plain) = match self.form {
             Form::Tls13 => {
-                // Zeros pad the record behind its type.
+                // Zeros pad the record after its type.
                 let last = plain.iter().rposition(|&byte| byte != 0);
                 let Some(last) = last else {
                     return Err(Error::UnexpectedMessage);
@@ -183,7 +185,7 @@ impl RecordKey {
     }
 }
 
-/// RFC 5246 §6.2.3.3.
+/// Returns the additional data of RFC 5246 §6.2.3.3.
 fn tls12_aad(sequence: u64, kind: u8, plain_len: usize) -> [u8; 13] {
     let mut aad = [0; 13];
     aad[..8].copy_from_slice(&sequence.to_be_bytes());

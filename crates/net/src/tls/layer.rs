@@ -1,4 +1,4 @@
-//! Both halves of a connection, and what its peer may ask of it: other keys, and the end.
+//! Both halves of a connection, and its handling of the peer's requests: other keys, and the end.
 
 use std::io::IoSlice;
 
@@ -13,37 +13,39 @@ use super::reader::Reader;
 use super::writer::{Control, Sealed, Writer};
 use crate::holdings::Held;
 
-/// The handshake messages that may come after the handshake.
+/// Types of handshake messages that may follow the handshake.
 pub(super) const KEY_UPDATE: u8 = 24;
 const CLIENT_HELLO: u8 = 1;
 
-/// Changes of keys, and warnings, that a peer may send in the life of a connection. A client changes its key after
-/// millions of records of its own, and a listener sends a few.
+/// Most changes of keys, and warnings, that a peer may send in the life of a connection. A client changes its
+/// key after millions of records of its own, and a listener sends few records.
 const REQUESTS_MAX: u32 = 1_024;
 
-/// Requests for another handshake that are refused before the connection ends, as rustls has it.
+/// Requests for another handshake that are refused before the connection ends, as in rustls.
 const RENEGOTIATIONS_MAX: u32 = 1;
 
-/// See the module's description.
+/// Record layer of one connection: [`seal`](Self::seal) and [`advance`](Self::advance) to send,
+/// [`receive`](Self::receive) and [`consume`](Self::consume) to receive.
 pub struct RecordLayer {
     writer: Writer,
     reader: Reader,
-    /// Derives the next keys.
+    /// Source of the next keys.
     secrets: KernelConnection<ServerConnectionData>,
-    /// Opened and not yet taken. Without memory while it is empty.
+    /// Opened bytes that are not taken yet. Has no memory while it is empty.
     plain: Vec<u8>,
     requests: u32,
     renegotiations: u32,
-    /// The peer sends no more.
+    /// Set once the peer sends no more.
     is_ended: bool,
-    /// We send no more.
+    /// Set once this side sends no more.
     is_closed: bool,
-    /// Of what is under way.
+    /// Charge for the memory in use.
     held: Option<Held>,
 }
 
 impl RecordLayer {
-    /// Of a connection whose handshake is done. `early` came behind the peer's last handshake message.
+    /// Creates the layer of a connection whose handshake is done. `early` arrived after the peer's last
+    /// handshake message.
     pub(super) fn new(
         keys: &ExtractedSecrets,
         secrets: KernelConnection<ServerConnectionData>,
@@ -65,13 +67,14 @@ impl RecordLayer {
         Ok(layer)
     }
 
-    /// Has what is received and not taken counted from now on, and what a [`Stream`](super::Stream) has not sent.
+    /// Counts, from now on, the bytes that are received and not taken, and those that a
+    /// [`Stream`](super::Stream) has not sent.
     pub fn charge(&mut self, held: Held) {
         self.held = Some(held);
         self.weigh(0);
     }
 
-    /// Counts what there is now, beside so much of what is sent.
+    /// Counts the current memory, plus `unsent` bytes on the sending side.
     pub(super) fn weigh(&mut self, unsent: usize) {
         let received = self.reader.memory() + self.plain.capacity();
         if let Some(held) = &mut self.held {
@@ -91,20 +94,21 @@ impl RecordLayer {
 
     /// Seals as much of the front of `slices` as fits into `out`, which has room for [any one
     /// record](super::SEALED_RECORD_BYTES_MAX) if the last one may have been taken in part. A record of the
-    /// connection's own goes first, alone.
+    /// connection's own is sealed first, alone.
     ///
     /// # Errors
-    /// When the version has no way to go on with another key, or the library fails. The connection is to be closed.
+    /// The version has no way to continue with another key, or the library fails. The connection must be
+    /// closed.
     #[inline]
     pub fn seal(&self, slices: &[IoSlice<'_>], out: &mut [u8]) -> Result<Sealed, Error> {
         self.writer.seal(slices, out)
     }
 
-    /// Learns that the socket took `taken` of the bytes that [`seal`](Self::seal) made. Returns how many of the
-    /// caller's bytes are sent; what follows them is what the caller has to send next.
+    /// Notes that the socket took `taken` of the bytes that [`seal`](Self::seal) made. Returns the number of
+    /// the caller's bytes that are sent; the bytes after them are those that the caller has to send next.
     ///
     /// # Errors
-    /// When no further key can be derived.
+    /// No further key can be derived.
     #[inline]
     pub fn advance(&mut self, sealed: &Sealed, taken: usize) -> Result<usize, Error> {
         let progress = self.writer.advance(sealed, taken);
@@ -124,32 +128,34 @@ impl RecordLayer {
         Ok(progress.plain_bytes)
     }
 
-    /// Has all that follows be sealed with another key.
+    /// Changes the key of all records that follow.
     fn update_key(&mut self) {
         if !self.writer.has_key_update() && !self.is_closed {
             self.writer.push(Control::key_update());
         }
     }
 
-    /// The caller's bytes in a record of which a part is out. They have to be sent, and no others before them.
+    /// Returns the number of the caller's bytes in a record that is partly sent. They have to be sent, and no
+    /// others before them.
     #[inline]
     pub fn begun_bytes(&self) -> usize {
         self.writer.begun_bytes()
     }
 
-    /// Whether a record is out in part: the connection cannot be ended in order before the rest is.
+    /// Whether a record is partly sent: the connection cannot be ended in order before the rest is.
     pub fn is_within_record(&self) -> bool {
         self.writer.is_within_record()
     }
 
-    /// Whether the connection has something of its own to send: [`seal`](Self::seal) gives it even without any bytes
-    /// of the caller's.
+    /// Whether the connection has records of its own to send: [`seal`](Self::seal) returns them even without
+    /// any bytes of the caller's.
     #[inline]
     pub fn has_controls(&self) -> bool {
         self.writer.has_controls()
     }
 
-    /// Has the peer told that nothing follows, behind what was begun. Nothing may be sealed of the caller's after it.
+    /// Notifies the peer that nothing follows, after the record that was begun. No bytes of the caller's may
+    /// be sealed after it.
     pub fn close(&mut self) {
         self.end_with(alert::WARNING, alert::CLOSE_NOTIFY);
     }
@@ -162,10 +168,10 @@ impl RecordLayer {
 
     // Receiving.
 
-    /// Takes bytes that the peer has sent; what they say is in [`received`](Self::received) afterwards.
+    /// Processes bytes from the peer; the plaintext is in [`received`](Self::received) afterwards.
     ///
     /// # Errors
-    /// When the peer breaks the protocol; an alert is ready to be sent then.
+    /// The peer breaks the protocol; an alert is then ready to be sent.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.reader.receive(bytes);
         let read = self.read();
@@ -192,7 +198,7 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// Takes a message that is not for the caller.
+    /// Handles a message that is not for the caller.
     fn take(&mut self, kind: u8, message: &[u8]) -> Result<(), Error> {
         match (kind, message) {
             (content::ALERT, &[level, description]) => self.heed(level, description),
@@ -236,7 +242,7 @@ impl RecordLayer {
         }
     }
 
-    /// The peer seals what follows with its next key.
+    /// Switches to the key with which the peer seals its next records.
     fn follow_key(&mut self) -> Result<(), Error> {
         let (sequence, secrets) = self
             .secrets
@@ -247,7 +253,7 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// RFC 5246 §7.2.2: the peer may go on as it is.
+    /// Refuses another handshake (RFC 5246 §7.2.2: the peer may continue without it).
     fn refuse_renegotiation(&mut self) -> Result<(), Error> {
         self.renegotiations += 1;
         if self.renegotiations > RENEGOTIATIONS_MAX {
@@ -258,12 +264,12 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// What the peer has sent and nobody has taken.
+    /// Returns the received plaintext that nobody has taken.
     pub fn received(&self) -> &[u8] {
         &self.plain
     }
 
-    /// Drops the first `count` bytes of it.
+    /// Drops the first `count` bytes of the received plaintext.
     pub fn consume(&mut self, count: usize) {
         match count == self.plain.len() {
             true => self.plain = Vec::new(),
@@ -271,7 +277,7 @@ impl RecordLayer {
         }
     }
 
-    /// Whether the peer has said that it sends no more.
+    /// Whether the peer has announced that it sends no more.
     pub fn is_ended(&self) -> bool {
         self.is_ended
     }
@@ -279,12 +285,12 @@ impl RecordLayer {
 
 #[cfg(test)]
 impl RecordLayer {
-    /// As if all but `left` of the records of our key had been sealed.
+    /// Makes the key act as if it had sealed all but `left` of its records.
     pub(super) fn wear_out(&mut self, left: u64) {
         self.writer.wear_out(left);
     }
 
-    /// As if the peer had sent this record.
+    /// Handles a record as if the peer had sent it.
     pub(super) fn receive_as(&mut self, kind: u8, plain: &[u8]) -> Result<(), Error> {
         self.take(kind, plain)
     }

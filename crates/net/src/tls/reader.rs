@@ -1,21 +1,23 @@
-//! The receiving half: bytes as they come, records as they are.
+//! Receiving half of a connection: bytes in, whole records out.
 
 use super::alert::Error;
 use super::key::RecordKey;
 use super::{HEADER_LEN, PLAIN_BYTES_MAX};
 
-/// The longest payload that a record may have (RFC 5246 §6.2.3; RFC 8446 §5.2 allows less).
+/// Longest payload of a record, in bytes (RFC 5246 §6.2.3; RFC 8446 §5.2 allows less).
 pub(super) const PAYLOAD_BYTES_MAX: usize = PLAIN_BYTES_MAX + 2_048;
 
-/// See the module's description.
+/// Reader of records; pass bytes to [`receive`](Self::receive) and call [`next`](Self::next) until it returns
+/// `None`.
 #[derive(Debug)]
 pub(super) struct Reader {
     key: RecordKey,
-    /// The number of the next record.
+    /// Sequence number of the next record.
     sequence: u64,
-    /// Received and not yet opened: less than a record, between two calls. Without memory while it is empty.
+    /// Bytes received and not yet opened: less than a record, between two calls. Has no memory while it is
+    /// empty.
     inbox: Vec<u8>,
-    /// Of these, what was opened.
+    /// Length of the opened records in `inbox`.
     read: usize,
 }
 
@@ -33,7 +35,7 @@ impl Reader {
         self.inbox.extend_from_slice(bytes);
     }
 
-    /// The next record: its type and plaintext. `None` until it has arrived whole.
+    /// Returns the type and plaintext of the next record; `None` until it has arrived whole.
     pub(super) fn next(&mut self) -> Result<Option<(u8, &[u8])>, Error> {
         let Some((header, rest)) = self.inbox[self.read..].split_first_chunk_mut() else {
             self.compact();
@@ -56,12 +58,12 @@ impl Reader {
         Ok(Some(opened))
     }
 
-    /// Bytes of memory.
+    /// Returns the size of the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.inbox.capacity()
     }
 
-    /// Drops what was opened, and the memory if nothing is left.
+    /// Drops the opened records, and the memory if nothing is left.
     fn compact(&mut self) {
         match self.read == self.inbox.len() {
             true => self.inbox = Vec::new(),
@@ -70,7 +72,7 @@ impl Reader {
         self.read = 0;
     }
 
-    /// From now on records come under another key.
+    /// Switches to another key for the following records.
     pub(super) fn switch(&mut self, key: RecordKey, sequence: u64) {
         (self.key, self.sequence) = (key, sequence);
     }

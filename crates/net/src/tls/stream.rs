@@ -1,4 +1,4 @@
-//! A connection that has a task: bytes in and out, as of a socket.
+//! TLS connection of a task: bytes in and out, as of a socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,22 +11,22 @@ use super::layer::RecordLayer;
 use super::writer::{CONTROL_BYTES_MAX, SEALED_RECORD_BYTES_MAX, sealed_bytes_max};
 use crate::holdings::Held;
 
-/// Bytes received at once.
+/// Bytes per receive.
 const READ_BYTES: usize = 16 * 1024;
 
-/// Sealed bytes that may wait for the socket: two records, so that one is ready when the other is taken.
+/// Most sealed bytes that may wait for the socket: two records, so that one is ready when the other is taken.
 const OUTBOX_BYTES: usize = 2 * SEALED_RECORD_BYTES_MAX;
 
-/// See the module's description. It holds no buffers while nothing is under way.
+/// TLS connection of a task. It holds no buffers while nothing is in transit.
 #[derive(Debug)]
 pub struct Stream {
     socket: TcpStream,
     layer: Box<RecordLayer>,
-    /// What the handshake agreed on (ALPN, RFC 7301).
+    /// Protocol that the handshake agreed on (ALPN, RFC 7301).
     protocol: Option<Box<[u8]>>,
-    /// Sealed, and not yet taken by the socket.
+    /// Sealed bytes that the socket has not taken yet.
     outbox: Vec<u8>,
-    /// Of these, what was taken.
+    /// Number of bytes in `outbox` that the socket took.
     taken: usize,
 }
 
@@ -45,15 +45,15 @@ impl Stream {
         }
     }
 
-    /// A connection that comes back from where its [parts](Self::into_parts) went.
+    /// Rebuilds a connection from its [parts](Self::into_parts).
     pub fn from_parts(socket: TcpStream, layer: Box<RecordLayer>) -> Self {
         Self::new(socket, layer, None)
     }
 
-    /// The socket, and what seals and opens its bytes.
+    /// Splits the connection into the socket and its record layer.
     ///
     /// # Errors
-    /// When something that was written has not been flushed.
+    /// Some written bytes have not been flushed.
     pub fn into_parts(self) -> io::Result<(TcpStream, Box<RecordLayer>)> {
         match self.outbox.is_empty() {
             true => Ok((self.socket, self.layer)),
@@ -61,7 +61,7 @@ impl Stream {
         }
     }
 
-    /// Has what it holds counted from now on.
+    /// Counts the connection's memory from now on.
     pub fn charge(&mut self, held: Held) {
         self.layer.charge(held);
     }
@@ -70,12 +70,12 @@ impl Stream {
         self.layer.weigh(self.outbox.capacity());
     }
 
-    /// The protocol that the client has asked for and the server has agreed to.
+    /// Returns the protocol that the client requested and the server accepted.
     pub fn protocol(&self) -> Option<&[u8]> {
         self.protocol.as_deref()
     }
 
-    /// Sends what was sealed, the connection's own records included.
+    /// Sends the sealed bytes, the connection's own records included.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             while self.taken < self.outbox.len() {
@@ -93,7 +93,7 @@ impl Stream {
         }
     }
 
-    /// Seals what fits. Nothing waits for the socket.
+    /// Seals as much as fits. Nothing waits for the socket.
     fn seal(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let room: usize = slices
             .iter()
@@ -117,7 +117,7 @@ impl Stream {
             }
             let received = self.layer.receive(buffer.filled());
             if self.layer.has_controls() {
-                // An answer to what was received. One that finds no room goes with what is written next.
+                // A reply to the received bytes. One that finds no room is sent with the next write.
                 match self.poll_send(cx) {
                     Poll::Ready(Err(error)) if received.is_ok() => return Poll::Ready(Err(error)),
                     _ => {}
@@ -163,7 +163,7 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_send(cx))?;
         let taken = self.seal(slices)?;
-        // What the socket has no room for is sent with what follows, or by a flush.
+        // Bytes for which the socket has no room are sent with the next ones, or by a flush.
         let sent = self.poll_send(cx);
         self.weigh();
         match sent {

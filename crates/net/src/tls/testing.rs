@@ -1,4 +1,4 @@
-//! Connections under a certificate of the tests' own.
+//! TLS connections for tests, under a certificate of their own.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use tokio_rustls::client::TlsStream;
 
 use super::{Stream, accept};
 
-/// The name that the certificate is for.
+/// Name that the certificate is for.
 const NAME: &str = "localhost";
 
-/// A server's and a client's side of TLS that trust each other.
+/// TLS configurations of a server and a client that trust each other.
 #[derive(Debug)]
 pub struct TestTls {
-    /// Of [`accept`].
+    /// Configuration for [`accept`].
     pub server: Arc<ServerConfig>,
-    /// Of any client.
+    /// Configuration for any client.
     pub client: Arc<ClientConfig>,
     /// The certificate, in PEM.
     pub certificate: String,
-    /// Its key, in PEM.
+    /// Key of the certificate, in PEM.
     pub key: String,
     trusted: RootCertStore,
 }
 
 impl TestTls {
-    /// As the server has it.
+    /// Creates configurations like the server's.
     #[allow(
         clippy::new_without_default,
         reason = "it makes a key, which takes a while"
@@ -40,10 +40,10 @@ impl TestTls {
         Self::of(rustls::ALL_VERSIONS, None)
     }
 
-    /// With certain versions, and one cipher suite or all.
+    /// Creates configurations with certain versions, and one cipher suite or all.
     ///
     /// # Panics
-    /// When rustls refuses its own defaults.
+    /// rustls refuses its own defaults.
     #[allow(clippy::unwrap_used, reason = "a test says so when it fails")]
     pub fn of(
         versions: &[&'static SupportedProtocolVersion],
@@ -76,16 +76,17 @@ impl TestTls {
         }
     }
 
-    /// Another client that trusts the certificate, of certain versions. It knows none of the others' sessions.
+    /// Returns another client configuration that trusts the certificate, of certain versions. It knows none
+    /// of the others' sessions.
     pub fn client_of(&self, versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
         let provider = Arc::new(aws_lc_rs::default_provider());
         client(provider, versions, &self.trusted)
     }
 
-    /// A client, and the server's end of its connection.
+    /// Returns a client, and the server's end of its connection.
     ///
     /// # Panics
-    /// When they do not come to terms.
+    /// The two do not agree.
     #[allow(clippy::unwrap_used, reason = "a test says so when it fails")]
     pub async fn connect(&self) -> (TlsStream<TcpStream>, Stream) {
         let door = TcpListener::bind("127.0.0.1:0").await.unwrap();

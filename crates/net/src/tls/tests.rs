@@ -110,7 +110,7 @@ async fn what_a_socket_does_not_take_is_sealed_again_alike() {
                 heard
             });
             send_in_pieces(&mut layer, &mut socket, &pages, at_once).await;
-            // On the same keys and numbers, a task goes on.
+            // On the same keys and numbers, a task continues.
             let mut stream = Stream::from_parts(socket, layer);
             stream.write_all(b"more").await.unwrap();
             stream.shutdown().await.unwrap();
@@ -145,7 +145,7 @@ async fn what_is_under_way_is_counted() {
     });
     full.await;
     assert!(held() >= 10_000, "sealed, and not sent");
-    // Wherever the connection goes on, what it has received goes with it.
+    // Wherever the connection continues, its received bytes are kept with it.
     drop(server);
     assert_eq!(held(), 0);
 }
@@ -187,7 +187,7 @@ impl Peer {
         }
     }
 
-    /// What the client has to say reaches the layer.
+    /// Passes the client's output to the layer.
     fn flow(&mut self) -> Result<(), Error> {
         let mut bytes = Vec::new();
         while self.client.wants_write() {
@@ -270,21 +270,14 @@ async fn a_client_that_never_stops_changing_keys_is_ended() {
 #[tokio::test]
 async fn broken_records_are_answered_by_an_alert() {
     let tls = TestTls::of(&[&TLS13], None);
-    // A record that does not open, one that is too long, one that may not come now.
-    let cases: [(&[u8], Error); 3] = [
-        (
-            &[&[23, 3, 3, 0, 20][..], &[7; 20]].concat(),
-            Error::BadRecordMac,
-        ),
-        (&[23, 3, 3, 0x48, 1], Error::RecordOverflow),
-        (
-            &[
-                22, 3, 3, 0, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-            ],
-            Error::UnexpectedMessage,
-        ),
-    ];
-    for (bytes, expected) in cases {
+    let unopened = [&[23, 3, 3, 0, 20][..], &[7; 20]].concat();
+    let too_long = vec![23, 3, 3, 0x48, 1];
+    let untimely = [&[22, 3, 3, 0, 17][..], &[0; 17]].concat();
+    for (bytes, expected) in [
+        (unopened, Error::BadRecordMac),
+        (too_long, Error::RecordOverflow),
+        (untimely, Error::UnexpectedMessage),
+    ] {
         let mut peer = Peer::new(&tls).await;
         // It comes in pieces, as from a slow attacker.
         let (last, first) = bytes.split_last().unwrap();
@@ -292,8 +285,8 @@ async fn broken_records_are_answered_by_an_alert() {
             peer.layer.receive(&[*byte]).unwrap();
         }
         assert_eq!(peer.layer.receive(&[*last]), Err(expected));
-        let told = peer.say(b"").unwrap_err().to_string();
-        assert!(told.contains("alert"), "{told}");
+        let reported = peer.say(b"").unwrap_err().to_string();
+        assert!(reported.contains("alert"), "{reported}");
     }
 }
 
@@ -316,10 +309,8 @@ async fn renegotiation_is_refused_once_and_then_ends_the_connection() {
     assert_eq!(peer.layer.receive_as(22, &[1, 0, 0, 0]), Ok(()));
     assert!(peer.layer.has_controls());
     assert_eq!(peer.say(b"still here").unwrap(), b"still here");
-    assert_eq!(
-        peer.layer.receive_as(22, &[1, 0, 0, 0]),
-        Err(Error::TooManyRequests)
-    );
+    let again = peer.layer.receive_as(22, &[1, 0, 0, 0]);
+    assert_eq!(again, Err(Error::TooManyRequests));
 }
 
 #[tokio::test]
@@ -339,6 +330,12 @@ async fn alerts_end_the_connection_unless_they_only_warn() {
     assert_eq!(peer.say(b"to the end").unwrap(), b"to the end");
 }
 
+/// Both ends of a connection.
+async fn connected(door: &tokio::net::TcpListener) -> (TcpStream, TcpStream) {
+    let client = TcpStream::connect(door.local_addr().unwrap()).await;
+    (client.unwrap(), door.accept().await.unwrap().0)
+}
+
 #[tokio::test]
 async fn early_bytes_and_shattered_handshakes_lose_nothing() {
     for tickets in [true, false] {
@@ -354,10 +351,7 @@ async fn shattered(tickets: bool) {
         Arc::get_mut(&mut tls.server).unwrap().send_tls13_tickets = 0;
     }
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut socket = TcpStream::connect(door.local_addr().unwrap())
-        .await
-        .unwrap();
-    let (accepted, _) = door.accept().await.unwrap();
+    let (mut socket, accepted) = connected(&door).await;
     let config = Arc::clone(&tls.server);
     let serving = tokio::spawn(async move {
         let mut stream = accept(config, accepted).await.unwrap();
@@ -390,22 +384,19 @@ async fn shattered(tickets: bool) {
 }
 
 #[tokio::test]
-async fn what_is_no_tls_is_told_so() {
+async fn what_is_no_tls_is_reported_so() {
     let tls = TestTls::new();
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    for (says, hears) in [
-        (&b"GET / HTTP/1.1\r\n\r\n"[..], 21),
-        (&[22, 3, 1, 0, 4, 1, 0, 0, 0][..], 21),
+    for says in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[22, 3, 1, 0, 4, 1, 0, 0, 0],
     ] {
-        let mut socket = TcpStream::connect(door.local_addr().unwrap())
-            .await
-            .unwrap();
-        let (accepted, _) = door.accept().await.unwrap();
+        let (mut socket, accepted) = connected(&door).await;
         socket.write_all(says).await.unwrap();
         accept(Arc::clone(&tls.server), accepted).await.unwrap_err();
         let mut alert = Vec::new();
         socket.read_to_end(&mut alert).await.ok();
-        assert_eq!(alert.first(), Some(&hears), "an alert: {alert:?}");
+        assert_eq!(alert.first(), Some(&21), "an alert: {alert:?}");
     }
     // rustls is the measure: the same bytes, the same end.
     let mut connection = ServerConnection::new(tls.server).unwrap();
@@ -417,9 +408,6 @@ async fn what_is_no_tls_is_told_so() {
 #[test]
 fn a_connection_at_rest_takes_little() {
     // Keys and numbers, and no buffers.
-    assert!(
-        size_of::<RecordLayer>() <= 2_048,
-        "{}",
-        size_of::<RecordLayer>()
-    );
+    let takes = size_of::<RecordLayer>();
+    assert!(takes <= 2_048, "{takes}");
 }

@@ -1,4 +1,4 @@
-//! The sending half: seals what the next send carries, and learns how much of it the socket took.
+//! Sending half of a connection: seals the bytes of the next send, and tracks how many the socket took.
 
 use std::io::IoSlice;
 
@@ -6,33 +6,33 @@ use super::alert::Error;
 use super::key::RecordKey;
 use super::{PLAIN_BYTES_MAX, content};
 
-/// Memory that any one record fits in, once sealed.
+/// Size of memory that any one sealed record fits in.
 pub const SEALED_RECORD_BYTES_MAX: usize = PLAIN_BYTES_MAX + RecordKey::OVERHEAD_MAX;
 
-/// The most bytes that `plain_bytes` take once they are sealed.
+/// Returns the most bytes that `plain_bytes` take once they are sealed.
 pub(super) const fn sealed_bytes_max(plain_bytes: usize) -> usize {
     plain_bytes + RecordKey::OVERHEAD_MAX * (1 + plain_bytes / PLAIN_BYTES_MAX)
 }
 
-/// Bytes of the longest record of our own.
+/// Length of the longest record of the connection's own.
 pub(super) const CONTROL_BYTES_MAX: usize = 5;
 
-/// Records of our own that may wait: an answer to a change of keys, a change of ours, an alert. More do not come,
-/// because each waits for the one before.
+/// Most records of the connection's own that may wait: a reply to a change of keys, a change of its own, an
+/// alert. There are never more, because each waits for the one before.
 const CONTROLS_MAX: usize = 4;
 
-/// Records that one call seals: a message of as many pages as a send has slices, each a record, and some of them
-/// two.
+/// Most records that one call seals: a message of as many pages as a send has slices, each a record, and some
+/// of them two.
 const RECORDS_MAX: usize = 12;
 
-/// What [`RecordLayer::seal`](super::RecordLayer::seal) has put into the caller's memory.
+/// Content that [`RecordLayer::seal`](super::RecordLayer::seal) has put into the caller's memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sealed {
     /// Bytes to send.
     pub wire_bytes: usize,
-    /// Bytes of the caller's in these.
+    /// Bytes of the caller's among them.
     pub plain_bytes: usize,
-    /// How many of them are in each record.
+    /// Number of the caller's bytes in each record.
     plain_lens: [u16; RECORDS_MAX],
     records: u8,
     is_control: bool,
@@ -44,7 +44,7 @@ pub(super) struct Control {
     pub(super) kind: u8,
     bytes: [u8; CONTROL_BYTES_MAX],
     len: u8,
-    /// What follows it is sealed with the next key.
+    /// Whether records that follow it are sealed with the next key.
     pub(super) is_key_update: bool,
 }
 
@@ -58,7 +58,7 @@ impl Control {
         }
     }
 
-    /// KeyUpdate, which asks for none in return (RFC 8446 §4.6.3).
+    /// Creates a KeyUpdate that requests none in return (RFC 8446 §4.6.3).
     pub(super) fn key_update() -> Self {
         Self {
             kind: content::HANDSHAKE,
@@ -76,28 +76,28 @@ impl Control {
 /// A record of which the socket has taken a part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begun {
-    /// The caller's bytes in it; none in a control.
+    /// Number of the caller's bytes in the record; 0 in a control.
     plain_bytes: usize,
     sent_bytes: usize,
 }
 
-/// See the module's description.
+/// Sealer of records; call [`seal`](Self::seal) for each send and [`advance`](Self::advance) after it.
 #[derive(Debug)]
 pub(super) struct Writer {
     key: RecordKey,
-    /// The number of the next record.
+    /// Sequence number of the next record.
     sequence: u64,
     begun: Option<Begun>,
-    /// Sent before anything of the caller's.
+    /// Records of the connection's own, sent before any of the caller's bytes.
     controls: Vec<Control>,
 }
 
-/// What became of a send.
+/// Result of a send.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The caller's bytes in records that are out entirely.
+    /// Number of the caller's bytes in records that are sent completely.
     pub(super) plain_bytes: usize,
-    /// A control that is out.
+    /// Record of the connection's own that is sent completely.
     pub(super) control: Option<Control>,
 }
 
@@ -111,7 +111,8 @@ impl Writer {
         }
     }
 
-    /// The caller's bytes in the record that must be finished first; zero when there is none.
+    /// Returns the number of the caller's bytes in the record that must be finished first; zero when there is
+    /// none.
     pub(super) fn begun_bytes(&self) -> usize {
         self.begun.map_or(0, |begun| begun.plain_bytes)
     }
@@ -124,7 +125,8 @@ impl Writer {
         !self.controls.is_empty()
     }
 
-    /// Has a record of our own sent as soon as possible. One too many is dropped, and the result is false.
+    /// Queues a record of the connection's own, to be sent as soon as possible. One too many is dropped, and
+    /// the result is false.
     pub(super) fn push(&mut self, control: Control) -> bool {
         let has_room = self.controls.len() < CONTROLS_MAX;
         if has_room {
@@ -150,8 +152,8 @@ impl Writer {
         (self.key, self.sequence) = (key, sequence);
     }
 
-    /// Seals the front of `slices` into the front of `out`. What is sealed is the front of what the caller has to
-    /// send, each time, until it is taken.
+    /// Seals the front of `slices` into the front of `out`. Each call seals the front of the bytes that the
+    /// caller still has to send.
     pub(super) fn seal(&self, slices: &[IoSlice<'_>], out: &mut [u8]) -> Result<Sealed, Error> {
         let begun = self.begun.unwrap_or_default();
         if begun.plain_bytes == 0
@@ -202,7 +204,7 @@ impl Writer {
         }
     }
 
-    /// Returns the record's length.
+    /// Seals one record and returns its length.
     fn seal_one(
         &self,
         sequence: u64,
@@ -216,7 +218,7 @@ impl Writer {
         Ok(len)
     }
 
-    /// Learns that the socket took `taken` of the bytes that [`seal`](Self::seal) made.
+    /// Notes that the socket took `taken` of the bytes that [`seal`](Self::seal) made.
     #[inline]
     pub(super) fn advance(&mut self, sealed: &Sealed, taken: usize) -> Progress {
         debug_assert!(taken <= sealed.wire_bytes);
@@ -235,7 +237,7 @@ impl Writer {
     fn advance_in_part(&mut self, sealed: &Sealed, taken: usize) -> Progress {
         let before = self.begun.take().unwrap_or_default();
         let mut progress = Progress::default();
-        // Of all that was sealed, with what had been taken before.
+        // Counts from the beginning of the sealed records, with the bytes taken before.
         let mut left = before.sent_bytes + taken;
         for len in &sealed.plain_lens[..usize::from(sealed.records)] {
             let plain_bytes = usize::from(*len);
@@ -255,7 +257,7 @@ impl Writer {
     }
 }
 
-/// Moves what is unsent of the record at the front of `out` there. Returns its length.
+/// Moves the unsent rest of the record at the front of `out` to the front. Returns its length.
 fn unsent(out: &mut [u8], len: usize, sent: usize) -> usize {
     if sent > 0 {
         out.copy_within(sent..len, 0);
@@ -263,7 +265,7 @@ fn unsent(out: &mut [u8], len: usize, sent: usize) -> usize {
     len - sent
 }
 
-/// The plaintexts of records: the one that was begun, then as much as a record carries.
+/// Returns the plaintexts of records: that of the begun one, then as much as a record carries.
 fn cut<'a>(slices: &'a [IoSlice<'a>], begun: usize) -> impl Iterator<Item = &'a [u8]> {
     let mut slices = slices.iter();
     let (mut rest, mut first): (&[u8], usize) = (&[], begun);

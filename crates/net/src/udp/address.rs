@@ -1,16 +1,16 @@
-//! Socket addresses as the kernel reads and writes them.
+//! Socket addresses in the kernel's format.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use crate::control::array;
 
-/// Bytes of the longer kind of address.
+/// Length of the longer kind of address, in bytes.
 pub(super) const NAME_LEN: usize = size_of::<libc::sockaddr_in6>();
 
-/// Bytes of the shorter kind.
+/// Length of the shorter kind, in bytes.
 const NAME_V4_LEN: usize = size_of::<libc::sockaddr_in>();
 
-/// Which addresses a socket knows.
+/// Address family of a socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Family {
     V4,
@@ -26,7 +26,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// What a socket of this family calls the address, if it can.
+    /// Encodes the address for a socket of this family; `None` if the family cannot express it.
     pub(super) fn new(address: SocketAddr, family: Family) -> Option<Self> {
         let mut bytes = [0; NAME_LEN];
         bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
@@ -41,7 +41,7 @@ impl Name {
                 bytes[..2].copy_from_slice(&word(libc::AF_INET6));
                 bytes[8..24].copy_from_slice(&mapped(ip).octets());
                 if let SocketAddr::V6(address) = address {
-                    // Which interface, for addresses that mean nothing without it.
+                    // Interface index, for addresses that mean nothing without it.
                     bytes[24..28].copy_from_slice(&address.scope_id().to_ne_bytes());
                 }
                 NAME_LEN
@@ -55,7 +55,7 @@ impl Name {
     }
 }
 
-/// Reads what the kernel wrote.
+/// Decodes an address that the kernel wrote.
 pub(super) fn decode(bytes: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(array(bytes, 0)?);
     let port = u16::from_be_bytes(array(bytes, 2)?);
@@ -74,7 +74,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// An address for an IPv6 socket.
+/// Returns the address for an IPv6 socket.
 pub(super) fn mapped(ip: IpAddr) -> Ipv6Addr {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -82,7 +82,7 @@ pub(super) fn mapped(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// A family's number in the kernel's first field.
+/// Returns the family number as bytes of the kernel's first field.
 fn word(family: libc::c_int) -> [u8; 2] {
     (family as libc::sa_family_t).to_ne_bytes()
 }

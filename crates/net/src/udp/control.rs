@@ -1,5 +1,5 @@
-//! The control messages of datagrams: which address of ours they are sent from or were sent to, and how the kernel cuts
-//! them.
+//! Control messages of datagrams: the local address that they are sent from or were sent to, and how the
+//! kernel cuts them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,7 @@ use crate::control::{self, array, space};
 pub(super) const CONTROL_LEN: usize =
     space(size_of::<libc::in6_pktinfo>()) + space(size_of::<u16>());
 
-/// The messages of one send.
+/// Control messages of one send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
     bytes: [u8; CONTROL_LEN],
@@ -30,16 +30,17 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Sends from this address of ours.
+    /// Adds the local address to send from.
     pub(super) fn push_local(&mut self, local: IpAddr, family: Family) {
         match (family, local.to_canonical()) {
             (Family::V4, IpAddr::V4(ip)) => {
-                // An interface, which the kernel is to find; the address; one that is only read.
+                // Three fields: an interface, which the kernel is to find; the address; one that is only
+                // read.
                 let mut info = [0; size_of::<libc::in_pktinfo>()];
                 info[4..8].copy_from_slice(&ip.octets());
                 self.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);
             }
-            // Such a socket has no such address.
+            // An IPv4 socket has no IPv6 address.
             (Family::V4, IpAddr::V6(_)) => {}
             (Family::V6, ip) => {
                 let mut info = [0; size_of::<libc::in6_pktinfo>()];
@@ -49,7 +50,7 @@ impl Control {
         }
     }
 
-    /// Has the kernel cut the bytes into datagrams of this length.
+    /// Makes the kernel cut the bytes into datagrams of this length.
     pub(super) fn push_segment(&mut self, segment: u16) {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &segment.to_ne_bytes());
     }
@@ -66,7 +67,7 @@ impl Control {
     }
 }
 
-/// Has the kernel tell which address of ours each datagram was sent to.
+/// Makes the kernel report the local address that each datagram was sent to.
 pub(super) fn tell_local(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     match family {
         Family::V4 => sys::set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
@@ -74,10 +75,10 @@ pub(super) fn tell_local(socket: BorrowedFd<'_>, family: Family) -> io::Result<(
     }
 }
 
-/// The address of ours that a datagram was sent to, if the kernel told.
+/// Returns the local address that a datagram was sent to, if the kernel reported it.
 pub(super) fn local(messages: &[u8]) -> Option<IpAddr> {
     control::read(messages).find_map(|(level, kind, data)| match (level, kind) {
-        // After the interface comes the address that an answer is to come from.
+        // After the interface comes the address that a reply must come from.
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => Some(Ipv4Addr::from(array::<4>(data, 4)?).into()),
         (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
             let ip = Ipv6Addr::from(array::<16>(data, 0)?);

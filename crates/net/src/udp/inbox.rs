@@ -1,4 +1,4 @@
-//! Where datagrams arrive, a batch at a time.
+//! Inbox of datagrams, a batch at a time.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,32 +10,33 @@ use super::address::{self, NAME_LEN};
 use super::control::{self, CONTROL_LEN};
 use super::sys::{self, DatagramSlot, Lens};
 
-/// Datagrams taken in one call: enough to make the call cheap, few enough that their buffers stay in the cache.
+/// Most datagrams taken in one call: enough to make the call cheap, few enough that their buffers stay in the
+/// cache.
 pub const BATCH: usize = 32;
 
-/// Room for a datagram: more than an Ethernet frame carries.
+/// Room for a datagram, in bytes: more than an Ethernet frame carries.
 const DATAGRAM_LEN_MAX: usize = 2_048;
 
-/// Room for a batch, used again and again.
+/// Reused room for a batch.
 #[derive(Debug)]
 pub struct Inbox {
     bytes: Box<[u8]>,
     names: Box<[u8]>,
     controls: Box<[u8]>,
     lens: [Lens; BATCH],
-    /// Slots that the last call filled.
+    /// Number of slots that the last call filled.
     count: usize,
     cut: u64,
 }
 
-/// A datagram that arrived. It may be changed, for it is decrypted where it lies.
+/// A received datagram. Its bytes may be changed, because they are decrypted in place.
 #[derive(Debug)]
 pub struct Datagram<'a> {
-    /// Who sent it.
+    /// Address of the sender.
     pub from: SocketAddr,
-    /// The address of ours it was sent to, if the socket is bound to all of them.
+    /// Local address that the datagram was sent to, if the socket is bound to all of them.
     pub to: Option<IpAddr>,
-    /// What it says.
+    /// Content of the datagram.
     pub bytes: &'a mut [u8],
 }
 
@@ -70,7 +71,8 @@ impl Inbox {
         match sys::receive::<BATCH>(socket, places) {
             Ok(count) => self.count = count,
             Err(Errno::NOMEM | Errno::NOBUFS) => return Err(Errno::NOMEM.into()),
-            // Nothing is there; or the network reports the failure of an earlier send, and now it has.
+            // Nothing has arrived; or the network reports the failure of an earlier send, and has now done
+            // so.
             Err(_) => {}
         }
         let lens = &self.lens[..self.count];
@@ -78,7 +80,7 @@ impl Inbox {
         Ok(self.count)
     }
 
-    /// What the last call brought, without datagrams that were longer than any that fits the path.
+    /// Returns the datagrams of the last call, without those longer than any that fits the path.
     pub fn datagrams(&mut self) -> impl Iterator<Item = Datagram<'_>> {
         self.bytes
             .chunks_exact_mut(DATAGRAM_LEN_MAX)
@@ -96,7 +98,7 @@ impl Inbox {
             })
     }
 
-    /// Datagrams so far that were too long.
+    /// Returns the number of datagrams so far that were too long.
     pub fn cut(&self) -> u64 {
         self.cut
     }

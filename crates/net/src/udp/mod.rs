@@ -1,5 +1,5 @@
-//! A UDP port that talks to many peers: datagrams taken in batches, and runs of datagrams to one peer
-//! given to the kernel in one call.
+//! UDP port with many peers: datagrams are received in batches, and runs of datagrams to one peer are passed
+//! to the kernel in one call.
 //!
 //! ```text
 //! kernel ─ recvmmsg ─► Inbox ─► (from, to, bytes)…
@@ -8,10 +8,8 @@
 //! ```
 //!
 //! Several [`Socket`]s may share a port; the kernel spreads peers over them by address. A socket that is
-//! bound to every address of the host tells which of them a peer used, and answers from that one.
-//! Addresses are canonical in both directions: an IPv4 peer of an IPv6 socket has an IPv4 address.
-//!
-//! Nothing here blocks. Callers: `webrtc`'s port, and the load tool.
+//! bound to every address of the host reports which of them a peer used, and replies from that one. Addresses
+//! are canonical in both directions: an IPv4 peer of an IPv6 socket has an IPv4 address.
 
 mod address;
 mod control;
@@ -33,15 +31,15 @@ use self::address::{Family, Name};
 use self::control::Control;
 pub use self::inbox::{BATCH, Datagram, Inbox};
 
-/// Datagrams that one call may send: the kernel's `UDP_MAX_SEGMENTS`, which newer ones have doubled.
+/// Most datagrams that one call may send: the kernel's `UDP_MAX_SEGMENTS`, which newer kernels have doubled.
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Bytes that one call may send: what fits an IPv4 packet.
+/// Most bytes that one call may send: the capacity of an IPv4 packet.
 pub const LEN_MAX: usize = 65_507;
 
-/// Size of the kernel's buffer in each direction: a keyframe of 80 KB for a hundred viewers, or the feedback of
-/// thousands while a worker is busy. The kernel grants up to `net.core.rmem_max` and `wmem_max`, or all of it
-/// with `CAP_NET_ADMIN`.
+/// Size of the kernel's buffer in each direction, in bytes: a keyframe of 80 KB for a hundred viewers, or the
+/// feedback of thousands while a worker is busy. The kernel grants up to `net.core.rmem_max` and `wmem_max`,
+/// or all of it with `CAP_NET_ADMIN`.
 const BUFFER_BYTES: usize = 8 * 1024 * 1024;
 
 /// One socket of a port.
@@ -54,21 +52,21 @@ pub struct Socket {
     can_segment: bool,
 }
 
-/// The outcome of a send.
+/// Outcome of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
 pub enum Sent {
-    /// The kernel took all of it.
+    /// The kernel took everything.
     Whole,
-    /// The kernel took this many datagrams of a run, which it was given one by one, and no more.
+    /// The kernel took this many datagrams of a run, which were passed to it one by one, and no more.
     Part(usize),
     /// The socket is full, and nothing was taken. It becomes writable when there is room.
     Full,
     /// The system is short of memory, and nothing was taken. No event follows when there is more.
     Exhausted,
-    /// Such a datagram cannot travel there.
+    /// A datagram of this length cannot travel there.
     TooLong,
-    /// There is no way to the peer just now: no route, a filter, or an address of ours that is gone.
+    /// The peer is unreachable at present: no route, a filter, or a local address that no longer exists.
     Unreachable,
 }
 
@@ -81,7 +79,7 @@ impl Socket {
         Self::open(address, |_| Ok(()))
     }
 
-    /// Binds a port together with other sockets of this user that are bound like this.
+    /// Binds a port together with other sockets of this user that are bound with this function.
     ///
     /// # Errors
     /// Those of `socket` and `bind`.
@@ -118,17 +116,17 @@ impl Socket {
         })
     }
 
-    /// Where it is bound.
+    /// Returns the address that the socket is bound to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether runs of datagrams still go to the kernel in one piece.
+    /// Whether runs of datagrams are still passed to the kernel in one piece.
     pub fn can_segment(&self) -> bool {
         self.can_segment
     }
 
-    /// Sizes of the kernel's buffers in bytes: received, and to be sent.
+    /// Returns the sizes of the kernel's buffers in bytes: for receiving, and for sending.
     ///
     /// # Errors
     /// Those of `getsockopt`.
@@ -137,17 +135,17 @@ impl Socket {
         Ok((received, self.socket.send_buffer_size()?))
     }
 
-    /// Takes what has arrived, at most [`BATCH`] datagrams, and says how many.
+    /// Receives the datagrams that have arrived, at most [`BATCH`], and returns their number.
     ///
     /// # Errors
-    /// When the kernel has no memory. A pending failure of an earlier send is not an error here.
+    /// The kernel has no memory. A pending failure of an earlier send is not an error here.
     pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
         inbox.fill(self.socket.as_fd())
     }
 
     /// Sends `bytes`, cut into datagrams of `segment` bytes of which the last may be shorter: at most
-    /// [`SEGMENTS_MAX`] of them, and at most [`LEN_MAX`] bytes. `from` is the address of ours that the
-    /// peer uses, if we have several.
+    /// [`SEGMENTS_MAX`] of them, and at most [`LEN_MAX`] bytes. `from` is the local address that the peer
+    /// uses, if this host has several.
     pub fn send(
         &mut self,
         to: SocketAddr,
@@ -172,7 +170,8 @@ impl Socket {
             let mut with_segment = control;
             with_segment.push_segment(segment);
             match sys::send(socket, &name, bytes, &with_segment) {
-                // The device cannot sum up what it would have to cut; it never will.
+                // The device cannot compute the checksums of the datagrams that it would have to cut; it
+                // never will.
                 Err(Errno::IO) => self.can_segment = false,
                 // The path is too narrow: the kernel takes single datagrams apart, but not those of a run.
                 Err(Errno::INVAL | Errno::MSGSIZE) => {}
@@ -189,7 +188,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Sends a run datagram by datagram, with as few calls as there can be.
+/// Sends a run datagram by datagram, with as few calls as possible.
 fn send_each(
     socket: BorrowedFd<'_>,
     name: &Name,
@@ -214,7 +213,7 @@ fn send_each(
 fn outcome(sent: Result<usize, Errno>) -> Sent {
     match sent {
         Ok(_) => Sent::Whole,
-        // A signal that interrupts a send that does not block leaves the socket as it was.
+        // A signal that interrupts a non-blocking send leaves the socket as it was.
         Err(Errno::AGAIN | Errno::INTR) => Sent::Full,
         Err(Errno::NOBUFS | Errno::NOMEM) => Sent::Exhausted,
         Err(Errno::MSGSIZE) => Sent::TooLong,
@@ -222,7 +221,7 @@ fn outcome(sent: Result<usize, Errno>) -> Sent {
     }
 }
 
-/// The address of ours that leads to `remote`, if there is a way. Nothing is sent.
+/// Returns the local address that leads to `remote`, if there is a route. Nothing is sent.
 pub fn local_towards(remote: SocketAddr) -> Option<IpAddr> {
     let any: SocketAddr = match remote {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

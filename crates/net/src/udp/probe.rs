@@ -1,4 +1,4 @@
-//! Whether this host's kernel cuts runs of datagrams, found out by having it cut one.
+//! Test of whether this host's kernel cuts runs of datagrams, by making it cut one.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
@@ -9,10 +9,10 @@ use super::address::{Family, Name};
 use super::control::Control;
 use super::sys;
 
-/// How long the trial waits for datagrams that are there already.
+/// Time that the trial waits for datagrams that should have arrived already.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether `UDP_SEGMENT` works. A network device may still lack what it takes; that shows when it is used.
+/// Whether `UDP_SEGMENT` works. A network device may still lack the ability; that shows when it is used.
 pub(super) fn can_segment() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| attempt().is_some())

@@ -10,7 +10,7 @@ use super::SEGMENTS_MAX;
 use super::address::Name;
 use super::control::Control;
 
-/// Nothing blocks, and a peer's hanging up is no signal.
+/// Nothing blocks, and a peer's hang-up raises no signal.
 const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 const NO_BYTES: libc::iovec = libc::iovec {
@@ -31,7 +31,7 @@ const NO_MESSAGE: libc::mmsghdr = libc::mmsghdr {
     msg_len: 0,
 };
 
-/// Room for one datagram, and what the kernel wrote there.
+/// Room for one datagram, and for the data that the kernel writes beside it.
 pub(super) struct DatagramSlot<'a> {
     pub(super) bytes: &'a mut [u8],
     pub(super) name: &'a mut [u8],
@@ -39,7 +39,7 @@ pub(super) struct DatagramSlot<'a> {
     pub(super) lens: &'a mut Lens,
 }
 
-/// How much of a [`DatagramSlot`] is filled.
+/// Lengths of the filled parts of a [`DatagramSlot`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lens {
     pub(super) bytes: usize,
@@ -49,7 +49,7 @@ pub(super) struct Lens {
     pub(super) is_cut: bool,
 }
 
-/// Receives into slots, at most `N` of them, and returns into how many.
+/// Receives into slots, at most `N` of them, and returns the number that was filled.
 pub(super) fn receive<'a, const N: usize>(
     socket: BorrowedFd<'_>,
     places: impl Iterator<Item = DatagramSlot<'a>>,
@@ -74,8 +74,8 @@ pub(super) fn receive<'a, const N: usize>(
         count += 1;
     }
     // SAFETY: the first `count` headers point to `vectors`, which lives as long, and to the places' slices,
-    // which are borrowed exclusively for `'a` and are as long as the headers say; they do not overlap.
-    // The kernel writes bytes only, and any bytes are valid there.
+    // which are borrowed exclusively for `'a` and have the lengths that the headers state; they do not
+    // overlap. The kernel writes bytes only, and any bytes are valid there.
     let received = unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),
@@ -100,7 +100,7 @@ pub(super) fn receive<'a, const N: usize>(
     Ok(received)
 }
 
-/// Sends bytes as one datagram, or as those that a control message has the kernel make of them.
+/// Sends bytes as one datagram, or as the datagrams that a control message makes the kernel cut from them.
 pub(super) fn send(
     socket: BorrowedFd<'_>,
     name: &Name,
@@ -110,13 +110,14 @@ pub(super) fn send(
     let mut vector = vector(bytes);
     let header = header(name, &mut vector, control);
     // SAFETY: the header points to the name, the vector and the control messages, which are borrowed for
-    // longer than the call and as long as it says, and the vector to the bytes. The kernel only reads.
+    // longer than the call and have the lengths that it states, and the vector to the bytes. The kernel only
+    // reads.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, FLAGS) };
     usize::try_from(sent).map_err(|_| last())
 }
 
-/// Sends bytes as datagrams of `segment` bytes, and says how many were taken. More than
-/// [`SEGMENTS_MAX`] are left for another call.
+/// Sends bytes as datagrams of `segment` bytes, and returns how many were taken. More than [`SEGMENTS_MAX`]
+/// are left for another call.
 pub(super) fn send_each(
     socket: BorrowedFd<'_>,
     name: &Name,
@@ -139,14 +140,14 @@ pub(super) fn send_each(
     usize::try_from(sent).map_err(|_| last())
 }
 
-/// Sets an option that is a number.
+/// Sets an option whose value is a number.
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
     option: libc::c_int,
     value: libc::c_int,
 ) -> io::Result<()> {
-    // SAFETY: the value lives on the stack and is as long as is said.
+    // SAFETY: the value lives on the stack and has the stated length.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -162,7 +163,7 @@ pub(crate) fn set_option(
     }
 }
 
-/// Sets a kernel buffer's size, past the system-wide limit if we are permitted to.
+/// Sets the size of a kernel buffer, past the system-wide limit if this process has the permission.
 pub(super) fn enlarge_buffers(socket: BorrowedFd<'_>, bytes: usize) {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     for (forced, asked) in [
@@ -170,13 +171,13 @@ pub(super) fn enlarge_buffers(socket: BorrowedFd<'_>, bytes: usize) {
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
     ] {
         if set_option(socket, libc::SOL_SOCKET, forced, value).is_err() {
-            // The kernel grants what it likes and calls it a success.
+            // The kernel grants as much as it likes and reports success.
             set_option(socket, libc::SOL_SOCKET, asked, value).ok();
         }
     }
 }
 
-/// The kernel does not write through a vector that is sent from.
+/// Returns a vector over `bytes`. The kernel does not write through a vector that is sent from.
 fn vector(bytes: &[u8]) -> libc::iovec {
     libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
@@ -197,7 +198,7 @@ fn header(name: &Name, vector: &mut libc::iovec, control: &Control) -> libc::msg
     }
 }
 
-/// What the last system call failed with.
+/// Returns the error of the last system call.
 pub(crate) fn last() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }

@@ -1,7 +1,7 @@
 //! Memory that the kernel receives into: a ring of buffers shared by many sockets.
 //!
-//! A buffer is either lent or called in. The kernel takes a lent one when there are bytes for it, and
-//! names it in the completion; from then on it is ours until it is lent again. So no memory waits for a
+//! A buffer is either lent or called in. The kernel takes a lent one when there are bytes for it, and names
+//! it in the completion; from then on it is ours until it is lent again. So no memory is reserved for a
 //! socket that brings nothing.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -13,38 +13,38 @@ use io_uring::types::BufRingEntry;
 
 use super::ring::Ring;
 
-/// Bytes in a buffer: what a publisher of 300 kb/s brings in 100 ms. More takes several.
+/// Bytes in a buffer: as much as a publisher of 300 kb/s brings in 100 ms. More bytes take several buffers.
 pub(super) const BUFFER_BYTES: usize = 4 * 1024;
 
-/// The most buffers: 4 MiB, as much as the sockets of a thread bring at once. They are lent as sockets
-/// come, and memory that has never been lent is not taken from the system.
+/// Most buffers: 4 MiB, as much as the sockets of a thread bring at once. They are lent as sockets are added,
+/// and memory that has never been lent is not taken from the system.
 pub(super) const BUFFERS_MAX: u16 = 1_024;
 
-/// Buffers lent from the beginning: as many as a single socket can fill in one go.
+/// Buffers lent from the beginning: as many as a single socket can fill at once.
 pub(super) const BUFFERS_MIN: u16 = 64;
 
-/// What the kernel wants the ring aligned to.
+/// Alignment that the kernel requires of the ring.
 const PAGE: usize = 4_096;
 
-/// See the module's description.
+/// Ring of receive buffers; [`lend`](Self::lend) each buffer again after its bytes were used.
 pub(super) struct Buffers {
-    /// `BUFFERS_MAX` entries; the kernel reads them, we write them.
+    /// `BUFFERS_MAX` entries; the kernel reads them, this side writes them.
     ring: NonNull<BufRingEntry>,
     /// `BUFFERS_MAX` buffers, one after another.
     memory: NonNull<u8>,
-    /// How many times a buffer has been lent, modulo 2^16.
+    /// Number of times a buffer has been lent, modulo 2^16.
     tail: u16,
     /// Buffers below this number have been lent at least once.
     known: u16,
-    /// The kernel may not write to them any more.
+    /// Whether the kernel may no longer write to the buffers.
     is_called_in: bool,
 }
 
 impl Buffers {
-    /// The group id by which operations name them.
+    /// Group id by which operations name the buffers.
     pub(super) const GROUP: u16 = 0;
 
-    /// Makes them and lends the first to `ring`.
+    /// Allocates the buffers and lends the first ones to `ring`.
     pub(super) fn new(ring: &Ring) -> io::Result<Self> {
         let mut buffers = Self {
             ring: allocate(ring_layout()).cast(),
@@ -59,12 +59,12 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Where the ring is, and how many entries it has.
+    /// Returns the address of the ring, and its number of entries.
     pub(super) fn ring(&self) -> (u64, u16) {
         (self.ring.as_ptr() as u64, BUFFERS_MAX)
     }
 
-    /// Lends more until there are `count` in all, or as many as there can be.
+    /// Lends more buffers until there are `count` in all, or [`BUFFERS_MAX`].
     pub(super) fn have(&mut self, count: u16) {
         while self.known < count.min(BUFFERS_MAX) {
             self.known += 1;
@@ -72,10 +72,10 @@ impl Buffers {
         }
     }
 
-    /// The first `len` bytes of a buffer that the kernel has filled.
+    /// Returns the first `len` bytes of a buffer that the kernel has filled.
     pub(super) fn bytes(&self, number: u16, len: usize) -> &[u8] {
         assert!(number < self.known && len <= BUFFER_BYTES);
-        // SAFETY: the buffer lies within the memory, as the assertion says.
+        // SAFETY: the buffer lies within the memory, as the assertion checks.
         let start = unsafe { self.memory.add(usize::from(number) * BUFFER_BYTES) };
         // SAFETY: the memory was zeroed when it was made, so all of it is initialised. The kernel does
         // not write to a buffer that it has handed out until it is lent again, which takes `&mut self`.
@@ -88,11 +88,11 @@ impl Buffers {
         let place = usize::from(self.tail % BUFFERS_MAX);
         // SAFETY: the ring has `BUFFERS_MAX` entries.
         let mut entry = unsafe { self.ring.add(place) };
-        // SAFETY: as above for the buffer.
+        // SAFETY: the buffer lies within the memory, as the assertion checks.
         let start = unsafe { self.memory.add(usize::from(number) * BUFFER_BYTES) };
-        // SAFETY: entries are zeroed memory, which is a valid one. The kernel does not read this one
-        // before the tail says so: of as many buffers as there are entries at the most, this one is
-        // not lent, so fewer entries are in use.
+        // SAFETY: entries are zeroed memory, which is a valid one. The kernel does not read this one before
+        // the tail covers it: of at most as many buffers as there are entries, this one is not lent, so fewer
+        // entries are in use.
         let entry = unsafe { entry.as_mut() };
         entry.set_addr(start.as_ptr() as u64);
         entry.set_len(BUFFER_BYTES as u32);
@@ -100,13 +100,13 @@ impl Buffers {
         self.tail = self.tail.wrapping_add(1);
         // SAFETY: it is the ring's first entry, whose last field is the tail.
         let tail = unsafe { BufRingEntry::tail(self.ring.as_ptr()) };
-        // SAFETY: aligned like any `u16` of the entry; the kernel only reads it, and we write it
-        // nowhere else.
+        // SAFETY: aligned like any `u16` of the entry; the kernel only reads it, and this is the only place
+        // that writes it.
         let tail = unsafe { AtomicU16::from_ptr(tail.cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// Has the kernel forget them.
+    /// Makes the kernel forget the buffers.
     pub(super) fn call_in(&mut self, ring: &Ring) {
         if !self.is_called_in {
             self.is_called_in = ring.call_in().is_ok();
@@ -123,7 +123,7 @@ impl Drop for Buffers {
         }
         // SAFETY: it was allocated with this layout, and no other code has it.
         unsafe { dealloc(self.ring.as_ptr().cast(), ring_layout()) };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { dealloc(self.memory.as_ptr(), memory_layout()) };
     }
 }

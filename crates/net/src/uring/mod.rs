@@ -1,20 +1,20 @@
-//! The io_uring back-end: sends submitted in batches, sockets outside the process's descriptors.
+//! io_uring back-end: sends submitted in batches, sockets outside the process's descriptors.
 //!
-//! A listener whose input is dropped lives in a ring's own table of descriptors (a *direct*
-//! descriptor). `attach` closes the process's, so a process that may open 20,000 descriptors holds
-//! 100,000 listeners. One table is limited to `RLIMIT_NOFILE` places as well; when it is full, the
-//! worker opens another ring, and where that is refused the listener keeps the process's descriptor.
-//! The worker sleeps on the first, which watches the others.
+//! A listener whose input is dropped lives in a ring's own table of descriptors (a *direct* descriptor).
+//! `attach` closes the process's, so a process that may open 20,000 descriptors holds 100,000 listeners. One
+//! table is limited to `RLIMIT_NOFILE` places as well; when it is full, the worker opens another ring, and
+//! where that is refused the listener keeps the process's descriptor. The worker sleeps on the first ring,
+//! which watches the others.
 //!
 //! A listener whose input is reported keeps the process's descriptor. Such listeners are players, which send
-//! commands and whose sockets are given back in the end: their input is read by a plain `recv` and not by a
-//! round trip through the ring, and giving back cannot fail. They receive video, so the link is full long
+//! commands and whose sockets are returned in the end: their input is read by a plain `recv` and not by a
+//! round trip through the ring, and the return cannot fail. They receive video, so the link is full long
 //! before the descriptors are used up.
 //!
-//! Watches are one-shot. A healthy listener has one, for input and hang-up, that lies in the kernel
-//! until the end; a second, for room, exists only while the socket is full. So the completions that
-//! can be under way are bounded by the sockets, and none is lost when the completion queue
-//! overflows. Sends never become watches: see [`ring`].
+//! Watches are one-shot. A healthy listener has one, for input and hang-up, that stays in the kernel until
+//! the end; a second, for room, exists only while the socket is full. So the number of pending completions is
+//! bounded by the sockets, and none is lost when the completion queue overflows. Sends never become watches:
+//! see [`ring`].
 
 #[allow(unsafe_code, reason = "the kernel is told where memory is")]
 mod buffers;
@@ -47,33 +47,32 @@ use crate::backend::{
 };
 use crate::waker::Waker;
 
-/// Completions a ring's queue holds: a crowd that leaves at once, 128 KiB. The kernel also sizes by it the hash
-/// table in which a watch is found again, and this gives it the most buckets.
+/// Completions that a ring's queue holds: a crowd that leaves at once, 128 KiB. The kernel also sizes by it
+/// the hash table in which a watch is found again, and this number gives the table the most buckets.
 const COMPLETIONS: u32 = 8_192;
 
-/// The most places in a ring's table; 8 bytes of kernel memory each, taken in advance.
+/// Most places in a ring's table; 8 bytes of kernel memory each, allocated in advance.
 const TABLE_MAX: u32 = 32_768;
 
-/// Rings of a worker: 134 million sockets if tables are full. Each is one of the process's open files.
+/// Most rings of a worker: 134 million sockets if tables are full. Each is one of the process's open files.
 const RINGS_MAX: usize = 4_096;
 
 const INPUT: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
 const ROOM: u32 = (libc::POLLOUT | libc::POLLRDHUP) as u32;
 const GONE: u32 = (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) as u32;
 
-/// Sockets by slot index, spread over one worker's rings.
+/// Back-end over one worker's rings, with its sockets by slot index.
 pub struct Uring {
     /// The worker sleeps on the first.
     rings: Vec<Ring>,
-    /// Of further rings.
+    /// Sizes of further rings.
     sizes: Sizes,
     waker: Waker,
     is_waker_watched: bool,
     sockets: Vec<Option<Socket>>,
-    /// Indices of sockets with something to report; those of sockets that are gone may be among
-    /// them.
+    /// Indices of sockets with events to report; indices of closed sockets may be among them.
     ready: VecDeque<u32>,
-    /// Some listener could not be given a direct descriptor.
+    /// Set once a listener could not be given a direct descriptor.
     is_short: bool,
 }
 
@@ -85,7 +84,7 @@ struct Socket {
     inbound: Inbound,
     input_watched: bool,
     room_watched: bool,
-    /// What to report of it.
+    /// Events to report.
     noted: Noted,
 }
 
@@ -96,7 +95,7 @@ struct Noted {
     gone: bool,
 }
 
-/// Where a socket is.
+/// Location of a socket.
 #[derive(Debug)]
 enum SocketSlot {
     /// In the table of a ring.
@@ -106,7 +105,7 @@ enum SocketSlot {
 }
 
 impl SocketSlot {
-    /// The ring that operations on the socket go through, and how they name it.
+    /// Returns the ring that operations on the socket are sent through, and the socket's name there.
     fn target(&self) -> (usize, Target) {
         match self {
             Self::Direct { ring, place } => (*ring as usize, Target::Direct(*place)),
@@ -137,14 +136,14 @@ impl Uring {
         self.sockets.get_mut(slot.index as usize)?.take()
     }
 
-    /// Puts a socket into a table with room. `None` when there is none and no further ring can be made: memory
-    /// or descriptors are short, and the socket has a descriptor already.
+    /// Puts a socket into a table with room. Returns `None` when there is none and no further ring can be
+    /// made: memory or descriptors are short, and the socket has a descriptor already.
     fn install(&mut self, stream: &TcpStream) -> Option<SocketSlot> {
         let error = match self.try_install(stream) {
             Ok(place) => return Some(place),
             Err(error) => error,
         };
-        // Only once: from here on it depends on which sockets leave.
+        // Only once: later failures depend on which sockets leave.
         if !std::mem::replace(&mut self.is_short, true) {
             tracing::warn!(
                 %error,
@@ -155,7 +154,7 @@ impl Uring {
     }
 
     fn try_install(&mut self, stream: &TcpStream) -> io::Result<SocketSlot> {
-        // The newest is the likeliest to have room.
+        // The newest ring is the likeliest to have room.
         for (number, ring) in self.rings.iter_mut().enumerate().rev() {
             if let Some(place) = ring.install(stream)? {
                 return Ok(SocketSlot::Direct {
@@ -196,7 +195,7 @@ impl Uring {
         }
     }
 
-    /// Ends the watches of a socket that is not in the table of sockets any more.
+    /// Ends the watches of a socket that is no longer in the table of sockets.
     fn call_off(&mut self, socket: &Socket) {
         let (ring, _) = socket.place.target();
         if socket.input_watched {
@@ -206,13 +205,13 @@ impl Uring {
             self.rings[ring].call_off(Token::Room(socket.slot.into()));
         }
         if matches!(socket.place, SocketSlot::Kept(_)) {
-            // Entries name the descriptor by its number, which is another's as soon as it is closed.
-            // A failure is found again by the next sleep.
+            // Entries name the descriptor by its number, which is another's as soon as it is closed. The next
+            // sleep detects a failure again.
             self.rings[ring].submit().ok();
         }
     }
 
-    /// Reads and drops what a listener sent. `false` when the connection is over.
+    /// Reads and drops the bytes that a listener sent. Returns `false` when the connection is over.
     fn drain(&mut self, slot: Slot) -> bool {
         let mut scratch = [0_u8; 4096];
         let mut total = 0;
@@ -226,7 +225,7 @@ impl Uring {
         false
     }
 
-    /// Makes the rings this thread's, and has the first watch what else can end the sleep.
+    /// Binds the rings to this thread, and makes the first one watch everything else that can end the sleep.
     fn prepare(&mut self) -> io::Result<()> {
         let Some((first, others)) = self.rings.split_first_mut() else {
             return Ok(());
@@ -248,7 +247,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Works through the completions of all rings.
+    /// Processes the completions of all rings.
     fn collect(&mut self) -> io::Result<()> {
         for number in 0..self.rings.len() {
             self.rings[number].note()?;

@@ -1,12 +1,12 @@
-//! Receiving from many sockets by multishot receives into shared buffers.
+//! Receiver of many sockets by multishot receives into shared buffers.
 //!
-//! A socket is asked for once; from then on each piece it brings is a completion that names the buffer it lies
-//! in, which is lent again as soon as the piece has been reported. The ring is deferred: what arrives while its
-//! thread sleeps costs nothing until the thread asks, and then each socket is read once, however many packets
-//! there were.
+//! A receive is submitted once per socket; from then on each piece that arrives is a completion that names
+//! its buffer, which is lent again as soon as the piece has been reported. The ring is deferred: bytes that
+//! arrive while its thread sleeps cost nothing until the thread polls, and then each socket is read once,
+//! however many packets there were.
 //!
-//! A receive ends by itself at the end of the connection, when no buffer was lent, and when the
-//! completion queue was full; in the last two cases it is asked for again.
+//! A receive ends by itself at the end of the connection, when no buffer was lent, and when the completion
+//! queue was full; in the last two cases it is submitted again.
 
 use std::io;
 use std::net::TcpStream;
@@ -25,37 +25,37 @@ use crate::Slot;
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
 
-/// Completions that the queue holds: more than there are buffers, so that it does not overflow while
-/// sockets bring bytes; what is beyond it waits in the kernel.
+/// Completions that the queue holds: more than there are buffers, so that it does not overflow while sockets
+/// bring bytes; further ones wait in the kernel.
 const COMPLETIONS: u32 = 2_048;
 
-/// See the module's description.
+/// Receiver by multishot receives; one thread uses it.
 pub(crate) struct Multishot {
     ring: Ring,
     buffers: Buffers,
     waker: Waker,
     is_waker_watched: bool,
-    /// Ends sleeps as well while it is readable.
+    /// Descriptor that also ends sleeps while it is readable.
     another: Option<Arc<OwnedFd>>,
     is_another_watched: bool,
     sockets: Vec<Option<Watched>>,
     count: usize,
-    /// Sockets whose receive is to be asked for again.
+    /// Sockets whose receive must be submitted again.
     starved: Vec<Slot>,
     unwatched: Vec<Slot>,
 }
 
 struct Watched {
     slot: Slot,
-    /// Keeps the descriptor open as long as the ring may know it.
+    /// Socket, whose descriptor stays open as long as the ring may know it.
     socket: Arc<TcpStream>,
-    /// The kernel has a receive for it, or will get the entry with the next call.
+    /// Whether the kernel has a receive for it, or will get the entry with the next call.
     is_armed: bool,
     is_ending: bool,
 }
 
 impl Multishot {
-    /// To be used by this thread.
+    /// Creates a receiver, to be used by this thread.
     pub(crate) fn new(waker: Waker) -> Result<Self, Unavailable> {
         let sizes = Sizes {
             completions: COMPLETIONS,
@@ -112,7 +112,7 @@ impl Multishot {
             .receive_all(fd, Buffers::GROUP, Token::Input(slot.into()));
     }
 
-    /// Asks for what is to be asked for again.
+    /// Submits the watches and receives that are needed again.
     fn prepare(&mut self) {
         if !std::mem::replace(&mut self.is_waker_watched, true) {
             let waker = Target::Open(self.waker.as_fd().as_raw_fd());
@@ -130,7 +130,7 @@ impl Multishot {
         }
     }
 
-    /// Reports what has completed; returns how much that was.
+    /// Reports the completions; returns their number.
     fn tell(&mut self, tell: &mut dyn FnMut(Slot, News<'_>)) -> usize {
         let seen = self.ring.take_seen();
         for &completion in &seen {
@@ -157,7 +157,7 @@ impl Multishot {
     ) {
         let watched = self.sockets.get_mut(name.index as usize);
         let watched = watched.and_then(Option::as_mut);
-        // A socket that is gone has had its last completion; this returns the buffer.
+        // A removed socket has had its last completion; this returns the buffer.
         let watched = watched.filter(|watched| name.is(watched.slot));
         let slot = watched.as_ref().map(|watched| watched.slot);
         if let Some(buffer) = cqueue::buffer_select(flags) {
@@ -178,7 +178,7 @@ impl Multishot {
         watched.is_armed = false;
         let end = match result {
             0 => News::HungUp,
-            _ if goes_on(result) => {
+            _ if continues(result) => {
                 let list = match watched.is_ending {
                     true => &mut self.unwatched,
                     false => &mut self.starved,
@@ -206,7 +206,7 @@ impl Receiver for Multishot {
             is_ending: false,
         });
         self.count += 1;
-        // Each brings one piece at a time; half of them at once is a lot.
+        // Each socket brings one piece at a time; half of them at once is a lot.
         let buffers = u16::try_from(self.count / 2).unwrap_or(u16::MAX);
         self.buffers.have(buffers.max(BUFFERS_MIN));
         self.arm(slot);
@@ -250,10 +250,10 @@ impl Receiver for Multishot {
         // The kernel hands out some 20 pieces at a time.
         let mut total = 0;
         loop {
-            let told = self.tell(tell);
+            let reported = self.tell(tell);
             self.prepare();
-            total += told;
-            if told == 0 || total >= most {
+            total += reported;
+            if reported == 0 || total >= most {
                 break;
             }
             self.ring.poll()?;
@@ -268,8 +268,8 @@ impl Receiver for Multishot {
     }
 }
 
-/// Whether the connection is as good as before a receive ended with this result.
-fn goes_on(result: i32) -> bool {
+/// Whether the connection is unharmed after a receive ended with this result.
+fn continues(result: i32) -> bool {
     result > 0
         || matches!(
             Errno::from_raw_os_error(-result),
@@ -285,7 +285,7 @@ impl Drop for Multishot {
 
 #[cfg(test)]
 impl Multishot {
-    /// With a queue that overflows.
+    /// Creates a receiver whose queue overflows.
     pub(crate) fn cramped(waker: Waker) -> Result<Self, Unavailable> {
         Self::probe()?;
         let sizes = Sizes {
@@ -295,7 +295,7 @@ impl Multishot {
         Self::with(waker, Ring::new(Mode::Deferred, sizes))
     }
 
-    /// As on kernels without deferred work.
+    /// Creates a receiver as for kernels without deferred work.
     pub(crate) fn cooperative(waker: Waker) -> Result<Self, Unavailable> {
         Self::probe()?;
         let sizes = Sizes {

@@ -1,4 +1,4 @@
-//! Whether this host lets us use io_uring, found out by using it.
+//! Test of whether this host permits io_uring, by using it.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -18,15 +18,15 @@ use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome};
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
 
-/// How long the trial waits for an event that is there already.
+/// Time that the trial waits for an event that should have happened already.
 const TRIAL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often, and how far apart, the trial looks whether a closed socket is closed. The first look finds
-/// it so where it ever will be.
+/// Number of the trial's checks whether a closed socket is closed, and the pause between them. Where it works
+/// at all, the first check succeeds.
 const CLOSING_LOOKS: u32 = 10;
 const CLOSING_PAUSE: Duration = Duration::from_millis(10);
 
-/// Why io_uring cannot be used here.
+/// Reason why io_uring cannot be used here.
 #[derive(Debug, thiserror::Error)]
 pub enum Unavailable {
     /// The kernel, its settings or the sandbox around this process refuse to make a ring.
@@ -43,7 +43,7 @@ pub enum Unavailable {
     Failed(&'static str),
 }
 
-/// What the back-end asks the kernel to do.
+/// Operations that the back-end submits to the kernel.
 const OPERATIONS: [(u8, &str); 7] = [
     (opcode::Send::CODE, "send"),
     (opcode::SendMsg::CODE, "sendmsg"),
@@ -55,7 +55,7 @@ const OPERATIONS: [(u8, &str); 7] = [
 ];
 
 impl Uring {
-    /// Creates an empty back-end. One thread is to use it; which one shows when it is first used.
+    /// Creates an empty back-end. One thread must use it: the one that first does.
     ///
     /// # Errors
     /// See [`Unavailable`].
@@ -79,8 +79,8 @@ impl Uring {
         Ok(uring)
     }
 
-    /// Finds out whether io_uring works here, by sending two bytes, closing one of two sockets and
-    /// noticing a hang-up of the other.
+    /// Tests whether io_uring works here, by sending two bytes, closing one of two sockets and noticing a
+    /// hang-up of the other.
     ///
     /// # Errors
     /// See [`Unavailable`].
@@ -129,13 +129,13 @@ fn try_send(uring: &mut Uring, slot: Slot, peer: &mut UnixStream) -> Result<(), 
     Err(Unavailable::Failed("what is sent does not arrive"))
 }
 
-/// Before Linux 6.13 the kernel releases what was taken out of a table only after every operation begun before
-/// it has ended, and the watch on an older listener ends when that listener leaves: closed sockets would pile
-/// up, and their peers would never see the close.
+/// Tests that a closed socket is really closed. Before Linux 6.13 the kernel releases an entry removed from a
+/// table only after every operation begun before it has ended, and the watch on an older listener ends when
+/// that listener leaves: closed sockets would pile up, and their peers would never see the close.
 fn try_close(uring: &mut Uring, slot: Slot, mut peer: UnixStream) -> Result<(), Unavailable> {
     uring.detach(slot);
     for _ in 0..CLOSING_LOOKS {
-        // What else happens is of no interest here.
+        // Other events are of no interest here.
         let waited = uring.wait(Some(CLOSING_PAUSE), &mut Vec::new());
         waited.map_err(Unavailable::Refused)?;
         if matches!(peer.read(&mut [0]), Ok(0)) {
@@ -148,7 +148,7 @@ fn try_close(uring: &mut Uring, slot: Slot, mut peer: UnixStream) -> Result<(), 
 }
 
 impl Multishot {
-    /// Finds out whether multishot receives work here, by receiving.
+    /// Tests whether multishot receives work here, by receiving.
     ///
     /// # Errors
     /// See [`Unavailable`].
@@ -164,7 +164,7 @@ impl Multishot {
         let mut heard = Vec::new();
         let mut tell = |_, news: News<'_>| match news {
             News::Bytes(bytes) => heard.extend_from_slice(bytes),
-            // An error, most likely that there is no such thing as a multishot receive.
+            // An error, most likely because the kernel has no multishot receive.
             _ => heard.push(b'!'),
         };
         let waited = receiver.wait(Duration::ZERO, Some(TRIAL_PATIENCE), 1, &mut tell);

@@ -1,9 +1,9 @@
-//! One ring: its queues, its table of descriptors, and all the unsafe code of the back-end.
+//! One io_uring: its queues, its table of descriptors, and all the unsafe code of the back-end.
 //!
-//! The kernel reads memory that entries point to. Two kinds of entries exist: those that point
-//! nowhere (watches, closings, receives into [lent](Ring::lend) buffers), which may wait in the queue,
-//! and those that point to a caller's bytes, which never do: [`Ring::complete`] returns only when each
-//! of them has its completion.
+//! The kernel reads memory that entries point to. Two kinds of entries exist: those that point nowhere
+//! (watches, closings, receives into [lent](Ring::lend) buffers), which may wait in the queue, and those that
+//! point to a caller's bytes, which never do: [`Ring::complete`] returns only when each of them has its
+//! completion.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -20,27 +20,26 @@ use super::table::Table;
 use super::token::Token;
 use crate::backend::SendOutcome;
 
-/// Entries that may wait to be submitted; more are submitted at once. Twice a batch of sends, so
-/// that watches that became due in between fit as well; 4 KiB, so that it stays in the first-level
-/// cache.
+/// Most entries that may wait to be submitted; more are submitted at once. Twice a batch of sends, so that
+/// watches that became due in between fit as well; 4 KiB, so that it stays in the first-level cache.
 const ENTRIES: u32 = 64;
 
 /// Sends submitted together.
 const SENDS: usize = 32;
 
-/// More completions than can be there at the end of a pause, so that it is a pause. The kernel takes it
-/// for the size of its queue if that is smaller.
+/// Number of completions that no pause ever reaches, so that only its time ends it. The kernel takes it for
+/// the size of its queue if that is smaller.
 const PAUSE_COMPLETIONS: u32 = 1 << 20;
 
 /// Submissions in a row that may be refused for lack of memory before the ring is given up.
 const REFUSALS_MAX: u32 = 10_000;
 
-/// How a ring learns what sockets have to say.
+/// Way in which a ring learns of events.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Mode {
-    /// The kernel works only when the one thread that uses the ring asks it to: the cheapest, since
-    /// Linux 6.1. Watching such a ring from outside does not work, so only the ring that the worker
-    /// sleeps on may be like this.
+    /// The kernel works only when the one thread that uses the ring requests it: the cheapest way, since
+    /// Linux 6.1. Watching such a ring from outside does not work, so only the ring that the worker sleeps on
+    /// may be like this.
     Deferred,
     /// The kernel works whenever that thread is in the kernel anyway.
     Cooperative,
@@ -49,44 +48,45 @@ pub(super) enum Mode {
 /// Sizes of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Completions that the queue holds; what is more waits in the kernel.
+    /// Completions that the queue holds; further ones wait in the kernel.
     pub(super) completions: u32,
     /// Places in the table of descriptors.
     pub(super) table: u32,
 }
 
-/// A socket as operations name it.
+/// Name of a socket in operations.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
-    /// By its place in the ring's table.
+    /// Place in the ring's table.
     Direct(u32),
-    /// By the process's descriptor, which the caller keeps open until the entry is submitted.
+    /// Descriptor of the process, which the caller keeps open until the entry is submitted.
     Open(RawFd),
 }
 
-/// What became of an operation.
+/// Completion of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completion {
     pub(super) token: Token,
-    /// What the system call would have returned; an error is negative.
+    /// Return value of the corresponding system call; an error is negative.
     pub(super) result: i32,
-    /// What else the kernel says of it.
+    /// Further flags of the kernel.
     pub(super) flags: u32,
 }
 
-/// See the module's description.
+/// One io_uring; queue operations, then [`submit`](Self::submit) or [`wait`](Self::wait) and take the
+/// completions with [`take_seen`](Self::take_seen).
 pub(super) struct Ring {
     ring: IoUring,
     table: Table,
-    /// A deferred ring belongs to the thread that enables it.
+    /// Whether the ring is enabled; a deferred ring belongs to the thread that enables it.
     is_enabled: bool,
-    /// The first ring is watching this one.
+    /// Whether the first ring is watching this one.
     pub(super) is_watched: bool,
-    /// Completions that came while others were waited for.
+    /// Completions that arrived while others were waited for.
     seen: Vec<Completion>,
-    /// Why an entry could not be submitted; from here on the ring is of no use.
+    /// Error of an entry that could not be submitted; the ring is of no use afterwards.
     failure: Option<io::Error>,
-    /// Sleeping on a socket is not waiting for a disk.
+    /// Flag for sleeps on sockets, which do not count as waiting for a disk.
     no_iowait: EnterFlags,
 }
 
@@ -127,7 +127,7 @@ impl Ring {
         &self.ring
     }
 
-    /// Makes the ring the calling thread's.
+    /// Binds the ring to the calling thread.
     pub(super) fn enable(&mut self) -> io::Result<()> {
         if !self.is_enabled {
             self.ring.submitter().register_enable_rings()?;
@@ -136,7 +136,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Puts a socket into the table, which holds it open from here on. `None` when it is full.
+    /// Puts a socket into the table, which holds it open from then on. Returns `None` when the table is full.
     pub(super) fn install(&mut self, socket: &TcpStream) -> io::Result<Option<u32>> {
         let Some(place) = self.table.take() else {
             return Ok(None);
@@ -155,17 +155,17 @@ impl Ring {
         self.push(entry, Token::Vacated(place));
     }
 
-    /// Has the place used again, after [`Token::Vacated`].
+    /// Frees the place for reuse, after [`Token::Vacated`].
     pub(super) fn vacate(&mut self, place: u32) {
         self.table.vacate(place);
     }
 
-    /// Gives the process a descriptor for a socket in the table. Needs Linux 6.8.
+    /// Returns a descriptor of the process for a socket in the table. Needs Linux 6.8.
     pub(super) fn export(&mut self, place: u32) -> io::Result<OwnedFd> {
         let entry = opcode::FixedFdInstall::new(Fixed(place), 0).build();
         let fd = self.perform(entry);
         match fd {
-            // SAFETY: the kernel has just made this descriptor for us, and no other code knows it.
+            // SAFETY: the kernel has just made this descriptor for this process, and no other code knows it.
             0.. => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
             error => Err(io::Error::from_raw_os_error(-error)),
         }
@@ -180,7 +180,7 @@ impl Ring {
         self.push(entry.build(), token);
     }
 
-    /// Ends a watch. Its completion may still come.
+    /// Ends a watch. Its completion may still follow.
     pub(super) fn call_off(&mut self, watch: Token) {
         let entry = opcode::PollRemove::new(watch.pack())
             .build()
@@ -188,13 +188,13 @@ impl Ring {
         self.push(entry, Token::CalledOff);
     }
 
-    /// Receives whatever a socket brings, until that is [called off](Self::cancel) or comes to an end,
-    /// into the buffers of a group that is [lent](Self::lend).
+    /// Receives everything that a socket brings, until that is [cancelled](Self::cancel) or ends, into the
+    /// buffers of a group that is [lent](Self::lend).
     pub(super) fn receive_all(&mut self, fd: RawFd, group: u16, token: Token) {
         self.push(opcode::RecvMulti::new(Fd(fd), group).build(), token);
     }
 
-    /// Ends an operation that goes on. Its last completion comes all the same.
+    /// Ends a continuing operation. Its last completion follows all the same.
     pub(super) fn cancel(&mut self, operation: Token) {
         let entry = opcode::AsyncCancel::new(operation.pack())
             .build()
@@ -206,13 +206,13 @@ impl Ring {
     pub(super) fn lend(&self, buffers: &Buffers) -> io::Result<()> {
         let (address, entries) = buffers.ring();
         let submitter = self.ring.submitter();
-        // SAFETY: `buffers` says where its memory is, and keeps it until `call_in` has succeeded, or
-        // for ever.
+        // SAFETY: `buffers` states where its memory is, and keeps it until `call_in` has succeeded, or for
+        // ever.
         unsafe { submitter.register_buf_ring_with_flags(address, entries, Buffers::GROUP, 0) }
     }
 
-    /// Has the kernel forget the buffers; afterwards it writes to them no more. Only the thread that
-    /// uses the ring can do this.
+    /// Makes the kernel forget the buffers; afterwards it writes to them no more. Only the thread that uses
+    /// the ring can do this.
     pub(super) fn call_in(&self) -> io::Result<()> {
         self.ring.submitter().unregister_buf_ring(Buffers::GROUP)
     }
@@ -228,7 +228,7 @@ impl Ring {
             let mut headers = [const { MaybeUninit::uninit() }; SENDS];
             let mut count = 0;
             self.make_room(SENDS);
-            // In this order, for `zip` takes from the left first.
+            // In this order, because `zip` takes from the left first.
             for (header, (position, target, slices)) in headers.iter_mut().zip(&mut sends) {
                 let entry = send_entry(target, slices, header);
                 if self.push(entry, Token::Job(position as u32)) {
@@ -244,7 +244,7 @@ impl Ring {
         }
     }
 
-    /// Receives without waiting for bytes; the result is that of `recv`.
+    /// Receives without waiting for bytes; returns the result of `recv`.
     pub(super) fn receive(&mut self, place: u32, buffer: &mut [u8]) -> i32 {
         let len = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
         let entry = opcode::Recv::new(Fixed(place), buffer.as_mut_ptr(), len)
@@ -261,11 +261,11 @@ impl Ring {
         outcome
     }
 
-    /// Submits what waits, and returns when `count` [jobs](Token::Job) have completed.
+    /// Submits the waiting entries, and returns when `count` [jobs](Token::Job) have completed.
     ///
-    /// The memory that jobs point to is the caller's again afterwards. Jobs do not wait for peers, so
-    /// the kernel is done with them when it has taken them in; that it is done is nevertheless not
-    /// assumed but counted. When that cannot be found out, the process ends.
+    /// The memory that jobs point to is the caller's again afterwards. Jobs do not wait for peers, so the
+    /// kernel is done with them when it has taken them in; that it is done is nevertheless not assumed but
+    /// counted. When that cannot be determined, the process ends.
     fn complete(&mut self, mut count: usize, mut each: impl FnMut(u32, i32)) {
         let mut entered = self.submit_entries();
         let mut refusals = 0;
@@ -297,12 +297,12 @@ impl Ring {
                     std::thread::yield_now();
                 }
                 Err(error) => {
-                    // Going on would free memory that the kernel may still send.
+                    // Continuing would free memory that the kernel may still send.
                     tracing::error!(?error, "the ring does not take or complete operations");
                     std::process::abort();
                 }
             }
-            // What is not submitted yet cannot be waited for.
+            // An entry that is not submitted yet cannot be waited for.
             let want = match self.ring.submission().is_empty() {
                 true => 1,
                 false => 0,
@@ -316,28 +316,28 @@ impl Ring {
         !self.ring.submission().is_empty()
     }
 
-    /// Submits what waits, and takes note of what has completed.
+    /// Submits the waiting entries, and records the completions.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         transient(self.submit_entries())?;
         self.note()
     }
 
-    /// Submits what waits, sleeps for the first completion or until `timeout` has passed, and takes
-    /// note of what has completed. `None` sleeps until the first completion.
+    /// Submits the waiting entries, sleeps for the first completion or until `timeout` has passed, and
+    /// records the completions. `None` sleeps until the first completion.
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let want = u32::from(timeout != Some(Duration::ZERO));
         transient(self.enter(want, timeout))?;
         self.note()
     }
 
-    /// Submits what waits, sleeps for `pause`, and on until there is a completion or `timeout` has
-    /// passed, counted from the beginning. Takes note of what has completed.
+    /// Submits the waiting entries, sleeps for `pause`, then until there is a completion or `timeout` has
+    /// passed, counted from the beginning. Records the completions.
     pub(super) fn pause(&mut self, pause: Duration, timeout: Option<Duration>) -> io::Result<()> {
         if pause.is_zero() {
             return self.wait(timeout);
         }
         if self.ring.params().is_feature_min_timeout() {
-            // The kernel takes a pause for one only if it is part of a longer wait.
+            // The kernel treats a pause as one only if it is part of a longer wait.
             let timeout = timeout.unwrap_or(Duration::MAX / 4).max(pause * 2);
             let micros = u32::try_from(pause.as_micros()).unwrap_or(u32::MAX);
             transient(self.enter_for(PAUSE_COMPLETIONS, Some(timeout), micros))?;
@@ -349,12 +349,12 @@ impl Ring {
         self.wait(timeout.map(|timeout| timeout.saturating_sub(began.elapsed())))
     }
 
-    /// Has the kernel do its share without sleeping. Takes note of what has completed.
+    /// Lets the kernel do its share without sleeping. Records the completions.
     pub(super) fn poll(&mut self) -> io::Result<()> {
         self.wait(Some(Duration::ZERO))
     }
 
-    /// Takes note of what has completed, including what did not fit into the queue.
+    /// Records the completions, including those that did not fit into the queue.
     pub(super) fn note(&mut self) -> io::Result<()> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -373,7 +373,7 @@ impl Ring {
         }
     }
 
-    /// What has been noted, to be handed back with [`give_back`](Self::give_back).
+    /// Returns the recorded completions; return the list with [`give_back`](Self::give_back).
     pub(super) fn take_seen(&mut self) -> Vec<Completion> {
         std::mem::take(&mut self.seen)
     }
@@ -382,7 +382,7 @@ impl Ring {
         !self.seen.is_empty()
     }
 
-    /// Keeps the allocation.
+    /// Takes back the list, to keep its allocation.
     pub(super) fn give_back(&mut self, mut seen: Vec<Completion>) {
         seen.clear();
         if self.seen.is_empty() {
@@ -390,15 +390,15 @@ impl Ring {
         }
     }
 
-    /// Queues an entry; if it points to memory, [`complete`](Self::complete) follows. `false` when
-    /// the ring is of no more use.
+    /// Queues an entry; if it points to memory, [`complete`](Self::complete) must follow. Returns `false`
+    /// when the ring is of no more use.
     fn push(&mut self, entry: squeue::Entry, token: Token) -> bool {
         self.make_room(1);
         let entry = entry.user_data(token.pack());
-        // SAFETY: what the entry points to, if anything, stays as it is until the kernel is done with
-        // it: of the callers, `send` and `perform` are the only ones whose entries point anywhere,
-        // and both hold on to that memory until `complete` has counted the completions. What is
-        // received into lent buffers is `lend`'s business.
+        // SAFETY: memory that the entry points to, if any, stays unchanged until the kernel is done with it:
+        // of the callers, `send` and `perform` are the only ones whose entries point anywhere, and both hold
+        // on to that memory until `complete` has counted the completions. Lent buffers for receiving are
+        // `lend`'s responsibility.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
             let full = || io::ErrorKind::StorageFull.into();
@@ -407,7 +407,7 @@ impl Ring {
         pushed.is_ok()
     }
 
-    /// Has at least `count` more entries fit, if the kernel takes those before.
+    /// Makes room for at least `count` more entries, if the kernel takes earlier ones.
     fn make_room(&mut self, count: usize) {
         for _ in 0..REFUSALS_MAX {
             let queue = self.ring.submission();
@@ -427,12 +427,12 @@ impl Ring {
         self.ring.submit()
     }
 
-    /// Submits what waits and has the kernel do its share; sleeps for `want` completions.
+    /// Submits the waiting entries and lets the kernel do its share; sleeps for `want` completions.
     fn enter(&mut self, want: u32, timeout: Option<Duration>) -> io::Result<usize> {
         self.enter_for(want, timeout, 0)
     }
 
-    /// The same; after so many microseconds, unless that is 0, one completion will do.
+    /// Like [`enter`](Self::enter); after `micros` microseconds, unless that is 0, one completion is enough.
     fn enter_for(
         &mut self,
         want: u32,
@@ -448,13 +448,13 @@ impl Ring {
         let flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG | self.no_iowait;
         let entries = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
-        // SAFETY: with EXT_ARG the argument is the structure that `SubmitArgs` is, and the timeout
-        // that it points to lives until after the call.
+        // SAFETY: with EXT_ARG the argument is the structure that `SubmitArgs` is, and the timeout that it
+        // points to lives until after the call.
         unsafe { submitter.enter(entries, want, flags.bits(), Some(&arguments)) }
     }
 }
 
-/// Errors that only mean "not now".
+/// Treats errors that only mean "not now" as success.
 fn transient(entered: io::Result<usize>) -> io::Result<()> {
     match entered {
         Ok(_) => Ok(()),
@@ -503,7 +503,7 @@ fn send_outcome(result: i32) -> SendOutcome {
         return SendOutcome::Sent(count);
     }
     match Errno::from_raw_os_error(-result) {
-        // A signal that interrupts a send that does not wait leaves the socket as it was.
+        // A signal that interrupts a non-blocking send leaves the socket as it was.
         Errno::AGAIN | Errno::INTR | Errno::NOBUFS => SendOutcome::Blocked,
         _ => SendOutcome::Closed,
     }

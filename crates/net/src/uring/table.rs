@@ -1,10 +1,10 @@
-//! Which places of a ring's table of descriptors are taken.
+//! Record of the taken places in a ring's table of descriptors.
 
-/// Hands out places, the most recently vacated first.
+/// Allocator of places, the most recently vacated first.
 #[derive(Debug)]
 pub(super) struct Table {
     len: u32,
-    /// Places from here on have never been taken.
+    /// First place that has never been taken.
     fresh: u32,
     vacant: Vec<u32>,
 }
@@ -29,7 +29,7 @@ impl Table {
         })
     }
 
-    /// Takes back a place that [`take`](Self::take) has given, once nothing is in it any more.
+    /// Takes back a place that [`take`](Self::take) has returned, once it is empty.
     pub(super) fn vacate(&mut self, place: u32) {
         debug_assert!(place < self.fresh);
         self.vacant.push(place);

@@ -1,9 +1,9 @@
-//! What is particular to rings; what every back-end must do is tested with the trait.
+//! Tests of the details of rings; the requirements of every back-end are tested with the trait.
 
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
-use crate::backend::tests::{pair, slot, tried, wait_for};
+use crate::backend::tests::{attached, attached_all, pair, slot, tried, wait_for};
 
 impl Uring {
     /// As on kernels without deferred work.
@@ -62,10 +62,7 @@ fn table_entries_of_closed_sockets_are_given_to_new_ones() {
         return;
     };
     for index in 0..300 {
-        let (near, far) = pair();
-        backend
-            .attach(slot(index % 10), near, Inbound::Dropped)
-            .unwrap();
+        let far = attached(&mut backend, index % 10, Inbound::Dropped);
         drop(far);
         wait_for(&mut backend, Event::Closed(slot(index % 10)));
         backend.detach(slot(index % 10));
@@ -79,12 +76,7 @@ fn a_full_table_makes_another_ring() {
     let Ok(mut backend) = Uring::cramped() else {
         return;
     };
-    let mut peers = Vec::new();
-    for index in 0..40 {
-        let (near, far) = pair();
-        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
-        peers.push(far);
-    }
+    let mut peers = attached_all(&mut backend, 40);
     assert_eq!(backend.rings.len(), 3);
     // The last, so that the sleep is on one ring and the news in another.
     drop(peers.pop());
@@ -122,8 +114,7 @@ fn a_watch_that_is_there_is_not_asked_for_again() {
     let Ok(mut backend) = Uring::new() else {
         return;
     };
-    let (near, _far) = pair();
-    backend.attach(slot(0), near, Inbound::Reported).unwrap();
+    let _far = attached(&mut backend, 0, Inbound::Reported);
     backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
     assert_eq!(backend.receive(slot(0), &mut [0]), Received::Nothing);
     assert!(!backend.rings[0].has_entries());
@@ -134,12 +125,7 @@ fn completions_that_overflow_the_queue_are_not_lost() {
     let Ok(mut backend) = Uring::of_sizes(64, 128) else {
         return;
     };
-    let mut peers = Vec::new();
-    for index in 0..256 {
-        let (near, far) = pair();
-        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
-        peers.push(far);
-    }
+    let peers = attached_all(&mut backend, 256);
     backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
     drop(peers);
     // The kernel works through the watches of the second ring with every call into it.

@@ -1,10 +1,9 @@
-//! What a completion is about, packed into the 64 bits that the kernel hands back with it.
+//! Subject of a completion, packed into the 64 bits that the kernel returns with it.
 
 use crate::Slot;
 
-/// A socket as completions name it: its [`Slot`], with as many bits of the reuse count as fit. A
-/// completion of a socket long gone is recognised, unless its index has been reused 2^28 times
-/// between the two.
+/// Name of a socket in completions: its [`Slot`], with as many bits of the reuse count as fit. A completion
+/// of a closed socket is recognised, unless its index has been reused 2^28 times between the two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Name {
     pub(super) index: u32,
@@ -27,7 +26,7 @@ impl From<Slot> for Name {
     }
 }
 
-/// What a completion is about.
+/// Subject of a completion.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Token {
     /// An operation that the caller waits for, by its position among those waited for.
@@ -40,7 +39,7 @@ pub(super) enum Token {
     Vacated(u32),
     /// The watch over the waker.
     Waker,
-    /// The watch over what else ends a receiver's sleep.
+    /// The watch over a further descriptor that ends a receiver's sleep.
     Another,
     /// The watch over another ring.
     Ring(u32),

@@ -1,19 +1,18 @@
-//! URLs of other servers and of this one: the one place that takes them apart.
+//! URLs of other servers and of this one: the only place that parses them.
 //!
 //! ```text
 //!  rtmps://user:password@host:1936/app/name?token
 //!  scheme  userinfo      host port path     query
 //! ```
 //!
-//! A [`Url`] is checked when it is parsed. Its parts are kept as written, except that the scheme is in
-//! lower case and a missing port is the scheme's. Which schemes, paths and queries make sense is the
-//! caller's rule.
+//! A [`Url`] is checked when it is parsed. Its parts are kept as written, except that the scheme is in lower
+//! case and a missing port is the scheme's. The caller decides which schemes, paths and queries make sense.
 //!
-//! Most parts of such a URL may be secret: user and password, the query, and the last segment of the
-//! path, which services call a stream key. `Display` and `Debug` show none of them.
+//! Most parts of such a URL may be secret: user and password, the query, and the last segment of the path,
+//! which services call a stream key. `Display` and `Debug` show none of them.
 //!
-//! It does not use `http::Uri`: that refuses characters that passwords of RTMP servers have, cuts off what
-//! follows a `#`, which stream keys may hold, and knows neither default ports nor IPv6 hosts without
+//! It does not use `http::Uri`, which refuses characters that passwords of RTMP servers have, cuts off
+//! everything after a `#`, which stream keys may hold, and knows neither default ports nor IPv6 hosts without
 //! brackets.
 //!
 //! Callers: `config` (pushes, pulls, the base URL), `ingest` (pulls, redirections), `egress-rtmp` (pushes),
@@ -28,10 +27,10 @@ use percent_encoding::percent_decode_str;
 #[cfg(test)]
 mod tests;
 
-/// Longest URL, bytes. Those of the large platforms have about two hundred; tokens add some hundred.
+/// Longest URL, in bytes. Those of the large platforms have about two hundred; tokens add some hundred.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// What stands for a secret part.
+/// Placeholder for a secret part.
 const HIDDEN: &str = "***";
 
 /// Schemes with their TCP ports. rtmps has none registered; the platforms use that of HTTPS.
@@ -40,34 +39,34 @@ const PORTS: [(&str, u16); 4] = [("http", 80), ("https", 443), ("rtmp", 1935), (
 /// A URL with a host.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Url {
-    /// In lower case.
+    /// Scheme in lower case.
     scheme: String,
-    /// As written, without the `@`; not empty.
+    /// User and password as written, without the `@`; not empty.
     userinfo: Option<String>,
-    /// Without brackets.
+    /// Host without brackets.
     host: String,
-    /// As written, else the scheme's.
+    /// Port as written, else the scheme's.
     port: Option<u16>,
-    /// Empty, or with a leading `/`.
+    /// Path: empty, or with a leading `/`.
     path: String,
-    /// Without the `?`.
+    /// Query without the `?`.
     query: Option<String>,
 }
 
-/// What is wrong with a URL. The texts follow a word such as "the address", and repeat nothing of the URL
-/// but one character of its host.
+/// Defect of a URL. The texts follow a word such as "the address", and repeat nothing of the URL but one
+/// character of its host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UrlError {
     /// More than [`URL_BYTES_MAX`] bytes.
     #[error("is longer than {URL_BYTES_MAX} bytes")]
     TooLong,
-    /// It does not begin with a scheme and `://`.
+    /// The text does not begin with a scheme and `://`.
     #[error("has no scheme, such as rtmp:// or https://")]
     Scheme,
-    /// Nothing stands where the host belongs.
+    /// The host is missing.
     #[error("names no host")]
     Host,
-    /// A character that no host has, or a bracket without an IPv6 address.
+    /// The host has a character that no host has, or a bracket without an IPv6 address.
     #[error("has {0:?} in its host, which is no name or IP address; IPv6 is written in [brackets]")]
     HostCharacter(char),
     /// The port is no number from 1 to 65535.
@@ -79,7 +78,7 @@ pub enum UrlError {
 }
 
 impl Url {
-    /// The scheme, in lower case.
+    /// Returns the scheme, in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
@@ -89,20 +88,21 @@ impl Url {
         matches!(&*self.scheme, "https" | "rtmps")
     }
 
-    /// User and password as written, without the `@`. Secret.
+    /// Returns user and password as written, without the `@`. Secret.
     pub fn userinfo(&self) -> Option<&str> {
         self.userinfo.as_deref()
     }
 
-    /// User and password, percent-decoded; without a colon the password is empty. Bytes that are not UTF-8 become
-    /// U+FFFD. Secret.
+    /// Returns user and password, percent-decoded; without a colon the password is empty. Bytes that are not
+    /// UTF-8 become U+FFFD. Secret.
     pub fn credentials(&self) -> Option<(String, String)> {
         let (user, password) = self.raw_credentials()?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Some((text(user), text(password)))
     }
 
-    /// The same as bytes: a percent-encoded password may be in another encoding than UTF-8. Secret.
+    /// Returns user and password as bytes: a percent-encoded password may be in an encoding other than UTF-8.
+    /// Secret.
     pub fn raw_credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let userinfo = self.userinfo.as_deref()?;
         let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
@@ -110,17 +110,18 @@ impl Url {
         Some((decode(user), decode(password)))
     }
 
-    /// A name or an IP address, without brackets.
+    /// Returns the host: a name or an IP address, without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port as written, else the scheme's; `None` for a scheme that has none here.
+    /// Returns the port as written, else the scheme's; `None` for a scheme that has none here.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// Host and port, as the `Host` header has them: IPv6 in brackets, and no port if it is the scheme's.
+    /// Returns host and port in the form of the `Host` header: IPv6 in brackets, and no port if it is the
+    /// scheme's.
     pub fn authority(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
@@ -132,17 +133,17 @@ impl Url {
         }
     }
 
-    /// The path: empty, or with a leading `/`. Its last segment may be secret.
+    /// Returns the path: empty, or with a leading `/`. Its last segment may be secret.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What follows the `?`. Secret.
+    /// Returns the part after the `?`. Secret.
     pub fn query(&self) -> Option<&str> {
         self.query.as_deref()
     }
 
-    /// Path and query as a request line of HTTP has them; an empty path is `/`. Secret.
+    /// Returns path and query as in the request line of HTTP; an empty path is `/`. Secret.
     pub fn target(&self) -> String {
         let path = match &*self.path {
             "" => "/",
@@ -154,7 +155,8 @@ impl Url {
         }
     }
 
-    /// The same server with another path, which is empty or begins with `/`, and another query.
+    /// Returns a URL on the same server with another path, which is empty or begins with `/`, and another
+    /// query.
     ///
     /// # Errors
     /// [`UrlError::TooLong`], [`UrlError::Character`].
@@ -171,11 +173,11 @@ impl Url {
         Ok(url)
     }
 
-    /// The URL that a reference leads to from here (RFC 3986 §4.2): a whole URL, `//host/path` with this
-    /// scheme, or `/path` on this server. Other relative paths are refused.
+    /// Resolves a reference against this URL (RFC 3986 §4.2): a whole URL, `//host/path` with this scheme, or
+    /// `/path` on this server. Other relative paths are refused.
     ///
     /// # Errors
-    /// What is wrong with the result.
+    /// The defect of the result.
     pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
         if reference.starts_with("//") {
             return format!("{}:{reference}", self.scheme).parse();
@@ -187,7 +189,7 @@ impl Url {
         self.with_path(path.to_owned(), query.map(str::to_owned))
     }
 
-    /// Writes the URL without its secrets: `path` stands for the path, and `***` for userinfo and query.
+    /// Writes the URL without its secrets: `path` replaces the path, and `***` replaces userinfo and query.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -217,7 +219,7 @@ impl Url {
         }
     }
 
-    /// How long the whole is, give or take the separators.
+    /// Returns the length of the whole URL, give or take the separators.
     fn bytes(&self) -> usize {
         let userinfo = self.userinfo.as_ref().map_or(0, String::len);
         let query = self.query.as_ref().map_or(0, String::len);
@@ -259,7 +261,7 @@ impl FromStr for Url {
     }
 }
 
-/// Takes `host`, `host:port`, `[IPv6]` or `[IPv6]:port` apart. The host is given without brackets.
+/// Splits `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. The host is returned without brackets.
 ///
 /// # Errors
 /// [`UrlError::Host`], [`UrlError::HostCharacter`], [`UrlError::Port`].
@@ -274,7 +276,7 @@ pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), UrlError> {
     }
 }
 
-/// IPv6 and the text of a port, from what follows the opening bracket.
+/// Returns an IPv6 address and the text of a port, from the text after the opening bracket.
 fn bracketed(text: &str) -> Result<(&str, Option<&str>), UrlError> {
     let (host, rest) = text.split_once(']').ok_or(UrlError::HostCharacter('['))?;
     if host.parse::<Ipv6Addr>().is_err() {
@@ -287,7 +289,7 @@ fn bracketed(text: &str) -> Result<(&str, Option<&str>), UrlError> {
     }
 }
 
-/// A name or IPv4, and the text of a port.
+/// Returns a name or IPv4 address, and the text of a port.
 fn named(text: &str) -> Result<(&str, Option<&str>), UrlError> {
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, Some(port)),
@@ -306,7 +308,7 @@ fn named(text: &str) -> Result<(&str, Option<&str>), UrlError> {
     }
 }
 
-/// Digits alone: numbers of Rust may have a plus sign.
+/// Parses digits alone: Rust's number parser accepts a plus sign.
 fn parse_port(text: &str) -> Option<u16> {
     let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse::<u16>()
@@ -326,8 +328,8 @@ fn default_port(scheme: &str) -> Option<u16> {
     known.map(|(_, port)| *port)
 }
 
-/// A path without its last segment, which services call a stream key; an ending `.flv` is kept. Slashes at the
-/// end of a path hide no key: it is the segment before them.
+/// Returns a path without its last segment, which services call a stream key; an ending `.flv` is kept.
+/// Slashes at the end of a path hide no key: it is the segment before them.
 pub fn shown_path(path: &str) -> String {
     let (front, last, slashes) = last_segment(path);
     let extension = if last.ends_with(".flv") { ".flv" } else { "" };
@@ -335,8 +337,8 @@ pub fn shown_path(path: &str) -> String {
     format!("{front}{hidden}{extension}{slashes}")
 }
 
-/// A path in three parts: up to and with the slash before the last segment that is not empty, that segment, and
-/// the slashes after it.
+/// Splits a path into three parts: up to and with the slash before the last segment that is not empty, that
+/// segment, and the slashes after it.
 pub fn last_segment(path: &str) -> (&str, &str, &str) {
     let end = path.trim_end_matches('/').len();
     let (whole, slashes) = path.split_at(end);
@@ -344,7 +346,7 @@ pub fn last_segment(path: &str) -> (&str, &str, &str) {
     (front, last, slashes)
 }
 
-/// Scheme, host, port, and the path without its last segment.
+/// Shows scheme, host, port, and the path without its last segment.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = shown_path(&self.path);

@@ -1,4 +1,4 @@
-//! What is read from URLs, what is wrong with others, and what is never shown.
+//! Accepted URLs with their parts, refused URLs, and the parts that are never shown.
 
 use super::*;
 
@@ -8,60 +8,33 @@ fn url(text: &str) -> Url {
 
 #[test]
 fn parts_are_those_of_the_text() {
-    for (text, scheme, host, port, path, query) in [
-        (
-            "rtmp://h/live/show",
-            "rtmp",
-            "h",
-            Some(1935),
-            "/live/show",
-            None,
-        ),
-        ("RTMPS://h/a/b//c", "rtmps", "h", Some(443), "/a/b//c", None),
-        (
-            "http://[::1]:81/x.flv",
-            "http",
-            "::1",
-            Some(81),
-            "/x.flv",
-            None,
-        ),
-        ("https://h", "https", "h", Some(443), "", None),
-        ("https://h?x", "https", "h", Some(443), "", Some("x")),
-        (
-            "whip+http://a_b-c.d/x",
-            "whip+http",
-            "a_b-c.d",
-            None,
-            "/x",
-            None,
-        ),
+    for (text, shown) in [
+        ("rtmp://h/live/show", "rtmp h 1935 /live/show -"),
+        ("RTMPS://h/a/b//c", "rtmps h 443 /a/b//c -"),
+        ("http://[::1]:81/x.flv", "http ::1 81 /x.flv -"),
+        ("https://h", "https h 443  -"),
+        ("https://h?x", "https h 443  x"),
+        ("whip+http://a_b-c.d/x", "whip+http a_b-c.d - /x -"),
         (
             "rtmp://u:p@h/a/b?x=1/2&y=@:?",
-            "rtmp",
-            "h",
-            Some(1935),
-            "/a/b",
-            Some("x=1/2&y=@:?"),
+            "rtmp h 1935 /a/b x=1/2&y=@:?",
         ),
         // Neither `#` nor braces are anything special here.
-        (
-            "rtmp://h/a/{name}#b",
-            "rtmp",
-            "h",
-            Some(1935),
-            "/a/{name}#b",
-            None,
-        ),
+        ("rtmp://h/a/{name}#b", "rtmp h 1935 /a/{name}#b -"),
     ] {
         let url = url(text);
-        assert_eq!((url.scheme(), url.host(), url.port()), (scheme, host, port));
-        assert_eq!((url.path(), url.query()), (path, query), "{text}");
+        let port = url
+            .port()
+            .map_or_else(|| "-".to_owned(), |port| port.to_string());
+        let (scheme, host, path) = (url.scheme(), url.host(), url.path());
+        let query = url.query().unwrap_or("-");
+        let got = format!("{scheme} {host} {port} {path} {query}");
+        assert_eq!(got, shown, "{text}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn what_is_wrong_is_reported_with_its_place() {
     use UrlError as E;
     for (text, error) in [
         ("", E::Scheme),
@@ -83,10 +56,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("rtmp://h:+80/live/show", E::Port),
         ("rtmp://h:/live/show", E::Port),
         ("rtmp://h:port/live/show", E::Port),
-        (
-            "rtmp://a b@h/live/show",
-            E::Character("user name or password"),
-        ),
+        ("rtmp://a b@h/x", E::Character("user name or password")),
         ("rtmp://h/live/a show", E::Character("path")),
         ("rtmp://h/live/show\r\n", E::Character("path")),
         ("rtmp://h/live/björk", E::Character("path")),
@@ -154,8 +124,8 @@ fn references_lead_from_here() {
 fn nothing_secret_is_shown() {
     for (text, shown) in [
         (
-            "http://u:SECRET@h:81/live/SECRET.flv?key=SECRET",
-            "http://h:81/live/***.flv",
+            "http://u:SECRET@h:81/a/SECRET.flv?SECRET",
+            "http://h:81/a/***.flv",
         ),
         ("rtmp://SECRET@h/live/SECRET?SECRET", "rtmp://h/live/***"),
         ("rtmp://h/live/SECRET/", "rtmp://h/live/***/"),

@@ -1,4 +1,4 @@
-//! An event stream as an answer's body: it makes a piece when the connection can take one.
+//! Body of an event-stream response: produces a piece whenever the connection can take one.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -15,19 +15,19 @@ use super::Filter;
 use super::view::EventView;
 use crate::connections::Lease;
 
-/// Size at which a piece is complete; its last event may exceed it.
+/// Size in bytes at which a piece is complete; its last event may exceed it.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// Events examined for one piece, so that a task with a narrow filter lets other tasks run.
+/// Number of events examined for one piece, so that a task with a narrow filter lets other tasks run.
 const EVENTS_PER_PIECE: usize = 256;
 
-/// See the module's description.
+/// Response body that yields events until the reader ends.
 #[derive(Debug)]
 pub(super) struct EventBody {
     reader: EventReader,
     filter: Filter,
-    /// The last event number that the client knows.
-    told: u64,
+    /// Number of the last event that the client knows.
+    reported: u64,
     silence: Silence,
     lease: Lease,
     _permit: OwnedSemaphorePermit,
@@ -41,7 +41,7 @@ impl EventBody {
         permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
-            told: reader.reached(),
+            reported: reader.reached(),
             reader,
             filter,
             silence: Silence::begin(),
@@ -50,7 +50,7 @@ impl EventBody {
         }
     }
 
-    /// The next piece; `None` when there will be no more.
+    /// Returns the next piece; `None` if there will be no more.
     fn piece(&mut self, cx: &Context<'_>) -> Poll<Option<String>> {
         let mut piece = String::new();
         for _ in 0..EVENTS_PER_PIECE {
@@ -65,7 +65,7 @@ impl EventBody {
             }
         }
         if piece.is_empty() {
-            // There may be more.
+            // There may be more events.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -82,16 +82,20 @@ impl EventBody {
                 ("missed", serde_json::json!({ "count": count }).to_string())
             }
         };
-        self.told = self.reader.reached();
-        writeln!(piece, "id: {}\nevent: {kind}\ndata: {data}\n", self.told)
-            .expect("a String takes all text");
+        self.reported = self.reader.reached();
+        writeln!(
+            piece,
+            "id: {}\nevent: {kind}\ndata: {data}\n",
+            self.reported
+        )
+        .expect("a String takes all text");
     }
 
-    /// A comment; with it the number to resume from, if events outside the client's filter have advanced
-    /// it.
+    /// Returns a comment; it includes the number to resume from, if events outside the client's filter have advanced that
+    /// number.
     fn keep_alive(&mut self) -> String {
         let reached = self.reader.reached();
-        match std::mem::replace(&mut self.told, reached) == reached {
+        match std::mem::replace(&mut self.reported, reached) == reached {
             true => COMMENT.to_owned(),
             false => format!(":\nid: {reached}\n\n"),
         }
@@ -114,7 +118,7 @@ impl Body for EventBody {
             Poll::Pending => return Poll::Pending,
         };
         this.silence.end();
-        // Not when there is no piece: it would have this very task polled again.
+        // Not called if there is no piece: that would have this very task polled again.
         this.lease.went_on();
         Poll::Ready(Some(Ok(Frame::data(piece.into()))))
     }

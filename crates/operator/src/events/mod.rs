@@ -1,13 +1,11 @@
-//! `/api/v1/events`: what happens, as Server-Sent Events (HTML Living Standard, section 9.2).
+//! `/api/v1/events`: events as Server-Sent Events (HTML Living Standard, section 9.2).
 //!
-//! A client gets the events it asked for (`stream`, a pattern as in the configuration; `kind`, some of the
-//! kinds by name) from the moment it connected, or after the event that `Last-Event-ID` names. `id` is the
-//! event's number, `event` its kind, `data` a JSON object. Events that a client missed are reported as an
-//! event `missed`, whatever its filter.
+//! A client receives the events it requested (`stream`, a pattern as in the configuration; `kind`, some of the kinds by name)
+//! from the moment it connected, or after the event that `Last-Event-ID` names. `id` is the event's number, `event` its kind,
+//! `data` a JSON object. Events that a client missed are reported as an event `missed`, whatever its filter.
 //!
-//! An event stream is not bounded in time, so it does not count among the port's connections; there are at
-//! most [`EVENT_STREAMS_MAX`]. A client that does not read has nothing queued beyond its connection's
-//! buffers.
+//! An event stream is not bounded in time, so it does not count among the port's connections; there are at most
+//! [`EVENT_STREAMS_MAX`]. For a client that does not read, nothing is queued beyond its connection's buffers.
 
 mod body;
 mod view;
@@ -28,16 +26,16 @@ use self::body::EventBody;
 use super::api::refuse;
 use super::connections::Lease;
 
-/// Event streams at a time: dashboards and collectors of a few people. Each is woken by every event.
+/// Maximum number of event streams at a time: dashboards and collectors of a few people. Every event wakes each of them.
 pub const EVENT_STREAMS_MAX: usize = 32;
 
-/// Sent by a client that reconnects, as browsers do by themselves.
+/// Header sent by a client that reconnects, as browsers do by themselves.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Keeps nginx from holding events back.
+/// Header that keeps nginx from holding events back.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// See the module's description.
+/// Handler of event-stream requests, and the permits for them.
 #[derive(Clone, Debug)]
 pub(super) struct EventStreams {
     events: Arc<Events>,
@@ -53,14 +51,14 @@ pub(super) struct Ask {
     lease: Lease,
 }
 
-/// Which events.
+/// Filter of the events to send.
 #[derive(Debug, Default)]
 struct Filter {
     stream: Option<Glob>,
     topics: Option<Vec<Topic>>,
 }
 
-/// The query.
+/// Query of the request.
 #[derive(Debug, Deserialize)]
 struct Which {
     stream: Option<String>,
@@ -118,7 +116,7 @@ impl<S: Sync> FromRequestParts<S> for Ask {
     }
 }
 
-/// The number of the last event that the client has seen. An empty one is none, which is what browsers mean.
+/// Returns the number of the last event that the client has seen. An empty value means none, as browsers intend.
 fn last_event(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
     let text = headers.get(LAST_EVENT_ID).map(HeaderValue::to_str);
     match text {
@@ -144,7 +142,7 @@ impl Filter {
         })
     }
 
-    /// Whether the client asked for this event.
+    /// Returns whether the client requested this event.
     fn admits(&self, event: &Event) -> bool {
         let topic = event.kind.topic();
         let is_kind = self.topics.as_ref().is_none_or(|all| all.contains(&topic));

@@ -87,7 +87,7 @@ fn every_kind_is_documented() {
 }
 
 #[tokio::test]
-async fn an_event_is_told_in_the_words_of_the_standard() {
+async fn an_event_is_reported_in_the_words_of_the_standard() {
     let events = Arc::new(Events::new(SystemTime::now()));
     let mut body = open(&events, &which(None, None), None);
     let listener = ListenerId(7);
@@ -113,7 +113,7 @@ async fn an_event_is_told_in_the_words_of_the_standard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_was_asked_for_is_told() {
+async fn only_what_was_asked_for_is_reported() {
     let events = Arc::new(Events::new(SystemTime::now()));
     let before = events.subscribe().reached();
     let mut body = open(&events, &which(Some("live/*"), Some("began")), None);
@@ -144,7 +144,7 @@ async fn a_client_that_asks_for_little_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn what_was_missed_is_told_whatever_was_asked_for() {
+async fn what_was_missed_is_reported_whatever_was_asked_for() {
     let events = Arc::new(Events::new(SystemTime::now()));
     let before = events.subscribe().reached();
     (0..RECENT_MAX + 3).for_each(|_| emit(&events, "radio", EventKind::Began));

@@ -21,7 +21,7 @@ pub(super) struct EventView<'a> {
     facts: Facts<'a>,
 }
 
-/// What is specific to a kind.
+/// Fields that are specific to a kind.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Facts<'a> {
@@ -68,7 +68,7 @@ enum Facts<'a> {
         fallback: &'a str,
         outcome: &'static str,
     },
-    Sound {
+    Audio {
         condition: &'static str,
         outcome: &'static str,
     },
@@ -76,7 +76,7 @@ enum Facts<'a> {
         reason: &'static str,
         protocol: Option<&'static str>,
         peer: Option<SocketAddr>,
-        /// Refusals before it that were not reported.
+        /// Number of earlier refusals that were not reported.
         others: u64,
     },
     Link {
@@ -102,7 +102,7 @@ impl<'a> EventView<'a> {
     }
 }
 
-/// As JSON on one line.
+/// JSON on one line.
 impl fmt::Display for EventView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = serde_json::to_string(self).map_err(|_| fmt::Error)?;
@@ -157,7 +157,7 @@ impl<'a> Facts<'a> {
                 reason: reason.label(),
                 bytes: *sent_bytes,
                 skips: *skips,
-                // To milliseconds; finer digits are clock noise.
+                // Rounded to milliseconds; finer digits are clock noise.
                 seconds: lasted.as_millis() as f64 / 1e3,
             },
             EventKind::Degraded { listener } | EventKind::Recovered { listener } => {
@@ -169,7 +169,7 @@ impl<'a> Facts<'a> {
                 fallback: fallback.as_str(),
                 outcome,
             },
-            EventKind::Sound { condition, outcome } => Self::Sound { condition, outcome },
+            EventKind::Audio { condition, outcome } => Self::Audio { condition, outcome },
             EventKind::Refused(refusal) => Self::refused(refusal),
             EventKind::LinkUp { direction, url } => Self::Link { direction, url },
             EventKind::LinkDown {

@@ -35,8 +35,8 @@ use reports::log::{LineLog, MESSAGES};
 use reports::view::StreamView;
 use web::tls::Facts;
 
-/// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for
-/// each series for as long as it keeps data.
+/// Maximum number of streams with series of their own; the rest are summed under `_other`. Prometheus pays for each series for
+/// as long as it keeps data.
 const STREAM_SERIES_MAX: usize = 500;
 
 /// The label under which streams beyond [`STREAM_SERIES_MAX`] are summed. Publishers are unlikely to
@@ -46,7 +46,7 @@ const OTHER: &str = "_other";
 /// The media type of OpenMetrics text.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The page's source.
+/// Creates the registry from which the page is rendered.
 pub(super) fn page(console: Arc<Console>) -> Arc<Registry> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Gather(console)));
@@ -62,7 +62,7 @@ pub(super) async fn scrape(registry: Arc<Registry>) -> Response {
     }
 }
 
-/// Gathers what all parts have counted.
+/// Collects the counts of all parts.
 struct Gather(Arc<Console>);
 
 base::debug!(Gather {});
@@ -86,7 +86,7 @@ impl Collector for Gather {
 }
 
 impl Gather {
-    /// The books of all workers and tasks that serve listeners, of every protocol.
+    /// Returns the books of all workers and tasks that serve listeners, of every protocol.
     fn books(&self) -> Vec<Arc<Books>> {
         self.0.front.registry.fanout().books()
     }
@@ -145,8 +145,12 @@ impl Gather {
         let front = &self.0.front;
         let stats = &front.ingest.stats;
         let infos = front.registry.list().into_iter().map(|one| one.info());
-        // The server's own, which come through no port.
-        let mut own = [(DEMO, 0), (station::PROTOCOL, 0), (fallback::PROTOCOL, 0)];
+        // The server's own publishers, which come through no port.
+        let mut own = [
+            (DEMO, 0),
+            (programme::station::PROTOCOL, 0),
+            (programme::fallback::PROTOCOL, 0),
+        ];
         for info in infos {
             let view = StreamView::of(&info);
             let known = own.iter_mut().find(|(label, _)| *label == view.protocol);
@@ -157,8 +161,14 @@ impl Gather {
         page.gauges(PUBLISHERS, stats.publishers.values().chain(own))?;
         let own = [
             (DEMO, self.0.demo_bytes.value()),
-            (station::PROTOCOL, self.0.stations.stats.bytes.value()),
-            (fallback::PROTOCOL, self.0.fallbacks.stats.bytes.value()),
+            (
+                programme::station::PROTOCOL,
+                self.0.stations.stats.bytes.value(),
+            ),
+            (
+                programme::fallback::PROTOCOL,
+                self.0.fallbacks.stats.bytes.value(),
+            ),
         ];
         page.counters(INGEST_BYTES, stats.bytes.values().chain(own))?;
         page.counters(INGEST_RECEIVES, stats.receives.values())?;
@@ -274,7 +284,7 @@ impl Gather {
     fn transcoding(&self, page: &mut Page<'_>) -> fmt::Result {
         let sums = self.0.audio.sums();
         page.gauge(TRANSCODED, sums.streams)?;
-        page.counter(TRANSCODED_SECONDS, sums.sound.as_secs_f64())?;
+        page.counter(TRANSCODED_SECONDS, sums.audio.as_secs_f64())?;
         page.counter(TRANSCODE_CPU, sums.busy.as_secs_f64())?;
         page.counter(TRANSCODE_CONCEALED, sums.concealed)?;
         page.counter(TRANSCODE_DROPPED, sums.dropped)?;
@@ -286,7 +296,7 @@ fn unix_time(at: SystemTime) -> f64 {
     date::unix_seconds(at) as f64
 }
 
-/// One value per stream, those beyond the limit summed.
+/// Returns one value per stream; streams beyond the limit are summed.
 fn by_stream(
     views: &[StreamView<'_>],
     value: impl Fn(&StreamView<'_>) -> u64,
@@ -294,7 +304,7 @@ fn by_stream(
     capped(views.iter().map(|view| (view.name, value(view))))
 }
 
-/// The values of streams as they are shown: of at most `STREAM_SERIES_MAX`, and the sum of the rest.
+/// Returns the values of streams as shown: at most `STREAM_SERIES_MAX` streams, and the sum of the rest.
 pub fn capped<'a>(values: impl Iterator<Item = (&'a str, u64)>) -> Vec<(String, u64)> {
     let mut rest = None;
     let mut all = Vec::new();

@@ -9,7 +9,7 @@ use super::table::Metric;
 
 /// A value of a metric.
 pub trait Amount {
-    /// The value as metrics have it.
+    /// Converts the value to the number in the metric.
     fn amount(self) -> f64;
 }
 
@@ -31,18 +31,18 @@ impl Amount for f64 {
     }
 }
 
-/// 1 for yes.
+/// True is 1, false is 0.
 impl Amount for bool {
     fn amount(self) -> f64 {
         f64::from(u8::from(self))
     }
 }
 
-/// Writes metrics as the table says.
+/// Writes metrics by their table entries.
 pub struct Page<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Page<'a> {
-    /// A page that is written to `encoder`.
+    /// Creates a page that writes to `encoder`.
     pub fn new(encoder: DescriptorEncoder<'a>) -> Self {
         Self(encoder)
     }
@@ -101,7 +101,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// Writes each value under its label, as `write` does.
+    /// Writes each value under its label, using `write`.
     fn family<L: AsRef<str>, V>(
         &mut self,
         metric: Metric,

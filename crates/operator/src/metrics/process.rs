@@ -1,4 +1,4 @@
-//! What the operating system reports about this process.
+//! Figures that the operating system reports about this process.
 
 use std::fmt;
 use std::fs;
@@ -28,7 +28,7 @@ impl Process {
         Self {
             cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
             resident_bytes: resident_bytes(),
-            // One of them belongs to the reading itself.
+            // One of the descriptors belongs to the reading itself.
             open_fds: fds.map(|fds| fds.count().saturating_sub(1) as f64),
             max_fds: getrlimit(Resource::Nofile).current.map(|max| max as f64),
             start_seconds: start_seconds(),

@@ -2,21 +2,21 @@
 
 use prometheus_client::metrics::MetricType;
 
-/// One metric: its name without `_total`, its type, its labels, its meaning.
+/// A metric: its name without `_total`, its type, its labels, its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Without `_total`.
+    /// Name, without `_total`.
     pub name: &'static str,
-    /// Counter, gauge or histogram.
+    /// Type: counter, gauge or histogram.
     pub kind: MetricType,
-    /// One at the most.
+    /// Names of the labels; one at most.
     pub labels: &'static [&'static str],
-    /// What it counts.
+    /// Meaning of the value.
     pub help: &'static str,
 }
 
 impl Metric {
-    /// Its row in `docs/metrics.md`.
+    /// Returns the metric's row in `docs/metrics.md`.
     pub fn documentation(&self) -> String {
         let suffix = if self.kind.as_str() == "counter" {
             "_total"
@@ -211,7 +211,7 @@ metrics! {
     PULL_FAILURES Counter "carillon_pull_failures" [] "Pulls that failed, at once or later";
     FALLBACKS Counter "carillon_fallbacks" ["outcome"]
         "Fallbacks that were heard or could not be, and why they ended";
-    SOUND_CONDITIONS Counter "carillon_sound_conditions" ["condition"]
+    AUDIO_CONDITIONS Counter "carillon_sound_conditions" ["condition"]
         "How often silence and clipping of watched streams have begun";
     STATION_TRACKS Counter "carillon_station_tracks" ["outcome"] "Tracks of stations that have ended";
     WEBHOOKS Counter "carillon_webhooks" ["result"] "Messages to receivers, and attempts that failed";

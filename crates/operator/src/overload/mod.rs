@@ -1,8 +1,8 @@
-//! How near the server is to overload, measured four times a second: levels for admission
+//! Measurement of how close the server is to overload, four times a second: levels for admission
 //! ([`Pressure`](limits::Pressure)), stopped threads for readiness, busy workers for metrics.
 //!
-//! It only reads what other parts count, and writes the levels. Its one caller is a task that runs it on a
-//! thread that may block; the operator's port reads the rest.
+//! It only reads what other parts count, and writes the levels. Its only caller is a task that runs it on a thread that may
+//! block; the operator's port reads the results.
 
 mod pulse;
 mod workload;
@@ -21,21 +21,21 @@ use web::signalling::Rtc;
 use self::pulse::Pulses;
 use self::workload::{Sample, Workload};
 
-/// See the module's description.
+/// Overload measurement of one relay; call [`measure`](Self::measure) four times a second.
 #[derive(Debug)]
 pub struct Overload {
     registry: Arc<Registry>,
     ingest: Arc<ingest::Context>,
     rtc: Option<Arc<Rtc>>,
     limits: Arc<Limits>,
-    /// The loads at which new listeners are refused.
+    /// Loads at which new listeners are refused.
     marks: Marks,
     workload: Workload,
     pulses: Pulses,
 }
 
 impl Overload {
-    /// Measures `front` by `marks`. Nothing is measured yet.
+    /// Creates the measurement of `front` by `marks`. Nothing is measured yet.
     pub fn new(front: &FrontDoor, marks: Marks) -> Self {
         Self {
             registry: Arc::clone(&front.registry),
@@ -48,8 +48,8 @@ impl Overload {
         }
     }
 
-    /// Measures, and tells the limits. To be called four times a second from a thread that may block; the
-    /// rates are those of a second, so three calls of four only look at the clock.
+    /// Measures, and reports to the limits. Call it four times a second from a thread that may block; the rates are per second,
+    /// so three calls of four only check the clock.
     pub fn measure(&self, now: Instant) {
         let Some(rates) = self.workload.measure(now, || self.sample(now)) else {
             return;
@@ -71,12 +71,12 @@ impl Overload {
         }
     }
 
-    /// The share of a core that the worker of this label has spent on visits lately; 0 until it is known.
+    /// Returns the share of a core that the worker with this label recently spent on visits; 0 until it is known.
     pub fn busy_ratio(&self, label: &str) -> f64 {
         self.workload.busy_ratio(label)
     }
 
-    /// What a thread does that has stopped, if one has.
+    /// Returns the purpose of a stopped thread, if there is one.
     pub fn stopped(&self) -> Option<&'static str> {
         self.pulses.stopped()
     }
@@ -88,7 +88,7 @@ impl Overload {
             note("reading publishers", number, Some(turns));
         }
         for (number, books) in self.registry.fanout().worker_books().iter().enumerate() {
-            // A worker that has listeners asks each of them once a second how far behind it is.
+            // A worker that has listeners checks once a second how far behind each listener is.
             let has_listeners = books.listeners_now() > 0;
             let turns = has_listeners.then(|| books.lag_seconds.value().counts.iter().sum());
             note("visiting listeners", number, turns);

@@ -1,21 +1,22 @@
-//! Whether the threads that carry media still run.
+//! Detector of stopped media threads.
 //!
-//! Each thread counts its turns, and the counts are read once a second. A thread whose count does not change
-//! for [`STOPPED_AFTER`] has ended or is stuck. The operator's port then says that the server is not ready:
-//! it accepts connections that it cannot serve.
+//! Each thread counts its turns, and the counters are read once a second. A thread whose counter does not change for
+//! [`STOPPED_AFTER`] has ended or is stuck. The operator's port then reports that the server is not ready: it accepts
+//! connections that it cannot serve.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use base::Lock;
 
-/// Each thread turns at least once a second; the rest is a margin for a host that is busy or was suspended.
+/// Time without a turn after which a thread counts as stopped. Each thread turns at least once a second; the rest is a margin
+/// for a host that is busy or was suspended.
 const STOPPED_AFTER: Duration = Duration::from_secs(10);
 
-/// A thread's purpose, and its number.
+/// Purpose and number of a thread.
 type Thread = (&'static str, usize);
 
-/// See the module's description.
+/// Pulses of all media threads; report each thread's turns with [`note`](Self::note).
 #[derive(Debug, Default)]
 pub(super) struct Pulses(Lock<HashMap<Thread, Pulse>>);
 
@@ -23,19 +24,19 @@ pub(super) struct Pulses(Lock<HashMap<Thread, Pulse>>);
 struct Pulse {
     turns: u64,
     changed: Instant,
-    /// When the turns were last read.
+    /// Time at which the turns were last read.
     seen: Instant,
 }
 
 impl Pulse {
-    /// Judged at the last reading: time without a reading does not count.
+    /// Returns whether the thread had stopped at the last reading; time without a reading does not count.
     fn has_stopped(self) -> bool {
         self.seen.saturating_duration_since(self.changed) >= STOPPED_AFTER
     }
 }
 
 impl Pulses {
-    /// Notes how often a thread has turned; `None` for a thread that has nothing to do and may sleep.
+    /// Records a thread's number of turns; `None` for a thread that has nothing to do and may sleep.
     pub(super) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
         let mut pulses = self.0.lock();
         let Some(turns) = turns else {
@@ -60,7 +61,7 @@ impl Pulses {
         }
     }
 
-    /// The purpose of a thread that has stopped, if one has.
+    /// Returns the purpose of a stopped thread, if there is one.
     pub(super) fn stopped(&self) -> Option<&'static str> {
         let pulses = self.0.lock();
         let mut stopped = pulses.iter().filter(|(_, pulse)| pulse.has_stopped());

@@ -1,12 +1,11 @@
-//! Rates per second, and the share of its core that each thread needs: measured once a second from the books
-//! of all workers and tasks, for the limits and the metrics.
+//! Rates per second, and the share of its core that each thread needs: measured once a second from the books of all workers and
+//! tasks, for the limits and the metrics.
 //!
-//! A thread's share is what it needs of the time that other threads leave it:
-//! `(demand + what it does besides visits) / (1 - waited)`. Demand is the least that its listeners need, at the
-//! widest windows (WebRTC has no windows to widen: there it is what visits take). Waited is the share of
-//! time in which the thread had something to do and no core ran it, as the kernel counts it; so it includes
-//! the other planes, publishers, transcoders and other processes on the same cores. A thread that never
-//! sleeps needs 1, however little of a core it gets.
+//! A thread's share is what it needs of the time that other threads leave it: `(demand + work besides visits) / (1 - waited)`.
+//! Demand is the minimum that its listeners need, at the widest windows (WebRTC has no windows to widen: there, it is the time
+//! that visits take). Waited is the share of time in which the thread had work to do and no core ran it, as counted by the
+//! kernel; it therefore includes the other planes, publishers, transcoders and other processes on the same cores. A thread that
+//! never sleeps needs 1, however little of a core it gets.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,63 +13,63 @@ use std::time::{Duration, Instant};
 use base::Lock;
 use fanout::{Books, Plane};
 
-/// How often rates are measured.
+/// Interval of measuring rates.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The least share of its core that other threads are assumed to leave a thread: below it the quotient is noise.
+/// Smallest share of its core that other threads are assumed to leave to a thread: below it, the quotient is noise.
 const LEFT_MIN: f64 = 0.05;
 
-/// See the module's description.
+/// Rates and shares of the threads; call [`measure`](Self::measure) regularly.
 #[derive(Debug)]
 pub(super) struct Workload {
     last: Lock<Option<Sample>>,
-    /// By worker's label: the share of a core spent on visits.
+    /// Share of a core spent on visits, by worker label.
     busy_ratios: Lock<Vec<(String, f64)>>,
-    /// The cores that tasks may run on.
+    /// Number of cores that tasks may run on.
     cores: f64,
 }
 
-/// Counts up to a moment.
+/// Counters at a point in time.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) at: Instant,
     pub(super) ingest_bytes: u64,
-    /// Publishers now.
+    /// Current number of publishers.
     pub(super) publishers: u64,
     pub(super) work: Vec<Work>,
 }
 
-/// The counts of the books of a thread, or of all tasks.
+/// Counters of the books of a thread, or of all tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     plane: Plane,
     label: String,
     egress_bytes: u64,
-    /// Messages to listeners that were not behind.
+    /// Number of messages sent to listeners that were not behind.
     forwarded: u64,
-    /// Those of them that were late.
+    /// Number of those messages that were late.
     late: u64,
     busy_nanos: u64,
     cpu_nanos: u64,
-    /// The present demand, per second.
+    /// Current demand in nanoseconds per second.
     demand_nanos: u64,
     waited: Option<Duration>,
 }
 
-/// The rates of the last interval.
+/// Rates of the last interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rates {
-    /// Bit/s sent to listeners.
+    /// Bits per second sent to listeners.
     pub(super) egress_bits: u64,
-    /// Bit/s that a publisher sends on average.
+    /// Bits per second that a publisher sends on average.
     pub(super) stream_bits: u64,
-    /// The share of its core that the least loaded fan-out worker needs, because new listeners go there; or
-    /// the share of all cores that tasks need, if that is more.
+    /// Share of its core that the least loaded fan-out worker needs, because new listeners are assigned to it; or the share of
+    /// all cores that tasks need, if that is more.
     pub(super) core_share: f64,
-    /// The share of its core that the most loaded WebRTC worker needs, because the kernel decides where new
-    /// listeners go; `None` without WebRTC.
+    /// Share of its core that the most loaded WebRTC worker needs, because the kernel decides where new listeners are assigned;
+    /// `None` without WebRTC.
     pub(super) webrtc_share: Option<f64>,
-    /// The share of messages that were late: over WebRTC or over the rest, whichever is greater.
+    /// Share of messages that were late: over WebRTC or over all other protocols, whichever is greater.
     pub(super) late_share: f64,
 }
 
@@ -91,7 +90,7 @@ impl Work {
     }
 }
 
-/// The difference that an interval makes to one thread's work.
+/// Change of a thread's counters during an interval.
 struct Progress<'a> {
     before: &'a Work,
     after: &'a Work,
@@ -107,7 +106,7 @@ impl Progress<'_> {
         self.per_second(|work| work.busy_nanos) / 1e9
     }
 
-    /// The share of time in which it waited for a core.
+    /// Returns the share of time in which the thread waited for a core.
     fn waited(&self) -> f64 {
         let waited = self.after.waited.zip(self.before.waited);
         waited.map_or(0.0, |(after, before)| {
@@ -115,7 +114,7 @@ impl Progress<'_> {
         })
     }
 
-    /// See the module's description.
+    /// Returns the thread's share, as defined in the module documentation.
     fn share(&self) -> f64 {
         let besides = self.per_second(|work| work.cpu_nanos) / 1e9 - self.busy();
         let needed = self.after.demand_nanos as f64 / 1e9 + besides.max(0.0);
@@ -124,7 +123,7 @@ impl Progress<'_> {
 }
 
 impl Workload {
-    /// On a host with this many cores.
+    /// Creates the state for a host with this many cores.
     pub(super) fn new(cores: usize) -> Self {
         Self {
             last: Lock::default(),
@@ -133,14 +132,14 @@ impl Workload {
         }
     }
 
-    /// The share of a core that the worker of this label lately spent on visits; 0 until it is known.
+    /// Returns the share of a core that the worker with this label recently spent on visits; 0 until it is known.
     pub(super) fn busy_ratio(&self, label: &str) -> f64 {
         let ratios = self.busy_ratios.lock();
         let own = ratios.iter().find(|(worker, _)| worker == label);
         own.map_or(0.0, |(_, ratio)| *ratio)
     }
 
-    /// Takes the present counts; returns rates when an interval has passed.
+    /// Takes the current counters; returns rates once an interval has passed.
     pub(super) fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
         let mut last = self.last.lock();
         let passed = |last: &Sample| now.saturating_duration_since(last.at);
@@ -210,7 +209,7 @@ fn late_share(all: &[Progress<'_>], is_of: impl Fn(Plane) -> bool) -> f64 {
     }
 }
 
-/// What the books say now.
+/// Reads the current counters of the books.
 pub(super) fn work(books: &[Arc<Books>]) -> Vec<Work> {
     books.iter().map(|books| Work::of(books)).collect()
 }
@@ -233,7 +232,7 @@ mod tests {
         }
     }
 
-    /// All threads idle.
+    /// Returns the counters of threads that are all idle.
     fn all_idle() -> Vec<Work> {
         vec![
             idle(Plane::Worker, "0"),
@@ -244,7 +243,7 @@ mod tests {
         ]
     }
 
-    /// The rates of two seconds in which this was done.
+    /// Returns the rates of two seconds in which this work was done.
     fn rates(work: Vec<Work>) -> Rates {
         rates_of(&Workload::new(2), work)
     }
@@ -305,12 +304,12 @@ mod tests {
     #[test]
     fn what_others_do_on_the_core_counts() {
         let mut work = all_idle();
-        // Of two seconds it ran for 1.2, and waited for the rest: it never slept.
+        // In two seconds, the thread ran for 1.2 s and waited for the rest: it never slept.
         work[3].busy_nanos = 2 * SECOND / 2;
         work[3].cpu_nanos = 2 * SECOND * 6 / 10;
         work[3].demand_nanos = SECOND / 2;
         work[3].waited = Some(Duration::from_millis(800));
-        // This one has little to do, and waits long for a core.
+        // This thread has little to do, and waits a long time for a core.
         work[4].busy_nanos = 2 * SECOND / 100;
         work[4].cpu_nanos = 2 * SECOND / 100;
         work[4].demand_nanos = SECOND / 100;
@@ -321,8 +320,11 @@ mod tests {
         let calm = rates(work.clone()).webrtc_share;
         assert!(calm.is_some_and(|share| is(share, 0.02)), "{calm:?}");
         work[4].waited = None;
-        let untold = rates(work).webrtc_share;
-        assert!(untold.is_some_and(|share| is(share, 0.01)), "{untold:?}");
+        let unreported = rates(work).webrtc_share;
+        assert!(
+            unreported.is_some_and(|share| is(share, 0.01)),
+            "{unreported:?}"
+        );
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! How many lines there may be: the events of one call site are logged while they are few, and summed up when
-//! they are a flood. Most events are caused by peers, which can cause as many as they like; a flood must neither
-//! fill the disk nor hide other events.
+//! Rate limit of log lines: the events of one call site are logged while they are few, and summed up in a flood. Most events
+//! are caused by peers, which can cause as many as they like; a flood must neither fill the disk nor hide other events.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -14,30 +13,29 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-/// Lines of one call site: at once as many as the encoders' reconnects after an outage may cause, then more
-/// than an operator who looks for one client's trouble reads, and some 3 GB a month if they never end.
+/// Limit of one call site. The burst is what encoders may cause that reconnect after an outage. The rate is more than an
+/// operator reads who traces one client's trouble, and some 3 GB a month if the events never end.
 const CALL_SITE: Rate = Rate::new(5, 50);
 
-/// Lines of all call sites together: some of them flooded at a time.
+/// Limit of all call sites together: several of them flooded at a time.
 const ALL: Rate = Rate::new(50, 500);
 
-/// The same for errors, which concern our own state and cannot be caused by peers.
+/// Limit of errors, which concern the server's own state and cannot be caused by peers.
 const ERRORS: Rate = Rate::new(20, 200);
 
-/// The same for debug and trace lines, which are written only if the operator asks for them.
+/// Limit of debug and trace lines, which are written only if the operator requests them.
 const DETAILS: Rate = Rate::new(1_000, 5_000);
 
-/// How long events of one call site are counted before their number is logged.
+/// Time for which suppressed events of one call site are counted before their number is logged.
 const SUM_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Length of the example message in a sum.
+/// Longest example message in a sum, in bytes.
 const EXAMPLE_BYTES_MAX: usize = 200;
 
-/// Call sites remembered; the program has some hundred, and libraries some more. Others have only the
-/// bound for all.
+/// Most call sites remembered; the program has some hundred, and libraries some more. Further ones have only the common limit.
 const CALL_SITES_MAX: usize = 1_024;
 
-/// The target of sums, which are not suppressed: each stands for lines that were.
+/// Target of sums. These are not suppressed, because each replaces suppressed lines.
 const SUMS: &str = "carillon_server::log";
 
 #[derive(Clone, Copy)]
@@ -59,7 +57,7 @@ impl Rate {
     }
 }
 
-/// See the module's description. Clones share their counts.
+/// Rate limiter of log lines. Clones share their counts.
 #[derive(Clone, Debug)]
 pub(super) struct Limiter(Arc<Lock<State>>);
 
@@ -71,23 +69,23 @@ struct State {
     call_sites: HashMap<Identifier, CallSite>,
 }
 
-/// A call site of the log macros.
+/// Call site of the log macros.
 #[derive(Debug)]
 struct CallSite {
     level: Level,
     lines: Bucket,
-    untold: Option<Untold>,
+    unreported: Option<Unreported>,
 }
 
 /// Suppressed events of one call site.
 #[derive(Debug)]
-struct Untold {
+struct Unreported {
     since: Instant,
     count: u64,
     example: String,
 }
 
-/// What is logged about them.
+/// Logged summary of suppressed events.
 #[derive(Debug, Eq, PartialEq)]
 struct Sum {
     level: Level,
@@ -107,7 +105,7 @@ impl Limiter {
 
     /// Logs the sums of events that were suppressed some time ago.
     pub(super) fn sum_up(&self, now: Instant) {
-        self.sums(|untold| now.saturating_duration_since(untold.since) >= SUM_INTERVAL)
+        self.sums(|unreported| now.saturating_duration_since(unreported.since) >= SUM_INTERVAL)
             .iter()
             .for_each(Sum::tell);
     }
@@ -117,7 +115,7 @@ impl Limiter {
         self.sums(|_| true).iter().for_each(Sum::tell);
     }
 
-    /// Whether an event becomes a line; otherwise it is counted. `example` gives its message.
+    /// Returns whether an event becomes a line; otherwise the event is counted. `example` returns its message.
     fn may_tell(
         &self,
         metadata: &Metadata<'_>,
@@ -136,21 +134,22 @@ impl Limiter {
         let example = example();
         let mut state = self.0.lock();
         if let Some(site) = state.call_sites.get_mut(&metadata.callsite()) {
-            let untold = site.untold.get_or_insert(Untold {
+            let unreported = site.unreported.get_or_insert(Unreported {
                 since: now,
                 count: 0,
                 example,
             });
-            untold.count += 1;
+            unreported.count += 1;
         }
         false
     }
 
-    fn sums(&self, is_due: impl Fn(&Untold) -> bool) -> Vec<Sum> {
+    fn sums(&self, is_due: impl Fn(&Unreported) -> bool) -> Vec<Sum> {
         let mut state = self.0.lock();
         let call_sites = state.call_sites.values_mut();
         let sums = call_sites.filter_map(|site| {
-            let Untold { count, example, .. } = site.untold.take_if(|untold| is_due(untold))?;
+            let Unreported { count, example, .. } =
+                site.unreported.take_if(|unreported| is_due(unreported))?;
             let level = site.level;
             Some(Sum {
                 level,
@@ -177,7 +176,7 @@ impl State {
             let site = || CallSite {
                 level,
                 lines: rate.bucket(now),
-                untold: None,
+                unreported: None,
             };
             self.call_sites
                 .entry(metadata.callsite())
@@ -192,15 +191,15 @@ impl State {
         site.is_none_or(|site| site.lines.take(now)) && all.take(now)
     }
 
-    /// Counts an event of a call site that already suppresses some.
+    /// Counts an event of a call site that already suppresses some; returns false for any other.
     fn count(&mut self, metadata: &Metadata<'_>) -> bool {
-        let untold = self
+        let unreported = self
             .call_sites
             .get_mut(&metadata.callsite())
-            .and_then(|site| site.untold.as_mut());
-        match untold {
-            Some(untold) => {
-                untold.count += 1;
+            .and_then(|site| site.unreported.as_mut());
+        match unreported {
+            Some(unreported) => {
+                unreported.count += 1;
                 true
             }
             None => false,
@@ -234,7 +233,7 @@ impl<S: Subscriber> Layer<S> for Limiter {
     }
 }
 
-/// An event's message, long enough to recognise it.
+/// Returns an event's message, cut to a length that identifies it.
 fn example(event: &Event<'_>) -> String {
     let mut message = Message(String::new());
     event.record(&mut message);
@@ -283,18 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_told_of_in_few_lines_and_nothing_is_forgotten() {
+    fn a_flood_is_reported_of_in_few_lines_and_nothing_is_forgotten() {
         let start = Instant::now();
         let limiter = Limiter::new(start);
         let [refused, dropped, broken] = events();
-        let (mut told, mut summed, mut sums) = (0, 0, 0);
+        let (mut reported, mut summed, mut sums) = (0, 0, 0);
         for millisecond in 0..60_000 {
             let now = start + Duration::from_millis(millisecond);
             for _ in 0..2 {
-                told += u64::from(limiter.may_tell(refused, || "refused".to_owned(), now));
+                reported += u64::from(limiter.may_tell(refused, || "refused".to_owned(), now));
             }
             if millisecond % 250 == 0 {
-                let due = |untold: &Untold| now - untold.since >= SUM_INTERVAL;
+                let due = |unreported: &Unreported| now - unreported.since >= SUM_INTERVAL;
                 for sum in limiter.sums(due) {
                     assert_eq!((sum.level, &*sum.example), (Level::INFO, "refused"));
                     (summed, sums) = (summed + sum.count, sums + 1);
@@ -302,9 +301,9 @@ mod tests {
             }
         }
         let rest: u64 = limiter.sums(|_| true).iter().map(|sum| sum.count).sum();
-        assert_eq!(told + summed + rest, 120_000);
+        assert_eq!(reported + summed + rest, 120_000);
         let bound = u64::from(CALL_SITE.at_once + 60 * CALL_SITE.per_second);
-        assert!((bound - 1..=bound).contains(&told), "{told}");
+        assert!((bound - 1..=bound).contains(&reported), "{reported}");
         assert!((4..=6).contains(&sums), "{sums}");
         // Another call site has lines of its own, and so have errors.
         let end = start + Duration::from_secs(60);

@@ -1,6 +1,6 @@
-//! A log of lines for other programs: a file that may be moved away and reopened, standard output, or nothing.
+//! Line log for other programs: a file that may be moved away and reopened, standard output, or nothing.
 //!
-//! A caller with a line never waits for the disk, see [`Sink`].
+//! A caller with a line never waits for the disk; see [`Sink`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,16 +15,16 @@ use config::LogTarget;
 use super::place::Place;
 use super::sink::{Sink, duplicate};
 
-/// Lines that may wait for the disk: one second in which a large audience leaves at once.
+/// Most lines that may wait for the disk: one second in which a large audience leaves at once.
 const LINES_MAX: usize = 16 * 1024;
 
-/// How long accepted lines may still take to reach the disk.
+/// Longest time for accepted lines to reach the disk at a flush.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// See the module's description. Clones write to the same file.
+/// Log of lines. Clones write to the same file.
 #[derive(Clone, Debug)]
 pub struct LineLog {
-    /// The log's name in metric labels and warnings.
+    /// Name of the log in metric labels and warnings.
     name: &'static str,
     open: Option<Open>,
 }
@@ -32,17 +32,17 @@ pub struct LineLog {
 #[derive(Clone, Debug)]
 struct Open {
     sink: Sink,
-    /// The file's path, unless it is standard output.
+    /// Path of the file; `None` for standard output.
     path: Option<PathBuf>,
-    /// How often the file was opened anew.
+    /// Number of times the file was reopened.
     reopened: Arc<AtomicU64>,
 }
 
 impl LineLog {
-    /// Opens the log of that name.
+    /// Opens the log with this name.
     ///
     /// # Errors
-    /// When the file cannot be opened or there is no thread.
+    /// Fails when the file cannot be opened or there is no thread.
     pub fn open(name: &'static str, to: &LogTarget) -> io::Result<Self> {
         let (output, path) = match to {
             LogTarget::Off => return Ok(Self { name, open: None }),
@@ -61,23 +61,22 @@ impl LineLog {
         })
     }
 
-    /// Whether lines go anywhere.
+    /// Whether lines are written anywhere.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Writes a line, unless lines come faster than the disk takes them.
+    /// Writes a line; drops it if lines come faster than the disk accepts them.
     pub fn write(&self, line: &[u8]) {
         if let Some(open) = &self.open {
             open.sink.push(line);
         }
     }
 
-    /// Reopens the file, which has been moved away, and returns its path. On failure nothing
-    /// changes.
+    /// Reopens the file, which has been moved away, and returns its path. A failure changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// Fails when the file cannot be opened.
     pub fn reopen(&self) -> io::Result<Option<&Path>> {
         let Some(open) = &self.open else {
             return Ok(None);
@@ -90,27 +89,28 @@ impl LineLog {
         Ok(Some(path))
     }
 
-    /// Its file's path; `None` for standard output, or nothing.
+    /// Returns the path of the file; `None` for standard output, or if the log is off.
     pub fn path(&self) -> Option<&Path> {
         self.open.as_ref()?.path.as_deref()
     }
 
-    /// How often its file was opened anew.
+    /// Returns the number of times the file was reopened.
     pub fn reopened(&self) -> u64 {
         let open = self.open.as_ref();
         open.map_or(0, |open| open.reopened.load(Ordering::Acquire))
     }
 
-    /// The file that lines go to now, and its length: lines that are written later are behind that, or in another file.
+    /// Returns the file that lines are written to now, and its length. Later lines are written after that position, or in
+    /// another file.
     pub fn place(&self) -> Option<Place> {
         let metadata = self.open.as_ref()?.sink.file().metadata();
         metadata.ok().map(|metadata| Place::of(&metadata))
     }
 
-    /// Has the disk take what is written, however long that lasts.
+    /// Syncs written lines to the disk, however long that takes.
     ///
     /// # Errors
-    /// When it does not.
+    /// Fails when the disk fails.
     pub fn sync(&self) -> io::Result<()> {
         match &self.open {
             Some(open) => open.sink.file().sync_data(),
@@ -124,7 +124,7 @@ impl LineLog {
         open.is_none_or(|open| open.sink.flush(FLUSH_PATIENCE))
     }
 
-    /// The last lines are written, in bounded time.
+    /// Writes the last lines, in bounded time.
     pub fn finish(&self) {
         if !self.flush() {
             tracing::warn!(
@@ -134,7 +134,7 @@ impl LineLog {
         }
     }
 
-    /// The log's name and the lines that were dropped; `None` without a log.
+    /// Returns the log's name and the number of dropped lines; `None` if the log is off.
     pub fn lines_lost(&self) -> Option<(&'static str, u64)> {
         let open = self.open.as_ref()?;
         Some((self.name, open.sink.lines_lost()))
@@ -147,11 +147,11 @@ fn append_to(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Ends the last line of a log that is opened for appending: a server that was killed may have written half of it, and the next
-/// line would be the other half.
+/// Ends an incomplete last line of a log opened for appending: a killed server may have written half of it, and the next line
+/// would be joined to that half.
 pub fn end_torn_line(mut log: &File, path: &Path) -> io::Result<()> {
     let metadata = log.metadata()?;
-    // One that may not be read is written all the same.
+    // A file that cannot be read is appended to all the same.
     let Some(last) = metadata.len().checked_sub(1).filter(|_| metadata.is_file()) else {
         return Ok(());
     };

@@ -1,9 +1,8 @@
-//! The server's messages, on standard error: standard output is for the start-up notice and the programs that
-//! read it.
+//! Message log of the server, on standard error: standard output is for the start-up notice and the programs that read it.
 //!
-//! The server never waits for this log, and no peer can fill a disk with it. An event passes the `limit`,
-//! which bounds the lines per second, and becomes a line in the bounded queue of a `sink`, whose thread
-//! alone writes. The logs for other programs ([`LineLog`]) have sinks of their own.
+//! The server never waits for this log, and no peer can fill a disk with it. An event passes the `limit`, which bounds the
+//! lines per second, and becomes a line in the bounded queue of a `sink`, whose thread alone writes. The logs for other
+//! programs ([`LineLog`]) have their own sinks.
 
 mod limit;
 mod lines;
@@ -27,21 +26,20 @@ pub use self::lines::{LineLog, end_torn_line};
 pub use self::place::Place;
 pub use self::sink::{Sink, duplicate};
 
-/// This log's name in metric labels and warnings.
+/// Name of this log in metric labels and warnings.
 pub const MESSAGES: &str = "messages";
 
-/// Lines that may wait: more than a minute of what the limit allows.
+/// Most lines that may wait: more than a minute of what the limit allows.
 const LINES_MAX: usize = 4_096;
 
-/// How long an error waits until it is written: it may be the last line before the process ends itself.
-/// A working log takes less than a millisecond; one that has been stuck for this long already is not
-/// waited for.
+/// Longest time to wait until an error is written: it may be the last line before the process aborts. A working log takes less
+/// than a millisecond; one that has already been stuck for this long is not waited for.
 const ERROR_PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long the end of the process waits for the last lines.
+/// Longest time that the end of the process waits for the last lines.
 const END_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The process's log, or none for programs that embed a relay.
+/// Log of the process, or none for programs that embed a relay.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Option<Installed>);
 
@@ -55,7 +53,7 @@ impl Log {
     /// Installs the process's log, panics included. A second call changes nothing.
     ///
     /// # Errors
-    /// When its thread cannot be started.
+    /// Fails when its thread cannot be started.
     pub fn install(log: &config::Log) -> io::Result<Self> {
         let sink = Sink::open(MESSAGES, duplicate(io::stderr())?, LINES_MAX)?;
         let limiter = Limiter::new(Instant::now());
@@ -78,7 +76,7 @@ impl Log {
         Ok(Self(Some(Installed { limiter, sink })))
     }
 
-    /// Lines that were dropped.
+    /// Returns the number of dropped lines.
     pub fn lines_lost(&self) -> u64 {
         self.0
             .as_ref()
@@ -92,7 +90,7 @@ impl Log {
         }
     }
 
-    /// Writes what is left, in bounded time.
+    /// Writes the remaining lines, in bounded time.
     pub fn finish(&self) {
         if let Some(Installed { limiter, sink }) = &self.0 {
             limiter.sum_up_all();
@@ -101,7 +99,7 @@ impl Log {
     }
 }
 
-/// The lowest level that is written.
+/// Returns the filter for the lowest level that is written.
 const fn level(level: config::LogLevel) -> LevelFilter {
     match level {
         config::LogLevel::Error => LevelFilter::ERROR,
@@ -118,17 +116,17 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     let thread = thread.name().unwrap_or("unnamed");
     let message = panic.payload_as_str().unwrap_or("no message");
     let location = panic.location().map(tracing::field::display);
-    // Captured if RUST_BACKTRACE asks for it.
+    // Captured only if RUST_BACKTRACE requests it.
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
     let backtrace = backtrace.as_ref().map(tracing::field::display);
     tracing::error!(location, backtrace, "thread '{thread}' panicked: {message}");
 }
 
-/// Turns events into lines.
+/// Factory of writers, one for each event.
 struct Lines(Sink);
 
-/// Collects one event's line.
+/// Writer of one event's line.
 struct Line<'a> {
     sink: &'a Sink,
     is_error: bool,
@@ -166,8 +164,7 @@ impl Write for Line<'_> {
     }
 }
 
-/// Writes a text to standard output and waits at most one second for that: a pipe without a reader must not
-/// stop a server.
+/// Writes a text to standard output, and waits for that at most one second: a pipe without a reader must not stop a server.
 pub fn announce(text: &str) {
     let announced = duplicate(io::stdout())
         .and_then(|output| Sink::open("notice", output, 1))

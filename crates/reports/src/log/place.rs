@@ -1,21 +1,21 @@
-//! Where a log is: which file, and how long it is.
+//! Position in a log: the file and its length.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
-/// See the module's description.
+/// Position in a log file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Place {
     device: u64,
     inode: u64,
-    /// How long the file is.
+    /// Length of the file.
     pub bytes: u64,
 }
 
 impl Place {
-    /// The place of a file that is open.
+    /// Returns the position at the end of an open file.
     pub fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -24,7 +24,7 @@ impl Place {
         }
     }
 
-    /// Whether both are in one file, whatever its name was and is.
+    /// Whether both are in one file, under whatever names.
     pub const fn is_file_of(&self, other: &Self) -> bool {
         self.device == other.device && self.inode == other.inode
     }

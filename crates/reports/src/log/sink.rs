@@ -1,8 +1,8 @@
-//! A bounded queue of lines, and the thread that writes them.
+//! Bounded queue of lines, and the thread that writes them.
 //!
-//! A caller with a line never waits: not for a pipe without a reader, nor for a disk that is full or slow.
-//! Lines beyond the bounds, and lines that cannot be written, are dropped and counted; their number is logged
-//! as soon as lines are written again.
+//! A caller with a line never waits, neither for a pipe without a reader nor for a disk that is full or slow. Lines beyond the
+//! bounds, and lines that cannot be written, are dropped and counted; their number is logged as soon as lines are written
+//! again.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// Bytes that may wait, in whatever lines; an ordinary line has 250.
+/// Most bytes that may wait, in lines of any length; an ordinary line has 250.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Takes lines. Clones write to the same file; the thread ends after the last of them.
+/// Queue of a log. Clones write to the same file; the thread ends after the last of them is dropped.
 #[derive(Clone, Debug)]
 pub struct Sink(Arc<Handle>);
 
@@ -29,11 +29,11 @@ struct Shared {
     name: &'static str,
     lines_max: usize,
     queue: Mutex<Queue>,
-    /// The thread has work.
+    /// Signal that the thread has work.
     filled: Condvar,
-    /// The thread has finished some work.
+    /// Signal that the thread has finished some work.
     written: Condvar,
-    /// The file that lines go to now.
+    /// File that lines are written to now.
     file: Mutex<Arc<File>>,
     lost: AtomicU64,
 }
@@ -42,27 +42,27 @@ struct Shared {
 struct Queue {
     text: Vec<u8>,
     lines: usize,
-    /// The file for lines from now on.
+    /// File for lines from now on.
     replacement: Option<File>,
-    /// Lines that were ever accepted, and how many of them are written or dropped.
+    /// Number of lines ever accepted, and how many of them are written or dropped.
     taken: u64,
     done: u64,
-    /// When the thread began to write, while it does.
+    /// Time at which the present write began; `None` while idle.
     writing_since: Option<Instant>,
     is_over: bool,
 }
 
-/// Another descriptor of a standard stream. Its owner needs none of the standard library's locks, which
+/// Duplicates the descriptor of a standard stream. Using the duplicate needs none of the standard library's locks, which
 /// another thread may hold for ever.
 pub fn duplicate(stream: impl AsFd) -> io::Result<File> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
 impl Sink {
-    /// Starts writing to `output`. At most `lines_max` may wait.
+    /// Starts the thread that writes to `output`. At most `lines_max` lines may wait.
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// Fails when the thread cannot be started.
     pub fn open(name: &'static str, output: File, lines_max: usize) -> io::Result<Self> {
         let output = Arc::new(output);
         let shared = Arc::new(Shared {
@@ -81,7 +81,7 @@ impl Sink {
         Ok(Self(Arc::new(handle)))
     }
 
-    /// Takes one line, which ends with a newline, if there is room.
+    /// Queues one line, which ends with a newline, if there is room; otherwise counts it as lost.
     pub fn push(&self, line: &[u8]) {
         let shared = &self.0.0;
         let mut queue = shared.lock();
@@ -104,14 +104,14 @@ impl Sink {
         self.0.0.filled.notify_one();
     }
 
-    /// The file that lines go to now.
+    /// Returns the file that lines are written to now.
     pub fn file(&self) -> Arc<File> {
         let file = self.0.0.file.lock();
         Arc::clone(&file.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until all accepted lines are written or dropped, but no longer than `patience`, and not at all when
-    /// the thread has already been stuck for that time. Returns whether they are.
+    /// Waits until all accepted lines are written or dropped, but no longer than `patience`, and not at all if the thread has
+    /// already been stuck for that time. Returns whether they are written or dropped.
     pub fn flush(&self, patience: Duration) -> bool {
         let begun = Instant::now();
         let shared = &self.0.0;
@@ -128,7 +128,7 @@ impl Sink {
         true
     }
 
-    /// Lines that were dropped: the queue was full, or they could not be written.
+    /// Returns the number of dropped lines: the queue was full, or they could not be written.
     pub fn lines_lost(&self) -> u64 {
         self.0.0.lost.load(Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ impl Drop for Handle {
     }
 }
 
-/// What the thread does next.
+/// Next step of the thread.
 enum Work {
     Replace(File),
     Write(Vec<u8>, usize),
@@ -180,7 +180,7 @@ impl Shared {
             file: output,
             is_torn: false,
         };
-        let (mut told, mut is_broken) = (0, false);
+        let (mut reported, mut is_broken) = (0, false);
         loop {
             match self.next() {
                 Work::End => return,
@@ -204,23 +204,23 @@ impl Shared {
                         queue.writing_since = None;
                     }
                     self.written.notify_all();
-                    self.tell(result, &mut told, &mut is_broken);
+                    self.tell(result, &mut reported, &mut is_broken);
                 }
             }
         }
     }
 
-    /// Logs the number of lost lines. An error would wait for this thread, so these are warnings.
-    fn tell(&self, result: Result<(), Failed>, told: &mut u64, is_broken: &mut bool) {
+    /// Logs the number of lost lines, as warnings, because an error would wait for this thread.
+    fn tell(&self, result: Result<(), Failed>, reported: &mut u64, is_broken: &mut bool) {
         let name = self.name;
         match result {
             Ok(()) => {
                 let lost = self.lost.load(Ordering::Relaxed);
-                let untold = lost - mem::replace(told, lost);
-                if untold > 0 {
+                let unreported = lost - mem::replace(reported, lost);
+                if unreported > 0 {
                     tracing::warn!(
                         log = name,
-                        lines = untold,
+                        lines = unreported,
                         "lines of a log are lost: it was not written for a while, or not fast enough"
                     );
                 }
@@ -235,15 +235,15 @@ impl Shared {
     }
 }
 
-/// A file, or a standard stream.
+/// Output file, or a standard stream.
 #[derive(Debug)]
 struct Output {
     file: Arc<File>,
-    /// Its last line is incomplete.
+    /// Whether the last line written is incomplete.
     is_torn: bool,
 }
 
-/// What could not be written.
+/// Failure of a write, with the number of lines lost.
 #[derive(Debug)]
 struct Failed {
     error: io::Error,

@@ -1,45 +1,45 @@
-//! Sessions as messages to receivers: those that began, or ended, on a stream within a few seconds, in one message.
+//! Batches of sessions for webhook receivers: those that began, or ended, on a stream within a few seconds, in one message.
 //!
-//! What is not handed over yet waits here, within [`BYTES_MAX`]; beyond that the oldest message is lost, and counted as every webhook
-//! that found no room.
+//! Messages that cannot be handed over yet wait here, within [`BYTES_MAX`]; beyond that the oldest is lost, and counted like
+//! every webhook that finds no room.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant, SystemTime};
 
 use config::WebhookRule;
 use media::StreamName;
-use webhooks::{Message, Teller};
+use outbound::webhooks::{Message, Teller};
 
 use crate::hooks::{self, Sessions as Kind};
 
-/// How long sessions wait for others of their stream. An audience that leaves at once is some hundred messages less.
+/// Time that sessions wait for others of their stream. It saves some hundred messages when an audience leaves at once.
 const BATCH_TIME: Duration = Duration::from_secs(5);
 
-/// Bytes of sessions in one message: what leaves room for the rest within the longest message, 20 kB.
+/// Most bytes of sessions in one message: leaves room for the rest within the longest message, 20 kB.
 pub(super) const BATCH_BYTES_MAX: usize = 16_000;
 
-/// Bytes of sessions that wait: some 15,000 sessions. The courier takes thousands of messages at once, each with 40 of them, so these
-/// are for the moment when it is slow.
+/// Most bytes of waiting sessions: some 15,000 sessions. The courier accepts thousands of messages at once, each with 40 of
+/// them, so this buffer is needed only while the courier is slow.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// See the module's description.
+/// Open and finished batches; call [`turn`](Self::turn) at intervals to hand them over.
 #[derive(Debug)]
 pub(super) struct Batches {
     teller: Option<Teller>,
-    /// Some receiver wants to be told of beginnings.
+    /// Whether some receiver wants beginnings.
     pub(super) wants_starts: bool,
-    /// Some receiver wants to be told of ends.
+    /// Whether some receiver wants ends.
     pub(super) wants_ends: bool,
     open: HashMap<(Kind, StreamName), String>,
-    /// Messages that the courier had no room for.
+    /// Messages for which the courier had no room.
     ready: VecDeque<Message>,
-    /// Bytes in both.
+    /// Bytes in open batches and ready messages.
     bytes: usize,
     due: Instant,
 }
 
 impl Batches {
-    /// For receivers by these rules.
+    /// Makes batches for the receivers of these rules.
     pub(super) fn new(teller: Option<Teller>, rules: &[WebhookRule], now: Instant) -> Self {
         let wanted = |kind: Kind| rules.iter().any(|rule| rule.wants_kind(kind.label()));
         Self {
@@ -53,12 +53,12 @@ impl Batches {
         }
     }
 
-    /// Whether there is room to hand over what can wait.
+    /// Whether there is room for sessions whose report can wait.
     pub(super) fn have_room(&self) -> bool {
         self.bytes < BYTES_MAX / 2
     }
 
-    /// Adds a session, an object of at most [`BATCH_BYTES_MAX`] as JSON.
+    /// Adds a session: a JSON object of at most [`BATCH_BYTES_MAX`] bytes.
     pub(super) fn add(&mut self, kind: Kind, stream: &StreamName, session: &str) {
         let key = (kind, stream.clone());
         let mut batch = self.open.remove(&key).unwrap_or_default();
@@ -72,14 +72,14 @@ impl Batches {
         batch.push_str(session);
         self.bytes += batch.len() - before;
         self.open.insert(key, batch);
-        // Open ones may be many and small.
+        // Open batches may be many and small.
         if self.bytes > BYTES_MAX {
             self.close_all();
         }
         self.give_up_beyond(BYTES_MAX);
     }
 
-    /// Hands over what is due. Does not wait.
+    /// Hands over due messages without waiting.
     pub(super) fn turn(&mut self, now: Instant) {
         if now >= self.due {
             self.due = now + BATCH_TIME;
@@ -88,7 +88,7 @@ impl Batches {
         self.hand_over();
     }
 
-    /// Hands over all there is.
+    /// Hands over all messages.
     pub(super) fn finish(&mut self) {
         self.close_all();
         self.hand_over();
@@ -128,7 +128,7 @@ impl Batches {
         {
             self.bytes -= oldest.body.len();
             if let Some(teller) = &self.teller {
-                // Counts it where there is no room still.
+                // Counts the message as lost if there is still no room.
                 teller.tell(oldest);
             }
         }

@@ -1,17 +1,20 @@
-//! Checkpoints: who is listening, written down beside the log now and then, for the next start of a server that is killed.
+//! Checkpoints: lists of open sessions, written beside the log at intervals, so that the next start can recover the sessions of
+//! a killed server.
 //!
-//! A checkpoint is a file of its own, `LOG.RUN.open`, replaced as a whole: a head, a line for each session as the log would have it if
-//! the server ended now, and the titles that they heard, each once. There is none while nobody listens. It is locked as long as the
-//! server lives: one that is replaced may drain beside its successor, which leaves its sessions to it.
+//! A checkpoint is a separate file, `LOG.RUN.open`, replaced as a whole: a head, a line for each session as the log would have
+//! it if the server ended now, and the titles played during them, each once. There is no file while nobody listens. It is
+//! locked for as long as the server lives: a server that is being replaced may drain beside its successor, which then leaves
+//! these sessions to it.
 //!
-//! What makes each session come to the log exactly once:
+//! Two rules ensure that each session reaches the log exactly once:
 //!
-//! * The head says how long the log was before the list was made, by the thread that logs departures, between two of them. So the line
-//!   of a listener on the list, when it leaves, is behind that place, and [`recover`](super::recover()) finds it there.
-//! * A listener leaves the directory after its line was given to the log, and the log is written before a checkpoint replaces the
-//!   one before. So a listener that is on no list any more has its line.
+//! * The head contains the length of the log before the list was made, taken by the thread that logs departures, between two of
+//!   them. So when a listener on the list leaves, its line is after that position, and [`recover`](super::recover()) finds it
+//!   there.
+//! * A listener leaves the directory after its line was given to the log, and the log is written before a checkpoint replaces
+//!   the previous one. So a listener that is no longer on any list has its line.
 //!
-//! One thread writes, so that a slow disk delays no departure; what it finds too slow is left out until the next time.
+//! One thread writes checkpoints, so that a slow disk delays no departure; while it is busy, due checkpoints are skipped.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -30,34 +33,34 @@ use super::line::{KILLED, Outcome, SessionLine, title_line};
 use super::titles::Titles;
 use crate::log::{LineLog, Place};
 
-/// How long the end of the server waits for the last one. One that is not written then leaves that before it in its place, of which
-/// the next start finds the lines in the log.
+/// Longest time that the end of the server waits for the last checkpoint. If it is not written by then, the previous one stays,
+/// and the next start finds the lines of its sessions in the log.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Bytes that a session takes, about: what is allocated at first.
+/// Approximate bytes of a session, for the initial allocation.
 const SESSION_BYTES: usize = 400;
 
-/// The first line of a checkpoint.
+/// First line of a checkpoint.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Head {
-    /// See [`CHECKPOINT`].
+    /// Type of the file; see [`CHECKPOINT`].
     pub(super) r#type: String,
-    /// Where the log was.
+    /// Position of the log.
     pub(super) log: Place,
 }
 
-/// The `type` of the first line. Files of another type are not understood.
+/// Value of `type` in the first line. Files of another type are rejected.
 pub(super) const CHECKPOINT: &str = "checkpoint-1";
 
-/// What the names of checkpoints end with.
+/// Suffix of checkpoint names.
 const SUFFIX: &str = ".open";
 
-/// Where the checkpoint of a log is, for a run of the server.
+/// Returns the path of a log's checkpoint, for a run of the server.
 pub(super) fn path_of(log: &Path, run: &str) -> PathBuf {
     with_suffix(log, &format!(".{run}{SUFFIX}"))
 }
 
-/// Whether a file's name is that of a log's checkpoint, of whatever run.
+/// Whether a file's name is that of a log's checkpoint, of any run.
 pub(super) fn is_of(log: &OsStr, name: &OsStr) -> bool {
     let (log, name) = (log.as_encoded_bytes(), name.as_encoded_bytes());
     let rest = name
@@ -73,30 +76,30 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// A checkpoint that is wanted.
+/// Order to write a checkpoint.
 #[derive(Debug)]
 struct Wanted {
     log: Place,
-    /// Is told when it is written, or could not be.
+    /// Notified when the checkpoint is written, or has failed.
     written: Option<SyncSender<()>>,
 }
 
-/// Has checkpoints written.
+/// Schedule of checkpoints; call [`turn`](Self::turn) between departures.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     log: LineLog,
     wanted: SyncSender<Wanted>,
     every: Duration,
     due: Instant,
-    /// How often the log had been opened anew. The place in the file before means nothing for the new one.
+    /// Number of times the log had been reopened. The position in the previous file is meaningless for the new one.
     reopened: u64,
 }
 
 impl Checkpoints {
-    /// For the file of `log`, if it is one, and if checkpoints are wanted at all.
+    /// Starts the writing thread; `None` if the log is not a file, or checkpoints are disabled.
     ///
     /// # Errors
-    /// When there is no thread.
+    /// Fails when there is no thread.
     pub(super) fn start(
         log: &LineLog,
         every: Duration,
@@ -128,7 +131,7 @@ impl Checkpoints {
         }))
     }
 
-    /// Has one written if it is time, or if the log has been opened anew. To be called by the thread that logs departures, between
+    /// Orders a checkpoint if it is due, or if the log was reopened. Must be called by the thread that logs departures, between
     /// two of them.
     pub(super) fn turn(&mut self, now: Instant) {
         let reopened = self.log.reopened();
@@ -141,11 +144,12 @@ impl Checkpoints {
         }
     }
 
-    /// Has the last one written: of those whom the end of the server has cut off without a word, usually none.
+    /// Orders the last checkpoint and waits for it. It lists sessions that the end of the server cut off without a line,
+    /// usually none.
     pub(super) fn finish(&self) {
         let (written, is_written) = sync_channel(1);
         if self.want(Some(written)) {
-            // Nothing follows from it if that takes too long.
+            // A timeout has no consequences.
             is_written.recv_timeout(END_PATIENCE).ok();
         }
     }
@@ -157,11 +161,11 @@ impl Checkpoints {
     }
 }
 
-/// What the thread that writes them knows.
+/// State of the writing thread.
 #[derive(Debug)]
 struct Writer {
     path: PathBuf,
-    /// The present one, for its lock.
+    /// Present checkpoint, open for its lock.
     current: Option<File>,
     log: LineLog,
     fanout: Arc<Fanout>,
@@ -191,7 +195,7 @@ impl Writer {
 
     fn write(&mut self, log: Place) -> io::Result<()> {
         let text = self.text(log)?;
-        // Who is not on the list any more has a line, which has to be there before the list that has them goes.
+        // A listener that is no longer on the list has a line, which must be on the disk before the previous list is replaced.
         if !self.log.flush() {
             return Err(io::Error::other("the log itself is not written"));
         }
@@ -207,8 +211,8 @@ impl Writer {
         Ok(())
     }
 
-    /// `None` if nobody listens. Made in memory, because records hold their listeners' permits: a disk would keep those for as long
-    /// as it takes.
+    /// Builds a checkpoint; `None` if nobody listens. It is built in memory, because records hold their listeners' permits, and
+    /// writing directly would hold those for as long as the disk takes.
     fn text(&self, log: Place) -> io::Result<Option<Vec<u8>>> {
         let reports = self.fanout.report().into_iter();
         let sent: HashMap<_, _> = reports
@@ -227,10 +231,10 @@ impl Writer {
     }
 }
 
-/// A checkpoint that is being made.
+/// Checkpoint under construction.
 struct Text {
     text: Vec<u8>,
-    /// The streams that are listened to, and since when.
+    /// Streams with listeners, with the start of the earliest session.
     streams: HashMap<StreamName, SystemTime>,
     now: SystemTime,
 }
@@ -258,7 +262,7 @@ impl Text {
         sent: Option<(u64, u32)>,
     ) -> io::Result<()> {
         let outcome = Outcome {
-            // By the wall clock, as `ended` is to be when this was written.
+            // By the wall clock, so that `ended` is the time of the checkpoint.
             lasted: self.now.duration_since(record.since).unwrap_or_default(),
             bytes: sent.map(|(bytes, _)| bytes),
             skips: sent.map(|(_, skips)| skips),
@@ -291,11 +295,11 @@ impl Text {
     }
 }
 
-/// Replaces a file as a whole by one that is locked, and returns that.
+/// Replaces a file as a whole by a locked one, which is returned.
 fn replace(path: &Path, text: &[u8]) -> io::Result<File> {
     let beside = with_suffix(path, ".new");
     let mut file = File::create(&beside)?;
-    // Nobody else has it. Where the file system knows no locks, no successor gets it either.
+    // Nobody else has this file. If the file system has no locks, a successor cannot lock it either.
     file.try_lock().ok();
     file.write_all(text)?;
     file.sync_data()?;
@@ -308,7 +312,7 @@ mod tests {
     use super::super::line::tests::record;
     use super::*;
 
-    /// What an audience of 50,000 costs each time: some 15 MB, and a moment of one core.
+    /// Cost of each checkpoint for an audience of 50,000: some 15 MB, and a moment of one core.
     #[test]
     fn a_session_takes_a_few_hundred_bytes() {
         let count = 5_000;

@@ -1,4 +1,4 @@
-//! One session as JSON: a line of the log, an entry of a checkpoint, an element of a message to a receiver.
+//! Session as JSON: a line of the log, an entry of a checkpoint, or an element of a message to a receiver.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::titles::Change;
 use crate::access::loggable;
 
-/// The `reason` of a session whose end the server did not live to see.
+/// `reason` of a session that was open when the server was killed.
 pub(super) const KILLED: &str = "killed";
 
-/// See the module's description.
+/// Fields of one session.
 #[derive(Debug, Serialize)]
 pub(super) struct SessionLine<'a> {
     r#type: &'static str,
@@ -32,7 +32,7 @@ pub(super) struct SessionLine<'a> {
     end: Option<End<'a>>,
 }
 
-/// How a session ended.
+/// End of a session.
 #[derive(Debug, Serialize)]
 pub(super) struct End<'a> {
     ended: String,
@@ -40,26 +40,26 @@ pub(super) struct End<'a> {
     bytes: Option<u64>,
     skips: Option<u32>,
     reason: &'static str,
-    /// `None` where they are told apart from the sessions.
+    /// Titles played; `None` if they are listed separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     titles: Option<&'a [Change]>,
 }
 
-/// What is known of the end beside the listener's record.
+/// Facts about the end that are not in the listener's record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    /// How long it lasted.
+    /// Duration of the session.
     pub(super) lasted: Duration,
-    /// Bytes that its socket took, if that is known.
+    /// Bytes that its socket accepted, if known.
     pub(super) bytes: Option<u64>,
-    /// How often it was moved forward, if that is known.
+    /// Number of skips forward, if known.
     pub(super) skips: Option<u32>,
-    /// Why it ended.
+    /// Label of the reason.
     pub(super) reason: &'static str,
 }
 
 impl<'a> SessionLine<'a> {
-    /// A session that goes on. `run` tells those of one run of the server from those of another.
+    /// Makes the line of an open session. `run` distinguishes runs of the server.
     pub(super) fn begun(run: &str, record: &'a ListenerRecord) -> Self {
         Self {
             r#type: "session",
@@ -76,7 +76,7 @@ impl<'a> SessionLine<'a> {
         }
     }
 
-    /// One that has ended.
+    /// Makes the line of an ended session.
     pub(super) fn ended(
         run: &str,
         record: &'a ListenerRecord,
@@ -103,14 +103,14 @@ impl<'a> SessionLine<'a> {
         }
     }
 
-    /// The text with the newest titles alone, so few that it has at most `bytes_max` bytes. What is not titles is never cut.
+    /// Returns the text with only as many of the newest titles as fit into `bytes_max` bytes. Other fields are never cut.
     pub(super) fn fitted(&mut self, bytes_max: usize) -> String {
         loop {
             let text = self.text();
             let titles = self.end.as_mut().and_then(|end| end.titles.as_mut());
             match titles {
                 Some(titles) if text.len() > bytes_max && !titles.is_empty() => {
-                    // Halved, so that this ends after ten rounds at most.
+                    // Halved each time, so that this ends after at most ten rounds.
                     let spared = titles.len().div_ceil(2);
                     *titles = &titles[spared..];
                 }
@@ -119,13 +119,13 @@ impl<'a> SessionLine<'a> {
         }
     }
 
-    /// As an object without a line feed.
+    /// Returns the session as a JSON object without a line feed.
     pub(super) fn text(&self) -> String {
         text(self)
     }
 }
 
-/// A title as a line.
+/// Title as a line.
 #[derive(Debug, Serialize)]
 struct TitleLine<'a> {
     r#type: &'static str,
@@ -134,7 +134,7 @@ struct TitleLine<'a> {
     title: &'a str,
 }
 
-/// The line of a title, without a line feed.
+/// Returns the line of a title, without a line feed.
 pub(super) fn title_line(stream: &StreamName, at: SystemTime, title: &Title) -> String {
     text(&TitleLine {
         r#type: "title",

@@ -1,8 +1,9 @@
-//! Listeners' sessions, for royalties and analytics: a line of JSON in the log for each that has ended, with the titles that it heard,
-//! and one for each title; the same in batches to receivers that want it.
+//! Session log of listeners, for royalties and analytics: a line of JSON for each ended session, with the titles played during
+//! it, and one for each title. Receivers that want sessions get the same in batches.
 //!
-//! [`Sessions`] belongs to the thread that reads departures, which calls it between two of them. Titles, and beginnings, are those of
-//! the server's events. [`recover()`] adds to the log what a server that was killed could not; `checkpoint` is what it learns that from.
+//! [`Sessions`] belongs to the thread that reads departures, which calls it between two of them. Titles and beginnings come
+//! from the server's events. [`recover()`] adds the lines that a killed server could not write; it learns of them from
+//! `checkpoint`.
 
 mod batches;
 mod checkpoint;
@@ -19,7 +20,7 @@ use config::{Config, WebhookRule};
 use fanout::events::{EventKind, EventReader, Received};
 use fanout::{Departure, Fanout, ListenerId, ListenerRecord};
 use media::StreamName;
-use webhooks::Teller;
+use outbound::webhooks::Teller;
 
 use self::batches::{BATCH_BYTES_MAX, Batches};
 use self::checkpoint::Checkpoints;
@@ -30,44 +31,44 @@ use crate::log::LineLog;
 
 pub use self::recover::{Recovered, recover};
 
-/// This log's name in metric labels and warnings.
+/// Name of this log in metric labels and warnings.
 pub const SESSIONS: &str = "sessions";
 
-/// Lines of the killed server that are told in one turn.
+/// Most recovered lines of a killed server handed over in one turn.
 const RECOVERED_PER_TURN: usize = 256;
 
-/// See the module's description.
+/// Writer of the session log and of session messages; call [`turn`](Self::turn) between departures.
 #[derive(Debug)]
 pub struct Sessions {
     log: LineLog,
     fanout: Arc<Fanout>,
-    /// `None` where nobody wants to know.
+    /// Events of the server; `None` if nobody wants sessions.
     events: Option<EventReader>,
     titles: Arc<Titles>,
     checkpoints: Option<Checkpoints>,
     batches: Batches,
-    /// What receivers are to be told of the run before.
+    /// Lines of the previous run that receivers are to be sent.
     recovered: Option<Recovered>,
-    /// Tells sessions of one run of the server from those of another.
+    /// Prefix of identifiers that distinguishes runs of the server.
     run: String,
 }
 
-/// What sessions are told to.
+/// Outputs and options of the session log.
 pub struct Settings<'a> {
-    /// The log.
+    /// Log that lines are written to.
     pub log: LineLog,
-    /// How often open sessions are written down beside it; zero for never.
+    /// Interval of writing open sessions beside the log; zero for never.
     pub checkpoint: Duration,
-    /// Hands messages over, if there is a receiver.
+    /// Handle that accepts messages, if there is a receiver.
     pub teller: Option<Teller>,
-    /// Which receivers want what.
+    /// Rules that select the messages for each receiver.
     pub rules: &'a [WebhookRule],
-    /// What was added to the log.
+    /// Lines that were added to the log at the start.
     pub recovered: Option<Recovered>,
 }
 
 impl<'a> Settings<'a> {
-    /// By the configuration.
+    /// Makes settings from the configuration.
     pub fn new(
         config: &'a Config,
         log: LineLog,
@@ -85,10 +86,10 @@ impl<'a> Settings<'a> {
 }
 
 impl Sessions {
-    /// Of listeners and titles that come from now on.
+    /// Starts logging the listeners and titles that come from now on.
     ///
     /// # Errors
-    /// When there is no thread for checkpoints.
+    /// Fails when there is no thread for checkpoints.
     pub fn new(
         settings: Settings<'_>,
         fanout: &Arc<Fanout>,
@@ -104,7 +105,7 @@ impl Sessions {
         let batches = Batches::new(teller, rules, Instant::now());
         let is_used = log.is_open() || batches.wants_starts || batches.wants_ends;
         let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        // To the millisecond, because a supervisor restarts at once.
+        // To the millisecond, because a supervisor restarts the server at once.
         let run = format!("{:x}", since.as_millis());
         let titles = Arc::default();
         let checkpoints = Checkpoints::start(&log, checkpoint, fanout, &titles, &run)?;
@@ -120,7 +121,7 @@ impl Sessions {
         })
     }
 
-    /// Does what is due between two departures. Does not wait.
+    /// Does the work that is due between two departures, without waiting.
     pub fn turn(&mut self, now: Instant) {
         self.read_events(None);
         self.tell_recovered();
@@ -130,7 +131,7 @@ impl Sessions {
         }
     }
 
-    /// A listener has left; to be called before the directory forgets it.
+    /// Reports a listener that has left; call it before the directory forgets the listener.
     pub fn leave(&mut self, record: &ListenerRecord, departure: &Departure, lasted: Duration) {
         if !self.log.is_open() && !self.batches.wants_ends {
             return;
@@ -155,14 +156,14 @@ impl Sessions {
         }
     }
 
-    /// The directory has forgotten it, which may have said only then that it had come.
+    /// Called after the directory has forgotten a listener; its arrival may have been reported only then.
     pub fn left(&mut self, record: &ListenerRecord) {
         if self.batches.wants_starts {
             self.read_events(Some(record));
         }
     }
 
-    /// The last departure was read.
+    /// Ends the log after the last departure.
     pub fn finish(&mut self) {
         self.read_events(None);
         self.batches.finish();
@@ -171,7 +172,7 @@ impl Sessions {
         }
     }
 
-    /// Takes what has happened since the last call. `gone` is a listener that the directory does not have any more.
+    /// Handles the events since the last call. `gone` is a listener that is no longer in the directory.
     fn read_events(&mut self, gone: Option<&ListenerRecord>) {
         let Some(mut events) = self.events.take() else {
             return;
@@ -186,7 +187,7 @@ impl Sessions {
             };
             match (event.kind, event.stream) {
                 (EventKind::TitleChanged { title }, Some(stream)) => {
-                    // A publisher that says no title ends the one before.
+                    // A publisher without a title ends the previous one.
                     let title = title.unwrap_or_default();
                     if self.log.is_open() {
                         write(&self.log, &title_line(&stream, event.at, &title));
@@ -239,7 +240,7 @@ impl Sessions {
     }
 }
 
-/// A line of the log as it fits into a message, and its stream.
+/// Cuts a line of the log to the size of a message, and returns it with its stream.
 fn fitted(line: &str) -> Option<(StreamName, String)> {
     let mut session: serde_json::Value = serde_json::from_str(line).ok()?;
     let stream = StreamName::parse(session["stream"].as_str()?).ok()?;
@@ -261,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_a_killed_server_fits_too() {
+    fn what_is_reported_of_a_killed_server_fits_too() {
         let titles: Vec<_> = (0..1_000)
             .map(|n| serde_json::json!({"at": "2026-01-01T00:00:00.000Z", "title": format!("title {n}")}))
             .collect();

@@ -1,7 +1,7 @@
-//! The titles of streams, as sessions need them: what was on, and since when.
+//! Title history of streams, for sessions: the titles and the times at which they began.
 //!
-//! Written by the thread that reads departures, read by the one that writes checkpoints too, so behind a lock that is held for
-//! no longer than one stream's titles take.
+//! The thread that reads departures writes it, and the one that writes checkpoints also reads it. A lock protects it, held no
+//! longer than one stream's titles take.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use base::{Bounded, Lock};
 use media::{StreamName, Title};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// Titles kept of a stream: two days of songs. Each takes some hundred bytes.
+/// Most titles kept of a stream: two days of songs. Each takes some hundred bytes.
 const TITLES_MAX: usize = 1_024;
 
-/// Streams whose titles are kept. Beyond, those that have had a title longest ago are forgotten.
+/// Most streams whose titles are kept. Beyond that, the streams whose last title is oldest are dropped.
 const STREAMS_MAX: usize = 4_096;
 
-/// A title, and since when.
+/// Title with the time at which it began.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) at: SystemTime,
@@ -34,7 +34,7 @@ impl Serialize for Change {
     }
 }
 
-/// See the module's description.
+/// Recent titles of all streams.
 #[derive(Debug)]
 pub(super) struct Titles(Lock<Bounded<StreamName, VecDeque<Change>>>);
 
@@ -45,7 +45,7 @@ impl Default for Titles {
 }
 
 impl Titles {
-    /// A stream has another title.
+    /// Records a stream's new title.
     pub(super) fn note(&self, stream: StreamName, change: Change) {
         let mut all = self.0.lock();
         let titles = all.renew_or_insert(stream);
@@ -55,7 +55,7 @@ impl Titles {
         titles.push_back(change);
     }
 
-    /// The titles of a stream from a moment on: the one that was on then, and those after it.
+    /// Returns the titles of a stream from a moment on: the one that was current then, and those after it.
     pub(super) fn since(&self, stream: &StreamName, since: SystemTime) -> Vec<Change> {
         let all = self.0.lock();
         let titles = all.get(stream).into_iter().flat_map(|titles| {

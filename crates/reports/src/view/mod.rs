@@ -1,5 +1,5 @@
-//! What the API, the pages, the status document, events, webhooks and metrics say of a stream, of a recording and of a
-//! track: one definition of each figure and name.
+//! Views of a stream, a recording and a track, shared by the API, the pages, the status document, events, webhooks and metrics:
+//! one definition of each figure and name.
 
 mod recording;
 mod stream;

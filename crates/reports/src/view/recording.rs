@@ -1,11 +1,11 @@
-//! A recording, and a station's track, as the API and webhooks show them.
+//! Views of a recording, and of a station's track, for the API and webhooks.
 
 use base::date;
+use programme::station::Playing;
 use recordings::Recording;
 use serde_json::{Value, json};
-use station::Playing;
 
-/// What is known of a recording.
+/// Returns the view of a recording.
 pub fn recording(recording: &Recording) -> Value {
     let path = recording.is_local.then(|| recording.path.to_string_lossy());
     json!({
@@ -24,7 +24,7 @@ pub fn recording(recording: &Recording) -> Value {
     })
 }
 
-/// A track that is played, or was.
+/// Returns the view of a track that is or was played.
 pub fn playing(track: &Playing) -> Value {
     json!({
         "title": track.title,

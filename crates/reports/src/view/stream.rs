@@ -1,14 +1,13 @@
-//! A stream as this server shows it: the one module where its facts are read and named. The API has all of
-//! them as they are here; the status document, the pages and the metrics choose, and rename where their
-//! contracts have other names.
+//! View of a stream: the one module where its facts are read and named. The API has all of them as they are here; the status
+//! document, the pages and the metrics select, and rename where their contracts have other names.
 //!
-//! A view costs next to nothing to make; what must be computed (tracks) is computed when it is written.
+//! Making a view costs next to nothing; derived values (tracks) are computed when they are written.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use audio::derived::FULL_WORDS;
 use base::date;
-use derived_audio::FULL_WORDS;
 use fanout::{DerivedOffer, Info, Keyframes, Phase, PictureOrder};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Kind, Track};
@@ -16,62 +15,62 @@ use serde::{Serialize, Serializer};
 
 use crate::view::TrackView;
 
-/// See the module's description.
+/// View of one stream, made with [`of`](Self::of).
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamView<'a> {
-    /// Its name.
+    /// Name of the stream.
     pub name: &'a str,
-    /// Its state.
+    /// State of the stream.
     pub state: State,
-    /// The number of its publisher's turn, from 1 on.
+    /// Number of the publisher's epoch, from 1 on.
     pub epoch: u32,
-    /// Since when the publisher has been sending.
+    /// Time since which the publisher has been sending.
     #[serde(serialize_with = "iso8601")]
     pub since: SystemTime,
-    /// Whether it is on the public list.
+    /// Whether the stream is on the public list.
     pub public: bool,
-    /// The publisher's protocol.
+    /// Protocol of the publisher.
     pub protocol: &'static str,
-    /// The publisher's address; `None` for one within the server.
+    /// Address of the publisher; `None` for one within the server.
     pub peer: Option<SocketAddr>,
-    /// The publisher's program, as it names itself.
+    /// Program of the publisher, as it names itself.
     pub agent: &'a str,
-    /// The gate's name for the publisher: the name of its key.
+    /// Gate's name for the publisher: the name of its key.
     identity: Option<&'a str>,
-    /// The media type of what the publisher sends.
+    /// Media type of the published data.
     pub content_type: &'a str,
-    /// The media type that the publisher announced, where that is another one.
+    /// Media type that the publisher announced, if different.
     pub announced_type: Option<&'a str>,
     tracks: Tracks<'a>,
-    /// In the API only: it depends on whether another stream can be transcoded.
+    /// Only in the API, because it depends on whether another stream can be transcoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     opus: Option<OpusView<'a>>,
     pictures: Option<PicturesView>,
     keyframes: Option<KeyframesView>,
-    /// What is playing.
+    /// Current title.
     pub title: Option<&'a str>,
-    /// Present listeners.
+    /// Number of present listeners.
     pub listeners: usize,
-    /// The most listeners at one time.
+    /// Most listeners at one time.
     pub listeners_peak: usize,
     /// Bytes that publishers have sent.
     pub ingest_bytes: u64,
-    /// The stream's record, for what single pages need besides.
+    /// Record of the stream, for further data that some pages need.
     #[serde(skip)]
     pub info: &'a Info,
 }
 
-/// A stream's state.
+/// State of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// There is something to hear or see.
+    /// Media is available to listeners.
     Live,
     /// The publisher has not sent media yet.
     Starting,
     /// The publisher is away; listeners are kept.
     Lingering,
-    /// There is no publisher, and none is waited for.
+    /// There is no publisher, and none is expected.
     Ended,
 }
 
@@ -92,7 +91,7 @@ impl State {
 }
 
 impl<'a> StreamView<'a> {
-    /// The view of a stream.
+    /// Makes the view of a stream.
     pub fn of(info: &'a Info) -> Self {
         let source = &*info.source;
         Self {
@@ -119,8 +118,7 @@ impl<'a> StreamView<'a> {
         }
     }
 
-    /// The same, with its state for listeners that take nothing but Opus. `has_room` says whether one more
-    /// stream can be transcoded.
+    /// Adds the state for listeners that accept only Opus. `has_room` is true if one more stream can be transcoded.
     pub fn with_opus(self, has_room: bool) -> Self {
         Self {
             opus: Some(OpusView::of(self.info, has_room)),
@@ -128,12 +126,12 @@ impl<'a> StreamView<'a> {
         }
     }
 
-    /// Its tracks, in the order they were announced.
+    /// Returns the tracks, in the order they were announced.
     pub fn tracks(&self) -> Vec<TrackView> {
         TrackView::all(self.info)
     }
 
-    /// A header that the source sent as `ice-…` or `icy-…`. Untrusted text.
+    /// Returns a header that the source sent as `ice-…` or `icy-…`. Untrusted text.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         let headers = self.info.source.headers.iter();
         let mut values = headers.filter(|(key, _)| {
@@ -151,7 +149,7 @@ fn iso8601<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_str(&date::rfc3339(*at))
 }
 
-/// Tracks, computed when they are written.
+/// Tracks of a stream, computed when they are written.
 #[derive(Clone, Copy, Debug)]
 struct Tracks<'a>(&'a Info);
 
@@ -161,7 +159,7 @@ impl Serialize for Tracks<'_> {
     }
 }
 
-/// The stream's state for listeners that take nothing but Opus.
+/// State for listeners that accept only Opus.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct OpusView<'a> {
     state: &'static str,
@@ -195,7 +193,7 @@ fn is_heard_as_it_is(track: &Track) -> bool {
     track.framing == Framing::SelfFramed || plain_head_channels(&track.config).is_some()
 }
 
-/// What the video frames show, and what it means for WebRTC.
+/// Order of the video frames, and its meaning for WebRTC.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct PicturesView {
     b_frames: Option<bool>,
@@ -203,7 +201,7 @@ struct PicturesView {
 }
 
 impl PicturesView {
-    /// `None` for a stream without video.
+    /// Makes the view; `None` for a stream without video.
     fn of(info: &Info) -> Option<Self> {
         if info.tracks.iter().all(|track| track.kind != Kind::Video) {
             return None;
@@ -211,13 +209,13 @@ impl PicturesView {
         let (b_frames, words) = match info.picture_order {
             PictureOrder::Unknown => (None, None),
             PictureOrder::Presented => (Some(false), None),
-            PictureOrder::Reordered => (Some(true), Some(formats::rtp::REORDERED)),
+            PictureOrder::Reordered => (Some(true), Some(packagers::rtp::REORDERED)),
         };
         Some(Self { b_frames, words })
     }
 }
 
-/// How soon a joiner sees a picture, and what the encoder should change.
+/// Delay until a joining viewer sees a frame, and advice for the encoder.
 #[derive(Clone, Debug, Serialize)]
 struct KeyframesView {
     interval_seconds: Option<f64>,

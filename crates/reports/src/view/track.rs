@@ -1,32 +1,32 @@
-//! A stream's tracks as the API, the pages and the status show them.
+//! View of a stream's tracks, for the API, the pages and the status document.
 
 use fanout::{Info, Keyframes, Rate};
 use media::{Description, Kind, Track};
 use serde::Serialize;
 
-/// One track. Unknown values are left out.
+/// View of one track. Unknown values are left out.
 #[derive(Debug, Serialize)]
 pub struct TrackView {
     /// `audio` or `video`.
     pub kind: &'static str,
-    /// The codec, as documents name it.
+    /// Codec, as documents name it.
     pub codec: String,
-    /// The codec's name for use in a sentence.
+    /// Name of the codec for use in a sentence.
     pub label: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<String>,
-    /// Pixels.
+    /// Width in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
-    /// Pixels.
+    /// Height in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u32>,
     /// Frames per second, over the last two seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     frame_rate: Option<f64>,
-    /// The longest of the recent intervals between two keyframes.
+    /// Longest of the recent intervals between two keyframes.
     #[serde(skip_serializing_if = "Option::is_none")]
     keyframe_interval_seconds: Option<f64>,
     /// Bits per second, over the last two seconds.
@@ -39,7 +39,7 @@ pub struct TrackView {
 }
 
 impl TrackView {
-    /// All tracks of a stream, in the order they were announced.
+    /// Returns the views of all tracks of a stream, in the order they were announced.
     pub fn all(info: &Info) -> Vec<Self> {
         let rates = info.rates.iter().copied().chain(std::iter::repeat(None));
         let tracks = info.tracks.iter().zip(rates);
@@ -48,7 +48,7 @@ impl TrackView {
             .collect()
     }
 
-    /// One track, with what was measured of it.
+    /// Makes the view of one track, with its measured rate.
     pub fn of(track: &Track, rate: Option<Rate>, keyframes: Option<Keyframes>) -> Self {
         let Description {
             profile,

@@ -1,14 +1,14 @@
-//! Bytes to values.
+//! AMF0 decoder: bytes to values.
 
 use super::{Properties, Value, marker};
 
-/// How deep values may nest. Metadata nests three deep; the limit is what keeps a hostile message
-/// from exhausting the stack.
+/// Deepest nesting of values. Metadata nests three deep; the limit keeps a hostile message from exhausting
+/// the stack.
 pub const DEPTH_MAX: u32 = 16;
-/// How many values one decoder returns, nested ones included. A `connect` has about twenty.
+/// Most values that one decoder returns, nested ones included. A `connect` has about twenty.
 pub const VALUES_MAX: u32 = 1024;
 
-/// Why bytes are not AMF0.
+/// Reason why bytes are not AMF0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A value extends past the end of the message.
@@ -23,12 +23,12 @@ pub enum Error {
     /// Values nest more than [`DEPTH_MAX`] deep.
     #[error("AMF0 nested more than {DEPTH_MAX} deep")]
     TooDeep,
-    /// More than [`VALUES_MAX`] values.
+    /// There are more than [`VALUES_MAX`] values.
     #[error("more than {VALUES_MAX} AMF0 values")]
     TooManyValues,
 }
 
-/// Reads one value after another.
+/// Decoder that reads one value after another.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
     rest: &'a [u8],
@@ -36,7 +36,7 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Starts at the front of `bytes`.
+    /// Creates a decoder at the front of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
             rest: bytes,
@@ -44,12 +44,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What has not been read yet.
+    /// Returns the bytes that are not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next value, or `None` at the end.
+    /// Returns the next value, or `None` at the end.
     ///
     /// # Errors
     /// After an error the rest cannot be decoded.
@@ -115,7 +115,7 @@ impl<'a> Decoder<'a> {
 
     fn items(&mut self, depth: u32) -> Result<Vec<Value<'a>>, Error> {
         let count = u32::from_be_bytes(self.array()?);
-        // Each item takes a byte at least.
+        // Each item takes at least one byte.
         if count as usize > self.rest.len() {
             return Err(Error::CountBeyondEnd(count));
         }

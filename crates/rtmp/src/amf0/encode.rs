@@ -1,48 +1,48 @@
-//! Values to bytes.
+//! AMF0 encoder: values to bytes.
 
 use bytes::{BufMut, BytesMut};
 
 use super::{Properties, Value, marker};
 
-/// Appends values to a buffer.
+/// Encoder that appends values to a buffer.
 ///
-/// Commands are written with the methods, which chain and build no [`Value`] first.
+/// Commands are written with the methods, which chain and need no [`Value`].
 #[derive(Debug)]
 pub struct Encoder<'a> {
     output: &'a mut BytesMut,
 }
 
 impl<'a> Encoder<'a> {
-    /// Appends to `output`.
+    /// Creates an encoder that appends to `output`.
     pub fn new(output: &'a mut BytesMut) -> Self {
         Self { output }
     }
 
-    /// A number.
+    /// Writes a number.
     pub fn number(&mut self, number: f64) -> &mut Self {
         self.output.put_u8(marker::NUMBER);
         self.output.put_f64(number);
         self
     }
 
-    /// A truth value.
+    /// Writes a truth value.
     pub fn boolean(&mut self, value: bool) -> &mut Self {
         self.output.put_slice(&[marker::BOOLEAN, u8::from(value)]);
         self
     }
 
-    /// A string.
+    /// Writes a string.
     pub fn string(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
 
-    /// Null.
+    /// Writes null.
     pub fn null(&mut self) -> &mut Self {
         self.output.put_u8(marker::NULL);
         self
     }
 
-    /// Undefined.
+    /// Writes undefined.
     pub fn undefined(&mut self) -> &mut Self {
         self.output.put_u8(marker::UNDEFINED);
         self
@@ -54,7 +54,7 @@ impl<'a> Encoder<'a> {
         self
     }
 
-    /// Opens an associative array that announces `count` members; goes on like an object.
+    /// Opens an associative array that announces `count` members; continue as for an object.
     pub fn ecma_array(&mut self, count: u32) -> &mut Self {
         self.output.put_u8(marker::ECMA_ARRAY);
         self.output.put_u32(count);
@@ -68,7 +68,7 @@ impl<'a> Encoder<'a> {
         self
     }
 
-    /// The name of the member whose value follows.
+    /// Writes the name of the member whose value follows.
     pub fn key(&mut self, name: &str) -> &mut Self {
         self.short(name.as_bytes())
     }
@@ -79,7 +79,7 @@ impl<'a> Encoder<'a> {
         self
     }
 
-    /// Any value.
+    /// Writes any value.
     pub fn value(&mut self, value: &Value<'_>) -> &mut Self {
         match value {
             Value::Number(number) => self.number(*number),
@@ -146,7 +146,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A name or string without marker; cut at the 65,535 bytes that its length can say.
+    /// Writes a name or string without marker; cut at the 65,535 bytes that its length field can express.
     fn short(&mut self, text: &[u8]) -> &mut Self {
         let text = &text[..text.len().min(usize::from(u16::MAX))];
         self.output.put_u16(text.len() as u16);

@@ -1,8 +1,8 @@
 //! AMF0, the encoding of commands and metadata (Adobe, "Action Message Format — AMF 0", 2007).
 //!
-//! Values borrow from the message and keep their order. Decoding is bounded in depth and in number
-//! of values, counts are checked against what is left of the message, and strings are not required
-//! to be UTF-8, because device firmware sends other encodings.
+//! Values borrow from the message and keep their order. Decoding is bounded in depth and in number of values,
+//! counts are checked against the rest of the message, and strings are not required to be UTF-8, because
+//! device firmware sends other encodings.
 
 mod decode;
 mod encode;
@@ -12,7 +12,7 @@ pub use encode::Encoder;
 
 use std::borrow::Cow;
 
-/// The members of an object, in the order sent.
+/// Members of an object, in the order sent.
 pub type Properties<'a> = Vec<(&'a [u8], Value<'a>)>;
 
 /// One value.
@@ -32,7 +32,7 @@ pub enum Value<'a> {
     Undefined,
     /// A repetition of the object with this number; left unresolved.
     Reference(u16),
-    /// An associative array. The count it announces is only a hint and not kept.
+    /// An associative array. Its announced count is only a hint and not kept.
     EcmaArray(Properties<'a>),
     /// A list.
     StrictArray(Vec<Self>),
@@ -49,17 +49,17 @@ pub enum Value<'a> {
     Xml(&'a [u8]),
     /// An object of a named class.
     TypedObject {
-        /// The class.
+        /// Name of the class.
         class: &'a [u8],
-        /// Its members.
+        /// Members of the object.
         properties: Properties<'a>,
     },
-    /// The message continues in AMF3: all the bytes left.
+    /// A switch to AMF3: all the remaining bytes.
     Amf3(&'a [u8]),
 }
 
 impl<'a> Value<'a> {
-    /// The text of a string, with anything that is not UTF-8 replaced.
+    /// Returns the text of a string, with anything that is not UTF-8 replaced.
     pub fn text(&self) -> Option<Cow<'a, str>> {
         match self {
             Self::String(bytes) => Some(String::from_utf8_lossy(bytes)),
@@ -67,7 +67,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if the value is one.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -75,7 +75,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The members of any kind of object.
+    /// Returns the members of any kind of object.
     pub fn properties(&self) -> Option<&Properties<'a>> {
         match self {
             Self::Object(properties)
@@ -85,7 +85,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The member with this name, compared without regard to case: encoders write both `tcUrl` and
+    /// Returns the member with this name, compared without regard to case: encoders write both `tcUrl` and
     /// `tcurl`.
     pub fn property(&self, name: &str) -> Option<&Self> {
         self.properties()?
@@ -95,7 +95,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The type markers (AMF0 §2.1).
+/// Type markers (AMF0 §2.1).
 mod marker {
     pub(super) const NUMBER: u8 = 0x00;
     pub(super) const BOOLEAN: u8 = 0x01;

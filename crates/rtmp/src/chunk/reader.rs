@@ -1,4 +1,4 @@
-//! Reassembles messages from chunks, however the sender and the network split them.
+//! Reader that reassembles messages from chunks, however the sender and the network split them.
 
 use bytes::BytesMut;
 
@@ -11,41 +11,43 @@ use crate::{
     message::{Kind, Message},
 };
 
-/// Messages that arrive together share memory, this much: what a publisher of 1 Mb/s sends in an eighth of a second.
-/// One that is kept keeps the others. Pieces of one size are what an allocator finds soonest.
+/// Bytes of memory that messages share which arrive together: as much as a publisher of 1 Mb/s sends in an
+/// eighth of a second. A message that is kept keeps the others. An allocator finds pieces of one size
+/// fastest.
 const SHARED_BYTES: usize = 16 << 10;
 
-/// So much has to have arrived for it: memory is held in proportion to what a peer has sent.
+/// Bytes that have to have arrived before [`SHARED_BYTES`] are allocated: memory is held in proportion to the
+/// bytes that a peer has sent.
 const SHARED_FROM: usize = SHARED_BYTES / 4;
 
-/// What a peer may make the reader hold.
+/// Limits on the memory that a peer may make the reader hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Media and data messages longer than this are read and discarded, bytes.
+    /// Longest media or data message that is kept, in bytes; longer ones are read and discarded.
     pub keep_max: u32,
-    /// The sum of all unfinished messages, bytes. Buffers are at most twice this.
+    /// Sum of all unfinished messages, in bytes. Buffers are at most twice this.
     pub partial_bytes_max: usize,
-    /// How far ahead of the bytes received a buffer may be reserved, if at least as much more is
-    /// waiting in the read buffer.
+    /// Bytes by which a buffer may be reserved ahead of those received, if at least as many more are waiting
+    /// in the read buffer.
     pub reserve_max: usize,
 }
 
 impl Limits {
-    /// For a peer that may not publish yet: room for one large command, and for the codec
-    /// configuration that some encoders send before they are accepted.
+    /// Limits of a peer that may not publish yet: room for one large command, and for the codec configuration
+    /// that some encoders send before they are accepted.
     pub const STRANGER: Self = Self {
         keep_max: 16 << 10,
         partial_bytes_max: 72 << 10,
         reserve_max: 0,
     };
-    /// For a player, of which there are thousands and which sends little: one command with a long
+    /// Limits of a player, of which there are thousands and which sends little: one command with a long
     /// address.
     pub const PLAYER: Self = Self {
         keep_max: 1 << 10,
         partial_bytes_max: 8 << 10,
         reserve_max: 0,
     };
-    /// For an accepted publisher: two of the largest messages.
+    /// Limits of an accepted publisher: two of the largest messages.
     pub const PUBLISHER: Self = Self {
         keep_max: MEDIA_MESSAGE_MAX,
         partial_bytes_max: 2 * MEDIA_MESSAGE_MAX as usize,
@@ -53,15 +55,15 @@ impl Limits {
     };
 }
 
-/// The receiving end of a chunk stream.
+/// Receiving end of a chunk stream.
 ///
-/// Invariants: `partial` is the number of chunk streams with a message in progress, and
-/// `partial_bytes` the payload they hold; a message's buffer never outgrows twice what has arrived
-/// of it, or [`Limits::reserve_max`], or what messages share. The messages returned depend on the bytes only, never on
-/// how they were split.
+/// Invariants: `partial` is the number of chunk streams with a message in progress, and `partial_bytes` the
+/// payload they hold; a message's buffer never exceeds the largest of twice its received bytes,
+/// [`Limits::reserve_max`], and the memory that messages share. The messages returned depend on the bytes
+/// only, never on how they were split.
 ///
 /// SetChunkSize and Abort are handled here, and nowhere else. After an error the stream is out of
-/// step and must not be read on.
+/// step and must not be read further.
 #[derive(Debug)]
 pub struct Reader {
     limits: Limits,
@@ -74,11 +76,11 @@ pub struct Reader {
     /// Payload bytes still to come in the current chunk, which is one of `streams[last]`.
     body: Option<u32>,
     carry: Carry,
-    /// Room for the next messages, empty.
+    /// Empty room for the next messages.
     shared: BytesMut,
 }
 
-/// What the last header on a chunk stream said, and the message in progress.
+/// Fields of the last header on a chunk stream, and the message in progress.
 #[derive(Debug)]
 struct ChunkStream {
     csid: u32,
@@ -87,7 +89,7 @@ struct ChunkStream {
     message: Option<Partial>,
 }
 
-/// What a header says. One that leaves something out repeats the header before.
+/// Fields of a header. A header that leaves one out repeats that of the header before.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
     /// The time field as sent, extended or not: absolute in format 0, else a difference.
@@ -99,7 +101,8 @@ struct Fields {
 }
 
 impl Fields {
-    /// Before the first header. What it leaves out in format 1 is zero: librtmp's pong arrives like that.
+    /// Fields before the first header. Those that it leaves out in format 1 are zero: librtmp's pong arrives
+    /// like that.
     const NONE: Self = Self {
         time: 0,
         extended: false,
@@ -117,22 +120,22 @@ struct Partial {
     data: BytesMut,
 }
 
-/// The beginning of a chunk header whose rest has not arrived.
+/// Beginning of a chunk header whose rest has not arrived.
 #[derive(Debug, Default)]
 struct Carry {
     bytes: [u8; HEADER_BYTES_MAX],
     length: usize,
 }
 
-/// Basic header 3, message header 11, extended time 4.
+/// Longest header: basic header 3, message header 11, extended time 4.
 const HEADER_BYTES_MAX: usize = 18;
-/// The length of a message header of each format.
+/// Length of a message header of each format.
 const MESSAGE_HEADER_BYTES: [usize; 4] = [11, 7, 3, 0];
 
 enum Step {
-    /// The header, or the body, is not complete.
+    /// The header, or the body, is incomplete.
     Starved,
-    /// So many bytes were used, and perhaps completed a message.
+    /// The number of bytes used, and the message that they completed, if any.
     Used(usize, Option<Message>),
 }
 
@@ -146,7 +149,7 @@ struct ChunkHeader {
 }
 
 impl Reader {
-    /// A reader at the initial chunk size.
+    /// Creates a reader at the initial chunk size.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -161,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// Changes what the peer may make us hold, for messages that begin from now on.
+    /// Changes the limits for messages that begin from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -171,16 +174,16 @@ impl Reader {
         self.streams.shrink_to_fit();
     }
 
-    /// The payload held for unfinished messages, bytes.
+    /// Returns the payload held for unfinished messages, in bytes.
     pub fn partial_bytes(&self) -> usize {
         self.partial_bytes
     }
 
-    /// Takes bytes from the front of `input` until a message is complete. Returns `None` once
-    /// `input` is used up.
+    /// Takes bytes from the front of `input` until a message is complete. Returns `None` once `input` is used
+    /// up.
     ///
     /// # Errors
-    /// When the peer breaks the protocol or a limit.
+    /// The peer breaks the protocol or a limit.
     pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<Message>, Error> {
         loop {
             let message = if self.carry.length == 0 {
@@ -195,7 +198,7 @@ impl Reader {
                     }
                 }
             } else {
-                // At most a header's worth of bytes, and only where a read ended inside a header.
+                // At most one header's bytes, and only where a read ended inside a header.
                 let carried = self.carry.bytes;
                 let waiting = self.carry.length + input.len();
                 match self.step(&carried[..self.carry.length], waiting)? {
@@ -221,8 +224,8 @@ impl Reader {
         }
     }
 
-    /// Reads one chunk header, or one piece of a chunk's body. `waiting` is how many bytes are known
-    /// to have arrived, `data` the contiguous ones.
+    /// Reads one chunk header, or one piece of a chunk's body. `waiting` is the number of bytes known to have
+    /// arrived, `data` are the contiguous ones.
     fn step(&mut self, data: &[u8], waiting: usize) -> Result<Step, Error> {
         match self.body {
             Some(_) if data.is_empty() => Ok(Step::Starved),
@@ -310,7 +313,7 @@ impl Reader {
         }))
     }
 
-    /// Index of a chunk stream, or the number of all when it is new.
+    /// Returns the index of a chunk stream, or the number of all when it is new.
     fn find(&self, csid: u32) -> usize {
         match self.streams.get(self.last) {
             Some(stream) if stream.csid == csid => self.last,
@@ -410,7 +413,7 @@ impl Reader {
         ))
     }
 
-    /// Ends the message on the current chunk stream. Returns it, unless it was only skipped.
+    /// Ends the message on the current chunk stream. Returns the message, unless it was only skipped.
     fn finish(&mut self) -> Option<Message> {
         let stream = &mut self.streams[self.last];
         let message = stream.message.take()?;
@@ -453,7 +456,8 @@ impl Reader {
     }
 }
 
-/// Memory for a message that has arrived, as `waiting` bytes have: shared with those that follow it, if they fit.
+/// Returns memory for a message of which `waiting` bytes have arrived: shared with those that follow it, if
+/// they fit.
 fn carve(shared: &mut BytesMut, length: usize, waiting: usize) -> BytesMut {
     if shared.capacity() < length {
         let room = match waiting {
@@ -469,7 +473,7 @@ fn carve(shared: &mut BytesMut, length: usize, waiting: usize) -> BytesMut {
     std::mem::replace(shared, rest)
 }
 
-/// Whether a message is to be kept or read and discarded.
+/// Whether a message is kept, rather than read and discarded.
 fn keeps(kind: Kind, length: u32, limits: &Limits) -> Result<bool, Error> {
     let (max, keep_max) = match kind {
         Kind::Audio | Kind::Video | Kind::Aggregate => (MEDIA_MESSAGE_MAX, limits.keep_max),
@@ -483,7 +487,7 @@ fn keeps(kind: Kind, length: u32, limits: &Limits) -> Result<bool, Error> {
 }
 
 impl Carry {
-    /// Moves all of `input` in; it is never more than a header's beginning.
+    /// Moves all of `input` in; it is never more than the beginning of a header.
     fn fill(&mut self, input: &mut &[u8]) {
         let end = self.length + input.len();
         if let Some(room) = self.bytes.get_mut(self.length..end) {

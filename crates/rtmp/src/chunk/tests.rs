@@ -25,29 +25,34 @@ fn read_all(reader: &mut Reader, mut input: &[u8]) -> Result<Vec<Message>, Error
     Ok(messages)
 }
 
+/// All messages before the first error, and the error.
+fn collect<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Message>, Option<Error>) {
+    let mut reader = reader();
+    let mut messages = Vec::new();
+    for mut input in pieces {
+        loop {
+            match reader.read(&mut input) {
+                Ok(Some(message)) => messages.push(message),
+                Ok(None) => break,
+                Err(error) => return (messages, Some(error)),
+            }
+        }
+        assert!(input.is_empty());
+    }
+    (messages, None)
+}
+
 /// Reads `bytes` whole, byte by byte, and in pieces of 7; all must agree.
 #[track_caller]
 fn read(bytes: &[u8]) -> Result<Vec<Message>, Error> {
-    let whole = read_all(&mut reader(), bytes);
+    let whole = collect([bytes]);
     for size in [1, 7] {
-        let mut reader = reader();
-        let mut messages = Vec::new();
-        let mut error = None;
-        for piece in bytes.chunks(size) {
-            match read_all(&mut reader, piece) {
-                Ok(more) => messages.extend(more),
-                Err(e) => {
-                    error = Some(e);
-                    break;
-                }
-            }
-        }
-        match &whole {
-            Ok(whole) => assert_eq!((&messages, None), (whole, error)),
-            Err(e) => assert_eq!(error.as_ref(), Some(e)),
-        }
+        assert_eq!(collect(bytes.chunks(size)), whole, "in pieces of {size}");
     }
-    whole
+    match whole {
+        (messages, None) => Ok(messages),
+        (_, Some(error)) => Err(error),
+    }
 }
 
 fn be24(value: u32) -> [u8; 3] {
@@ -68,6 +73,16 @@ fn head(format: u8, csid: u8, time: u32, length: u32, kind: u8) -> Vec<u8> {
         out.extend(time.to_be_bytes());
     }
     out
+}
+
+/// A header of a message on stream 1.
+fn of(csid: u32, timestamp: u32, kind: Kind) -> Header {
+    Header {
+        csid,
+        timestamp,
+        kind,
+        stream_id: 1,
+    }
 }
 
 fn times(messages: &[Message]) -> Vec<u32> {
@@ -144,11 +159,6 @@ fn chunk_size_changes_inside_another_message() {
 }
 
 #[test]
-fn a_chunk_has_a_size() {
-    assert_eq!(read(&set_chunk_size(0)), Err(Error::ChunkSizeZero));
-}
-
-#[test]
 fn one_byte_chunks_carry_a_message() {
     let payload: Vec<u8> = (0..=255).collect();
     let mut bytes = set_chunk_size(1);
@@ -196,12 +206,7 @@ fn chunk_stream_ids_of_all_lengths() {
     let mut bytes = BytesMut::new();
     let csids = [2, 63, 64, 319, 320, 65_599];
     for csid in csids {
-        let header = Header {
-            csid,
-            timestamp: csid,
-            kind: Kind::Audio,
-            stream_id: 1,
-        };
+        let header = of(csid, csid, Kind::Audio);
         write(&header, &vec![7; 300], 128, &mut bytes);
     }
     let got = read(&bytes).unwrap();
@@ -214,16 +219,7 @@ fn a_first_header_may_be_format_1_but_no_shorter() {
     let pong = [head(1, 2, 7, 6, 4), vec![0, 7, 0, 0, 0, 1]].concat();
     let got = read(&pong).unwrap();
     assert_eq!((got[0].stream_id, got[0].timestamp), (0, 7));
-    for format in [2, 3] {
-        let got = read(&[format << 6 | 5, 0, 0, 0]);
-        assert_eq!(got, Err(Error::UnknownChunkStream { csid: 5, format }));
-    }
-}
-
-#[test]
-fn a_header_inside_a_message_is_an_error() {
-    let bytes = [head(0, 6, 0, 200, 9), vec![1; 128], head(1, 6, 0, 300, 9)].concat();
-    assert_eq!(read(&bytes), Err(Error::HeaderInsideMessage { csid: 6 }));
+    // Shorter ones are refused as well: see `what_breaks_the_format_is_refused`.
 }
 
 #[test]
@@ -346,13 +342,8 @@ fn messages_that_arrive_together_share_memory() {
     let got = read_all(&mut reader, &all).unwrap();
     let addresses: Vec<_> = got.iter().map(|it| it.payload.as_ptr() as usize).collect();
     let ends = got.iter().map(|it| it.payload.as_ptr_range().end as usize);
-    let is_beside = |(end, next): (usize, &usize)| end == *next;
-    assert_eq!(
-        ends.zip(&addresses[1..])
-            .filter(|it| is_beside(*it))
-            .count(),
-        5
-    );
+    let beside = ends.zip(&addresses[1..]).filter(|(end, next)| end == *next);
+    assert_eq!(beside.count(), 5);
     // One that does not fit twice into what has arrived has memory of its own.
     let large = [head(0, 4, 0, 60, 8), vec![1; 60], head(0, 4, 0, 20_000, 9)].concat();
     assert_eq!(read_all(&mut reader, &large).unwrap().len(), 1);
@@ -362,13 +353,7 @@ fn messages_that_arrive_together_share_memory() {
 fn chunk_streams_are_counted() {
     let mut bytes = BytesMut::new();
     for csid in 2..65_002 {
-        let header = Header {
-            csid,
-            timestamp: 0,
-            kind: Kind::Audio,
-            stream_id: 1,
-        };
-        write(&header, b"x", 128, &mut bytes);
+        write(&of(csid, 0, Kind::Audio), b"x", 128, &mut bytes);
     }
     let mut input = &bytes[..];
     let mut reader = reader();
@@ -383,12 +368,7 @@ fn a_stranger_holds_little() {
     let mut reader = Reader::new(Limits::STRANGER);
     // A large keyframe is read past.
     let mut bytes = BytesMut::new();
-    let header = Header {
-        csid: 6,
-        timestamp: 0,
-        kind: Kind::Video,
-        stream_id: 1,
-    };
+    let header = of(6, 0, Kind::Video);
     write(&header, &vec![1; 500_000], 128, &mut bytes);
     write(&header, b"small", 128, &mut bytes);
     for piece in bytes.chunks(1_000) {
@@ -407,14 +387,24 @@ fn a_stranger_holds_little() {
 }
 
 #[test]
-fn short_control_messages_are_errors() {
-    for kind in [1, 2] {
-        let bytes = [head(0, 2, 0, 3, kind), vec![0; 3]].concat();
-        let kind = Kind::from_wire(kind);
-        assert_eq!(
-            read(&bytes),
-            Err(Error::ShortControlMessage { kind, length: 3 })
-        );
+fn what_breaks_the_format_is_refused() {
+    let inside = [head(0, 6, 0, 200, 9), vec![1; 128], head(1, 6, 0, 300, 9)].concat();
+    let short = |kind| [head(0, 2, 0, 3, kind), vec![0; 3]].concat();
+    let too_short = |kind| Error::ShortControlMessage { kind, length: 3 };
+    let unknown = |format| Error::UnknownChunkStream { csid: 5, format };
+    for (name, bytes, error) in [
+        ("chunks of no size", set_chunk_size(0), Error::ChunkSizeZero),
+        (
+            "a header inside",
+            inside,
+            Error::HeaderInsideMessage { csid: 6 },
+        ),
+        ("a short size", short(1), too_short(Kind::from_wire(1))),
+        ("a short abort", short(2), too_short(Kind::from_wire(2))),
+        ("format 2 first", vec![2 << 6 | 5, 0, 0, 0], unknown(2)),
+        ("format 3 first", vec![3 << 6 | 5, 0, 0, 0], unknown(3)),
+    ] {
+        assert_eq!(read(&bytes), Err(error), "{name}");
     }
 }
 
@@ -448,12 +438,7 @@ fn encode(messages: &[Sent], chunk_size: u32) -> Vec<u8> {
     let mut bytes = BytesMut::new();
     bytes.extend(set_chunk_size(chunk_size));
     for sent in messages {
-        let header = Header {
-            csid: sent.csid,
-            timestamp: sent.timestamp,
-            kind: Kind::Video,
-            stream_id: 1,
-        };
+        let header = of(sent.csid, sent.timestamp, Kind::Video);
         write(&header, &sent.payload, chunk_size, &mut bytes);
     }
     bytes.to_vec()
@@ -480,12 +465,12 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
     ) {
         let bytes = [encode(&prefix, 128), noise].concat();
-        let whole = collect(&[&bytes]);
+        let whole = collect([&bytes[..]]);
         let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
         let pieces: Vec<_> = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
-        prop_assert_eq!(collect(&pieces), whole);
+        prop_assert_eq!(collect(pieces), whole);
     }
 
     /// An independent reader understands what we write, at the sizes we send with.
@@ -543,21 +528,4 @@ proptest! {
             .collect();
         prop_assert_eq!(got, sent);
     }
-}
-
-/// All messages before the first error, and the error.
-fn collect(pieces: &[&[u8]]) -> (Vec<Message>, Option<Error>) {
-    let mut reader = reader();
-    let mut messages = Vec::new();
-    for piece in pieces {
-        let mut input = *piece;
-        loop {
-            match reader.read(&mut input) {
-                Ok(Some(message)) => messages.push(message),
-                Ok(None) => break,
-                Err(error) => return (messages, Some(error)),
-            }
-        }
-    }
-    (messages, None)
 }

@@ -1,23 +1,23 @@
-//! Writes messages as chunks that depend on no earlier chunk.
+//! Writer of messages as chunks that depend on no earlier chunk.
 
 use bytes::{BufMut, BytesMut};
 
 use super::EXTENDED;
 use crate::message::Kind;
 
-/// The longest header: 3 bytes of the basic header, 11 of the message header, 4 of time.
+/// Longest header: 3 bytes of the basic header, 11 of the message header, 4 of time.
 const HEADER_BYTES_MAX: usize = 18;
 
-/// The fields of a message's first chunk.
+/// Fields of a message's first chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The chunk stream, 2 to 65,599.
+    /// Chunk stream, 2 to 65,599.
     pub csid: u32,
     /// Milliseconds modulo 2^32.
     pub timestamp: u32,
-    /// The type.
+    /// Type of the message.
     pub kind: Kind,
-    /// The message stream.
+    /// Message stream.
     pub stream_id: u32,
 }
 
@@ -30,15 +30,13 @@ pub fn write(header: &Header, payload: &[u8], chunk_size: u32, output: &mut Byte
     });
 }
 
-/// Passes out a message, whose payload is in `parts`, in chunks of up to `chunk_size` bytes of
-/// payload.
+/// Passes a message, whose payload is in `parts`, to `emit` in chunks of up to `chunk_size` bytes of payload.
 ///
-/// The first chunk has a full header (format 0) and the others none (format 3), so a receiver
-/// understands the bytes whatever it was sent before: many receivers may share them, and one may
-/// begin at any message. A time of 0xFFFFFF ms or more is repeated in each chunk, as receivers
-/// expect.
+/// The first chunk has a full header (format 0) and the others none (format 3), so a receiver understands the
+/// bytes whatever it was sent before: many receivers may share them, and one may begin at any message. A time
+/// of 0xFFFFFF ms or more is repeated in each chunk, as receivers expect.
 ///
-/// The payload must be shorter than 16 MiB, the most that the length field can say.
+/// The payload must be shorter than 16 MiB, the most that the length field can express.
 pub fn write_parts(
     header: &Header,
     parts: &[&[u8]],
@@ -84,7 +82,7 @@ struct HeaderBytes {
 }
 
 impl HeaderBytes {
-    /// The basic header (§5.3.1.1).
+    /// Creates a basic header (§5.3.1.1).
     fn new(format: u8, csid: u32) -> Self {
         let format = format << 6;
         let mut header = Self {

@@ -1,11 +1,11 @@
-//! Where a stream is on another server: application and name, and what a URL says beside them.
+//! Address of a stream on another server: application and name, and the other parts of its URL.
 //!
 //! An [`Address`] is made of the [`Parts`] that the caller has read from a URL; this crate knows no syntax of
 //! URLs.
 //!
-//! The services that streams are pushed to have made a secret of almost every part: the stream key is
-//! the name, the token a query. So neither `Display` nor `Debug` shows more than scheme, host, port
-//! and application.
+//! The services that streams are pushed to have made a secret of almost every part: the stream key is the
+//! name, the token a query. So neither `Display` nor `Debug` shows more than scheme, host, port and
+//! application.
 
 use std::fmt;
 
@@ -16,53 +16,53 @@ use crate::auth;
 const PORT: u16 = 1935;
 const PORT_TLS: u16 = 443;
 
-/// The parts of a URL, as its parser gives them.
+/// Parts of a URL, as its parser returns them.
 pub struct Parts<'a> {
-    /// In lower case: `rtmp` or `rtmps`.
+    /// Scheme in lower case: `rtmp` or `rtmps`.
     pub scheme: &'a str,
-    /// A name or an IP address, without brackets.
+    /// Host: a name or an IP address, without brackets.
     pub host: &'a str,
-    /// The TCP port; `None` is the scheme's.
+    /// TCP port; `None` is the scheme's.
     pub port: Option<u16>,
     /// Application and stream name, such as `/app/name`. Slashes at its ends do not count.
     pub path: &'a str,
-    /// Without the question mark; empty if there is none.
+    /// Query without the question mark; empty if there is none.
     pub query: &'a str,
     /// User and password, percent-decoded.
     pub user: Option<(String, String)>,
 }
 
-/// An address, checked.
+/// A checked address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     is_secure: bool,
     host: String,
     port: u16,
-    /// Without slashes at its ends; may have some inside.
+    /// Application without slashes at its ends; may have some inside.
     app: String,
-    /// Without slashes; not empty.
+    /// Stream name without slashes; not empty.
     name: String,
-    /// Without the question mark.
+    /// Query without the question mark.
     query: String,
-    /// Percent-decoded.
+    /// User and password, percent-decoded.
     user: Option<(String, String)>,
-    /// What a server that asks for a proof was last given.
+    /// Last step taken for a server that requests a proof.
     step: Option<auth::Step>,
 }
 
-/// Why a URL is no address.
+/// Reason why a URL is no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Neither `rtmp://` nor `rtmps://`.
+    /// The scheme is neither `rtmp://` nor `rtmps://`.
     #[error("an RTMP address begins with rtmp:// or rtmps://")]
     Scheme,
-    /// Fewer than two segments.
+    /// The path has fewer than two segments.
     #[error("the address needs an application and a stream name: rtmp://host/app/name")]
     Path,
 }
 
 impl Address {
-    /// The address that a URL is.
+    /// Creates an address from the parts of a URL.
     ///
     /// # Errors
     /// Another scheme, or a path of fewer than two segments.
@@ -85,31 +85,31 @@ impl Address {
         })
     }
 
-    /// Whether the connection shall be encrypted.
+    /// Whether the connection must be encrypted.
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
 
-    /// A name or an IP address, without brackets.
+    /// Returns the host: a name or an IP address, without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The TCP port.
+    /// Returns the TCP port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Scheme, host and port, such as `rtmps://host:1936`: what a `tcUrl` without them is relative to.
+    /// Returns scheme, host and port, such as `rtmps://host:1936`: the base of a `tcUrl` without them.
     pub fn server(&self) -> String {
         format!("{}://{}", self.scheme(), self.authority())
     }
 
-    /// The address of the same stream on the server and under the application that the `tcUrl` of a
-    /// [reconnect request](super::Event::Reconnect) names. The stream's name and query go along wherever that
-    /// is, keys and tokens in them too: without them there is nothing to ask for there. User and password go
-    /// along to the same host and port only. `None` if `there` names no application, or is not encrypted
-    /// although this address is.
+    /// Returns the address of the same stream on the server and under the application that the `tcUrl` of a
+    /// [reconnect request](super::Event::Reconnect) names. The stream's name and query are kept wherever that
+    /// is, with the keys and tokens in them: without them there is nothing to request there. User and
+    /// password are kept for the same host and port only. `None` if `there` names no application, or is not
+    /// encrypted although this address is.
     pub fn moved_to(&self, there: Parts<'_>) -> Option<Self> {
         let is_secure = is_secure(there.scheme)?;
         let app = there.path.trim_matches('/');
@@ -133,7 +133,7 @@ impl Address {
         })
     }
 
-    /// Whether `text` repeats a secret part of the address. Servers quote what they were asked for.
+    /// Whether `text` repeats a secret part of the address. Servers quote their clients' requests.
     pub fn is_repeated_in(&self, text: &str) -> bool {
         let values = self.query.split('&').map(|pair| {
             let (_, value) = pair.split_once('=').unwrap_or((pair, pair));
@@ -150,12 +150,12 @@ impl Address {
         })
     }
 
-    /// The next address to try after `connect` was rejected with `description`, if that asks for a
-    /// proof that this address can give.
+    /// Returns the next address to try after `connect` was rejected with `description`, if that requests a
+    /// proof that this address can provide.
     pub(super) fn answering(&self, description: &str, nonce: [u8; 4]) -> Option<Self> {
         let (user, password) = self.user.as_ref()?;
         let step = auth::answer(user, password, description, nonce)?;
-        // Each step is taken once: a server that asks again takes the answer for wrong.
+        // Each step is taken once: a server that repeats its request considers the answer wrong.
         let is_progress = match &self.step {
             None => true,
             Some(last) => !last.is_proof && step.is_proof,
@@ -166,7 +166,7 @@ impl Address {
         })
     }
 
-    /// `app` of `connect`.
+    /// Returns `app` of `connect`.
     pub(super) fn app(&self) -> String {
         match &self.step {
             Some(step) => format!("{}?{}", self.app, step.query),
@@ -174,12 +174,12 @@ impl Address {
         }
     }
 
-    /// `tcUrl` of `connect`.
+    /// Returns `tcUrl` of `connect`.
     pub(super) fn tc_url(&self) -> String {
         format!("{}/{}", self.server(), self.app())
     }
 
-    /// The stream's name as `publish` and `play` have it.
+    /// Returns the stream's name as in `publish` and `play`.
     pub(super) fn stream(&self) -> String {
         match &*self.query {
             "" => self.name.clone(),
@@ -191,7 +191,7 @@ impl Address {
         if self.is_secure { "rtmps" } else { "rtmp" }
     }
 
-    /// Host and port; the default port goes without saying.
+    /// Returns host and port; the default port is omitted.
     fn authority(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
@@ -204,7 +204,7 @@ impl Address {
     }
 }
 
-/// `None` for a scheme that is not RTMP's.
+/// Returns whether the scheme is encrypted RTMP; `None` for a scheme that is not RTMP's.
 fn is_secure(scheme: &str) -> Option<bool> {
     match scheme {
         "rtmp" => Some(false),

@@ -1,23 +1,23 @@
-//! Why a connection to another server cannot go on.
+//! Errors that end a connection to another server.
 
-/// What ended a client session. The texts hold no part of the address.
+/// Reason why a client session ended. The texts hold no part of the address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server broke the protocol, or a limit of ours.
+    /// The server broke the protocol, or a limit of this client.
     #[error("{0}")]
     Protocol(#[from] crate::Error),
     /// The server refused.
     #[error("{code}: {description}")]
     Refused {
-        /// The status code, `NetStream.Publish.BadName`. At most 64 printable characters, and withheld
-        /// as the description is.
+        /// Status code, such as `NetStream.Publish.BadName`. At most 64 printable characters, and withheld
+        /// under the same condition as the description.
         code: String,
-        /// The server's reason; untrusted text, at most 256 printable characters, and withheld if it
+        /// Reason given by the server; untrusted text, at most 256 printable characters, and withheld if it
         /// repeats a secret of the address.
         description: String,
     },
-    /// The server created no message stream that could be used.
+    /// The server created no usable message stream.
     #[error("the server gave out message stream {0}")]
     StreamId(u32),
     /// The handshake did not finish in time.

@@ -1,4 +1,4 @@
-//! What a client session tells its driver, and how messages of a played stream become events.
+//! Events of a client session for its driver, and their making from messages of a played stream.
 
 use bytes::Bytes;
 
@@ -9,13 +9,13 @@ use crate::{
     server::Media,
 };
 
-/// Something the driver has to know.
+/// An event that the driver has to know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// Publishing or playing has begun, on this message stream.
     Ready {
-        /// The message stream that media is to be sent on.
+        /// Message stream on which media must be sent.
         message_stream: u32,
     },
     /// An audio message: one FLV audio tag body, never empty.
@@ -28,25 +28,24 @@ pub enum Event {
     Data(Media),
     /// The server has ended the stream. The session is closed.
     Ended {
-        /// The status code, or `StreamEOF`.
+        /// Status code, or `StreamEOF`.
         code: String,
-        /// The server's words; as in [`Error::Refused`](super::Error::Refused).
+        /// Text of the server; as in [`Error::Refused`](super::Error::Refused).
         description: String,
     },
-    /// The server asks the client to leave soon, for another address if it names one. Returned only
-    /// once the stream was requested.
+    /// The server asks the client to leave soon, for another address if it names one. Returned only once the
+    /// stream was requested.
     Reconnect {
-        /// The URL of the new server and application, as the server wrote it: relative to
-        /// [`Address::server`], and to be given in parts to [`Address::moved_to`].
+        /// URL of the new server and application, as the server wrote it: relative to [`Address::server`],
+        /// and to be passed in parts to [`Address::moved_to`].
         tc_url: Option<String>,
     },
-    /// The server wants a proof of the password: connect anew with this address. The session is
-    /// closed.
+    /// The server requests a proof of the password: connect again with this address. The session is closed.
     Challenged(Address),
 }
 
-/// The event that a message of a played stream is; `None` for empty ones and for what servers say
-/// to players in data messages.
+/// Returns the event for a message of a played stream; `None` for empty messages and for data messages that
+/// servers send to players themselves.
 pub(super) fn of(message: Message) -> Option<Event> {
     let timestamp = message.timestamp;
     if message.payload.is_empty() {
@@ -64,7 +63,7 @@ fn data(timestamp: u32, body: Bytes) -> Option<Event> {
     let mut decoder = Decoder::new(&body);
     let mut at = decoder.rest();
     let mut name = decoder.value();
-    // Some servers pass the publisher's wrapping on.
+    // Some servers pass the publisher's wrapping through.
     if name == Ok(Some(Value::String(b"@setDataFrame"))) {
         at = decoder.rest();
         name = decoder.value();

@@ -1,12 +1,12 @@
-//! What only a client sends.
+//! Messages that only a client sends.
 
 use super::{Address, Purpose};
 use crate::words::{Words, enhanced};
 
-/// Our `capsEx` bits (Enhanced RTMP v2, CapsExMask): reconnect requests 1, multitrack 2, ModEx 4.
+/// `capsEx` bits of this client (Enhanced RTMP v2, CapsExMask): reconnect requests 1, multitrack 2, ModEx 4.
 const CAPABILITIES: f64 = 7.0;
 
-/// Transaction numbers, by which answers are matched to requests. Each request is made once.
+/// Transaction numbers, by which replies are matched to requests. Each request is made once.
 pub(super) mod transaction {
     pub(crate) const CONNECT: f64 = 1.0;
     pub(crate) const RELEASE_STREAM: f64 = 2.0;
@@ -18,14 +18,14 @@ pub(super) mod transaction {
 }
 
 impl Words {
-    /// `connect`. The fields beside the address are those that servers expect.
+    /// Writes `connect`. The fields beside the address are those that servers expect.
     pub(super) fn connect(&mut self, address: &Address, purpose: Purpose) {
         let (app, tc_url) = (address.app(), address.tc_url());
         self.command("connect", transaction::CONNECT, |e| {
             e.object();
             e.key("app").string(&app);
             match purpose {
-                // Some servers let only clients publish that name themselves so.
+                // Some servers let a client publish only if it uses this name.
                 Purpose::Publish => {
                     e.key("type").string("nonprivate");
                     e.key("flashVer").string("FMLE/3.0 (compatible; Carillon)");

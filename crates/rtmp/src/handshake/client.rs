@@ -1,20 +1,20 @@
-//! The client's half: always the simple form, which every server answers.
+//! Client's half of the handshake: always the simple form, which every server answers.
 
 use bytes::{BufMut, BytesMut};
 
 use super::{PACKET_BYTES, VERSION, filling};
 use crate::Error;
 
-/// A client's handshake in progress. C2 is S1 again, so nothing is held.
+/// A client's handshake in progress. C2 repeats S1, so nothing is held.
 #[derive(Debug)]
 pub struct ClientHandshake {
-    /// Bytes of the answer seen so far.
+    /// Bytes of the server's part seen so far.
     seen: usize,
 }
 
-/// S0 and S1: what C2 answers.
+/// Length of S0 and S1, which C2 answers.
 const FIRST_BYTES: usize = 1 + PACKET_BYTES;
-/// S0, S1 and S2.
+/// Length of S0, S1 and S2.
 const ANSWER_BYTES: usize = 1 + 2 * PACKET_BYTES;
 
 impl ClientHandshake {
@@ -28,15 +28,14 @@ impl ClientHandshake {
         Self { seen: 0 }
     }
 
-    /// Takes what belongs to the handshake from the front of `input` and appends C2 to `output` as S1
-    /// arrives. Gives `true` when the handshake is over; what is left of `input` then belongs to the
-    /// chunk stream.
+    /// Takes the handshake's bytes from the front of `input` and appends C2 to `output` as S1 arrives.
+    /// Returns `true` when the handshake is over; the rest of `input` then belongs to the chunk stream.
     ///
-    /// S2 is not verified: servers fill it with our C1, with a digest, or with noise, and it proves
+    /// S2 is not verified: servers fill it with the client's C1, with a digest, or with noise, and it proves
     /// nothing.
     ///
     /// # Errors
-    /// [`Error::HandshakeVersion`], as soon as the first byte is there.
+    /// [`Error::HandshakeVersion`], as soon as the first byte has arrived.
     pub fn read(&mut self, input: &mut &[u8], output: &mut BytesMut) -> Result<bool, Error> {
         if self.seen == 0 {
             let Some((&version, rest)) = input.split_first() else {
@@ -62,28 +61,6 @@ mod tests {
     use rml_rtmp::handshake::{Handshake as Peer, HandshakeProcessResult, PeerType};
 
     use super::*;
-    use crate::handshake::Handshake;
-
-    #[test]
-    fn our_own_server_completes_byte_by_byte() {
-        let (mut to_server, mut to_client) = (BytesMut::new(), BytesMut::new());
-        let mut opening = ClientHandshake::new(&[1; 32], &mut to_server);
-        let mut server = Handshake::new([2; 32]);
-        let (mut ours, mut theirs) = (false, false);
-        let mut answer = Vec::new();
-        while !(ours && theirs) {
-            assert!(!to_server.is_empty() || !to_client.is_empty());
-            for byte in to_server.split() {
-                theirs = server.read(&mut &[byte][..], &mut to_client).unwrap();
-            }
-            for byte in to_client.split() {
-                answer.push(byte);
-                ours = opening.read(&mut &[byte][..], &mut to_server).unwrap();
-            }
-        }
-        assert_eq!(answer.len(), ANSWER_BYTES);
-        assert_eq!(answer[5..9], [0; 4], "the simple form");
-    }
 
     #[test]
     fn an_independent_server_completes_and_gets_its_s1_back() {

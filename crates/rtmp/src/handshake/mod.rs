@@ -6,13 +6,13 @@
 //!          C2 ──────────────────►            S2: C1 again (simple), or signed (digest)
 //! ```
 //!
-//! A client that hides a digest in C1 is answered with digests; every other one is answered simply,
-//! with zero version bytes: ffmpeg, when playing, insists on a digest from a server that names a
-//! version. C2 is never verified, since real clients disagree about it.
+//! A client that hides a digest in C1 is answered with digests; every other one is answered simply, with zero
+//! version bytes: ffmpeg, when playing, insists on a digest from a server that names a version. C2 is never
+//! verified, since real clients disagree about it.
 //!
 //! [`Handshake`] is the server's half, owned by [`server::Session`](crate::server::Session);
-//! [`ClientHandshake`] is the client's, owned by [`client::Session`](crate::client::Session). Deadlines are
-//! theirs.
+//! [`ClientHandshake`] is the client's, owned by [`client::Session`](crate::client::Session). The sessions
+//! keep the deadlines.
 
 mod client;
 
@@ -24,17 +24,17 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 
-/// The length of C1, C2, S1 and S2.
+/// Length of C1, C2, S1 and S2.
 pub const PACKET_BYTES: usize = 1536;
 
-/// The only version that exists outside encrypted RTMP.
+/// Protocol version; the only one outside encrypted RTMP.
 const VERSION: u8 = 3;
 const DIGEST_BYTES: usize = 32;
-/// The digest is at one of 728 offsets after the four bytes that select it.
+/// Number of possible offsets of the digest after the four bytes that select it.
 const DIGEST_PLACES: usize = 764 - DIGEST_BYTES - 4;
-/// Where those four bytes are in the two schemas: after the key block, or before it.
+/// Offset of those four bytes in the two schemas: after the key block, or before it.
 const SCHEMA_OFFSETS: [usize; 2] = [772, 8];
-/// Any non-zero version tells a digest client that we can.
+/// Server version that informs a digest client of digest support; any non-zero version does.
 const DIGEST_SERVER_VERSION: [u8; 4] = [4, 5, 0, 1];
 
 const CLIENT_KEY: &[u8; 30] = b"Genuine Adobe Flash Player 001";
@@ -46,7 +46,7 @@ const KEY_TAIL: [u8; 32] = [
 
 type Packet = [u8; PACKET_BYTES];
 
-/// A handshake in progress. Holds at most one packet.
+/// A server's handshake in progress. Holds at most one packet.
 #[derive(Debug)]
 pub struct Handshake {
     seed: [u8; 32],
@@ -58,7 +58,7 @@ enum State {
     Version,
     /// Collecting C1.
     First(Vec<u8>),
-    /// Counting C2 away: bytes left.
+    /// Skipping C2: bytes left.
     Second(usize),
 }
 
@@ -71,12 +71,11 @@ impl Handshake {
         }
     }
 
-    /// Takes what belongs to the handshake from the front of `input` and appends the answer to
-    /// `output`. Gives `true` when the handshake is over; what is left of `input` then belongs to
-    /// the chunk stream.
+    /// Takes the handshake's bytes from the front of `input` and appends the reply to `output`. Returns
+    /// `true` when the handshake is over; the rest of `input` then belongs to the chunk stream.
     ///
     /// # Errors
-    /// [`Error::HandshakeVersion`], as soon as the first byte is there.
+    /// [`Error::HandshakeVersion`], as soon as the first byte has arrived.
     pub fn read(&mut self, input: &mut &[u8], output: &mut BytesMut) -> Result<bool, Error> {
         loop {
             match &mut self.state {
@@ -139,7 +138,8 @@ fn answer(c1: &Packet, seed: &[u8; 32], output: &mut BytesMut) {
     }
 }
 
-/// The digest a client put in C1, and the schema it used.
+/// Returns the schema that a client used for the digest in its C1, and the digest; `None` if C1 holds no
+/// valid one.
 fn client_digest(c1: &Packet) -> Option<(usize, [u8; DIGEST_BYTES])> {
     if c1[4..8] == [0; 4] {
         return None;
@@ -159,12 +159,12 @@ fn digest_offset(packet: &Packet, schema: usize) -> usize {
     schema + 4 + sum % DIGEST_PLACES
 }
 
-/// The digest of all of `packet` except the bytes of the digest itself.
+/// Returns the digest of all of `packet` except the bytes of the digest itself.
 fn digest_around(packet: &Packet, at: usize, key: &[u8]) -> [u8; DIGEST_BYTES] {
     hmac(key, &[&packet[..at], &packet[at + DIGEST_BYTES..]])
 }
 
-/// HMAC-SHA256 over all parts.
+/// Returns the HMAC-SHA256 over all parts.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
     for part in parts {
@@ -173,7 +173,7 @@ pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
     mac.finalize().into_bytes().into()
 }
 
-/// A pseudo-random packet: SHA-256 of the seed, the packet's number and a counter.
+/// Returns a pseudo-random packet: SHA-256 of the seed, the packet's number and a counter.
 fn filling(seed: &[u8; 32], number: u8) -> Packet {
     let mut packet = [0; PACKET_BYTES];
     for (counter, block) in packet.chunks_mut(DIGEST_BYTES).enumerate() {

@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use rml_rtmp::handshake::{Handshake as Peer, HandshakeProcessResult, PeerType};
 
 use super::*;
 
@@ -83,28 +82,6 @@ fn other_versions_are_refused_at_the_first_byte() {
         let got = Handshake::new([0; 32]).read(&mut &[version][..], &mut BytesMut::new());
         assert_eq!(got, Err(Error::HandshakeVersion(version)));
     }
-}
-
-#[test]
-fn an_independent_client_completes() {
-    let mut client = Peer::new(PeerType::Client);
-    let mut handshake = Handshake::new([1; 32]);
-    let mut output = BytesMut::new();
-    let opening = client.generate_outbound_p0_and_p1().unwrap();
-    assert!(!handshake.read(&mut &opening[..], &mut output).unwrap());
-    let HandshakeProcessResult::Completed {
-        response_bytes,
-        remaining_bytes,
-    } = client.process_bytes(&output).unwrap()
-    else {
-        panic!("the client wants more than S0, S1 and S2");
-    };
-    assert!(remaining_bytes.is_empty());
-    assert!(
-        handshake
-            .read(&mut &response_bytes[..], &mut output)
-            .unwrap()
-    );
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! The server's end of a connection.
+//! Server's end of a connection.
 //!
 //! ```text
 //!  handshake ─► connect ─► createStream ─► publish ─► Event::Publish
@@ -11,16 +11,15 @@
 //!                                                     │ the caller asks, and waits for the stream
 //!                      Pause, Resume, Select ◄─ accept_play   reject ─► closed
 //!                                │         └─► end_play, may play again
-//!                (the same and) Seek ◄─ accept_recorded
+//!  Pause, Resume, Select and Seek ◄─ accept_recorded
 //!                                │         └─► complete, may seek back, or play again
 //!              closeStream, deleteStream ─► Event::Stop, may play again
 //! ```
 //!
-//! The session answers everything that needs no decision by itself. Only one stream at a time is
-//! published or played on a connection, as all encoders and players do. Media for a player does not
-//! pass through the session: the caller writes it, between the messages in [`Session::output`].
-//! Called by the ingest and the playing doors; see the [crate page](crate#the-driving-law) for how
-//! to drive it.
+//! The session itself answers everything that needs no decision. Only one stream at a time is published or
+//! played on a connection, as all encoders and players do. Media for a player does not pass through the
+//! session: the caller writes it, between the messages in [`Session::output`]. Called by the ingest and the
+//! playing doors; see the [crate page](crate#the-driving-law) for how to drive it.
 
 mod event;
 mod path;

@@ -1,13 +1,13 @@
-//! The one stream a connection plays: the request, the caller's decision, and the end.
+//! Playback of a connection's one stream: the request, the caller's decision, and the end.
 
 use std::time::Duration;
 
 use super::event::{RequestId, RequestState};
 
-/// What an accepted player wants at present.
+/// Present wishes of an accepted player.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Playback {
-    /// The request that was accepted.
+    /// Request that was accepted.
     pub id: RequestId,
     /// Whether media must be withheld until [`Event::Resume`](super::Event::Resume).
     pub is_paused: bool,
@@ -17,22 +17,22 @@ pub struct Playback {
     pub video: bool,
 }
 
-/// Milliseconds of media that a player wants in hand which does not say it.
-const BUFFER_UNTOLD: u32 = 1_000;
+/// Milliseconds of media in the buffer of a player that does not state its wish.
+const BUFFER_UNREPORTED: u32 = 1_000;
 
-/// Follows a player's wishes. They may arrive before the caller has decided, and even before the
-/// request: the selection belongs to the message stream, and is forgotten with it.
+/// State of a player's wishes. They may arrive before the caller has decided, and even before the request:
+/// the selection belongs to the message stream, and is forgotten with it.
 #[derive(Debug, Default)]
 pub(super) struct PlaybackState {
     state: RequestState,
     is_recorded: bool,
     is_paused: bool,
     without: Without,
-    /// Milliseconds of media that it wants in hand, if it has told.
+    /// Milliseconds of media that the player wants to buffer, if it has stated them.
     buffer: Option<u32>,
 }
 
-/// The media that is not wanted.
+/// Kinds of media that are not wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Without {
     audio: bool,
@@ -51,7 +51,7 @@ impl PlaybackState {
         self.state.id()
     }
 
-    /// What is wanted, once the request was accepted.
+    /// Returns the present wishes, once the request was accepted.
     pub(super) fn playback(&self) -> Option<Playback> {
         let RequestState::Accepted(id) = self.state else {
             return None;
@@ -64,7 +64,7 @@ impl PlaybackState {
         })
     }
 
-    /// A new request replaces any other and is not paused.
+    /// Sets a new request, which replaces any other and is not paused.
     pub(super) fn request(&mut self, id: RequestId) {
         self.state = RequestState::Pending(id);
         self.is_recorded = false;
@@ -80,25 +80,25 @@ impl PlaybackState {
         self.playback()
     }
 
-    /// The same with a stream that has positions.
+    /// Makes a pending request play a stream that has positions.
     pub(super) fn accept_recorded(&mut self, id: RequestId) -> Option<Playback> {
         let playback = self.accept(id)?;
         self.is_recorded = true;
         Some(playback)
     }
 
-    /// What is played, if it is accepted and has positions.
+    /// Returns the accepted request if its stream has positions.
     pub(super) fn recorded(&self) -> Option<RequestId> {
         let playback = self.playback()?;
         self.is_recorded.then_some(playback.id)
     }
 
-    /// How much media the player wants to have in hand.
+    /// Returns how much media the player wants to buffer.
     pub(super) fn buffer(&self) -> Duration {
-        Duration::from_millis(self.buffer.unwrap_or(BUFFER_UNTOLD).into())
+        Duration::from_millis(self.buffer.unwrap_or(BUFFER_UNREPORTED).into())
     }
 
-    /// Records that, in milliseconds.
+    /// Records the player's buffer, in milliseconds.
     pub(super) fn set_buffer(&mut self, millis: u32) {
         self.buffer = Some(millis);
     }
@@ -111,17 +111,17 @@ impl PlaybackState {
         id
     }
 
-    /// Forgets what was selected.
+    /// Resets the selection to all media.
     pub(super) fn select_all(&mut self) {
         self.without = Without::default();
     }
 
-    /// Records the wish to pause or continue; true if it is a new one.
+    /// Records the wish to pause or continue; returns true if it is a new one.
     pub(super) fn pause(&mut self, is_paused: bool) -> bool {
         std::mem::replace(&mut self.is_paused, is_paused) != is_paused
     }
 
-    /// Records whether a part is wanted; true if that changes anything.
+    /// Records whether a part is wanted; returns true if that changes anything.
     pub(super) fn select(&mut self, part: Part, is_wanted: bool) -> bool {
         let without = match part {
             Part::Audio => &mut self.without.audio,

@@ -1,4 +1,4 @@
-//! The one stream a connection publishes: the request, the caller's decision, and the end.
+//! Publication of a connection's one stream: the request, the caller's decision, and the end.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,14 @@ use crate::{
     message::{Aggregate, Kind, Message},
 };
 
-/// What may be held while the caller decides, bytes: configuration of some tracks, and metadata.
+/// Most bytes held while the caller decides: configuration of some tracks, and metadata.
 const HELD_BYTES_MAX: usize = 32 << 10;
-/// Messages that may be held while the caller decides.
+/// Most messages held while the caller decides.
 const HELD_MESSAGES_MAX: usize = 16;
-/// Values that may stand before the name of a data message; some cameras send two numbers.
+/// Most values before the name of a data message; some cameras send two numbers.
 const LEADING_VALUES_MAX: usize = 4;
 
-/// Turns a publisher's messages into events.
+/// Converter of a publisher's messages into events.
 ///
 /// Invariant: nothing is held and no aggregate is open while `state` is `Idle`.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Publication {
         std::mem::take(self).id()
     }
 
-    /// An event that follows from messages read before.
+    /// Returns an event that follows from messages read before.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         if !self.is_live() {
             return None;
@@ -75,7 +75,7 @@ impl Publication {
         None
     }
 
-    /// Takes an audio, video, data or aggregate message.
+    /// Handles an audio, video, data or aggregate message.
     pub(super) fn message(&mut self, message: Message) -> Option<Event> {
         match self.state {
             RequestState::Idle => None,
@@ -93,7 +93,7 @@ impl Publication {
         }
     }
 
-    /// Keeps what a decoder cannot do without; frames of an undecided publisher are lost.
+    /// Keeps the messages that a decoder cannot do without; frames of an undecided publisher are lost.
     fn hold(&mut self, event: Event) {
         let bytes = match &event {
             Event::Audio(media) if configures_audio(&media.payload) => media.payload.len(),
@@ -121,8 +121,8 @@ fn event(message: Message) -> Option<Event> {
     }
 }
 
-/// Finds the name of a data message and what follows it. Bytes in which no name is found are passed
-/// on as they are.
+/// Finds the name of a data message and the data after it. Bytes in which no name is found are passed on
+/// unchanged.
 fn data(timestamp: u32, body: &Bytes) -> Option<Event> {
     let mut decoder = Decoder::new(body);
     let media = |at: &[u8]| Media {
@@ -146,7 +146,7 @@ fn data(timestamp: u32, body: &Bytes) -> Option<Event> {
                     _ => Some(Event::Data(media(at))),
                 }
             }
-            // Addressed to the server, and we replace metadata when a new one arrives.
+            // Addressed to the server, which replaces metadata when new metadata arrives.
             b"@clearDataFrame" => None,
             _ => Some(Event::Data(media(at))),
         };

@@ -1,4 +1,4 @@
-//! What only the server sends.
+//! Messages that only the server sends.
 
 use crate::{
     command,
@@ -6,7 +6,7 @@ use crate::{
     words::{Words, csid},
 };
 
-/// The limit type of SetPeerBandwidth that leaves the choice to the peer (RTMP 1.0 §5.4.5).
+/// Limit type of SetPeerBandwidth that leaves the choice to the peer (RTMP 1.0 §5.4.5).
 const LIMIT_DYNAMIC: u8 = 2;
 
 impl Words {
@@ -16,12 +16,12 @@ impl Words {
         self.control(Kind::SetPeerBandwidth, &body);
     }
 
-    /// A status about a message stream, or about the connection when that is 0.
+    /// Writes a status about a message stream, or about the connection when that is 0.
     pub(super) fn status(&mut self, stream: u32, code: &str, description: &str) {
         self.inform(stream, "status", code, description);
     }
 
-    /// The same about a failure.
+    /// Writes such a status about a failure.
     pub(super) fn error(&mut self, stream: u32, code: &str, description: &str) {
         self.inform(stream, "error", code, description);
     }

@@ -1,4 +1,4 @@
-//! Files on demand and recordings for players over RTMP: what `egress-rtmp` asks for, as `vod` has it.
+//! Files on demand and recordings for players over RTMP: implements what `egress-rtmp` requests with `vod`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use egress_rtmp::{Coming, Film, Films};
 use media::{Item, StreamName};
 use rtmp::server::FileKind;
 
-/// The files that are served, and the recordings.
+/// The files and the recordings that are served.
 pub(crate) struct Projector {
     pub(crate) files: Arc<vod::Files>,
     pub(crate) past: vod::Past,
@@ -16,7 +16,7 @@ pub(crate) struct Projector {
 impl Films for Projector {
     fn folder(&self, name: &str) -> Option<StreamName> {
         let folder = self.files.folder_of_film(name).cloned();
-        // Who may play a stream may play its recordings.
+        // A client that may play a stream may play its recordings.
         folder.or_else(|| vod::Past::stream_of_film(name))
     }
 
@@ -41,7 +41,7 @@ impl Films for Projector {
     }
 }
 
-/// One that is played.
+/// A film that is being played.
 struct Shown(vod::Film);
 
 impl Film for Shown {

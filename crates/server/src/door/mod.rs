@@ -1,8 +1,7 @@
 //! The doors: from a listening socket to the task that serves the connection.
 //!
-//! A door accepts, counts, finds out what the connection wants, and passes it on. A connection holds its
-//! permit (see [`limits`]) from accept to close; while it is pending it may have to give way to a newer one,
-//! and ends.
+//! A door accepts and counts a connection, finds out what it requests, and passes it on. The connection holds its permit (see
+//! [`limits`]) from accept to close. While it is pending, it may have to give way to a newer connection; it is then closed.
 
 pub(crate) mod films;
 pub(crate) mod proxied;
@@ -30,7 +29,7 @@ use self::rtmp::Players;
 #[derive(Clone)]
 pub(crate) enum Door {
     Rtmp,
-    /// With what a client that asks for TLS is given, if there is a certificate.
+    /// TLS settings for a client that requests TLS, if there is a certificate.
     Http(Option<Arc<ServerConfig>>),
     Https(Arc<ServerConfig>),
     Rtmps(Arc<ServerConfig>),
@@ -49,11 +48,11 @@ impl Door {
     }
 }
 
-/// What the connections of all doors are served with.
+/// Shared state for the connections of all doors.
 pub(crate) struct Protocols {
     pub(crate) front: Arc<FrontDoor>,
     pub(crate) players: Players,
-    /// Where HTTP is served, for those who speak it to another port; 0 if nowhere.
+    /// Port on which HTTP is served, for clients that speak HTTP to another port; 0 if there is none.
     pub(crate) http_port: u16,
 }
 
@@ -78,7 +77,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, protocols: Arc<Pro
     }
 }
 
-/// A permit for a connection, and the receiver that tells when it must give way.
+/// Obtains a permit for a connection, and the receiver that reports when the connection must give way.
 fn permit(
     front: &FrontDoor,
     door: &Door,
@@ -128,7 +127,7 @@ fn admit(protocols: &Arc<Protocols>, door: &Door, socket: TcpStream, peer: Socke
                 let what = format_args!("the connection of {peer}");
                 panic.report(Part::Connection, &what);
             },
-            // Once the connection is served for good, the sender is gone.
+            // Once the connection has been fully served, the sender is gone.
             Ok(reason) = evicted => match reason {
                 Some(reason) => protocols.front.counts.reject(reason, peer),
                 None => tracing::debug!(%peer, "an idle connection gave way"),

@@ -1,8 +1,8 @@
-//! Connections that a balancer passes on with a PROXY header, which names its client.
+//! Connections that a load balancer forwards with a PROXY header, which names the client.
 //!
-//! The header is read where the configuration has it, from trusted proxies, which then have to send one; what others send is
-//! part of their protocol, in which it is an error. Nothing behind it is read, so that what follows is served as if the client had
-//! connected itself.
+//! The header is read from trusted proxies on the ports for which the configuration enables it; such a proxy must then send
+//! one. From any other peer, those bytes are part of its protocol, in which they are an error. Nothing after the header is
+//! read, so what follows is served as if the client had connected directly.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use web::FrontDoor;
 
 use super::Door;
 
-/// For the header to arrive: balancers send it with the first packet, which may have to be sent again once.
+/// Time limit for the header: balancers send it with the first packet, which may have to be retransmitted once.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a connection begins with a PROXY header.
+/// Returns whether a connection begins with a PROXY header.
 pub(super) fn is_expected(front: &FrontDoor, door: &Door, peer: SocketAddr) -> bool {
     let config = &front.config;
     let is_spoken = match door {
@@ -32,8 +32,8 @@ pub(super) fn is_expected(front: &FrontDoor, door: &Door, peer: SocketAddr) -> b
     is_spoken && config.http.trusts(peer.ip())
 }
 
-/// The client of a connection from a proxy: whom the header names, or the proxy itself. From here on the connection counts for
-/// the client. `None` if there is no header, and when the client may have no more connections.
+/// Returns the client of a proxied connection: the one the header names, or the proxy itself. From here on, the connection
+/// counts for that client. `None` if there is no header, or if the client may have no more connections.
 pub(super) async fn client(
     front: &FrontDoor,
     socket: &mut TcpStream,
@@ -77,7 +77,7 @@ impl From<io::Error> for NoHeader {
     }
 }
 
-/// Reads the header and nothing behind it: what has come is looked at before it is taken.
+/// Reads the header and nothing after it: received bytes are peeked at before they are consumed.
 async fn header(socket: &mut TcpStream) -> Result<Option<SocketAddr>, NoHeader> {
     let mut received = [0; BYTES_MAX];
     let mut taken = 0;

@@ -1,4 +1,4 @@
-//! The RTMP ports. Publishers go on to ingest, players to egress; what is no RTMP gets an answer it
+//! The RTMP ports. Publishers are passed to ingest and players to egress; a peer that does not speak RTMP gets a reply it
 //! understands, if there is one.
 
 use std::future::Future;
@@ -9,25 +9,25 @@ use bytes::BytesMut;
 use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
 use limits::{ConnectionPermit, Rejected};
+use net::rtmp::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
 use net::{TransportStream, tls};
-use rtmp_io::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
 use tokio::net::TcpStream;
 use web::{FrontDoor, head};
 
 use super::Protocols;
 
-/// What connections over RTMP are served with.
+/// Shared state for connections over RTMP.
 pub(crate) struct Players {
-    /// Connections until they ask for a stream.
-    pub(crate) connections: rtmp_io::Context,
-    /// Those that play one.
+    /// Used by each connection until it requests a stream.
+    pub(crate) connections: net::rtmp::Context,
+    /// Used by connections that play a stream.
     pub(crate) egress: Arc<egress_rtmp::Context>,
 }
 
 /// A plain socket, or TLS over one. Threads that serve many publishers take plain sockets from their tasks.
 pub(super) trait RtmpTransport: TransportStream {
-    /// Serves a publisher on it; `on_admitted` is called when the publisher is let in. Gives the connection
-    /// back if it may have another request.
+    /// Serves a publisher on this transport; calls `on_admitted` once the publisher is admitted. Returns the connection if it
+    /// may make another request.
     fn publish(
         front: &FrontDoor,
         request: PublishRequest<Self>,
@@ -55,7 +55,7 @@ impl RtmpTransport for tls::Stream {
     }
 }
 
-/// Serves a connection that has just been accepted.
+/// Serves a newly accepted connection.
 pub(super) async fn serve<S: RtmpTransport>(
     protocols: &Protocols,
     mut socket: S,
@@ -91,7 +91,7 @@ pub(super) async fn serve<S: RtmpTransport>(
     }
 }
 
-/// Serves one request after the other, until the peer has left or plays.
+/// Serves one request after another until the peer leaves or plays.
 async fn converse<S: RtmpTransport>(
     protocols: &Protocols,
     socket: S,
@@ -122,7 +122,7 @@ async fn converse<S: RtmpTransport>(
     }
 }
 
-/// Passes a player on, if one more listener is within the limits.
+/// Passes a player to egress if the listener limit allows one more.
 async fn play<S: RtmpTransport>(
     protocols: &Protocols,
     request: PlayRequest<S>,

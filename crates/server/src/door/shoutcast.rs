@@ -1,5 +1,5 @@
-//! The ports for sources of SHOUTcast v1. Such programs send titles, and read figures, over HTTP on the same port or on
-//! the one below.
+//! The ports for SHOUTcast v1 sources. Such programs send titles, and read statistics, over HTTP on the same port or on the one
+//! below.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use web::FrontDoor;
 use web::connection::serve_begun;
 use web::head;
 
-/// One read of a first line.
+/// Bytes per read of the first line.
 const READ_BYTES: usize = 1_024;
 
-/// Serves a connection that has just been accepted.
+/// Serves a newly accepted connection.
 pub(super) async fn serve(
     front: &Arc<FrontDoor>,
     mut socket: TcpStream,
@@ -65,7 +65,7 @@ pub(super) async fn serve(
     }
 }
 
-/// What a connection begins with.
+/// Classification of a connection by its first line.
 enum First {
     Gone,
     Http,

@@ -1,8 +1,7 @@
-//! The stream `demo`: a short clip in the binary, published for ever.
+//! The stream `demo`: a short clip in the binary, published in an endless loop.
 //!
-//! It is a publisher like any other, and gives way to a publisher with the key. Its timestamps go on from
-//! one turn of the loop to the next. Each item is written when it is due by the clock that the first one
-//! started, so the stream does not drift.
+//! It is a publisher like any other, and gives way to a publisher with the key. Its timestamps continue from one loop to the
+//! next. Each item is written when it is due by the clock that started with the first item, so the stream does not drift.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +17,18 @@ use tokio::time::{Instant, sleep_until};
 use super::phase::{Phase, Shown};
 use super::{Run, Service};
 
-/// Picture and sound of equal length, made by `cargo xtask demo-clip`.
+/// Video and audio of equal length, made by `cargo xtask demo-clip`.
 const CLIP: &[u8] = include_bytes!("../../assets/demo.flv");
 
-/// A process that was stopped for longer than this goes on from the present, instead of sending at once
-/// all that it missed.
+/// Longest lag that is made up. A process that was stopped for longer continues from the present, instead of sending everything
+/// it missed at once.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
-/// See the module's description.
+/// Service that publishes the stream `demo` until the listeners have left.
 pub(super) struct DemoStream {
     pub(super) registry: Arc<Registry>,
     pub(super) gate: Arc<AuthorityGate>,
-    /// Counts its media bytes, which come through no port.
+    /// Counts the stream's media bytes, which come through no port.
     pub(super) bytes: Arc<Counter>,
 }
 
@@ -49,7 +48,7 @@ impl Service for DemoStream {
     }
 }
 
-/// Why there is no demo.
+/// Reasons why there is no demo.
 #[derive(Debug, thiserror::Error)]
 enum DemoError {
     #[error("the clip is damaged: {0}")]
@@ -60,21 +59,21 @@ enum DemoError {
     Refused(#[from] PublishRefused),
 }
 
-/// A demo that has begun: its stream exists.
+/// A demo that has begun; its stream exists.
 #[derive(Debug)]
 struct Demo {
     reel: Reel,
     publisher: Publisher,
 }
 
-/// Begins the stream.
+/// Creates the stream.
 fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<Demo, DemoError> {
     let reel = Reel::read(CLIP)?;
     let publisher = publish(registry, gate)?;
     Ok(Demo { reel, publisher })
 }
 
-/// Publishes until another publisher takes the stream over or it is ended. `bytes` counts the media written.
+/// Publishes until another publisher takes over the stream, or the stream is ended. `bytes` counts the media written.
 async fn publish_for_ever(demo: Demo, bytes: Arc<Counter>) {
     let Demo {
         reel,
@@ -134,9 +133,9 @@ fn media_bytes(item: &Item) -> usize {
 /// The clip, ready to be looped.
 #[derive(Debug)]
 struct Reel {
-    /// In the order of the clip; each with the time at which it is due.
+    /// Items in the order of the clip, each with its due time.
     items: Vec<(Timestamp, Item)>,
-    /// From the start of one loop to the start of the next.
+    /// Time from the start of one loop to the start of the next.
     length: Span,
 }
 
@@ -153,7 +152,7 @@ impl Reel {
                     at = at.max(sample.dts);
                     length = length + sample.duration;
                 }
-                // What the muxer says about the file, such as its length, is not true of the loop.
+                // The muxer's statements about the file, such as its length, are not true of the loop.
                 Item::Metadata(_) | Item::Script(_) => continue,
                 _ => {}
             }
@@ -166,7 +165,7 @@ impl Reel {
         Ok(Self { items, length })
     }
 
-    /// The items of one loop, each with its due time, relative to the very first item.
+    /// Returns the items of one loop, each with its due time, relative to the very first item.
     fn turn(&self, turn: u32) -> impl Iterator<Item = (Duration, Item)> {
         let shift = Span::from_ticks(self.length.ticks().saturating_mul(turn.into()));
         self.items.iter().map(move |(at, item)| {

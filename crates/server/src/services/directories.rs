@@ -1,14 +1,14 @@
-//! Public directories of radio stations: which streams are in which, and their metrics.
+//! Public directories of radio stations: the streams listed in each, and their metrics.
 
 use std::fmt;
 use std::sync::Arc;
 
 use config::DirectoryRule;
-use directory::{Directory, Entry};
 use fanout::Info;
 use net::link::Connector;
 use operator::metrics::Page;
 use operator::metrics::table::DIRECTORIES;
+use outbound::directory::{Directory, Entry};
 use reports::view::StreamView;
 use serde_json::{Map, Value};
 use web::FrontDoor;
@@ -17,15 +17,15 @@ use web::status;
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// Protocols of publishers that have no word for whether they wish to be listed.
+/// Protocols in which a publisher cannot say whether it wishes to be listed.
 const WISHLESS: [&str; 3] = ["rtmp", "whip", "station"];
 
-/// See the module's description.
+/// Service that keeps the entries in public directories up to date.
 pub(super) struct DirectoryKeeper {
     pub(super) front: Arc<FrontDoor>,
     /// Makes the connections.
     pub(super) connector: Connector,
-    /// Random.
+    /// Random seed.
     pub(super) seed: u64,
 }
 
@@ -60,7 +60,7 @@ impl Service for DirectoryKeeper {
         let stop = async move {
             phase.reached(Phase::Drained).await;
         };
-        Box::pin(directory::keep(
+        Box::pin(outbound::directory::keep(
             directories,
             connector,
             board,
@@ -71,14 +71,14 @@ impl Service for DirectoryKeeper {
     }
 }
 
-/// What is to be in a directory now.
+/// Returns the entries that a directory should have now.
 fn entries(front: &FrontDoor, rule: &DirectoryRule) -> Vec<Entry> {
     let public = status::public(&front.registry);
     let wanted = public.filter(|info| rule.pattern.matches(info.name.as_str()) && wishes(info));
     wanted.map(|info| entry(front, rule, &info)).collect()
 }
 
-/// Whether a publisher wishes to be in directories, as far as its protocol has a word for that.
+/// Returns whether a publisher wishes to be listed; true for protocols that cannot say.
 fn wishes(info: &Info) -> bool {
     if WISHLESS.contains(&info.source.protocol) {
         return true;
@@ -121,7 +121,7 @@ fn of(facts: &Map<String, Value>, name: &str) -> String {
     }
 }
 
-/// `ice-samplerate=44100;ice-channels=2` as fields of a form. What is no such pair is left out.
+/// Converts `ice-samplerate=44100;ice-channels=2` into form fields. Parts that are not such a pair are left out.
 fn audio_info(text: &str) -> String {
     let is_plain = |part: &str| {
         part.bytes()
@@ -134,7 +134,7 @@ fn audio_info(text: &str) -> String {
     pairs.collect::<Vec<_>>().join("&")
 }
 
-fn encode(board: &directory::Board, page: &mut Page<'_>) -> fmt::Result {
+fn encode(board: &outbound::directory::Board, page: &mut Page<'_>) -> fmt::Result {
     page.counters(DIRECTORIES, board.outcomes.values())
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_of_the_sound_are_fields() {
+    fn facts_of_the_audio_are_fields() {
         for (text, fields) in [
             ("", ""),
             (

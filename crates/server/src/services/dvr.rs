@@ -12,7 +12,7 @@ use web::FrontDoor;
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// See the module's description.
+/// Service that reports the metrics of the DVR keepers, and ends the keepers.
 pub(super) struct DvrKeepers(pub(super) Arc<FrontDoor>);
 
 impl Service for DvrKeepers {

@@ -1,20 +1,20 @@
-//! Streams that are heard while the publisher of another is away, and their metrics.
+//! Fallback streams, played while the publisher of another stream is away, and their metrics.
 
 use std::fmt;
 use std::sync::Arc;
 
 use config::Config;
-use fallback::Fallbacks;
-use fallback::{Orders, Rule, Stats};
 use media::StreamName;
 use operator::metrics::Page;
 use operator::metrics::table::FALLBACKS;
+use programme::fallback::Fallbacks;
+use programme::fallback::{Orders, Rule, Stats};
 use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// See the module's description.
+/// Service that moves listeners to fallback streams and back.
 pub(super) struct FallbackKeeper {
     pub(super) front: Arc<FrontDoor>,
     pub(super) fallbacks: Fallbacks,
@@ -40,7 +40,7 @@ impl Service for FallbackKeeper {
             orders,
         } = self.fallbacks;
         let of_rules = Arc::clone(&orders);
-        let shared = fallback::Context {
+        let shared = programme::fallback::Context {
             registry: Arc::clone(&front.registry),
             rules: Box::new(move |name| rule(&config, &of_rules, name)),
             named: origin.named.clone(),
@@ -54,7 +54,7 @@ impl Service for FallbackKeeper {
             board,
             stats,
         };
-        Box::pin(phase.cut(Phase::Drained, fallback::keep(Arc::new(shared))))
+        Box::pin(phase.cut(Phase::Drained, programme::fallback::keep(Arc::new(shared))))
     }
 }
 
@@ -70,7 +70,7 @@ fn rule(config: &Config, orders: &Orders, name: &StreamName) -> Option<Rule> {
         fallback,
         any_format: mount.fallback_any_format,
         after: mount.fallback_after,
-        // Another publisher cannot take the place of one that is set aside.
+        // Another publisher cannot displace one that is set aside.
         yields: mount.fallback_override || is_move,
         keep: config.linger(name),
         is_move,

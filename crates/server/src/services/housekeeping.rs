@@ -1,4 +1,4 @@
-//! Housekeeping of the core, of the log and of the file of keys, and the measuring of host and load.
+//! Housekeeping of the core, the log and the file of keys, and the measurement of host and load.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::{Run, Service};
 /// The interval of housekeeping and of measuring.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The interval of looking at the file of keys: an operator who has revoked a key does not want to wait.
+/// The interval of checking the file of keys: an operator who has revoked a key does not want to wait.
 const KEYS_TICK: Duration = Duration::from_secs(1);
 
-/// See the module's description.
+/// Service that runs the periodic tasks and measurements.
 pub(super) struct Housekeeping {
     pub(super) front: Arc<FrontDoor>,
     pub(super) overload: Arc<Overload>,
@@ -62,7 +62,7 @@ async fn housekeep(front: Arc<FrontDoor>, log: Log) {
     }
 }
 
-/// Looks whether files of keys and of clients have changed, on threads, because they may be on a slow disk.
+/// Checks whether files of keys and of clients have changed; runs on blocking threads, because the files may be on a slow disk.
 async fn watch_keys(front: Arc<FrontDoor>) {
     let config = &front.config;
     let auth = &config.auth;
@@ -86,7 +86,7 @@ async fn watch_keys(front: Arc<FrontDoor>) {
     }
 }
 
-/// Measures on threads where a file that is slow to read delays no connection.
+/// Measures on blocking threads, where a file that is slow to read delays no connection.
 async fn measure(front: Arc<FrontDoor>, overload: Arc<Overload>) {
     let mut host = Host::new();
     let mut ticks = ticks();

@@ -9,7 +9,7 @@ use crate::door::Door;
 use crate::ports::Port;
 use crate::start_error::StartError;
 
-/// Binds the configured addresses; those of HTTPS if there is a certificate.
+/// Binds the configured addresses; those of HTTPS only if there is a certificate.
 pub(super) fn bind(
     doors: &mut Doors,
     config: &Http,
@@ -24,7 +24,7 @@ pub(super) fn bind(
     Ok(())
 }
 
-/// Adds what people need to know of the ports to the start-up notice.
+/// Adds the ports' addresses to the start-up notice.
 pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
     let key = facts.key;
     if let Some(http) = facts.first(Port::Http) {

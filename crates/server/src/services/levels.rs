@@ -1,18 +1,18 @@
-//! What is told of the sound of streams, and how often it was.
+//! Audio-level reports of streams, and counters of the conditions they report.
 
 use std::sync::Arc;
 
+use audio::levels::{Condition, Rule};
 use base::Labelled;
 use config::Config;
-use levels::{Condition, Rule};
 use media::StreamName;
-use operator::metrics::table::SOUND_CONDITIONS;
+use operator::metrics::table::AUDIO_CONDITIONS;
 use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// See the module's description.
+/// Service that watches audio levels if a rule requires it.
 pub(super) struct LevelWatch {
     pub(super) front: Arc<FrontDoor>,
     pub(super) begun: Arc<Labelled<Condition>>,
@@ -26,29 +26,29 @@ impl Service for LevelWatch {
     fn metrics(&self) -> Option<Encoder> {
         let begun = Arc::clone(&self.begun);
         Some(Box::new(move |page| {
-            page.counters(SOUND_CONDITIONS, begun.values())
+            page.counters(AUDIO_CONDITIONS, begun.values())
         }))
     }
 
     fn run(self: Box<Self>, mut phase: Shown) -> Run {
         let config = Arc::clone(&self.front.config);
-        if !config.streams.iter().any(|rule| rule.sound.is_watched()) {
+        if !config.streams.iter().any(|rule| rule.audio.is_watched()) {
             return Box::pin(async move { phase.reached(Phase::Drained).await });
         }
-        let shared = levels::Context {
+        let shared = audio::levels::Context {
             registry: Arc::clone(&self.front.registry),
             rules: Box::new(move |name| rule(&config, name)),
             begun: self.begun,
         };
-        Box::pin(phase.cut(Phase::Drained, levels::watch(Arc::new(shared))))
+        Box::pin(phase.cut(Phase::Drained, audio::levels::watch(Arc::new(shared))))
     }
 }
 
 fn rule(config: &Config, name: &StreamName) -> Option<Rule> {
-    let sound = config.sound(name);
-    sound.is_watched().then(|| Rule {
-        silence_after: sound.silence_after,
-        silence_peak: sound.silence_peak(),
-        clipping: sound.clipping,
+    let audio = config.audio(name);
+    audio.is_watched().then(|| Rule {
+        silence_after: audio.silence_after,
+        silence_peak: audio.silence_peak(),
+        clipping: audio.clipping,
     })
 }

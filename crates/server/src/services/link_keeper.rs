@@ -13,10 +13,10 @@ use operator::metrics::{Page, capped};
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// How long other servers may be told that the server ends.
+/// Time allowed for notifying other servers that this server is ending.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// See the module's description.
+/// Service that supervises the links, and ends them before the streams.
 pub(super) struct LinkKeeper(pub(super) links::Context);
 
 impl Service for LinkKeeper {
@@ -53,7 +53,7 @@ fn encode(links: &Links, page: &mut Page<'_>) -> fmt::Result {
     of(&links.pulls, pulls, page)
 }
 
-/// Of the links in one direction.
+/// Encodes the metrics of the links in one direction.
 fn of<K: Clone + Ord>(board: &Board<K>, metrics: [Metric; 5], page: &mut Page<'_>) -> fmt::Result {
     let [by_state, is_up, bytes, attempts, failures] = metrics;
     let links = board.list();
@@ -75,7 +75,7 @@ fn count<'a>(reports: impl Iterator<Item = &'a LinkReport>) -> Labelled<State> {
     counts
 }
 
-/// For each stream whether all its links run.
+/// Returns for each stream whether all its links are running: 1 or 0.
 fn up<'a>(links: impl Iterator<Item = (&'a Row, &'a LinkReport)>) -> Vec<(String, u64)> {
     let mut streams: BTreeMap<&str, bool> = BTreeMap::new();
     for (row, report) in links {

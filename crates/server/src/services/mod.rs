@@ -1,8 +1,8 @@
 //! The services of a relay, in one list: its ports, its links, its housekeeping.
 //!
-//! Sockets are bound before anything runs ([`Doors`]). A [`Service`] has what it uses, adds its metrics, runs in one
-//! task, and ends in the [`Phase`] that it names. [`open`] is the list: a further port, or a supervisor of something
-//! that runs beside the core, is one module and one line there. The relay starts the services, and ends them.
+//! Sockets are bound before anything runs ([`Doors`]). A [`Service`] owns what it uses, adds its metrics, runs in one task, and
+//! ends in the [`Phase`] that it names. [`open`] is the list: adding a port, or a supervisor of something that runs alongside
+//! the core, takes one module and one line there. The relay starts the services and ends them.
 
 mod demo;
 mod directories;
@@ -28,16 +28,16 @@ mod webrtc;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use ::webhooks::Courier;
-use archive::Archive;
+use ::outbound::webhooks::Courier;
 use auth::Asker;
 use base::Counter;
 use config::Config;
 use net::holdings::Holdings;
 use net::link::Connector;
+use programme::station::Station;
+use recordings::archive::Archive;
 use reports::hooks::Hooks;
 use reports::log::Log;
-use station::Station;
 use tokio::net::TcpListener;
 
 pub(crate) use self::phase::{Phase, Phases, Shown};
@@ -50,39 +50,39 @@ use self::notice::{Facts, Notice};
 use crate::door::Protocols;
 use crate::keys::Generated;
 use crate::ports::Bound;
-use fallback::Fallbacks;
 use links::Links;
 use operator::Console;
 pub(crate) use operator::Encoder;
 use operator::overload::Overload;
-use station::Stations;
+use programme::fallback::Fallbacks;
+use programme::station::Stations;
 
-/// What services are made of.
+/// Parts from which the services are made.
 pub(crate) struct Ingredients {
     pub(crate) doors: Doors,
-    /// What the connections of the public ports are served with.
+    /// Shared state for the connections of the public ports.
     pub(crate) protocols: Arc<Protocols>,
     /// Connects to other servers.
     pub(crate) connector: Connector,
     /// Pushes and pulls.
     pub(crate) links: Links,
-    /// Files that are played as streams, and what shows them.
+    /// Files that are played as streams.
     pub(crate) stations: Vec<Station>,
     pub(crate) shown: Stations,
     pub(crate) fallbacks: Fallbacks,
     pub(crate) archive: Option<Arc<Archive>>,
-    /// Tells receivers, if there are any.
+    /// Delivers events to webhooks, if there are any.
     pub(crate) courier: Option<Courier>,
     pub(crate) hooks: Hooks,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,
-    /// Random.
+    /// Random seed.
     pub(crate) seed: u64,
-    /// Counts what the stream `demo` publishes, if it is wanted.
+    /// Counts the bytes that the stream `demo` publishes; `None` without that stream.
     pub(crate) demo: Option<Arc<Counter>>,
 }
 
-/// Makes every service but the operator's port, in the order of starting.
+/// Creates every service except the operator's port, in the order of starting.
 pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
     let Ingredients {
         doors,
@@ -102,7 +102,7 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
     } = ingredients;
     let shared = Arc::clone(&protocols.front);
     let front = || Arc::clone(&shared);
-    // One form at a time needs no account.
+    // The asker sends one form at a time, which needs no account of held bytes.
     let hook = &shared.config.auth.hook;
     let asker = Asker::new(hook, &connector, &Holdings::new(0));
     let mut services: Vec<Box<dyn Service>> = vec![
@@ -168,7 +168,7 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
     services
 }
 
-/// The operator's port, which shows what all others do.
+/// Creates the operator's port, which shows the state of all other services.
 pub(crate) fn operators_port(socket: TcpListener, console: Console) -> Box<dyn Service> {
     Box::new(operators::OperatorPort {
         socket,
@@ -179,21 +179,21 @@ pub(crate) fn operators_port(socket: TcpListener, console: Console) -> Box<dyn S
 /// A task of a service.
 pub(crate) type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A part of the relay that runs beside its core.
+/// A part of the relay that runs alongside its core.
 pub(crate) trait Service: Send {
-    /// The phase in which it ends.
+    /// Returns the phase in which the service ends.
     fn until(&self) -> Phase;
 
-    /// Its metrics.
+    /// Returns the encoder of the service's metrics, if it has any.
     fn metrics(&self) -> Option<Encoder> {
         None
     }
 
-    /// What it does until its phase; then it ends by itself, and soon.
+    /// Runs until the service's phase, then ends by itself, and soon.
     fn run(self: Box<Self>, phase: Shown) -> Run;
 }
 
-/// The start-up notice of a relay with these sockets.
+/// Returns the start-up notice of a relay with these sockets.
 pub(crate) fn announce(
     config: &Config,
     bound: &[Bound],

@@ -1,4 +1,4 @@
-//! Tells the hook for permissions of publishers that come and go, whoever has permitted them.
+//! Notifications to the permission hook about publishers that come and go, no matter which authority permitted them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use web::FrontDoor;
 use super::phase::{Phase, Shown};
 use super::{Run, Service};
 
-/// See the module's description.
+/// Service that notifies the hook of each publisher that comes or goes.
 pub(super) struct MountTeller {
     front: Arc<FrontDoor>,
     asker: Option<Asker>,
@@ -30,7 +30,7 @@ impl MountTeller {
 
 impl Service for MountTeller {
     fn until(&self) -> Phase {
-        Phase::Told
+        Phase::Reported
     }
 
     fn run(self: Box<Self>, phase: Shown) -> Run {
@@ -45,7 +45,7 @@ impl Service for MountTeller {
             while let Some(received) = events.next().await {
                 let changes = match received {
                     Received::Event(event) => mounts.note(&event).into_iter().collect(),
-                    // The hook was slower than events came. Of who has come and left meanwhile it is not told.
+                    // The hook was slower than the events. It is not notified of publishers that both came and left meanwhile.
                     Received::Missed { .. } => mounts.compare(live(&registry)),
                 };
                 for (stream, mount) in changes {
@@ -56,23 +56,23 @@ impl Service for MountTeller {
                 }
             }
         };
-        Box::pin(phase.cut(Phase::Told, telling))
+        Box::pin(phase.cut(Phase::Reported, telling))
     }
 }
 
-/// Streams that have a publisher now.
+/// Returns the streams that have a publisher now.
 fn live(registry: &Registry) -> HashSet<StreamName> {
     let streams = registry.list().into_iter();
     let live = streams.filter(|stream| stream.info().phase == StreamPhase::Live);
     live.map(|stream| stream.name().clone()).collect()
 }
 
-/// Streams that have a publisher, as the hook was told: as many as there are streams.
+/// Streams that have a publisher according to the notifications sent; at most one entry per stream.
 #[derive(Default)]
 struct Mounts(HashSet<StreamName>);
 
 impl Mounts {
-    /// What an event is to the hook.
+    /// Returns the notification that an event requires, if any.
     fn note(&mut self, event: &Event) -> Option<(StreamName, Mount)> {
         let stream = event.stream.as_ref()?;
         let mount = match event.kind {
@@ -88,7 +88,7 @@ impl Mounts {
         Some((stream.clone(), mount))
     }
 
-    /// What the hook has not been told, given the streams that have a publisher now.
+    /// Returns the notifications that are missing, given the streams that have a publisher now.
     fn compare(&mut self, live: HashSet<StreamName>) -> Vec<(StreamName, Mount)> {
         let change = |mount| move |stream: &StreamName| (stream.clone(), mount);
         let removed = self.0.difference(&live).map(change(Mount::Removed));
@@ -156,14 +156,14 @@ mod tests {
                 stream: StreamName::parse("radio.mp3").ok(),
                 kind,
             };
-            let told = mounts.note(&event);
-            assert_eq!(told.map(|(_, mount)| mount), expected, "{event:?}");
+            let reported = mounts.note(&event);
+            assert_eq!(reported.map(|(_, mount)| mount), expected, "{event:?}");
         }
         assert!(mounts.0.is_empty());
     }
 
     #[test]
-    fn what_was_missed_is_told_by_what_is_there() {
+    fn what_was_missed_is_reported_by_what_is_there() {
         let name = |name: &str| StreamName::parse(name).expect("a name");
         let mut mounts = Mounts(HashSet::from([name("left"), name("stayed")]));
         let live = HashSet::from([name("stayed"), name("came")]);
@@ -171,7 +171,7 @@ mod tests {
             mounts.compare(live.clone()),
             [(name("left"), Mount::Removed), (name("came"), Mount::Added)]
         );
-        // The event itself may be read yet.
+        // The event itself may still be read.
         let began = Event {
             sequence: 1,
             at: SystemTime::UNIX_EPOCH,

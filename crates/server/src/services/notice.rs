@@ -1,5 +1,5 @@
-//! What `serve` prints when it is ready: for programs one line per listening socket and `ready`, for people
-//! lines to copy, which the services add.
+//! The start-up notice that `serve` prints: for programs, one line per listening socket and `ready`; for people, lines to copy,
+//! which the services add.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -13,13 +13,13 @@ use crate::ports::{Bound, Port, reachable};
 /// Replaces a secret that the operator already knows.
 const KEY_PLACEHOLDER: &str = "KEY";
 
-/// What the lines are made of.
+/// Facts from which the lines are made.
 pub(crate) struct Facts<'a> {
     pub(super) config: &'a Config,
     bound: &'a [Bound],
-    /// The key that publishers need, or a placeholder.
+    /// Key that publishers need, or a placeholder.
     pub(super) key: &'a str,
-    /// There is the stream `demo`.
+    /// Whether the stream `demo` exists.
     pub(super) demo: bool,
 }
 
@@ -42,13 +42,13 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The first address of a port, such that it works on this host.
+    /// Returns the first address of a port, in a form that works on this host.
     pub(super) fn first(&self, port: Port) -> Option<SocketAddr> {
         let bound = self.bound.iter().find(|bound| bound.port == port)?;
         Some(reachable(bound.address))
     }
 
-    /// Where the pages are: `http://…`, or `https://…` if there is no plain port.
+    /// Returns the base address of the pages: `http://…`, or `https://…` if there is no plain port.
     pub(super) fn site(&self) -> Option<String> {
         let at = |scheme, port| Some(format!("{scheme}://{}", self.first(port)?));
         at("http", Port::Http).or_else(|| at("https", Port::Https))
@@ -65,7 +65,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// The whole notice. Each `listening` line, and `ready`, is a contract with the programs that start us.
+    /// Renders the whole notice. Each `listening` line, and `ready`, is a contract with the programs that start us.
     pub(super) fn text(&self, facts: &Facts<'_>, generated: &Generated) -> String {
         let mut out = String::new();
         for Bound { port, address } in facts.bound {
@@ -85,12 +85,12 @@ impl Notice {
                 line(&mut out, text);
             }
         }
-        told_once(&mut out, facts.config, generated);
+        reported_once(&mut out, facts.config, generated);
         out
     }
 }
 
-fn told_once(out: &mut String, config: &Config, generated: &Generated) {
+fn reported_once(out: &mut String, config: &Config, generated: &Generated) {
     let auth = &config.auth;
     let mut new = Vec::new();
     if let Some(key) = auth.publish_key.as_ref().filter(|_| generated.publish_key) {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn secure_ports_are_told() {
+    fn secure_ports_are_reported() {
         let both = [
             (Port::Rtmp, "0.0.0.0:1935"),
             (Port::Rtmps, "0.0.0.0:1936"),

@@ -10,13 +10,13 @@ use super::phase::{Phase, Shown};
 use super::{Run, Service};
 use crate::ports::Port;
 
-/// See the module's description.
+/// Service that runs the operator's port until the listeners have left.
 pub(super) struct OperatorPort {
     pub(super) socket: TcpListener,
     pub(super) console: Arc<Console>,
 }
 
-/// Adds what people need to know of the port to the start-up notice.
+/// Adds the port's address to the start-up notice.
 pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
     let Some(address) = facts.first(Port::Admin) else {
         return;
@@ -28,7 +28,7 @@ pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
 }
 
 impl Service for OperatorPort {
-    /// An operator sees how the listeners leave.
+    /// The port stays open while listeners leave, so that the operator can watch it.
     fn until(&self) -> Phase {
         Phase::Drained
     }

@@ -1,4 +1,4 @@
-//! The end of a relay, step by step, and the tasks that end in each.
+//! Step-by-step shutdown of a relay, and the tasks that end in each step.
 
 use std::array;
 
@@ -7,19 +7,19 @@ use tokio::task::JoinSet;
 
 use super::Run;
 
-/// How far a relay's end has come.
+/// Progress of a relay's shutdown.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Phase {
-    /// No connection is accepted any more.
+    /// No more connections are accepted.
     Closed,
-    /// The listeners have left, or had the time to.
+    /// The listeners have left, or have had the time to.
     Drained,
-    /// Links to other servers end, before the streams: a pull would take the end of its stream for a failure.
+    /// Links to other servers end before the streams: a pull would mistake the end of its stream for a failure.
     Unlinked,
-    /// Every stream has ended, and connections have been told.
+    /// Every stream has ended, and connections have been notified.
     Ended,
-    /// Recordings are closed, and the last listeners have left: what is to be told of all that has happened.
-    Told,
+    /// Recordings are closed and the last listeners have left: every event that can be reported has happened.
+    Reported,
 }
 
 impl Phase {
@@ -28,22 +28,22 @@ impl Phase {
         Self::Drained,
         Self::Unlinked,
         Self::Ended,
-        Self::Told,
+        Self::Reported,
     ];
 }
 
-/// The present phase, as services see it; none while the relay serves.
+/// The current phase as services see it; `None` while the relay serves.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown(watch::Receiver<Option<Phase>>);
 
 impl Shown {
-    /// Waits until the end has come so far.
+    /// Waits until the shutdown has reached a phase.
     pub(crate) async fn reached(&mut self, phase: Phase) {
-        // An error means that the relay is gone without an end.
+        // An error means that the relay is gone without an orderly end.
         self.0.wait_for(|now| *now >= Some(phase)).await.ok();
     }
 
-    /// Runs until the end has come so far; what is under way is cut off.
+    /// Runs until the shutdown has reached a phase; work in progress is cut off.
     pub(crate) async fn cut(mut self, phase: Phase, running: impl Future<Output = ()>) {
         tokio::select! {
             () = running => {}
@@ -55,12 +55,12 @@ impl Shown {
 /// The tasks of all services.
 pub(crate) struct Phases {
     now: watch::Sender<Option<Phase>>,
-    /// By the phase in which they end.
+    /// Tasks by the phase in which they end.
     tasks: [JoinSet<()>; Phase::ALL.len()],
 }
 
 impl Phases {
-    /// Without tasks, and serving.
+    /// Creates the state of a serving relay, without tasks.
     pub(crate) fn new() -> Self {
         Self {
             now: watch::Sender::new(None),
@@ -68,12 +68,12 @@ impl Phases {
         }
     }
 
-    /// What shows the present phase.
+    /// Returns a view of the current phase.
     pub(crate) fn shown(&self) -> Shown {
         Shown(self.now.subscribe())
     }
 
-    /// Begins a task, which ends by itself in `until`.
+    /// Starts a task, which ends by itself in `until`.
     pub(crate) fn spawn(&mut self, until: Phase, task: Run) {
         self.tasks[until as usize].spawn(task);
     }

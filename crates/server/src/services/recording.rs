@@ -1,15 +1,15 @@
-//! The recorder: what the configuration means for it, its life beside the relay, and its metrics.
+//! The recorder: its settings from the configuration, its life alongside the relay, and its metrics.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use archive::{Archive, Becomes, Counts, Keep, Rule, Settings};
 use config::{Config, Kept, RecordedAs};
 use media::StreamName;
 use operator::metrics::Page;
 use operator::metrics::table::*;
+use recordings::archive::{Archive, Becomes, Counts, Keep, Rule, Settings};
 use reports::hooks::Hooks;
 use tokio::time::Instant;
 use web::FrontDoor;
@@ -17,27 +17,27 @@ use web::FrontDoor;
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// How often it is looked for streams that have no recorder yet. A lane begins with the last picture group, so nothing
-/// is lost meanwhile.
+/// Interval of searching for streams that have no recorder yet. A lane begins with the last GOP, so nothing is lost
+/// meanwhile.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long the end of the server waits for recordings to be closed. A disk that hangs keeps it no longer; what is not
-/// closed then is recovered at the next start.
+/// Longest time that shutdown waits for recordings to be closed. A disk that hangs delays shutdown no longer; a recording that
+/// is not closed by then is recovered at the next start.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether they are.
+/// Interval of checking whether recordings are closed.
 const POLL: Duration = Duration::from_millis(10);
 
-/// See the module's description.
+/// Service that records streams, and closes the recordings at shutdown.
 pub(super) struct Recorder {
     pub(super) front: Arc<FrontDoor>,
     pub(super) archive: Option<Arc<Archive>>,
 }
 
-/// Starts the recorder, if there is a place for recordings.
+/// Starts the recorder, if a directory for recordings is configured.
 ///
 /// # Errors
-/// When its threads cannot be made.
+/// Returns an error if the recorder's threads cannot be started.
 pub(crate) fn open(front: &FrontDoor, hooks: &Hooks) -> io::Result<Option<Arc<Archive>>> {
     let Some(settings) = settings(&front.config) else {
         return Ok(None);
@@ -77,7 +77,7 @@ fn settings(config: &Arc<Config>) -> Option<Settings> {
     })
 }
 
-/// `None` for zero.
+/// Converts zero to `None`.
 fn some(time: Duration) -> Option<Duration> {
     (!time.is_zero()).then_some(time)
 }
@@ -101,7 +101,7 @@ fn keep(kept: &Kept) -> Keep {
 
 impl Service for Recorder {
     fn until(&self) -> Phase {
-        // Streams have ended by then, so that their recordings are whole.
+        // By then streams have ended, so their recordings are complete.
         Phase::Ended
     }
 

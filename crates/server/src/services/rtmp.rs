@@ -12,7 +12,7 @@ use crate::door::Door;
 use crate::ports::Port;
 use crate::start_error::StartError;
 
-/// Binds the configured addresses; those of RTMPS if there is a certificate.
+/// Binds the configured addresses; those of RTMPS only if there is a certificate.
 pub(super) fn bind(
     doors: &mut Doors,
     config: &Rtmp,
@@ -25,7 +25,7 @@ pub(super) fn bind(
     Ok(())
 }
 
-/// Adds what people need to know of the ports to the start-up notice.
+/// Adds the ports' addresses to the start-up notice.
 pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
     let secure = facts.first(Port::Rtmps).map(|address| ("rtmps", address));
     let plain = facts.first(Port::Rtmp).map(|address| ("rtmp", address));
@@ -44,7 +44,7 @@ pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
 fn publish(facts: &Facts<'_>, lines: &mut Vec<String>, scheme: &str, address: SocketAddr) {
     let key = facts.key;
     let challenge = facts.config.rtmp.challenge;
-    // For a publisher that is asked for a password, the stream's name does not contain it.
+    // A publisher that is challenged for a password has no key in its stream name.
     let (target, name) = if challenge {
         let target = format!("{scheme}://source:{key}@{address}/live/show");
         (target, "show".to_owned())
@@ -59,7 +59,7 @@ fn publish(facts: &Facts<'_>, lines: &mut Vec<String>, scheme: &str, address: So
         ),
         format!("  OBS      Server      {scheme}://{address}/live"),
         format!("           Stream Key  {name}"),
-        // Without these options a viewer over WebRTC is refused, or waits long for the first picture.
+        // Without these options, a WebRTC viewer is refused, or waits a long time for the first frame.
         "           Output      keyframe interval 2 s, no B-frames (x264: tune zerolatency)".to_owned(),
     ]);
     if challenge {

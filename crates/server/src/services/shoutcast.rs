@@ -1,9 +1,9 @@
-//! The ports for sources of SHOUTcast v1.
+//! The ports for SHOUTcast v1 sources.
 
 use super::notice::{Facts, Notice};
 use crate::ports::Port;
 
-/// Adds what people need to know of the ports to the start-up notice.
+/// Adds the ports' addresses to the start-up notice.
 pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
     if let Some(address) = facts.first(Port::Shoutcast) {
         notice.publish.push(format!(

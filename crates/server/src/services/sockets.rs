@@ -15,7 +15,7 @@ use crate::door::{self, Door, Protocols};
 use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
 
-/// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
+/// Number of connections that may wait to be accepted, enough for a crowd that reconnects at once. The kernel caps it at
 /// `net.core.somaxconn`.
 const BACKLOG: u32 = 4_096;
 
@@ -24,11 +24,10 @@ const BACKLOG: u32 = 4_096;
 pub(crate) struct Doors(Vec<(Bound, TcpListener, Door)>);
 
 impl Doors {
-    /// Binds the configured addresses of all protocols. `certificate` is what ports behind TLS show; without one there are
-    /// none.
+    /// Binds the configured addresses of all protocols. TLS ports present `certificate`; without it there are none.
     ///
     /// # Errors
-    /// When an address cannot be bound, or the certificate is of no use.
+    /// Returns an error if an address cannot be bound, or the certificate is unusable.
     pub(crate) fn bind(
         config: &Config,
         certificate: Option<&Arc<Certificate>>,
@@ -45,7 +44,7 @@ impl Doors {
     /// Binds every address of a port.
     ///
     /// # Errors
-    /// When an address cannot be bound.
+    /// Returns an error if an address cannot be bound.
     pub(super) fn add(
         &mut self,
         port: Port,
@@ -59,13 +58,13 @@ impl Doors {
         Ok(())
     }
 
-    /// Where they listen.
+    /// Returns the addresses of the sockets.
     pub(crate) fn bound(&self) -> impl Iterator<Item = Bound> {
         self.0.iter().map(|(bound, _, _)| *bound)
     }
 }
 
-/// The public ports.
+/// Service that accepts connections on the public ports.
 pub(super) struct PublicPorts {
     pub(super) doors: Doors,
     pub(super) protocols: Arc<Protocols>,
@@ -90,15 +89,15 @@ impl Service for PublicPorts {
 /// Binds the operator's port.
 ///
 /// # Errors
-/// When it cannot be bound.
+/// Returns an error if the port cannot be bound.
 pub(crate) fn bind_operators(config: &Admin) -> Result<(Bound, TcpListener), StartError> {
     bind(Port::Admin, config.listen, &[])
 }
 
-/// Binds one address of those that a port has.
+/// Binds one address; `all` lists every address of the port.
 ///
 /// # Errors
-/// When it cannot be bound.
+/// Returns an error if the address cannot be bound.
 fn bind(
     port: Port,
     address: SocketAddr,
@@ -116,8 +115,8 @@ fn bind(
     }
 }
 
-/// Whether an IPv6 address is listed beside an IPv4 address with the same port. The system would have
-/// its socket take IPv4 as well, which the other one then cannot.
+/// Returns whether an IPv6 address is listed next to an IPv4 address with the same port. By default, the system lets an IPv6
+/// socket take IPv4 as well, so the IPv4 socket could not be bound.
 fn has_ipv4_twin(address: SocketAddr, all: &[SocketAddr]) -> bool {
     let is_twin = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
     address.is_ipv6() && all.iter().any(is_twin)
@@ -156,7 +155,7 @@ mod tests {
         let second = second.expect("beside the IPv4 socket");
         assert_eq!(second.local_addr().expect("bound").port(), port);
         drop((first, second));
-        // Alone it takes both.
+        // Alone, the socket takes both.
         let alone = listen(ipv6, has_ipv4_twin(ipv6, &[ipv6])).expect("free again");
         let connected = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
         assert!(connected.is_ok() && alone.accept().await.is_ok());

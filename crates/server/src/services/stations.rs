@@ -6,15 +6,15 @@ use std::sync::Arc;
 use media::StreamName;
 use operator::metrics::Page;
 use operator::metrics::table::STATION_TRACKS;
+use programme::station::{Change, Station, Stats, Tell};
 use reports::hooks::Hooks;
-use station::{Change, Station, Stats, Tell};
 use tokio::task::JoinSet;
 use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// See the module's description.
+/// Service that plays the stations.
 pub(super) struct StationPlayers {
     pub(super) front: Arc<FrontDoor>,
     pub(super) stations: Vec<Station>,
@@ -40,7 +40,7 @@ impl Service for StationPlayers {
             hooks,
         } = *self;
         let gate = Arc::clone(&front.gate);
-        let shared = Arc::new(station::Context {
+        let shared = Arc::new(programme::station::Context {
             registry: Arc::clone(&front.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
             tell: tell(hooks),
@@ -52,7 +52,7 @@ impl Service for StationPlayers {
             for station in stations {
                 playing.spawn(station.run(Arc::clone(&shared)));
             }
-            // They end with this task; one that ends before has failed.
+            // Players end with this task; one that ends earlier has failed.
             while let Some(ended) = playing.join_next().await {
                 if let Err(error) = ended {
                     tracing::error!(%error, "a station has failed");
@@ -62,7 +62,7 @@ impl Service for StationPlayers {
     }
 }
 
-/// What is called for each change at a station.
+/// Returns the callback for each change at a station.
 fn tell(hooks: Hooks) -> Tell {
     Box::new(move |stream, change| {
         let Change::Began(track) = change else {

@@ -1,5 +1,5 @@
-//! Copies of recordings in object storage: what the configuration means for them, their life beside the relay, and their
-//! metrics, with those of all journals.
+//! Copies of recordings in object storage: their settings from the configuration, their life alongside the relay, and their
+//! metrics, together with those of all journals.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -8,32 +8,32 @@ use std::time::Duration;
 use config::{Config, UploadWhen};
 use net::link::Connector;
 use operator::metrics::table::*;
+use outbound::uploads::{OpenError, Settings, Uploader};
 use reports::hooks::Hooks;
 use tokio::time::Instant;
-use uploads::{OpenError, Settings, Uploader};
 use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// How long the end of the server waits for the uploader to write down what has arrived. A disk that hangs keeps it no
+/// Longest time that shutdown waits for the uploader to write down what has arrived. A disk that hangs delays shutdown no
 /// longer.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether it has.
+/// Interval of checking whether the uploader has finished.
 const POLL: Duration = Duration::from_millis(10);
 
-/// See the module's description.
+/// Service that reports the uploader's metrics, and finishes the uploader at shutdown.
 pub(super) struct Uploads {
     pub(super) uploader: Option<Arc<Uploader>>,
-    /// What became of messages to receivers, whose journal is shown with that of uploads.
-    pub(super) webhooks: Arc<webhooks::Counts>,
+    /// Counters of webhook deliveries, whose journal is shown with that of uploads.
+    pub(super) webhooks: Arc<outbound::webhooks::Counts>,
 }
 
 /// Starts the uploader, if there is a bucket.
 ///
 /// # Errors
-/// When the settings make no sense together, or there is no thread for it.
+/// Returns an error if the settings contradict one another, or the thread cannot be started.
 pub(crate) fn open(
     front: &FrontDoor,
     connector: Connector,
@@ -67,7 +67,7 @@ fn settings(config: &Config) -> Option<Settings> {
 
 impl Service for Uploads {
     fn until(&self) -> Phase {
-        // Nothing waits for what is left: it goes on after the next start.
+        // Nothing waits for the remaining uploads: they continue after the next start.
         Phase::Drained
     }
 

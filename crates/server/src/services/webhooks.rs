@@ -1,4 +1,4 @@
-//! Webhooks: who is told by the configuration, and the task that delivers.
+//! Webhooks: their receivers by the configuration, and the task that delivers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use fanout::events::{EventReader, Received};
 use net::link::Connector;
 use operator::metrics::Page;
 use operator::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
+use outbound::webhooks::{Counts, Courier, Endpoint, OpenError, Settings};
 use reports::hooks::Hooks;
 use tokio::time::timeout;
 use web::FrontDoor;
-use webhooks::{Counts, Courier, Endpoint, OpenError, Settings};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 
-/// See the module's description.
+/// Service that delivers events to webhooks until all have been sent.
 pub(super) struct WebhookCourier {
     pub(super) front: Arc<FrontDoor>,
     pub(super) hooks: Hooks,
@@ -26,10 +26,10 @@ pub(super) struct WebhookCourier {
     pub(super) connector: Connector,
 }
 
-/// Opens the queue, if there is a receiver; `seed` is random. What tells the receivers exists in any case.
+/// Opens the queue, if there is a receiver; `seed` is random. The returned [`Hooks`] exist in any case.
 ///
 /// # Errors
-/// When another process has the queue.
+/// Returns an error if another process holds the queue.
 pub(crate) fn open(config: &Config, seed: u64) -> Result<(Option<Courier>, Hooks), OpenError> {
     if config.hooks.is_empty() {
         return Ok((None, Hooks::default()));
@@ -55,8 +55,8 @@ pub(crate) fn open(config: &Config, seed: u64) -> Result<(Option<Courier>, Hooks
 
 impl Service for WebhookCourier {
     fn until(&self) -> Phase {
-        // Recordings are closed by then, and the last listeners have left.
-        Phase::Told
+        // By then, recordings are closed and the last listeners have left.
+        Phase::Reported
     }
 
     fn metrics(&self) -> Option<Encoder> {
@@ -85,7 +85,7 @@ impl Service for WebhookCourier {
                 };
                 tokio::select! {
                     () = following => {}
-                    () = phase.reached(Phase::Told) => {}
+                    () = phase.reached(Phase::Reported) => {}
                 }
                 tell_rest(&hooks, &mut events).await;
                 drop(stop);
@@ -98,7 +98,7 @@ impl Service for WebhookCourier {
     }
 }
 
-/// Tells what streams have emitted last.
+/// Passes on the last events that streams have emitted.
 async fn tell_rest(hooks: &Hooks, events: &mut EventReader) {
     while let Ok(Some(received)) = timeout(Duration::ZERO, events.next()).await {
         tell(hooks, &received);

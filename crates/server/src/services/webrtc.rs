@@ -1,7 +1,7 @@
-//! The WebRTC port, and its metrics. Its threads are the front door's, because sessions begin over HTTP; they end with this
+//! The WebRTC port and its metrics. The front door owns its threads, because sessions begin over HTTP; they end with this
 //! service.
 //!
-//! Metrics with a direction have it as a label: `whep` to listeners, `whip` from publishers.
+//! Metrics that have a direction carry it as a label: `whep` for listeners, `whip` for publishers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 use crate::ports::Port;
 
-/// See the module's description.
+/// Service that runs the WebRTC port until its phase, then stops its threads.
 pub(super) struct WebrtcPort(pub(super) Arc<FrontDoor>);
 
-/// Adds what people need to know of the port to the start-up notice.
+/// Adds the port's addresses to the start-up notice.
 pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
     let (Some(_), Some(site)) = (facts.first(Port::Webrtc), facts.site()) else {
         return;

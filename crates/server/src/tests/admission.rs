@@ -33,27 +33,18 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
             present.receives(10).await;
         }
     };
-    let refused = tokio::time::timeout(SOON, refused).await;
-    let refused = refused.expect("the mark is passed");
+    let refused = soon(refused).await;
     rtc::assert_problem(&refused, 503, "as many WebRTC viewers as");
-    let seconds = header(&refused, "retry-after").and_then(|text| text.parse::<u32>().ok());
-    assert!(
-        seconds.is_some_and(|seconds| (5..=15).contains(&seconds)),
-        "{refused}"
-    );
-    let page = ask(server.admin, "GET", "/metrics", "").await;
+    let seconds = header(&refused, "retry-after").expect("it says when");
+    let seconds: u32 = seconds.parse().expect("seconds");
+    assert!((5..=15).contains(&seconds), "{refused}");
     let counted = "carillon_rejected_total{reason=\"pressure_webrtc_turn\"} 1";
-    assert!(page.contains(counted), "{page}");
+    assert_counted(&server, &[counted]).await;
 
     // Present viewers stay, and listeners that other threads serve are admitted.
     present.receives(SOME).await;
-    let mut listener = connect(server.http).await;
-    let request = b"GET /demo.flv HTTP/1.1\r\nHost: x\r\n\r\n";
-    listener.write_all(request).await.expect("written");
-    read_until(&mut listener, "HTTP/1.1 200").await;
-    let page = ask(server.admin, "GET", "/metrics", "").await;
-    let skipped = "carillon_skips_total 0";
-    assert!(page.contains(skipped), "{page}");
+    let listener = listening(&server, "demo.flv").await;
+    assert_counted(&server, &["carillon_skips_total 0"]).await;
     drop((present, listener));
     server.close().await;
 }

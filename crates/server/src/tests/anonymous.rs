@@ -1,14 +1,15 @@
 //! Every endpoint, requested without a credential.
 
+use tokio::io::AsyncWrite;
 use web::routes::{self, Demand, Endpoint, Surface};
 
 use super::*;
 
-const AUTH: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
+const CONFIG: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
     [auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
     [[files]]\npath = \"vod\"\ndirectory = \"/\"\n";
 
-/// What an RTMP client sends up to its wish, as raw bytes: the simple handshake, then AMF0.
+/// Bytes that an RTMP client sends up to its request: the simple handshake, then AMF0.
 pub(super) mod rtmp_bytes {
     fn string(out: &mut Vec<u8>, text: &str) {
         out.push(2);
@@ -77,19 +78,27 @@ async fn rtmp(address: SocketAddr, wish: &str, name: &str) -> String {
 /// A connection over RTMP that has said what it wants, in the application `live`.
 pub(super) async fn rtmp_asking(address: SocketAddr, wish: &str, name: &str) -> TcpStream {
     let mut socket = connect(address).await;
+    ask_rtmp(&mut socket, wish, name).await;
     socket
-        .write_all(&rtmp_bytes::c0_c1())
-        .await
-        .expect("written");
-    let mut s0_s1_s2 = vec![0; 1 + 2 * 1536];
-    socket
-        .read_exact(&mut s0_s1_s2)
-        .await
-        .expect("the handshake");
-    let mut reply = s0_s1_s2[1..1537].to_vec();
+}
+
+/// Says over RTMP what it wants.
+pub(super) async fn ask_rtmp(
+    socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    wish: &str,
+    name: &str,
+) {
+    let mut reply = shake_hands(socket).await;
     reply.extend(rtmp_bytes::conversation(wish, "live", name));
     socket.write_all(&reply).await.expect("written");
-    socket
+}
+
+/// Returns C2, which ends the handshake.
+pub(super) async fn shake_hands(socket: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Vec<u8> {
+    let sent = socket.write_all(&rtmp_bytes::c0_c1()).await;
+    sent.expect("written");
+    let s0_s1_s2 = hear(socket, 1 + 2 * 1536).await;
+    s0_s1_s2[1..1537].to_vec()
 }
 
 /// The requested stream: one that exists, where a client without a credential may ask for it.
@@ -100,7 +109,7 @@ fn stream(endpoint: Endpoint) -> &'static str {
     }
 }
 
-/// Whether an answer is that of a public row. Requests without a row are answered with 404 or 405.
+/// Whether a reply is that of a public row. Requests without a row get 404 or 405.
 fn is_served(endpoint: Endpoint, answer: &str) -> bool {
     match (endpoint.method, endpoint.path) {
         // There is no session of that name, and only the handler of the row says so.
@@ -132,18 +141,12 @@ async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
     match endpoint.surface {
         Surface::Rtmp => rtmp(server.rtmp, endpoint.method, "show").await,
         Surface::Live if path.contains("admin") => {
-            let form = if endpoint.method == "POST" {
-                "Content-Length: 0\r\n"
-            } else {
-                ""
+            let form = match endpoint.method {
+                "POST" => "Content-Length: 0\r\n",
+                _ => "",
             };
-            ask(
-                server.http,
-                endpoint.method,
-                &format!("{path}{query}"),
-                form,
-            )
-            .await
+            let path = format!("{path}{query}");
+            ask(server.http, endpoint.method, &path, form).await
         }
         // A probe is answered as a listener would be, and ends.
         Surface::Live => {
@@ -159,7 +162,7 @@ async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
 
 #[tokio::test]
 async fn what_needs_a_credential_is_refused_without_one() {
-    let server = TestServer::open(AUTH).await;
+    let server = TestServer::open(CONFIG).await;
     let _source = server.publish("radio.mp3").await;
     for endpoint in routes::all().chain(::operator::ENDPOINTS) {
         let answer = try_it(&server, endpoint).await;
@@ -177,14 +180,11 @@ async fn what_needs_a_credential_is_refused_without_one() {
             assert!(is_served(endpoint, &answer), "{endpoint:?}: {answer:?}");
         }
     }
-    let names: Vec<_> = server
-        .registry
-        .list()
-        .iter()
-        .map(|stream| stream.name().to_string())
-        .collect();
-    assert_eq!(names, ["radio.mp3"], "no publisher was admitted");
-    let info = server.registry.list()[0].info();
+    let [stream] = &server.registry.list()[..] else {
+        panic!("a publisher was admitted");
+    };
+    assert_eq!(stream.name().as_str(), "radio.mp3");
+    let info = stream.info();
     assert_eq!(
         (info.phase, info.title),
         (fanout::Phase::Live, None),
@@ -195,7 +195,7 @@ async fn what_needs_a_credential_is_refused_without_one() {
 
 #[tokio::test]
 async fn every_public_answer_can_be_read_by_pages_of_others() {
-    let server = TestServer::open(AUTH).await;
+    let server = TestServer::open(CONFIG).await;
     for endpoint in routes::all() {
         if endpoint.surface != Surface::Rtmp {
             let answer = try_it(&server, endpoint).await;
@@ -212,11 +212,8 @@ async fn every_public_answer_can_be_read_by_pages_of_others() {
     ] {
         let answer = exchange(server.http, request).await;
         assert_eq!(status(&answer), expected, "{answer}");
-        assert_eq!(
-            header(&answer, "access-control-allow-origin"),
-            Some("*"),
-            "{answer}"
-        );
+        let origin = header(&answer, "access-control-allow-origin");
+        assert_eq!(origin, Some("*"), "{answer}");
     }
     server.close().await;
 }

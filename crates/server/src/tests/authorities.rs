@@ -1,4 +1,4 @@
-//! An authority that answers when the test tells it to, and a hook.
+//! An authority that answers when the test releases it, and a hook.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use fanout::testing::Latch;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Every client may listen, and publish with the key. Questions about streams below `late/` are answered when
-/// the test tells it to.
+/// Every client may listen, and publish with the key. Questions about streams below `late/` are answered when the test releases
+/// them.
 #[derive(Debug)]
 pub(crate) struct Late {
     key: &'static str,
@@ -30,7 +30,7 @@ impl Late {
         self.latch.open();
     }
 
-    /// How many questions are pending.
+    /// Number of pending questions.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }

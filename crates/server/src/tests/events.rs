@@ -8,8 +8,6 @@ use serde_json::Value;
 
 use super::*;
 
-const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
-
 /// A client of an event stream.
 struct Follower {
     socket: TcpStream,
@@ -45,8 +43,7 @@ impl Follower {
     /// Reads once. `None` at the end.
     async fn read(&mut self) -> Option<()> {
         let mut bytes = vec![0; 64 * 1024];
-        let read = tokio::time::timeout(SOON, self.socket.read(&mut bytes)).await;
-        let count = read.expect("in time").expect("read");
+        let count = soon(self.socket.read(&mut bytes)).await.expect("read");
         // All events here are ASCII.
         self.text
             .push_str(std::str::from_utf8(&bytes[..count]).expect("text"));
@@ -94,15 +91,9 @@ async fn broadcast(server: &TestServer, follower: &mut Follower) -> Vec<Value> {
     for kind in ["began", "epoch", "tracks"] {
         all.push(follower.expect(kind).await);
     }
-    let path = "/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Noon";
-    let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
-    assert_eq!(status(&ask(server.http, "GET", path, &headers).await), 200);
+    set_title(server, "radio.mp3", "Noon").await;
     all.push(follower.expect("title").await);
-    let mut listener = connect(server.http).await;
-    let request = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
-    listener.write_all(request).await.expect("written");
-    let mut byte = [0];
-    listener.read_exact(&mut byte).await.expect("let in");
+    let listener = listening(server, "radio.mp3").await;
     all.push(follower.expect("listener_joined").await);
     drop(listener);
     all.push(follower.expect("listener_left").await);
@@ -115,7 +106,7 @@ async fn broadcast(server: &TestServer, follower: &mut Follower) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
+async fn a_broadcast_is_reported_from_its_beginning_to_its_end() {
     let server = TestServer::open(AUTH).await;
     let mut follower = Follower::open(&server, "?stream=*.mp3", "").await;
     for (name, expected) in [
@@ -129,21 +120,14 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
     let [_, epoch, tracks, title, joined, left, away, ended] = &all[..] else {
         unreachable!("{all:?}");
     };
-    assert_eq!(
-        (&epoch["epoch"], &epoch["protocol"]),
-        (&1.into(), &"icecast".into())
-    );
+    assert_eq!(epoch["epoch"], 1);
+    assert_eq!(epoch["protocol"], "icecast");
     assert_eq!(tracks["tracks"][0]["codec"], "mp3");
     assert_eq!(title["title"], "Noon");
     assert_eq!(joined["listener"], left["listener"]);
-    assert_eq!(
-        (&joined["protocol"], &left["reason"]),
-        (&"http".into(), &"left".into())
-    );
-    assert!(
-        left["bytes"].as_u64().is_some_and(|bytes| bytes > 0),
-        "{left}"
-    );
+    assert_eq!(joined["protocol"], "http");
+    assert_eq!(left["reason"], "left");
+    assert!(left["bytes"].as_u64() > Some(0), "{left}");
     assert_eq!(away["linger_seconds"], 15.0);
     assert_eq!(ended["reason"], "operator");
     for (event, next) in all.iter().zip(&all[1..]) {
@@ -153,11 +137,9 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
         assert_eq!(event["id"].as_str(), Some(&*event["sequence"].to_string()));
     }
 
-    // The same events for a client that comes later, after the last one it has seen.
-    let headers = format!(
-        "Last-Event-ID: {}\r\n",
-        tracks["id"].as_str().expect("an id")
-    );
+    // A client that comes later, after the last event it has seen, receives the same events.
+    let last = tracks["id"].as_str().expect("an id");
+    let headers = format!("Last-Event-ID: {last}\r\n");
     let mut later = Follower::open(&server, "?stream=radio.mp3&kind=title,ended", &headers).await;
     assert_eq!(&later.expect("title").await, title);
     assert_eq!(&later.expect("ended").await, ended);
@@ -168,23 +150,16 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
 async fn refusals_are_reported() {
     let server = TestServer::open(AUTH).await;
     let mut follower = Follower::open(&server, "?kind=refused", "").await;
-    let headers = format!(
-        "Authorization: Basic {}\r\nContent-Type: audio/mpeg\r\n",
-        basic("source", "not-the-key")
-    );
-    let put = format!("PUT /radio.mp3 HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
-    assert_eq!(status(&exchange(server.http, put.as_bytes()).await), 401);
-    let told = follower.expect("refused").await;
-    assert_eq!(told["reason"], "credential_wrong");
-    assert_eq!(
-        (&told["protocol"], &told["stream"]),
-        (&"icecast".into(), &"radio.mp3".into())
-    );
-    assert!(
-        told["peer"]
-            .as_str()
-            .is_some_and(|peer| peer.starts_with("127.0.0.1:"))
-    );
+    let wrong = basic("source", "not-the-key");
+    let headers = format!("Authorization: Basic {wrong}\r\nContent-Type: audio/mpeg\r\n");
+    let refused = ask(server.http, "PUT", "/radio.mp3", &headers).await;
+    assert_eq!(status(&refused), 401);
+    let reported = follower.expect("refused").await;
+    assert_eq!(reported["reason"], "credential_wrong");
+    assert_eq!(reported["protocol"], "icecast");
+    assert_eq!(reported["stream"], "radio.mp3");
+    let peer = reported["peer"].as_str().expect("an address");
+    assert!(peer.starts_with("127.0.0.1:"), "{peer}");
     let broken = exchange(server.rtmp, b"GET / HTTP/1.1\r\n\r\n").await;
     assert!(broken.starts_with("HTTP/1.1 "), "{broken}");
     assert_eq!(follower.expect("refused").await["reason"], "wrong_protocol");
@@ -192,7 +167,7 @@ async fn refusals_are_reported() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_holds_nothing_up_and_is_told_what_it_missed() {
+async fn a_reader_that_stops_holds_nothing_up_and_is_reported_what_it_missed() {
     let server = TestServer::open(AUTH).await;
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("set");
@@ -231,11 +206,8 @@ async fn a_reader_that_stops_holds_nothing_up_and_is_told_what_it_missed() {
     };
     let count = missed["count"].as_u64().expect("a number");
     let before = last.expect("some were in time");
-    let reached: u64 = missed["id"]
-        .as_str()
-        .expect("an id")
-        .parse()
-        .expect("a number");
+    let reached = missed["id"].as_str().expect("an id");
+    let reached: u64 = reached.parse().expect("a number");
     assert_eq!(before + count, reached);
     let next = idle.expect("title").await;
     assert_eq!(next["sequence"].as_u64(), Some(reached + 1));
@@ -259,18 +231,15 @@ async fn event_streams_are_bounded_and_leave_room_for_other_requests() {
         idle.push(connect(server.admin).await);
     }
     assert_eq!(status(&ask(server.admin, "GET", "/livez", "").await), 200);
-    server
-        .registry
-        .fanout()
-        .events()
-        .emit(None, EventKind::Began);
+    let events = server.registry.fanout().events();
+    events.emit(None, EventKind::Began);
     for follower in &mut all {
         follower.expect("began").await;
     }
     // One that leaves makes room for another.
     drop(all.pop());
     let room = async { while status(&Follower::open(&server, "", "").await.head) != 200 {} };
-    tokio::time::timeout(SOON, room).await.expect("in time");
+    soon(room).await;
     server.close().await;
 }
 
@@ -278,9 +247,11 @@ async fn event_streams_are_bounded_and_leave_room_for_other_requests() {
 async fn event_streams_are_asked_for_in_order() {
     let server = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
     let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
+    let wrong = format!("Authorization: Basic {}\r\n", basic("admin", "guess"));
     let bad_id = format!("{right}Last-Event-ID: noon\r\n");
     for (method, query, headers, expected) in [
         ("GET", "", "", 401),
+        ("GET", "", &wrong, 401),
         ("HEAD", "", right.as_str(), 200),
         ("POST", "", &right, 405),
         ("GET", "?kind=over", &right, 400),
@@ -298,15 +269,14 @@ async fn event_streams_are_asked_for_in_order() {
 }
 
 #[tokio::test]
-async fn an_event_stream_ends_with_the_server_after_it_has_told_the_end() {
+async fn an_event_stream_ends_with_the_server_after_it_has_reported_the_end() {
     let server = TestServer::open(AUTH).await;
     let source = server.publish("radio.mp3").await;
     let mut follower = Follower::open(&server, "?kind=ended", "").await;
-    let (closed, rest) = tokio::join!(server.close(), async {
+    let ((), (ended, rest)) = tokio::join!(server.close(), async {
         let ended = follower.expect("ended").await;
         (ended, follower.next().await)
     });
-    let ((), (ended, rest)) = (closed, rest);
     assert_eq!(ended["reason"], "shutdown");
     assert!(rest.is_none(), "{rest:?}");
     drop(source);

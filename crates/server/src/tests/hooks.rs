@@ -1,4 +1,4 @@
-//! What the gate permits by the word of a hook.
+//! Permissions that the gate grants by the reply of a hook.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -74,25 +74,22 @@ async fn passwords_of_listeners_are_guessed_no_more_often_than_without_a_hook() 
 async fn passwords_in_an_address_are_guesses_too() {
     let (gate, asked) = guarded("").await;
     let stream = stream();
-    for number in 0.. {
-        let query = format!("user=ann&pass=guess-{number}");
+    let play = async |password: &str| {
+        let query = format!("user=ann&pass={password}");
         let request = Request {
             query: &query,
             ..Request::new(&stream, "rtmp", peer(7))
         };
-        match gate.play(&request).await.err() {
+        gate.play(&request).await.err()
+    };
+    for number in 0.. {
+        match play(&format!("guess-{number}")).await {
             Some(Denied::TooManyAttempts) => break,
             denied => assert_eq!(denied, Some(Denied::Wrong)),
         }
     }
     let before = asked.load(Ordering::Relaxed);
-    let query = format!("user=ann&pass={PASSWORD}");
-    let request = Request {
-        query: &query,
-        ..Request::new(&stream, "rtmp", peer(7))
-    };
-    let right = gate.play(&request).await.err();
-    assert_eq!(right, Some(Denied::TooManyAttempts));
+    assert_eq!(play(PASSWORD).await, Some(Denied::TooManyAttempts));
     assert_eq!(asked.load(Ordering::Relaxed), before);
 }
 

@@ -2,8 +2,6 @@
 
 use super::*;
 
-const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
-
 const ICON: &str = "/_/icon.svg";
 
 /// Longer than the server lets a connection wait for its next request.
@@ -16,22 +14,16 @@ struct Kept {
 }
 
 impl Kept {
-    async fn open(address: SocketAddr) -> Self {
-        Self::of(connect(address).await)
-    }
-
-    fn of(socket: TcpStream) -> Self {
+    async fn open(server: &TestServer) -> Self {
         Self {
-            socket,
+            socket: connect(server.http).await,
             received: Vec::new(),
         }
     }
 
     async fn send(&mut self, text: &str) {
-        self.socket
-            .write_all(text.as_bytes())
-            .await
-            .expect("written");
+        let sent = self.socket.write_all(text.as_bytes()).await;
+        sent.expect("written");
     }
 
     /// One answer: its head, and the body that its length announces. `method` is the request's.
@@ -56,33 +48,25 @@ impl Kept {
 
     async fn read(&mut self) {
         let read = self.socket.read_buf(&mut self.received);
-        let count = tokio::time::timeout(SOON, read)
-            .await
-            .expect("in time")
-            .expect("read");
-        assert_ne!(
-            count,
-            0,
-            "closed: {}",
-            String::from_utf8_lossy(&self.received)
-        );
+        let count = soon(read).await.expect("read");
+        assert_ne!(count, 0, "closed: {}", self.received.escape_ascii());
     }
 
     async fn ask(&mut self, method: &str, path: &str, headers: &str) -> String {
-        self.send(&format!(
-            "{method} {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n"
-        ))
-        .await;
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+        self.send(&request).await;
         self.answer(method).await
+    }
+
+    /// Asks for the icon, which is there.
+    async fn icon(&mut self) {
+        let answer = self.ask("GET", ICON, "").await;
+        assert_eq!(status(&answer), 200, "{answer}");
     }
 
     async fn is_closed(&mut self) {
         read_end(&mut self.socket).await;
-        assert!(
-            self.received.is_empty(),
-            "{:?}",
-            String::from_utf8_lossy(&self.received)
-        );
+        assert_eq!(self.received.escape_ascii().to_string(), "");
     }
 }
 
@@ -105,7 +89,7 @@ async fn has_connections(server: &TestServer) -> bool {
     gauge(server, "carillon_connections{door=\"http\"} ").await > 0.0
 }
 
-/// How many of them wait for their next request.
+/// Number of connections that wait for their next request.
 pub(super) async fn idle_connections(server: &TestServer) -> f64 {
     gauge(server, "carillon_idle_connections ").await
 }
@@ -114,7 +98,7 @@ pub(super) async fn idle_connections(server: &TestServer) -> f64 {
 async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
     let server = TestServer::open(AUTH).await;
     let _source = server.publish("radio.mp3").await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     for number in 0..1_000 {
         let path = ["/", ICON, "/radio.mp3/", "/radio.mp3/info.json"][number % 4];
         let answer = kept.ask("GET", path, "").await;
@@ -136,7 +120,7 @@ async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
     let server = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let all: String = (0..50)
         .map(|number| match number % 3 {
             0 => format!("GET /none-{number}/ HTTP/1.1\r\nHost: x\r\n\r\n"),
@@ -162,7 +146,7 @@ async fn pipelined_requests_are_answered_in_order() {
 #[tokio::test]
 async fn old_clients_keep_a_connection_if_they_say_so() {
     let server = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let request = format!("GET {ICON} HTTP/1.0\r\n");
     for _ in 0..3 {
         kept.send(&format!("{request}Connection: Keep-Alive\r\n\r\n"))
@@ -172,12 +156,10 @@ async fn old_clients_keep_a_connection_if_they_say_so() {
         assert_eq!(header(&answer, "connection"), Some("keep-alive"));
     }
     kept.send(&format!("{request}\r\n")).await;
-    assert_eq!(
-        header(&kept.answer("GET").await, "connection"),
-        Some("close")
-    );
+    let answer = kept.answer("GET").await;
+    assert_eq!(header(&answer, "connection"), Some("close"));
     kept.is_closed().await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let answer = kept.ask("GET", ICON, "Connection: close\r\n").await;
     assert_eq!(header(&answer, "connection"), Some("close"));
     kept.is_closed().await;
@@ -187,7 +169,7 @@ async fn old_clients_keep_a_connection_if_they_say_so() {
 #[tokio::test]
 async fn answers_without_a_body_leave_the_connection_in_step() {
     let server = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let page = kept.ask("GET", "/", "").await;
     let head = kept.ask("HEAD", "/", "").await;
     let length = |answer: &str| header(answer, "content-length").map(ToOwned::to_owned);
@@ -195,24 +177,19 @@ async fn answers_without_a_body_leave_the_connection_in_step() {
     let preflight = kept.ask("OPTIONS", "/", "Origin: http://y\r\n").await;
     assert_eq!((status(&preflight), length(&preflight)), (204, None));
     assert_eq!(header(&preflight, "access-control-allow-origin"), Some("*"));
-    let tag = header(&kept.ask("GET", ICON, "").await, "etag")
-        .expect("a tag")
-        .to_owned();
-    let same = kept
-        .ask("GET", ICON, &format!("If-None-Match: {tag}\r\n"))
-        .await;
+    let icon = kept.ask("GET", ICON, "").await;
+    let tag = header(&icon, "etag").expect("a tag");
+    let known = format!("If-None-Match: {tag}\r\n");
+    let same = kept.ask("GET", ICON, &known).await;
     assert_eq!((status(&same), body(&same)), (304, ""), "{same}");
     let probe = kept.ask("GET", "/live/show/whep", "").await;
     assert_eq!((status(&probe), length(&probe)), (204, None), "{probe}");
-    let missing = kept
-        .ask("DELETE", &format!("/live/show/whep/{}", "0".repeat(32)), "")
-        .await;
+    let session = format!("/live/show/whep/{}", "0".repeat(32));
+    let missing = kept.ask("DELETE", &session, "").await;
     assert_eq!(status(&missing), 404, "{missing}");
     let wrong = kept.ask("POST", "/", "Content-Length: 0\r\n").await;
-    assert_eq!(
-        (status(&wrong), header(&wrong, "allow")),
-        (405, Some("GET, HEAD, OPTIONS"))
-    );
+    let allowed = header(&wrong, "allow");
+    assert_eq!((status(&wrong), allowed), (405, Some("GET, HEAD, OPTIONS")));
     assert_eq!(status(&kept.ask("GET", "/", "").await), 200);
     drop(kept);
     server.close().await;
@@ -221,7 +198,7 @@ async fn answers_without_a_body_leave_the_connection_in_step() {
 #[tokio::test]
 async fn bodies_are_asked_for_where_they_are_read() {
     let server = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let sdp = "Content-Type: application/sdp\r\n";
     let head = format!("{sdp}Content-Length: 5\r\nExpect: 100-continue\r\n");
     let interim = kept.ask("POST", "/live/show/whep", &head).await;
@@ -229,9 +206,8 @@ async fn bodies_are_asked_for_where_they_are_read() {
     kept.send("hello").await;
     assert_eq!(status(&kept.answer("POST").await), 400);
     // A body that no page reads comes between two requests.
-    let answer = kept
-        .ask("GET", ICON, "Content-Length: 5\r\n\r\nhello")
-        .await;
+    let with_body = "Content-Length: 5\r\n\r\nhello";
+    let answer = kept.ask("GET", ICON, with_body).await;
     assert_eq!(status(&answer), 200, "{answer}");
     let long = format!(
         "{sdp}Content-Length: 100000\r\n\r\n{}",
@@ -249,7 +225,7 @@ async fn bodies_are_asked_for_where_they_are_read() {
     );
     kept.is_closed().await;
 
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let endless = "Content-Length: 1000000000\r\n\r\n".to_owned() + &"v".repeat(300_000);
     let answer = kept
         .ask("POST", "/live/show/whep", &format!("{sdp}{endless}"))
@@ -259,7 +235,7 @@ async fn bodies_are_asked_for_where_they_are_read() {
         (413, Some("close"))
     );
 
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     kept.send("POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
         .await;
     kept.socket.shutdown().await.expect("half closed");
@@ -270,9 +246,9 @@ async fn bodies_are_asked_for_where_they_are_read() {
 #[tokio::test]
 async fn an_idle_connection_ends_after_a_while() {
     let server = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     assert_eq!(idle_connections(&server).await, 0.0, "it has asked nothing");
-    assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+    kept.icon().await;
     while idle_connections(&server).await != 1.0 {
         tokio::task::yield_now().await;
     }
@@ -290,27 +266,13 @@ async fn an_idle_connection_ends_after_a_while() {
 async fn idle_connections_end_when_the_server_leaves() {
     let server = TestServer::open(AUTH).await;
     let _source = server.publish("radio.mp3").await;
-    let mut listener = connect(server.http).await;
-    listener
-        .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
-        .await
-        .expect("written");
-    read_until(&mut listener, "200 OK").await;
-    let mut kept = Kept::open(server.http).await;
-    assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
-    let TestServer {
-        shutdown,
-        hurry,
-        ended,
-        ..
-    } = server;
-    drop(shutdown);
+    let listener = listening(&server, "radio.mp3").await;
+    let mut kept = Kept::open(&server).await;
+    kept.icon().await;
+    let (hurry, ended) = server.leave();
     kept.is_closed().await;
     drop((hurry, listener));
-    tokio::time::timeout(SOON, ended)
-        .await
-        .expect("in time")
-        .expect("no panic");
+    soon(ended).await.expect("no panic");
 }
 
 #[tokio::test]
@@ -321,8 +283,8 @@ async fn slow_senders_are_given_up() {
         "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe",
         "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
     ] {
-        let mut kept = Kept::open(server.http).await;
-        assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+        let mut kept = Kept::open(&server).await;
+        kept.icon().await;
         kept.send(begun).await;
         // One second at a time, so that the server reads what was sent before the deadline.
         while kept.socket.try_read_buf(&mut kept.received).is_err() {
@@ -339,7 +301,7 @@ async fn slow_senders_are_given_up() {
 #[tokio::test]
 async fn clients_that_read_nothing_are_given_up() {
     let server = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(server.http).await;
+    let mut kept = Kept::open(&server).await;
     let request = "GET /_/mpegts.js HTTP/1.1\r\nHost: x\r\n\r\n";
     // More than a socket's buffers take.
     kept.send(&request.repeat(300)).await;
@@ -353,30 +315,23 @@ async fn clients_that_read_nothing_are_given_up() {
 #[tokio::test]
 async fn idle_connections_make_room_for_new_ones_of_their_address() {
     let server = TestServer::open(&format!("{AUTH}[limits]\nper_ip = 2\n")).await;
-    let mut first = Kept::open(server.http).await;
-    let mut second = Kept::open(server.http).await;
-    for kept in [&mut first, &mut second] {
-        assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
-    }
+    let mut first = Kept::open(&server).await;
+    let mut second = Kept::open(&server).await;
+    first.icon().await;
+    second.icon().await;
     // Both become idle soon; until then none gives way.
     let mut third = loop {
-        let mut third = Kept::open(server.http).await;
-        third
-            .send(&format!("GET {ICON} HTTP/1.1\r\nHost: x\r\n\r\n"))
-            .await;
-        let answer = third.answer("GET").await;
+        let mut third = Kept::open(&server).await;
+        let answer = third.ask("GET", ICON, "").await;
         if status(&answer) == 200 {
             break third;
         }
         assert_eq!(status(&answer), 429, "{answer}");
     };
     first.is_closed().await;
-    assert_eq!(
-        status(&second.ask("GET", ICON, "").await),
-        200,
-        "the newer one stays"
-    );
-    assert_eq!(status(&third.ask("GET", ICON, "").await), 200);
+    // The newer ones stay.
+    second.icon().await;
+    third.icon().await;
     server.close().await;
 }
 
@@ -389,17 +344,12 @@ async fn each_request_through_a_proxy_is_its_clients() {
     let head = "GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
     listener.write_all(head.as_bytes()).await.expect("written");
     read_until(&mut listener, "200 OK").await;
-    let mut proxy = Kept::open(server.http).await;
-    for (client, expected) in [("192.0.2.2", 200), ("192.0.2.3", 200), ("192.0.2.2", 200)] {
-        let answer = proxy
-            .ask("GET", ICON, &format!("X-Forwarded-For: {client}\r\n"))
-            .await;
-        assert_eq!(status(&answer), expected, "{client}: {answer}");
+    let mut proxy = Kept::open(&server).await;
+    for (host, expected) in [(2, 200), (3, 200), (2, 200), (1, 429)] {
+        let client = format!("X-Forwarded-For: 192.0.2.{host}\r\n");
+        let answer = proxy.ask("GET", ICON, &client).await;
+        assert_eq!(status(&answer), expected, "{host}: {answer}");
     }
-    let refused = proxy
-        .ask("GET", ICON, "X-Forwarded-For: 192.0.2.1\r\n")
-        .await;
-    assert_eq!(status(&refused), 429, "{refused}");
     proxy.is_closed().await;
     server.close().await;
 }

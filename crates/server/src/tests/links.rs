@@ -5,20 +5,18 @@ use serde_json::Value;
 
 use super::*;
 
-const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
-
 /// The links of one direction, from the API.
 async fn links(server: &TestServer, direction: &str) -> (String, Vec<Value>) {
     let answer = ask(server.admin, "GET", &format!("/api/v1/{direction}"), "").await;
     assert_eq!(status(&answer), 200, "{answer}");
-    let told: Value = serde_json::from_str(body(&answer)).expect("JSON");
-    let all = told[direction].as_array().expect("a list").clone();
+    let reported: Value = serde_json::from_str(body(&answer)).expect("JSON");
+    let all = reported[direction].as_array().expect("a list").clone();
     (answer, all)
 }
 
 /// Waits until the API reports so.
 async fn until(server: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
-    let told = async {
+    let reported = async {
         loop {
             let (answer, all) = links(server, direction).await;
             if holds(&all) {
@@ -26,15 +24,12 @@ async fn until(server: &TestServer, direction: &str, holds: impl Fn(&[Value]) ->
             }
         }
     };
-    tokio::time::timeout(SOON, told).await.expect("in time")
+    soon(reported).await
 }
 
 async fn appears(server: &TestServer, name: &str) -> Arc<fanout::Stream> {
     let name = StreamName::parse(name).expect("a name");
-    let appearance = server.registry.appearance(&name);
-    tokio::time::timeout(SOON, appearance)
-        .await
-        .expect("in time")
+    soon(server.registry.appearance(&name)).await
 }
 
 fn is_running(link: &Value) -> bool {
@@ -46,32 +41,31 @@ fn pushing_to(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_live_stream_is_pushed_and_the_operator_is_told() {
+async fn a_live_stream_is_pushed_and_the_operator_is_reported() {
     let far = TestServer::open(AUTH).await;
     let url = format!("rtmp://{}/relay/{{name}}?key={KEY}", far.rtmp);
     let near = TestServer::open(&pushing_to(&url)).await;
     assert!(links(&near, "push").await.1.is_empty());
     let (source, _other) = (near.publish("live/show").await, near.publish("radio").await);
     appears(&far, "relay/show").await;
-    let told = until(&near, "push", |all| matches!(all, [one] if is_running(one))).await;
-    assert!(told.contains("live/show") && !told.contains(KEY), "{told}");
-    assert!(told.contains("?***"), "{told}");
-    let page = ask(near.admin, "GET", "/metrics", "").await;
-    for line in [
+    let reported = until(&near, "push", |all| matches!(all, [one] if is_running(one))).await;
+    assert!(
+        reported.contains("live/show") && !reported.contains(KEY),
+        "{reported}"
+    );
+    assert!(reported.contains("?***"), "{reported}");
+    let attempts = "carillon_push_attempts_total 1";
+    let lines = [
         "carillon_pushes{state=\"running\"} 1",
         "carillon_push_up{stream=\"live/show\"} 1",
         "carillon_listeners{protocol=\"rtmp\"} 1",
-        "carillon_push_attempts_total 1",
-    ] {
-        assert!(page.contains(line), "{line}\n{page}");
-    }
+        attempts,
+    ];
+    assert_counted(&near, &lines).await;
     drop(source);
     until(&near, "push", <[Value]>::is_empty).await;
-    let page = ask(near.admin, "GET", "/metrics", "").await;
-    assert!(
-        page.contains("carillon_push_attempts_total 1"),
-        "what is gone was done: {page}"
-    );
+    // What is gone was done.
+    assert_counted(&near, &[attempts]).await;
     near.close().await;
     far.close().await;
 }
@@ -84,15 +78,8 @@ async fn a_push_does_not_hold_up_the_end() {
     let near = TestServer::open_before(patient, &pushing_to(&url)).await;
     let _source = near.publish("live/show").await;
     until(&near, "push", |all| all.iter().any(is_running)).await;
-    let TestServer {
-        shutdown,
-        hurry,
-        ended,
-        ..
-    } = near;
-    drop(shutdown);
-    let end = tokio::time::timeout(SOON, ended).await;
-    end.expect("at once").expect("no panic");
+    let (hurry, ended) = near.leave();
+    soon(ended).await.expect("no panic");
     drop(hurry);
     far.close().await;
 }
@@ -107,8 +94,11 @@ async fn a_push_proves_its_password_to_a_server_that_asks_for_it() {
     let near = TestServer::open(&pushing_to(&url)).await;
     let _source = near.publish("live/show").await;
     appears(&far, "relay/show").await;
-    let told = until(&near, "push", |all| all.iter().any(is_running)).await;
-    assert!(told.contains("***@") && !told.contains(KEY), "{told}");
+    let reported = until(&near, "push", |all| all.iter().any(is_running)).await;
+    assert!(
+        reported.contains("***@") && !reported.contains(KEY),
+        "{reported}"
+    );
     near.close().await;
     far.close().await;
 }
@@ -120,32 +110,28 @@ async fn a_refused_push_disturbs_no_listener() {
     let near = TestServer::open(&pushing_to(&url)).await;
     let mut source = near.publish("live/show").await;
     let failed = |link: &Value| link["state"] == "waiting" && link["last_error"].is_string();
-    let told = until(&near, "push", |all| all.iter().any(failed)).await;
-    assert!(!told.contains("not-the-k3y"), "{told}");
-    let mut listener = connect(near.http).await;
-    let head = b"GET /live/show HTTP/1.0\r\n\r\n";
-    listener.write_all(head).await.expect("written");
+    let reported = until(&near, "push", |all| all.iter().any(failed)).await;
+    assert!(!reported.contains("not-the-k3y"), "{reported}");
+    let mut listener = listening(&near, "live/show").await;
     let frames = mp3_frame().repeat(100);
     source.write_all(&frames).await.expect("still there");
-    let mut heard = vec![0; frames.len()];
-    let read = tokio::time::timeout(SOON, listener.read_exact(&mut heard)).await;
-    read.expect("in time").expect("a stream");
+    hear(&mut listener, frames.len()).await;
     assert!(far.registry.list().is_empty());
     near.close().await;
     far.close().await;
 }
 
 #[tokio::test]
-async fn a_name_without_the_parts_of_an_address_is_told() {
+async fn a_name_without_the_parts_of_an_address_is_reported() {
     let near = TestServer::open(&format!(
         "{AUTH}[[push]]\nmatch = \"**\"\nurl = \"rtmp://127.0.0.1:1/{{app}}/{{name}}\"\n"
     ))
     .await;
     let _source = near.publish("radio").await;
-    let told = until(&near, "push", |all| {
+    let reported = until(&near, "push", |all| {
         all.iter().any(|link| link["last_error"].is_string())
     });
-    assert!(told.await.contains("rtmp://host/app/name"));
+    assert!(reported.await.contains("rtmp://host/app/name"));
     near.close().await;
 }
 
@@ -167,54 +153,23 @@ async fn a_stream_is_pulled_over_rtmp_and_over_http() {
     ))
     .await;
     appears(&pushed, "live/demo").await;
-    let near = TestServer::open(&pulling_from(
-        "live/again",
-        &format!(
-            "rtmp://anybody:x7Kq-92mPz@{}/live/demo?token=x7Kq-92mPz",
-            pushed.rtmp
-        ),
-        false,
-    ))
-    .await;
+    let rtmp = pushed.rtmp;
+    let url = format!("rtmp://anybody:x7Kq-92mPz@{rtmp}/live/demo?token=x7Kq-92mPz");
+    let near = TestServer::open(&pulling_from("live/again", &url, false)).await;
     let stream = appears(&near, "live/again").await;
     assert_eq!(stream.info().source.protocol, "pull");
-    let told = until(&near, "pull", |all| all.iter().any(is_running)).await;
-    assert!(
-        told.contains("live/again") && !told.contains("x7Kq-92mPz"),
-        "{told}"
-    );
-    let page = ask(near.admin, "GET", "/metrics", "").await;
-    for line in [
+    let reported = until(&near, "pull", |all| all.iter().any(is_running)).await;
+    let is_hidden = !reported.contains("x7Kq-92mPz");
+    assert!(reported.contains("live/again") && is_hidden, "{reported}");
+    let lines = [
         "carillon_pulls{state=\"running\"} 1",
         "carillon_pull_up{stream=\"live/again\"} 1",
         "carillon_publishers{protocol=\"pull\"} 1",
-    ] {
-        assert!(page.contains(line), "{line}\n{page}");
-    }
+    ];
+    assert_counted(&near, &lines).await;
     for server in [near, pushed, far] {
         server.close().await;
     }
-}
-
-#[tokio::test]
-async fn a_pull_on_demand_waits_for_its_first_listener() {
-    let far = TestServer::open_with_demo("").await;
-    appears(&far, "demo").await;
-    let url = format!("http://{}/demo.flv", far.http);
-    let near = TestServer::open(&pulling_from("live/demo", &url, true)).await;
-    let (told, all) = links(&near, "pull").await;
-    assert_eq!(all[0]["state"], "idle", "{told}");
-    assert_eq!(all[0]["attempts"], 0, "{told}");
-    let mut listener = connect(near.http).await;
-    let head = b"GET /live/demo.flv HTTP/1.0\r\n\r\n";
-    listener.write_all(head).await.expect("written");
-    let mut heard = vec![0; 4_000];
-    let read = tokio::time::timeout(SOON, listener.read_exact(&mut heard)).await;
-    read.expect("in time").expect("a stream");
-    assert!(heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
-    until(&near, "pull", |all| all.iter().any(is_running)).await;
-    near.close().await;
-    far.close().await;
 }
 
 #[tokio::test]
@@ -223,10 +178,8 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     appears(&far, "demo").await;
     let url = format!("http://{}/{{name}}.flv", far.http);
     let near = TestServer::open(&pulling_from("cam/*", &url, true)).await;
-    assert!(
-        links(&near, "pull").await.1.is_empty(),
-        "no listener has asked"
-    );
+    let (none, all) = links(&near, "pull").await;
+    assert!(all.is_empty(), "no listener has asked: {none}");
     // A name that may be a stream on the other server hides no page.
     let page = ask(near.http, "GET", "/cam/demo/", "").await;
     assert_eq!(status(&page), 404, "{page}");
@@ -237,22 +190,15 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     let answer = ask(near.http, "HEAD", "/cam/demo", "").await;
     assert_eq!(status(&answer), 200, "{answer}");
     assert_eq!(header(&answer, "content-type"), Some("video/x-flv"));
-    let mut listener = connect(near.http).await;
-    let head = b"GET /cam/demo.flv HTTP/1.0\r\n\r\n";
-    listener.write_all(head).await.expect("written");
-    let mut heard = vec![0; 4_000];
-    let read = tokio::time::timeout(SOON, listener.read_exact(&mut heard)).await;
-    read.expect("in time").expect("a stream");
-    assert!(heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
+    let mut listener = listening(&near, "cam/demo.flv").await;
+    hear(&mut listener, 4_000).await;
     let is_it = |link: &Value| is_running(link) && link["stream"] == "cam/demo";
     until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
-    let page = ask(near.admin, "GET", "/metrics", "").await;
-    for line in [
+    let lines = [
         "carillon_pulls{state=\"running\"} 1",
         "carillon_pull_up{stream=\"cam/demo\"} 1",
-    ] {
-        assert!(page.contains(line), "{line}\n{page}");
-    }
+    ];
+    assert_counted(&near, &lines).await;
 
     for path in ["/cam/none.flv", "/cam/none"] {
         let answer = ask(near.http, "GET", path, "").await;
@@ -263,8 +209,7 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
     let answer = ask(near.http, "GET", "/cam/a/b.flv", "").await;
     assert_eq!(status(&answer), 404, "{answer}");
-    let page = ask(near.admin, "GET", "/metrics", "").await;
-    assert!(page.contains("carillon_pull_failures_total "), "{page}");
+    assert_counted(&near, &["carillon_pull_failures_total "]).await;
     near.close().await;
     far.close().await;
 }
@@ -273,24 +218,20 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
 async fn an_exact_name_goes_before_a_pattern_and_a_stream_that_is_here_before_both() {
     let far = TestServer::open_with_demo("").await;
     appears(&far, "demo").await;
-    let near = TestServer::open(&format!(
-        "{AUTH}[ingest]\nlinger = \"0ms\"\n\
-         [[pull]]\nstream = \"cam/*\"\nurl = \"http://127.0.0.1:1/{{name}}.flv\"\non_demand = true\n\
-         [[pull]]\nstream = \"cam/demo\"\nurl = \"http://{}/demo.flv\"\non_demand = true\n",
+    let exact = format!(
+        "[[pull]]\nstream = \"cam/demo\"\nurl = \"http://{}/demo.flv\"\non_demand = true\n",
         far.http
-    ))
-    .await;
+    );
+    let pattern = pulling_from("cam/*", "http://127.0.0.1:1/{name}.flv", true);
+    let near = TestServer::open(&(pattern + &exact)).await;
     let answer = ask(near.http, "HEAD", "/cam/demo.flv", "").await;
     assert_eq!(status(&answer), 200, "{answer}");
     let _source = near.publish("cam/own.flv").await;
     let answer = ask(near.http, "HEAD", "/cam/own.flv", "").await;
-    assert_eq!(
-        header(&answer, "content-type"),
-        Some("audio/mpeg"),
-        "{answer}"
-    );
-    let (told, all) = links(&near, "pull").await;
-    assert_eq!(all.len(), 1, "{told}");
+    let kind = header(&answer, "content-type");
+    assert_eq!(kind, Some("audio/mpeg"), "{answer}");
+    let (reported, all) = links(&near, "pull").await;
+    assert_eq!(all.len(), 1, "{reported}");
     near.close().await;
     far.close().await;
 }

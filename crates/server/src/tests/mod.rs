@@ -43,6 +43,9 @@ use crate::relay::Relay;
 /// For anything that should happen at once.
 const SOON: Duration = Duration::from_secs(60);
 
+/// Configuration of most tests.
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
 const KEY: &str = "bells-at-noon-41";
 const PASSWORD: &str = "tower-warden-77";
 
@@ -53,7 +56,7 @@ fn mp3_frame() -> Vec<u8> {
     frame
 }
 
-/// A running relay. It ends when it is told to.
+/// A running relay. It ends on request.
 struct TestServer {
     rtmp: SocketAddr,
     http: SocketAddr,
@@ -99,23 +102,18 @@ impl TestServer {
     }
 
     fn load(keys: &str, toml: &str) -> Relay {
-        let rtmp = if toml.contains("[rtmp]") {
-            ""
-        } else {
-            "[rtmp]\nlisten = [\"127.0.0.1:0\"]\n"
-        };
-        let base = format!("{rtmp}[admin]\nlisten = \"127.0.0.1:0\"\n");
-        let http = if toml.contains("[http]") {
-            ""
-        } else {
-            "[http]\nlisten = [\"127.0.0.1:0\"]\n"
-        };
-        let webrtc = if toml.contains("[webrtc]") {
-            ""
-        } else {
-            "[webrtc]\nlisten = \"127.0.0.1:0\"\n"
-        };
-        let source = format!("{keys}{base}{http}{webrtc}{toml}");
+        let mut source = format!("{keys}[admin]\nlisten = \"127.0.0.1:0\"\n");
+        for section in [
+            "[rtmp]\nlisten = [\"127.0.0.1:0\"]\n",
+            "[http]\nlisten = [\"127.0.0.1:0\"]\n",
+            "[webrtc]\nlisten = \"127.0.0.1:0\"\n",
+        ] {
+            let (name, _) = section.split_once('\n').expect("a line");
+            if !toml.contains(name) {
+                source.push_str(section);
+            }
+        }
+        source.push_str(toml);
         let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
         Relay::load(config).expect("loaded")
     }
@@ -143,10 +141,13 @@ impl TestServer {
     /// Asks the relay to end and waits for it.
     async fn close(self) {
         drop((self.shutdown, self.hurry));
-        tokio::time::timeout(SOON, self.ended)
-            .await
-            .expect("in time")
-            .expect("no panic");
+        soon(self.ended).await.expect("no panic");
+    }
+
+    /// Asks the relay to end. What is returned hurries it when dropped, and ends with it.
+    fn leave(self) -> (oneshot::Sender<()>, JoinHandle<()>) {
+        drop(self.shutdown);
+        (self.hurry, self.ended)
     }
 
     /// Publishes `name` as an Icecast source and writes half a second of it.
@@ -167,6 +168,11 @@ impl TestServer {
             .expect("written");
         source
     }
+}
+
+/// Waits for what should happen at once.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, what).await.expect("in time")
 }
 
 /// A certificate for `localhost`, in files, and the keys of [http] that name them.
@@ -194,9 +200,8 @@ async fn connect_from(host: u8, address: SocketAddr) -> TcpStream {
 /// Waits until the server has closed the connection.
 async fn read_end(socket: &mut TcpStream) {
     let mut rest = Vec::new();
-    let read = tokio::time::timeout(SOON, socket.read_to_end(&mut rest)).await;
     // A connection that is closed with unread bytes is reset.
-    read.expect("closed in time").ok();
+    soon(socket.read_to_end(&mut rest)).await.ok();
 }
 
 /// Whether the server has not closed the connection.
@@ -226,14 +231,32 @@ async fn read_until(socket: &mut (impl AsyncRead + Unpin), words: &str) {
             assert_ne!(count, 0, "closed before {words} was said");
         }
     };
-    tokio::time::timeout(SOON, read).await.expect("in time");
+    soon(read).await;
 }
 
 async fn read_all(socket: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(SOON, socket.read_to_end(&mut answer)).await;
-    read.expect("closed in time").expect("closed in order");
+    let read = soon(socket.read_to_end(&mut answer)).await;
+    read.expect("closed in order");
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Begins to listen, and waits until it is let in.
+async fn listening(server: &TestServer, path: &str) -> TcpStream {
+    let mut listener = connect(server.http).await;
+    let head = format!("GET /{path} HTTP/1.0\r\n\r\n");
+    listener.write_all(head.as_bytes()).await.expect("written");
+    read_until(&mut listener, " 200 OK\r\n").await;
+    listener
+}
+
+/// Reads this many bytes of what a listener hears.
+async fn hear(listener: &mut (impl AsyncRead + Unpin), bytes: usize) -> Vec<u8> {
+    let mut heard = vec![0; bytes];
+    soon(listener.read_exact(&mut heard))
+        .await
+        .expect("a stream");
+    heard
 }
 
 /// One request with some headers.
@@ -242,6 +265,22 @@ async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> St
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n"
     );
     exchange(address, request.as_bytes()).await
+}
+
+/// Asserts that the metrics have these lines.
+async fn assert_counted(server: &TestServer, lines: &[&str]) {
+    let page = ask(server.admin, "GET", "/metrics", "").await;
+    for line in lines {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+}
+
+/// Sets the title of a stream by the key of its source.
+async fn set_title(server: &TestServer, stream: &str, title: &str) {
+    let path = format!("/admin/metadata?mode=updinfo&mount=/{stream}&song={title}");
+    let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
+    let answer = ask(server.http, "GET", &path, &headers).await;
+    assert_eq!(status(&answer), 200, "{answer}");
 }
 
 /// Asks until the answer is as it should be.

@@ -1,4 +1,4 @@
-//! What the gate permits by a configuration.
+//! Permissions that the gate grants by a configuration.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -81,23 +81,20 @@ fn request<'a>(stream: &'a StreamName, host: u8, secret: Option<&'a str>) -> Req
     }
 }
 
-async fn publish(
-    gate: &AuthorityGate,
-    stream: &str,
-    host: u8,
-    secret: Option<&str>,
-) -> Result<Authorized<Publish>, Denied> {
+type Answer = Result<Authorized<Publish>, Denied>;
+
+async fn publish(gate: &AuthorityGate, stream: &str, host: u8, secret: Option<&str>) -> Answer {
     gate.publish(&request(&name(stream), host, secret)).await
 }
 
-/// The same with an answer to a challenge, by a client that knows a word.
+/// Answers a challenge as a client that knows a word, and returns the gate's decision.
 async fn prove(
     gate: &AuthorityGate,
     stream: &str,
     host: u8,
     secret: Option<&str>,
     word: &'static str,
-) -> Result<Authorized<Publish>, Denied> {
+) -> Answer {
     let (stream, proof) = (name(stream), Knows(word));
     let request = Request {
         user: Some("anybody"),
@@ -127,14 +124,14 @@ impl Proof for Knows {
     }
 }
 
-fn credential(permission: Result<Authorized<Publish>, Denied>) -> Credential {
+fn credential(permission: Answer) -> Credential {
     permission.expect("permitted").action().credential
 }
 
 #[tokio::test]
 async fn each_secret_opens_its_own_door() {
     let gate = authority_gate();
-    let wrong = Some(Denied::Wrong);
+    let (wrong, missing) = (Some(Denied::Wrong), Some(Denied::Missing));
     for (stream, secret, publishes, updates) in [
         ("live/a", Some(KEY), None, None),
         ("live/a", Some(PASSWORD), wrong, None),
@@ -146,13 +143,8 @@ async fn each_secret_opens_its_own_door() {
         ("own/a", Some(PASSWORD), wrong, None),
         ("own/a", Some("studio-bells-12"), wrong, wrong),
         ("own/a", Some("van-on-the-road"), None, None),
-        ("live/a", None, Some(Denied::Missing), Some(Denied::Missing)),
-        (
-            "live/a",
-            Some(""),
-            Some(Denied::Missing),
-            Some(Denied::Missing),
-        ),
+        ("live/a", None, missing, missing),
+        ("live/a", Some(""), missing, missing),
     ] {
         let answer = publish(&gate, stream, 1, secret).await.err();
         assert_eq!(answer, publishes, "{stream} {secret:?}");
@@ -162,35 +154,28 @@ async fn each_secret_opens_its_own_door() {
         assert!(gate.play(&request(&stream, 1, secret)).await.is_ok());
     }
     let peer = peer(1).ip();
-    assert!(gate.administer(peer, Some(PASSWORD)).await.is_ok());
-    assert_eq!(gate.administer(peer, Some(KEY)).await.err(), wrong);
-    assert_eq!(
-        gate.administer(peer, None).await.err(),
-        Some(Denied::Missing)
-    );
-    assert_eq!(
-        gate.administer(peer, Some("")).await.err(),
-        Some(Denied::Missing)
-    );
+    for (secret, administers) in [
+        (Some(PASSWORD), None),
+        (Some(KEY), wrong),
+        (None, missing),
+        (Some(""), missing),
+    ] {
+        let answer = gate.administer(peer, secret).await.err();
+        assert_eq!(answer, administers, "{secret:?}");
+    }
 }
 
 #[tokio::test]
 async fn a_credential_names_its_secret_and_not_the_stream() {
     let gate = authority_gate();
-    let shared = credential(publish(&gate, "live/a", 1, Some(KEY)).await);
-    assert_eq!(
-        shared,
-        credential(publish(&gate, "live/b", 1, Some(KEY)).await)
-    );
-    assert_ne!(
-        shared,
-        credential(publish(&gate, "own/a", 1, Some(OWN_KEY)).await)
-    );
-    assert_ne!(
-        shared,
-        credential(publish(&authority_gate(), "live/a", 1, Some(KEY)).await),
-        "the key is the process's own"
-    );
+    let of = async |gate: &AuthorityGate, stream: &str, key: &'static str| {
+        credential(publish(gate, stream, 1, Some(key)).await)
+    };
+    let shared = of(&gate, "live/a", KEY).await;
+    assert_eq!(shared, of(&gate, "live/b", KEY).await);
+    assert_ne!(shared, of(&gate, "own/a", OWN_KEY).await);
+    let another = of(&authority_gate(), "live/a", KEY).await;
+    assert_ne!(shared, another, "the key is the process's own");
 }
 
 #[tokio::test]
@@ -202,9 +187,8 @@ async fn each_named_key_is_a_credential_and_an_identity() {
         ("studio-bells-12", Some("studio")),
         ("van-on-the-road", Some("van")),
     ] {
-        let permission = publish(&gate, "live/a", 1, Some(secret))
-            .await
-            .expect("it may");
+        let permission = publish(&gate, "live/a", 1, Some(secret)).await;
+        let permission = permission.expect("it may");
         let identity = permission.identity().map(|identity| identity.as_str());
         assert_eq!(identity, expected);
         assert_eq!(permission.until(), None, "keys do not end");
@@ -254,15 +238,12 @@ async fn guessing_locks_out_the_address_and_no_other() {
     assert_eq!(refused, Some(Denied::TooManyAttempts));
     let answer = publish(&gate, "live/a", 7, Some(KEY)).await.err();
     assert_eq!(
-        answer,
-        Some(Denied::TooManyAttempts),
+        answer, refused,
         "a right guess is not told from a wrong one"
     );
     assert!(publish(&gate, "live/a", 8, Some(KEY)).await.is_ok());
-    assert!(
-        gate.administer(peer(7).ip(), Some(PASSWORD)).await.is_ok(),
-        "the operator may share the encoder's address"
-    );
+    // The operator may share the encoder's address.
+    assert!(gate.administer(peer(7).ip(), Some(PASSWORD)).await.is_ok());
     assert_eq!(update(&gate, "live/a", 7, Some(KEY)).await, None);
 }
 
@@ -293,10 +274,8 @@ async fn guesses_do_not_lock_out_a_client_that_was_right_from_the_same_address()
     assert_eq!(elsewhere, refused, "elsewhere it is a guess");
     let other = publish(&gate, "live/a", 7, Some(PASSWORD)).await.err();
     assert_eq!(other, refused, "for another door");
-    assert_eq!(
-        publish(&gate, "own/a", 7, Some(OWN_KEY)).await.err(),
-        refused
-    );
+    let own = publish(&gate, "own/a", 7, Some(OWN_KEY)).await;
+    assert_eq!(own.err(), refused);
 }
 
 /// Asks `count` times for `late/a`, all at once, and waits until all questions are pending.
@@ -333,10 +312,8 @@ async fn guesses_side_by_side_are_worth_no_more_than_in_a_row() {
     let right = publish(&gate, "late/a", 7, Some(KEY)).await.err();
     assert_eq!(right, Some(Denied::TooManyAttempts));
     let honest = honest.join_all().await;
-    assert!(
-        honest.iter().all(Option::is_none),
-        "waiting is no guess: {honest:?}"
-    );
+    let all_may = honest.iter().all(Option::is_none);
+    assert!(all_may, "waiting is no guess: {honest:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -364,8 +341,8 @@ async fn a_question_that_is_dropped_is_taken_back() {
     assert_eq!(late.waiting(), 0);
 }
 
-/// What a pending question costs besides the connection: the borrowed request, and the futures of gate and
-/// authority with all that they hold, of which only the latter is the test's own.
+/// Memory that a pending question takes besides the connection: the borrowed request, and the futures of gate and authority
+/// with all that they hold, of which only the latter is the test's own.
 #[tokio::test]
 async fn ten_thousand_waiting_requests_cost_little() {
     const EACH_BYTES_MAX: usize = 2 * 1024;
@@ -448,10 +425,8 @@ async fn each_key_is_for_its_scopes() {
 async fn a_permission_ends_with_its_key() {
     let gate = scoped_gate();
     let stream = name("live/a");
-    let permitted = gate
-        .play(&request(&stream, 1, Some("far-in-the-future")))
-        .await;
-    let permitted = permitted.expect("permitted");
+    let request = request(&stream, 1, Some("far-in-the-future"));
+    let permitted = gate.play(&request).await.expect("permitted");
     assert!(permitted.until().is_some() && !permitted.is_over(Instant::now()));
     let identity = permitted.identity().map(|identity| identity.as_str());
     assert_eq!(identity, Some("far"));
@@ -495,11 +470,9 @@ mod links {
         .sign(secret)
     }
 
-    async fn plays(
-        gate: &AuthorityGate,
-        stream: &str,
-        token: &str,
-    ) -> Result<Option<Instant>, Denied> {
+    type Until = Result<Option<Instant>, Denied>;
+
+    async fn plays(gate: &AuthorityGate, stream: &str, token: &str) -> Until {
         let (stream, query) = (name(stream), format!("a=b&link={token}"));
         let request = Request {
             query: &query,
@@ -525,12 +498,8 @@ mod links {
             }
         }
         assert!(plays(&gate, "live/a", &link).await.is_ok());
-        let forged = token(
-            LinkAction::Play,
-            "live/a",
-            60,
-            "another-secret-of-32-characters!",
-        );
+        let other = "another-secret-of-32-characters!";
+        let forged = token(LinkAction::Play, "live/a", 60, other);
         let mut last = None;
         for _ in 0..100 {
             last = plays(&gate, "live/a", &forged).await.err();
@@ -591,7 +560,7 @@ async fn a_hook_that_permits_all_opens_no_stream_of_a_file_of_users() {
     assert_eq!(asked.load(Ordering::Relaxed), 2);
 }
 
-/// Of `open-sesame-41`, by libxcrypt.
+/// Password hash of `open-sesame-41`, by libxcrypt.
 const HASH: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
 
 #[tokio::test]

@@ -1,19 +1,19 @@
-//! What is told of a stream that needs a key and is in no list.
+//! Information that is public about a stream that needs a key and is in no list.
 
-use super::{KEY, TestServer, ask, ask_until, basic, body, connect, header, read_until, status};
+use super::{TestServer, ask, ask_until, body, connect, header, read_until, set_title, status};
 
 const CONFIG: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
      [[auth.key]]\nname = \"ear\"\nkey = \"ear-to-the-ground\"\nmatch = \"**\"\nscopes = [\"play\"]\n\
      [[stream]]\nmatch = \"priv/*\"\nplay = \"key\"\npublic = false\n\
      [[stream]]\nmatch = \"listed\"\nplay = \"key\"\n";
 
-/// Asks until the title has been told somewhere.
-async fn until_told(server: &TestServer, path: &str) -> String {
+/// Requests a path until its reply shows the title.
+async fn until_reported(server: &TestServer, path: &str) -> String {
     ask_until(server, path, "", |answer| body(answer).contains("Secret")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_private_stream_plays_is_told_to_those_who_may_listen() {
+async fn what_a_private_stream_plays_is_reported_to_those_who_may_listen() {
     use tokio::io::AsyncWriteExt;
 
     let server = TestServer::open(CONFIG).await;
@@ -22,15 +22,12 @@ async fn what_a_private_stream_plays_is_told_to_those_who_may_listen() {
         server.publish("listed").await,
     ];
     for stream in ["priv/a.mp3", "listed"] {
-        let path = format!("/admin/metadata?mode=updinfo&mount=/{stream}&song=Secret");
-        let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
-        let answer = ask(server.http, "GET", &path, &headers).await;
-        assert_eq!(status(&answer), 200, "{answer}");
+        set_title(&server, stream, "Secret").await;
     }
     const EAR: &str = "key=ear-to-the-ground";
     let pages = ["/priv/a.mp3/", "/embed/priv/a.mp3", "/priv/a.mp3/info.json"];
     for path in pages {
-        until_told(&server, &format!("{path}?{EAR}")).await;
+        until_reported(&server, &format!("{path}?{EAR}")).await;
         let answer = ask(server.http, "GET", path, "").await;
         assert_eq!(status(&answer), 200, "{answer}");
         assert!(!answer.contains("Secret"), "{answer}");
@@ -38,7 +35,7 @@ async fn what_a_private_stream_plays_is_told_to_those_who_may_listen() {
         assert!(answer.contains("\"needs_key\":true"), "{answer}");
     }
     let of_mount = "/status-json.xsl?mount=/priv/a.mp3";
-    until_told(&server, &format!("{of_mount}&{EAR}")).await;
+    until_reported(&server, &format!("{of_mount}&{EAR}")).await;
     let answer = ask(server.http, "GET", of_mount, "").await;
     assert!(!answer.contains("\"source\""), "{answer}");
 
@@ -49,9 +46,9 @@ async fn what_a_private_stream_plays_is_told_to_those_who_may_listen() {
     titles.write_all(asked.as_bytes()).await.expect("written");
     read_until(&mut titles, "\"title\":\"Secret\"").await;
 
-    // A list tells everyone of this one.
-    until_told(&server, "/listed/info.json").await;
-    until_told(&server, "/status-json.xsl").await;
+    // A list shows this stream to everyone.
+    until_reported(&server, "/listed/info.json").await;
+    until_reported(&server, "/status-json.xsl").await;
     server.close().await;
 }
 

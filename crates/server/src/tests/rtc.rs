@@ -2,8 +2,6 @@
 
 use super::*;
 
-const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
-
 const SDP: &str = "Content-Type: application/sdp\r\n";
 const FRAGMENT: &str = "Content-Type: application/trickle-ice-sdpfrag\r\n";
 
@@ -26,7 +24,7 @@ pub(super) fn offer(sections: &[&str]) -> String {
     text
 }
 
-const SOUND: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n\
+const AUDIO: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n\
     a=fmtp:111 minptime=10;useinbandfec=1\r\n";
 pub(super) const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 96 107\r\na=rtpmap:96 VP8/90000\r\n\
     a=rtpmap:107 H264/90000\r\na=rtcp-fb:107 nack\r\na=rtcp-fb:107 nack pli\r\n\
@@ -34,11 +32,11 @@ pub(super) const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 96 107\r\na=rtpmap
 const UNKNOWN: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=rtpmap:0 PCMU/8000\r\n";
 
 fn listener() -> String {
-    offer(&[SOUND]) + "a=recvonly\r\n"
+    offer(&[AUDIO]) + "a=recvonly\r\n"
 }
 
 fn publisher() -> String {
-    offer(&[SOUND]) + "a=sendonly\r\n"
+    offer(&[AUDIO]) + "a=sendonly\r\n"
 }
 
 /// One request with a body.
@@ -56,26 +54,18 @@ fn bearer(key: &str) -> String {
 /// Asserts what all refusals have in common.
 pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
     assert_eq!(status(answer), expected, "{answer}");
-    assert_eq!(
-        header(answer, "content-type"),
-        Some("application/problem+json"),
-        "{answer}"
-    );
-    assert_eq!(
-        header(answer, "access-control-allow-origin"),
-        Some("*"),
-        "{answer}"
-    );
+    for (name, value) in [
+        ("content-type", "application/problem+json"),
+        ("access-control-allow-origin", "*"),
+    ] {
+        assert_eq!(header(answer, name), Some(value), "{answer}");
+    }
     let problem: serde_json::Value = serde_json::from_str(body(answer)).expect("JSON");
     assert_eq!(problem["status"], expected, "{answer}");
     let detail = problem["detail"].as_str().unwrap_or_default();
     assert!(detail.contains(words), "{words:?} is not said: {answer}");
-    let comes_again = matches!(expected, 409 | 429 | 503);
-    assert_eq!(
-        header(answer, "retry-after").is_some(),
-        comes_again,
-        "{answer}"
-    );
+    let comes_again = header(answer, "retry-after").is_some();
+    assert_eq!(comes_again, matches!(expected, 409 | 429 | 503), "{answer}");
 }
 
 #[tokio::test]
@@ -87,24 +77,20 @@ async fn requests_are_refused_with_their_reason() {
     let data = offer(&["m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"]);
     let plain = listener.replace("a=fingerprint", "a=nothing");
     let no_picture = offer(&[PICTURE]);
-    let mute = offer(&[SOUND]) + "a=inactive\r\n";
+    let mute = offer(&[AUDIO]) + "a=inactive\r\n";
     let unknown = offer(&[UNKNOWN]) + "a=sendonly\r\n";
-    let twice = offer(&[SOUND, SOUND]);
+    let twice = offer(&[AUDIO, AUDIO]);
     let apart = twice.replace("a=group:BUNDLE", "a=nothing");
     let long = "v".repeat(64 * 1024 + 1);
     let huge = "v".repeat(200_000);
-    let whep = "/radio.mp3/whep";
-    let whip = "/live/show/whip";
+    let (whep, whip) = ("/radio.mp3/whep", "/live/show/whip");
+    let [viewer, sender] = ["/live/show/whep/0123", "/live/show/whip/0123"];
+    let guessed = "/live/show/whip?key=wrong";
+    let (plain_text, guess) = ("Content-Type: text/plain\r\n", bearer("wrong"));
+    let (not_sdp, unknown_session) = ("application/sdp", "no such session");
     for (method, path, headers, body, expected, words) in [
-        ("POST", whep, "", &listener[..], 415, "application/sdp"),
-        (
-            "POST",
-            whep,
-            "Content-Type: text/plain\r\n",
-            &listener,
-            415,
-            "application/sdp",
-        ),
+        ("POST", whep, "", &listener[..], 415, not_sdp),
+        ("POST", whep, plain_text, &listener, 415, not_sdp),
         ("POST", whep, SDP, "", 400, "not SDP"),
         ("POST", whep, SDP, "hello", 400, "not SDP"),
         ("POST", whep, SDP, &plain, 400, "fingerprint"),
@@ -118,47 +104,19 @@ async fn requests_are_refused_with_their_reason() {
         ("DELETE", whep, "", "", 405, "POST"),
         ("POST", whip, SDP, &publisher, 401, "Bearer KEY"),
         ("POST", whip, "", "", 401, "Bearer KEY"),
-        (
-            "POST",
-            "/live/show/whip?key=wrong",
-            SDP,
-            &publisher,
-            401,
-            "wrong",
-        ),
-        ("POST", whip, &bearer("wrong"), &publisher, 401, "wrong"),
+        ("POST", guessed, SDP, &publisher, 401, "wrong"),
+        ("POST", whip, &guess, &publisher, 401, "wrong"),
         ("POST", whip, &key, "hello", 400, "not SDP"),
         ("POST", whip, &key, &mute, 422, ""),
         ("POST", whip, &key, &unknown, 422, "Opus"),
         ("POST", whip, &key, &twice, 422, ""),
         ("POST", "/admin/show/whip", &key, &publisher, 404, "pages"),
-        ("POST", "/live/show/whep/0123", SDP, &listener, 405, "PATCH"),
-        (
-            "DELETE",
-            "/live/show/whep/0123",
-            "",
-            "",
-            404,
-            "no such session",
-        ),
-        (
-            "PATCH",
-            "/live/show/whep/0123",
-            FRAGMENT,
-            "",
-            404,
-            "no such session",
-        ),
-        (
-            "GET",
-            "/live/show/whep/0123",
-            "",
-            "",
-            404,
-            "no such session",
-        ),
-        ("DELETE", "/live/show/whip/0123", "", "", 401, "key"),
-        ("PATCH", "/live/show/whip/0123", FRAGMENT, "", 401, "key"),
+        ("POST", viewer, SDP, &listener, 405, "PATCH"),
+        ("DELETE", viewer, "", "", 404, unknown_session),
+        ("PATCH", viewer, FRAGMENT, "", 404, unknown_session),
+        ("GET", viewer, "", "", 404, unknown_session),
+        ("DELETE", sender, "", "", 401, "key"),
+        ("PATCH", sender, FRAGMENT, "", 401, "key"),
     ] {
         let answer = send(&server, method, path, headers, body).await;
         assert_problem(&answer, expected, words);
@@ -166,28 +124,18 @@ async fn requests_are_refused_with_their_reason() {
             401 => {
                 let challenge = header(&answer, "www-authenticate").expect("a challenge");
                 assert!(challenge.starts_with("Bearer "), "{answer}");
-                assert_eq!(
-                    challenge.contains("invalid_token"),
-                    words == "wrong",
-                    "{answer}"
-                );
+                let is_wrong = challenge.contains("invalid_token");
+                assert_eq!(is_wrong, words == "wrong", "{answer}");
             }
             405 => assert!(header(&answer, "allow").is_some(), "{answer}"),
-            415 => assert_eq!(
-                header(&answer, "accept-post"),
-                Some("application/sdp"),
-                "{answer}"
-            ),
+            415 => assert_eq!(header(&answer, "accept-post"), Some(not_sdp), "{answer}"),
             _ => {}
         }
     }
-    let names: Vec<_> = server
-        .registry
-        .list()
-        .iter()
-        .map(|one| one.name().to_string())
-        .collect();
-    assert_eq!(names, ["radio.mp3"], "no publisher was admitted");
+    let [stream] = &server.registry.list()[..] else {
+        panic!("a publisher was admitted");
+    };
+    assert_eq!(stream.name().as_str(), "radio.mp3");
     server.close().await;
 }
 
@@ -243,15 +191,11 @@ async fn a_session_is_opened_changed_and_ended() {
     }
     let location = header(&answer, "location").expect("a session").to_owned();
     let id = location.strip_prefix("/radio.mp3/whep/").expect("a path");
-    assert!(
-        id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()),
-        "{location}"
-    );
+    let is_hexadecimal = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(id.len() == 32 && is_hexadecimal, "{location}");
     let etag = header(&answer, "etag").expect("a tag").to_owned();
-    assert!(
-        sdp.contains(&format!("a=ice-ufrag:{}\r\n", etag.trim_matches('"'))),
-        "{etag}"
-    );
+    let tagged = format!("a=ice-ufrag:{}\r\n", etag.trim_matches('"'));
+    assert!(sdp.contains(&tagged), "{etag}");
 
     // Nobody listens before its peer has connected.
     let listed = ask(server.admin, "GET", "/api/v1/listeners", "").await;
@@ -324,13 +268,8 @@ async fn a_session_is_opened_changed_and_ended() {
         let answer = send(&server, "DELETE", &elsewhere, &headers, "").await;
         assert_problem(&answer, 404, "no such session");
     }
-    let ended = ask(
-        server.http,
-        "DELETE",
-        &location,
-        "If-Match: \"whatever\"\r\n",
-    )
-    .await;
+    let condition = "If-Match: \"whatever\"\r\n";
+    let ended = ask(server.http, "DELETE", &location, condition).await;
     assert_eq!(status(&ended), 200, "{ended}");
     for method in ["DELETE", "GET"] {
         let answer = ask(server.http, method, &location, "").await;
@@ -388,13 +327,9 @@ async fn publishers_show_their_key_wherever_they_can() {
         let answer = send(&server, "POST", path, headers, &publisher()).await;
         assert_eq!(status(&answer), 201, "{answer}");
         assert!(body(&answer).contains("a=recvonly\r\n"), "{answer}");
-        let location = header(&answer, "location").expect("a session").to_owned();
-        let query = path.split_once('?').map(|(_, query)| query);
-        assert_eq!(
-            location.split_once('?').map(|(_, query)| query),
-            query,
-            "{answer}"
-        );
+        let location = header(&answer, "location").expect("a session");
+        let query = |text: &str| text.split_once('?').map(|(_, query)| query.to_owned());
+        assert_eq!(query(location), query(path), "{answer}");
 
         // An answer reserves nothing.
         let other = send(&server, "POST", path, headers, &publisher()).await;
@@ -402,7 +337,7 @@ async fn publishers_show_their_key_wherever_they_can() {
         assert!(server.registry.list().is_empty(), "no media yet");
         let bare = location.split('?').next().unwrap_or_default();
         assert_problem(&ask(server.http, "DELETE", bare, "").await, 401, "key");
-        let ended = ask(server.http, "DELETE", &location, headers).await;
+        let ended = ask(server.http, "DELETE", location, headers).await;
         assert_eq!(status(&ended), 200, "{ended}");
     }
     let source = server.publish("live/a").await;
@@ -441,9 +376,8 @@ async fn a_full_server_says_when_to_come_again() {
     assert_eq!(status(&first), 201, "{first}");
     let second = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     assert_problem(&second, 503, "as many listeners as");
-    let page = ask(server.admin, "GET", "/metrics", "").await;
     let counted = "carillon_rejected_total{reason=\"limit_listeners\"} 1";
-    assert!(page.contains(counted), "{page}");
+    assert_counted(&server, &[counted]).await;
     let pending = async {
         loop {
             let page = ask(server.admin, "GET", "/metrics", "").await;
@@ -456,8 +390,8 @@ async fn a_full_server_says_when_to_come_again() {
             }
         }
     };
-    let one = "the session waits for its peer, and the connection that asked for it is gone";
-    tokio::time::timeout(SOON, pending).await.expect(one);
+    // The session waits for its peer, and the connection that asked for it is gone.
+    soon(pending).await;
     let location = header(&first, "location").expect("a session");
     assert_eq!(status(&ask(server.http, "DELETE", location, "").await), 200);
     let freed = async {
@@ -468,9 +402,7 @@ async fn a_full_server_says_when_to_come_again() {
             }
         }
     };
-    tokio::time::timeout(SOON, freed)
-        .await
-        .expect("a permit is free again");
+    soon(freed).await;
     server.close().await;
 }
 
@@ -499,8 +431,7 @@ async fn abandoned_sessions_give_way_to_newer_ones() {
                 assert_eq!(status(&answer), 503, "{answer}");
             }
         };
-        let answer = tokio::time::timeout(SOON, opened).await;
-        let answer = answer.expect("permits become free");
+        let answer = soon(opened).await;
         header(&answer, "location").expect("a session").to_owned()
     };
     let is_there = async |location: &str| {
@@ -522,15 +453,10 @@ async fn abandoned_sessions_give_way_to_newer_ones() {
     assert!(left <= 7, "{left}");
     assert!(is_there(sessions.last().expect("some")).await);
     // An evicted session is gone at the port, and has returned its permit.
-    let page = ask(server.admin, "GET", "/metrics", "").await;
-    assert!(page.contains("carillon_pending_sessions 8.0\n"), "{page}");
-    let name = "carillon_rejected_total{reason=\"limit_pending_sessions\"} 393";
-    assert!(page.contains(name), "{page}");
-    let mut listener = connect(server.http).await;
-    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\n\r\n";
-    listener.write_all(request).await.expect("written");
-    read_until(&mut listener, "HTTP/1.1 200").await;
-    drop(listener);
+    let pending = "carillon_pending_sessions 8.0\n";
+    let evicted = "carillon_rejected_total{reason=\"limit_pending_sessions\"} 393";
+    assert_counted(&server, &[pending, evicted]).await;
+    drop(listening(&server, "radio.mp3").await);
     server.close().await;
 }
 
@@ -569,11 +495,7 @@ async fn a_session_is_where_the_outside_world_finds_it() {
         assert!(location.starts_with(&start), "{location}");
         let answer = send(&server, "POST", "/radio.mp3/whep/", &headers, &listener()).await;
         let beside = format!("{expected}/radio.mp3/whep");
-        assert_eq!(
-            header(&answer, "location"),
-            Some(beside.as_str()),
-            "{answer}"
-        );
+        assert_eq!(header(&answer, "location"), Some(&*beside), "{answer}");
         server.close().await;
     }
 }
@@ -597,43 +519,32 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
     let server = TestServer::open(AUTH).await;
     let _source = server.publish("radio.mp3").await;
     let good = listener();
+    let section = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n";
+    let candidate = "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n";
     let mut bodies: Vec<Vec<u8>> = vec![
         vec![0; 1_000],
         vec![0xff; 60_000],
-        "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
-            .repeat(1_500)
-            .into_bytes(),
-        "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n"
-            .repeat(1_200)
-            .into_bytes(),
+        section.repeat(1_500).into_bytes(),
+        candidate.repeat(1_200).into_bytes(),
         format!("{good}a=x:{}\r\n", "y".repeat(50_000)).into_bytes(),
         good.replace("TdB7", &"u".repeat(10_000)).into_bytes(),
         good.replace("\r\n", "\n\u{0}\n").into_bytes(),
         good.replace("111", "4294967296").into_bytes(),
     ];
     // Cut at any length.
-    bodies.extend(
-        (0..good.len())
-            .step_by(17)
-            .map(|end| good.as_bytes()[..end].to_vec()),
-    );
+    let ends = (0..good.len()).step_by(17);
+    bodies.extend(ends.map(|end| good.as_bytes()[..end].to_vec()));
     for body in &bodies {
-        for (method, path, kind) in [
-            ("POST", "/radio.mp3/whep", SDP),
-            ("POST", "/live/show/whip?key=bells-at-noon-41", SDP),
-        ] {
-            let mut request = format!(
-                "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{kind}\
+        for path in ["radio.mp3/whep", "live/show/whip?key=bells-at-noon-41"] {
+            let head = format!(
+                "POST /{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{SDP}\
                  Content-Length: {}\r\n\r\n",
                 body.len()
-            )
-            .into_bytes();
-            request.extend_from_slice(body);
-            let answer = exchange(server.http, &request).await;
-            assert!(
-                matches!(status(&answer), 201 | 400 | 409 | 413 | 422),
-                "{answer}"
             );
+            let request = [head.as_bytes(), body].concat();
+            let answer = exchange(server.http, &request).await;
+            let is_fit = matches!(status(&answer), 201 | 400 | 409 | 413 | 422);
+            assert!(is_fit, "{answer}");
         }
     }
     let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &good).await;
@@ -650,10 +561,8 @@ async fn sessions_are_not_named_in_the_access_log() {
     let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     let location = header(&answer, "location").expect("a session").to_owned();
     assert_eq!(status(&ask(server.http, "GET", &location, "").await), 204);
-    assert_eq!(
-        status(&ask(server.http, "DELETE", &location, "").await),
-        200
-    );
+    let ended = ask(server.http, "DELETE", &location, "").await;
+    assert_eq!(status(&ended), 200, "{ended}");
     server.close().await;
     let access = std::fs::read_to_string(access).expect("an access log");
     let id = location.rsplit('/').next().expect("a name");

@@ -13,11 +13,9 @@ use rustls::{ClientConfig, HandshakeKind};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::anonymous::rtmp_bytes;
+use super::anonymous::{ask_rtmp, rtmp_bytes};
 use super::keep_alive::{idle_connections, pass};
 use super::*;
-
-const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 /// A relay with both TLS ports, and a client that trusts its certificate.
 pub(super) struct Secure {
@@ -80,16 +78,14 @@ impl Secure {
         handshake.expect("a handshake")
     }
 
-    /// How a client's handshake was done, after which it has heard the stream.
+    /// Receives the stream as a client, and returns the kind of its handshake.
     async fn hears(&self, client: &Arc<ClientConfig>) -> HandshakeKind {
         let connector = TlsConnector::from(Arc::clone(client));
         let mut socket = Self::connect_by(&connector, self.server.https).await;
         let kind = socket.get_ref().1.handshake_kind();
         let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
         socket.write_all(request).await.expect("written");
-        let mut heard = vec![0; 2_000];
-        let read = tokio::time::timeout(SOON, socket.read_exact(&mut heard)).await;
-        read.expect("in time").expect("a stream");
+        super::hear(&mut socket, 2_000).await;
         kind.expect("it is done")
     }
 
@@ -105,36 +101,18 @@ impl Secure {
 }
 
 #[tokio::test]
-async fn streams_are_heard_behind_tls() {
-    let secure = Secure::open().await;
-    let _source = secure.server.publish("radio.mp3").await;
-    let mut socket = secure.connect(secure.server.https).await;
-    socket
-        .write_all(b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        .await
-        .expect("written");
-    let mut heard = vec![0; 2_000];
-    let read = tokio::time::timeout(SOON, socket.read_exact(&mut heard)).await;
-    read.expect("in time").expect("a stream");
-    assert!(heard.starts_with(b"HTTP/1.1 200 OK\r\n") || heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
-    drop(socket);
-    secure.server.close().await;
-}
-
-#[tokio::test]
 async fn limits_hold_behind_tls() {
     let secure = Secure::open_with("[limits]\nlisteners = 1\n").await;
     let _source = secure.server.publish("radio.mp3").await;
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut first = secure.connect(secure.server.https).await;
     first.write_all(request).await.expect("written");
-    let mut byte = [0];
-    first.read_exact(&mut byte).await.expect("let in");
+    read_until(&mut first, " 200 OK\r\n").await;
     let mut second = secure.connect(secure.server.https).await;
     second.write_all(request).await.expect("written");
     let mut answer = String::new();
-    let read = tokio::time::timeout(SOON, second.read_to_string(&mut answer)).await;
-    read.expect("in time").expect("closed in order");
+    let read = soon(second.read_to_string(&mut answer)).await;
+    read.expect("closed in order");
     assert_eq!(status(&answer), 503, "{answer}");
     assert!(header(&answer, "retry-after").is_some(), "{answer}");
     secure.server.close().await;
@@ -146,23 +124,12 @@ async fn rtmp_is_spoken_behind_tls() {
     let listening = format!("listening rtmps {}\n", secure.server.rtmps.expect("bound"));
     assert!(secure.server.notice.contains(&listening));
     let mut socket = Secure::connect_by(&secure.any, secure.server.rtmps).await;
-    let sent = socket.write_all(&rtmp_bytes::c0_c1()).await;
-    sent.expect("written");
-    let mut s0_s1_s2 = vec![0; 1 + 2 * 1536];
-    let read = socket.read_exact(&mut s0_s1_s2).await;
-    read.expect("the handshake");
-    let mut reply = s0_s1_s2[1..1537].to_vec();
-    let name = format!("show?key={KEY}");
-    reply.extend(rtmp_bytes::conversation("publish", "live", &name));
-    socket.write_all(&reply).await.expect("written");
+    ask_rtmp(&mut socket, "publish", &format!("show?key={KEY}")).await;
     read_until(&mut socket, "NetStream.Publish.Start").await;
     let list = secure.server.registry.list();
     assert_eq!(list[0].name().as_str(), "live/show");
-    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
-    assert!(
-        page.contains("carillon_connections{door=\"rtmps\"} 1"),
-        "{page}"
-    );
+    let door = "carillon_connections{door=\"rtmps\"} 1";
+    assert_counted(&secure.server, &[door]).await;
     drop(socket);
     secure.server.close().await;
 }
@@ -172,11 +139,8 @@ async fn what_is_no_tls_is_turned_away() {
     let secure = Secure::open().await;
     let rtmps = secure.server.rtmps.expect("bound");
     exchange(rtmps, &rtmp_bytes::c0_c1()[..64]).await;
-    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
-    assert!(
-        page.contains("carillon_rejected_total{reason=\"tls\"} 1"),
-        "{page}"
-    );
+    let counted = "carillon_rejected_total{reason=\"tls\"} 1";
+    assert_counted(&secure.server, &[counted]).await;
     secure.server.close().await;
 }
 
@@ -217,8 +181,8 @@ async fn send(
         .header("content-type", "application/sdp")
         .body(Full::from(body))
         .expect("a request");
-    let answer = tokio::time::timeout(SOON, client.send_request(request)).await;
-    answer.expect("in time").expect("an answer")
+    let answer = soon(client.send_request(request)).await;
+    answer.expect("an answer")
 }
 
 async fn text(response: Response<Incoming>) -> String {
@@ -229,9 +193,7 @@ async fn text(response: Response<Incoming>) -> String {
 /// Reads this many bytes of a live body.
 async fn hear(body: &mut Incoming, mut bytes: usize) {
     while bytes > 0 {
-        let frame = tokio::time::timeout(SOON, body.frame())
-            .await
-            .expect("in time");
+        let frame = soon(body.frame()).await;
         let data = frame.expect("more").expect("a frame").into_data();
         bytes = bytes.saturating_sub(data.expect("data").len());
     }
@@ -244,25 +206,15 @@ async fn requests_of_http_2_are_answered_like_others() {
     let secure = Secure::open_with(&format!("[log]\naccess = {access:?}\n")).await;
     let _source = secure.server.publish("radio.mp3").await;
     let (mut client, _connection) = secure.http_2().await;
+    let own = "https://localhost/radio.mp3";
+    let none = "There is no stream live/none.";
     for (method, path, body, expected, words) in [
         ("GET", "/", "", 200, "radio.mp3"),
         ("GET", "/radio.mp3/info.json", "", 200, "\"live\":true"),
-        (
-            "GET",
-            "/status-json.xsl",
-            "",
-            200,
-            "https://localhost/radio.mp3",
-        ),
+        ("GET", "/status-json.xsl", "", 200, own),
         ("HEAD", "/", "", 200, ""),
         ("GET", "/live/none", "", 404, "nothing at this address"),
-        (
-            "GET",
-            "/live/none.flv",
-            "",
-            404,
-            "There is no stream live/none.",
-        ),
+        ("GET", "/live/none.flv", "", 404, none),
         ("HEAD", "/radio.mp3", "", 200, ""),
         ("OPTIONS", "/radio.mp3", "", 204, ""),
         ("OPTIONS", "/", "", 204, ""),
@@ -274,17 +226,12 @@ async fn requests_of_http_2_are_answered_like_others() {
         let answer = send(&mut client, method, path, body).await;
         assert_eq!(answer.status(), expected, "{method} {path}");
         let headers = answer.headers();
-        assert_eq!(
-            headers["access-control-allow-origin"], "*",
-            "{method} {path}"
-        );
+        let origin = &headers["access-control-allow-origin"];
+        assert_eq!(origin, "*", "{method} {path}");
         assert!(!headers.contains_key("connection"), "{method} {path}");
         let said = text(answer).await;
-        assert!(said.contains(words), "{method} {path}: {said}");
-        assert!(
-            !words.is_empty() || said.is_empty(),
-            "{method} {path}: {said}"
-        );
+        let is_meant = said.contains(words) && (!words.is_empty() || said.is_empty());
+        assert!(is_meant, "{method} {path}: {said}");
     }
     let heard = send(&mut client, "GET", "/radio.mp3", "").await;
     secure.server.close().await;
@@ -317,11 +264,8 @@ async fn streams_are_heard_over_http_2_beside_pages() {
     hear(&mut body, 2_000).await;
     assert_eq!(send(&mut client, "GET", "/", "").await.status(), 200);
     let second = send(&mut client, "GET", "/radio.mp3", "").await;
-    assert_eq!(
-        second.status(),
-        429,
-        "each listener but the first is counted besides"
-    );
+    // Each listener but the first is counted besides.
+    assert_eq!(second.status(), 429);
     let listeners = async || {
         let page = ask(secure.server.admin, "GET", "/api/v1/listeners", "").await;
         page.contains("radio.mp3")
@@ -336,9 +280,8 @@ async fn streams_are_heard_over_http_2_beside_pages() {
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     latest.write_all(request).await.expect("written");
     read_until(&mut latest, "200 OK").await;
-    let ended = tokio::time::timeout(SOON, connection).await;
-    // How it ends does not matter.
-    drop(ended.expect("in time").expect("no panic"));
+    // The manner of its end does not matter.
+    drop(soon(connection).await.expect("no panic"));
     secure.server.close().await;
 }
 
@@ -347,38 +290,10 @@ async fn an_idle_connection_of_http_2_ends_when_the_server_leaves() {
     let secure = Secure::open().await;
     let (mut client, connection) = secure.http_2().await;
     assert_eq!(send(&mut client, "GET", "/", "").await.status(), 200);
-    let TestServer {
-        shutdown,
-        hurry,
-        ended,
-        ..
-    } = secure.server;
-    drop((shutdown, hurry));
-    tokio::time::timeout(SOON, connection)
-        .await
-        .expect("in time")
-        .expect("no panic")
-        .ok();
-    tokio::time::timeout(SOON, ended)
-        .await
-        .expect("in time")
-        .expect("no panic");
-}
-
-#[tokio::test]
-async fn connections_are_kept_behind_tls() {
-    let secure = Secure::open().await;
-    let _source = secure.server.publish("radio.mp3").await;
-    let mut socket = secure.connect(secure.server.https).await;
-    for _ in 0..3 {
-        let request = b"GET /_/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        socket.write_all(request).await.expect("written");
-        read_until(&mut socket, "</svg>").await;
-    }
-    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    socket.write_all(request).await.expect("written");
-    read_until(&mut socket, "audio/mpeg").await;
-    secure.server.close().await;
+    let (hurry, ended) = secure.server.leave();
+    drop(hurry);
+    soon(connection).await.expect("no panic").ok();
+    soon(ended).await.expect("no panic");
 }
 
 #[tokio::test]

@@ -5,21 +5,19 @@ use tokio_rustls::client::TlsStream;
 use super::secure::Secure;
 use super::*;
 
-/// What libshout sends first.
+/// First request of libshout.
 const PROBE: &str = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
                      Upgrade: TLS/1.0, HTTP/1.1\r\n\r\n";
 
 const SWITCHING: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\
                          Upgrade: TLS/1.0, HTTP/1.1\r\n\r\n";
 
-/// Sends a request in clear that is let go on within TLS.
+/// Sends a request in clear text that is accepted and continues within TLS.
 async fn switched(server: &TestServer, request: &str) -> TcpStream {
     let mut socket = connect(server.http).await;
     let sent = socket.write_all(request.as_bytes()).await;
     sent.expect("written");
-    let mut answer = vec![0; SWITCHING.len()];
-    let read = tokio::time::timeout(SOON, socket.read_exact(&mut answer)).await;
-    read.expect("in time").expect("an answer");
+    let answer = hear(&mut socket, SWITCHING.len()).await;
     assert_eq!(String::from_utf8_lossy(&answer), SWITCHING);
     socket
 }
@@ -35,7 +33,7 @@ async fn what_was_asked_in_clear_is_answered_within_tls() {
     let _source = secure.server.publish("radio.mp3").await;
     let mut socket = upgraded(&secure, PROBE).await;
     read_until(&mut socket, "Allow: GET, HEAD, PUT, SOURCE, OPTIONS\r\n").await;
-    // The connection goes on as any other does.
+    // The connection continues like any other.
     let page = b"GET /_/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n";
     socket.write_all(page).await.expect("written");
     read_until(&mut socket, "</svg>").await;
@@ -49,9 +47,8 @@ async fn what_was_asked_in_clear_is_answered_within_tls() {
     let request = "GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: tls/1.2\r\n\r\n";
     let mut listener = upgraded(&secure, request).await;
     read_until(&mut listener, "audio/mpeg").await;
-    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
     let listeners = "carillon_listeners{protocol=\"http\"} 2";
-    assert!(page.contains(listeners), "{page}");
+    assert_counted(&secure.server, &[listeners]).await;
     secure.server.close().await;
 }
 
@@ -70,13 +67,11 @@ async fn a_source_publishes_within_tls() {
     let sent = socket.write_all(&mp3_frame().repeat(20)).await;
     sent.expect("written");
     socket.flush().await.expect("written");
-    let listen = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
-    let mut listener = connect(secure.server.http).await;
     // The stream begins with its first frames.
     while secure.server.registry.list().is_empty() {
         tokio::task::yield_now().await;
     }
-    listener.write_all(listen).await.expect("written");
+    let mut listener = listening(&secure.server, "radio.mp3").await;
     read_until(&mut listener, "audio/mpeg").await;
     secure.server.close().await;
 }
@@ -84,24 +79,17 @@ async fn a_source_publishes_within_tls() {
 #[tokio::test]
 async fn what_cannot_be_upgraded_is_answered_in_clear() {
     let (offered, kept) = ("Keep-Alive, Upgrade", "Keep-Alive");
+    let closed = "Close, Upgrade";
     let body = PROBE.replace("\r\n\r\n", "\r\nContent-Length: 2\r\n\r\nok");
     let cases = [
         ("", &*PROBE.replace("TLS/1.0, HTTP/1.1", "h2c"), offered),
         ("", &*PROBE.replace("Connection: Upgrade", "X: y"), offered),
         // Whoever sends more has not waited for what it asked for.
         ("", &*format!("{PROBE}{PROBE}"), offered),
-        ("", &*body, "Close, Upgrade"),
-        // Which host is meant decides the certificate.
-        (
-            "",
-            &*PROBE.replace("Host: localhost\r\n", ""),
-            "Close, Upgrade",
-        ),
-        (
-            "",
-            &*PROBE.replace("* HTTP/1.1", "* HTTP/1.0"),
-            "Close, Upgrade",
-        ),
+        ("", &*body, closed),
+        // The requested host decides the certificate.
+        ("", &*PROBE.replace("Host: localhost\r\n", ""), closed),
+        ("", &*PROBE.replace("* HTTP/1.1", "* HTTP/1.0"), closed),
         ("tls_upgrade = false\n", PROBE, kept),
         ("trusted_proxies = [\"127.0.0.1\"]\n", PROBE, kept),
     ];
@@ -110,8 +98,7 @@ async fn what_cannot_be_upgraded_is_answered_in_clear() {
         let mut socket = connect(secure.server.http).await;
         let sent = socket.write_all(request.as_bytes()).await;
         sent.expect("written");
-        let mut answer = [0; 12];
-        socket.read_exact(&mut answer).await.expect("an answer");
+        let answer = hear(&mut socket, 12).await;
         assert_eq!(&answer[9..], b"200", "{http}{request}");
         read_until(&mut socket, &format!("\r\nConnection: {connection}\r\n")).await;
         secure.server.close().await;
@@ -130,10 +117,7 @@ async fn what_follows_in_clear_ends_the_connection() {
     let injected = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     socket.write_all(injected).await.expect("written");
     read_end(&mut socket).await;
-    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
-    assert!(
-        page.contains("carillon_rejected_total{reason=\"tls\"} 1"),
-        "{page}"
-    );
+    let counted = "carillon_rejected_total{reason=\"tls\"} 1";
+    assert_counted(&secure.server, &[counted]).await;
     secure.server.close().await;
 }

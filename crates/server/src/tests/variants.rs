@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use super::{KEY, SOON, TestServer, ask, basic, body, connect, read_until, status};
+use super::{TestServer, ask, body, connect, read_until, set_title, soon, status};
 
 const GROUP: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
      [[variants]]\nname = \"city/radio\"\nstreams = [\"city/low.mp3\", \"high\"]\n";
@@ -15,7 +15,7 @@ async fn description(server: &TestServer, path: &str) -> (u16, Value) {
     (status(&answer), document)
 }
 
-/// The same once so many qualities are live and known by their containers.
+/// Waits until `count` qualities are live and known by their containers, then returns the description.
 async fn description_of(server: &TestServer, path: &str, count: usize) -> Value {
     let waited = async {
         loop {
@@ -31,7 +31,7 @@ async fn description_of(server: &TestServer, path: &str, count: usize) -> Value 
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(SOON, waited).await.expect("in time")
+    soon(waited).await
 }
 
 /// One field of each quality.
@@ -122,30 +122,22 @@ async fn players_of_one_stream_get_the_best_quality_of_a_group() {
     server.close().await;
 }
 
-/// Sets the title of a stream.
-async fn title(server: &TestServer, stream: &str, title: &str) {
-    let path = format!("/admin/metadata?mode=updinfo&mount=/{stream}&song={title}");
-    let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
-    let answer = ask(server.http, "GET", &path, &headers).await;
-    assert_eq!(status(&answer), 200, "{answer}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_titles_of_a_group_are_those_of_the_quality_that_leads() {
     let server = TestServer::open(GROUP).await;
-    let mut told = connect(server.http).await;
-    let asked = told.write_all(b"GET /city/radio/titles HTTP/1.1\r\nHost: x\r\n\r\n");
+    let mut reported = connect(server.http).await;
+    let asked = reported.write_all(b"GET /city/radio/titles HTTP/1.1\r\nHost: x\r\n\r\n");
     asked.await.expect("written");
     let low = server.publish("city/low.mp3").await;
     let high = server.publish("high").await;
     for stream in ["city/low.mp3", "high"] {
-        title(&server, stream, "One").await;
+        set_title(&server, stream, "One").await;
     }
-    read_until(&mut told, "\"title\":\"One\"").await;
+    read_until(&mut reported, "\"title\":\"One\"").await;
     drop(high);
     // The other one is what the group plays now.
-    title(&server, "city/low.mp3", "Two").await;
-    read_until(&mut told, "\"title\":\"Two\"").await;
+    set_title(&server, "city/low.mp3", "Two").await;
+    read_until(&mut reported, "\"title\":\"Two\"").await;
     drop(low);
     server.close().await;
 }

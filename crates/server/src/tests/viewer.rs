@@ -12,7 +12,7 @@ use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
 use webrtc::sdp::{Direction, MediaKind};
 use webrtc::srtp::Profile;
 
-use super::{SOON, TestServer, body, exchange, status};
+use super::{TestServer, body, exchange, soon, status};
 
 const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
     payload_type: 102,
@@ -24,7 +24,7 @@ const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
 /// The size of the largest datagram.
 const DATAGRAM_BYTES: usize = 2_048;
 
-/// See the module's description. When it is dropped it leaves without a message.
+/// A WHEP viewer of the tests. When dropped, it leaves without a message.
 pub(super) struct Viewer {
     /// Packets so far.
     received: watch::Receiver<u64>,
@@ -64,8 +64,7 @@ impl Viewer {
     pub(super) async fn receives(&mut self, packets: u64) {
         let enough = *self.received.borrow() + packets;
         let waited = self.received.wait_for(|count| *count >= enough);
-        let waited = tokio::time::timeout(SOON, waited).await;
-        waited.expect("in time").expect("its session goes on");
+        soon(waited).await.expect("its session goes on");
     }
 }
 
@@ -91,7 +90,7 @@ async fn drive(mut peer: Peer, socket: UdpSocket, received: watch::Sender<u64>) 
     let mut room = [0; DATAGRAM_BYTES];
     loop {
         while let Some(datagram) = peer.poll_transmit() {
-            // What a full socket does not take is lost, as datagrams may be.
+            // A datagram that a full socket does not take is lost, as datagrams may be.
             socket.send(&datagram).await.ok();
         }
         tokio::select! {

@@ -1,11 +1,11 @@
-//! Attribute lists of tags (RFC 8216bis §4.2), read to the letter.
+//! Attribute lists of tags (RFC 8216bis §4.2), parsed strictly.
 
 use std::time::Duration;
 
-/// Digits after the point that a [`Duration`] holds.
+/// Number of digits after the point that a [`Duration`] holds.
 const FRACTION_DIGITS: usize = 9;
 
-/// The attributes of one tag, in their order.
+/// Attributes of one tag, in order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Attributes(Vec<(String, Value)>);
 
@@ -16,11 +16,11 @@ enum Value {
 }
 
 impl Attributes {
-    /// Reads what follows the colon of a tag.
+    /// Parses the text after a tag's colon.
     ///
     /// # Errors
-    /// The first deviation from the grammar: names outside `[A-Z0-9-]`, a name that is there twice, spaces,
-    /// an empty value, a quoted string that does not end.
+    /// The first deviation from the grammar: names outside `[A-Z0-9-]`, a name that occurs twice, spaces, an empty value, a
+    /// quoted string that does not end.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut all = Self::default();
         let mut rest = text;
@@ -47,10 +47,10 @@ impl Attributes {
         }
     }
 
-    /// A quoted string.
+    /// Returns a quoted string.
     ///
     /// # Errors
-    /// When the value is not quoted.
+    /// Returns an error if the value is not quoted.
     pub fn quoted(&self, name: &str) -> Result<Option<&str>, String> {
         match self.get(name) {
             None => Ok(None),
@@ -59,10 +59,10 @@ impl Attributes {
         }
     }
 
-    /// A quoted string that has to be there.
+    /// Returns a quoted string that must be present.
     ///
     /// # Errors
-    /// When it is missing, empty or not quoted.
+    /// Returns an error if the value is missing, empty or not quoted.
     pub fn need_quoted(&self, name: &str) -> Result<String, String> {
         match self.quoted(name)? {
             Some("") => Err(format!("{name} is empty")),
@@ -71,10 +71,10 @@ impl Attributes {
         }
     }
 
-    /// A value without quotes: an enumerated string, a number, a resolution.
+    /// Returns a value without quotes: an enumerated string, a number, a resolution.
     ///
     /// # Errors
-    /// When the value is quoted.
+    /// Returns an error if the value is quoted.
     pub fn plain(&self, name: &str) -> Result<Option<&str>, String> {
         match self.get(name) {
             None => Ok(None),
@@ -83,28 +83,28 @@ impl Attributes {
         }
     }
 
-    /// A decimal integer.
+    /// Returns a decimal integer.
     ///
     /// # Errors
-    /// When the value is not one of 64 bits.
+    /// Returns an error if the value is not a 64-bit integer.
     pub fn integer(&self, name: &str) -> Result<Option<u64>, String> {
         let read = |text| integer(text).map_err(|reason| format!("{name}: {reason}"));
         self.plain(name)?.map(read).transpose()
     }
 
-    /// A number of seconds.
+    /// Returns a number of seconds.
     ///
     /// # Errors
-    /// When the value is not an unsigned decimal number.
+    /// Returns an error if the value is not an unsigned decimal number.
     pub fn seconds(&self, name: &str) -> Result<Option<Duration>, String> {
         let read = |text| seconds(text).map_err(|reason| format!("{name}: {reason}"));
         self.plain(name)?.map(read).transpose()
     }
 
-    /// Whether the value is `YES`.
+    /// Returns whether the value is `YES`.
     ///
     /// # Errors
-    /// When it is anything but `YES` or `NO`.
+    /// Returns an error if the value is anything but `YES` or `NO`.
     pub fn yes(&self, name: &str) -> Result<bool, String> {
         match self.plain(name)? {
             Some("YES") => Ok(true),
@@ -113,7 +113,7 @@ impl Attributes {
         }
     }
 
-    /// The name of an attribute that both have, with different values.
+    /// Returns the name of an attribute that both have, with different values.
     #[must_use]
     pub fn conflict(&self, other: &Self) -> Option<&str> {
         let differs =
@@ -127,7 +127,7 @@ impl Attributes {
     }
 }
 
-/// A value, and what follows it.
+/// Parses a value, and returns the text that follows it.
 fn value<'a>(name: &str, text: &'a str) -> Result<(Value, &'a str), String> {
     if let Some(quoted) = text.strip_prefix('"') {
         let (inside, after) = quoted
@@ -143,14 +143,14 @@ fn value<'a>(name: &str, text: &'a str) -> Result<(Value, &'a str), String> {
     Ok((Value::Plain(plain.to_owned()), after))
 }
 
-/// A decimal integer of 64 bits.
+/// Parses a decimal integer of 64 bits.
 pub(super) fn integer(text: &str) -> Result<u64, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_number.then(|| text.parse().ok()).flatten();
     number.ok_or_else(|| format!("not a decimal integer: {text:?}"))
 }
 
-/// An unsigned decimal number of seconds, exactly.
+/// Parses an unsigned decimal number of seconds, exactly.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = fraction.len();

@@ -1,13 +1,13 @@
-//! What fragmented MP4 says of its samples (ISO/IEC 14496-12): enough to compare parts with their playlist.
+//! Sample tables of fragmented MP4 (ISO/IEC 14496-12): enough to compare parts with their playlist.
 
-/// Set in sample flags where a decoder cannot begin.
+/// Sample flag that marks a sample at which a decoder cannot begin.
 const IS_NO_SYNC_SAMPLE: u32 = 0x0001_0000;
 
 /// A track of an initialization section.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Track {
     pub(super) id: u32,
-    /// Ticks in a second.
+    /// Ticks per second.
     pub(super) timescale: u32,
     pub(super) is_picture: bool,
     default_duration: u32,
@@ -18,12 +18,12 @@ pub(super) struct Track {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Run {
     pub(super) track: Track,
-    /// The decode time of the first.
+    /// Decode time of the first sample.
     pub(super) begin: u64,
     pub(super) duration: u64,
-    /// The same of the last of them.
+    /// Duration of the last sample.
     pub(super) last: u64,
-    /// A decoder can begin with one of them.
+    /// Whether a decoder can begin with one of the samples.
     pub(super) has_sync: bool,
 }
 
@@ -33,7 +33,7 @@ impl Run {
     }
 }
 
-/// The tracks of an initialization section.
+/// Returns the tracks of an initialization section.
 pub(super) fn tracks(init: &[u8]) -> Vec<Track> {
     let moov = child(init, b"moov").unwrap_or_default();
     let defaults: Vec<Track> = child(moov, b"mvex")
@@ -54,7 +54,7 @@ pub(super) fn tracks(init: &[u8]) -> Vec<Track> {
         let header = child(trak, b"tkhd")?;
         let media = child(trak, b"mdia")?;
         let times = child(media, b"mdhd")?;
-        // Version 1 has times of eight bytes before.
+        // Version 1 has times of eight bytes before them.
         let [id_at, scale_at] = match (*header.first()?, *times.first()?) {
             (0, 0) => [12, 12],
             (0, _) => [12, 20],
@@ -73,8 +73,8 @@ pub(super) fn tracks(init: &[u8]) -> Vec<Track> {
     tracks.collect()
 }
 
-/// The runs of a part, one for each track that has samples in it; `None` if it is no fragmented MP4. There is none where
-/// a picture of the part before lasts on.
+/// Returns the runs of a part, one for each track that has samples in it; `None` if it is not a fragmented MP4. There are no
+/// runs if a video frame of the previous part still lasts.
 pub(super) fn runs(part: &[u8], tracks: &[Track]) -> Option<Vec<Run>> {
     let mut all: Vec<Run> = Vec::new();
     let mut is_one = false;
@@ -98,7 +98,7 @@ pub(super) fn runs(part: &[u8], tracks: &[Track]) -> Option<Vec<Run>> {
     is_one.then_some(all)
 }
 
-/// The samples of a `traf`; the inner `None` if there are none.
+/// Returns the samples of a `traf`; the inner `None` if there are none.
 fn run(traf: &[u8], tracks: &[Track]) -> Option<Option<Run>> {
     let header = child(traf, b"tfhd")?;
     let (flags, id) = (word(header, 0)?, word(header, 4)?);
@@ -163,7 +163,7 @@ fn run(traf: &[u8], tracks: &[Track]) -> Option<Option<Run>> {
     Some(all)
 }
 
-/// The boxes in `bytes`, up to the first that does not fit.
+/// Returns the boxes in `bytes`, up to the first that does not fit.
 fn boxes(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -195,7 +195,7 @@ pub(super) mod testing {
         [&size[..], name, &content].concat()
     }
 
-    /// An initialization section with pictures (track 1) and sound (track 2), a thousand ticks a second.
+    /// Returns an initialization section with video (track 1) and audio (track 2), a thousand ticks per second.
     pub(crate) fn init() -> Vec<u8> {
         let track = |id: u32, kind: &[u8]| {
             let header = boxed(b"tkhd", &[&[0; 12], &id.to_be_bytes()]);
@@ -207,12 +207,12 @@ pub(super) mod testing {
         boxed(b"moov", &[&tracks[0], &tracks[1]])
     }
 
-    /// A part with one sample in each track, from `begin` on for `duration`.
+    /// Returns a part with one sample in each track, from `begin` on for `duration`.
     pub(crate) fn part(begin: u32, duration: u32, is_sync: bool) -> Vec<u8> {
         part_of(&[1, 2], begin, duration, is_sync)
     }
 
-    /// The same of some tracks.
+    /// Returns a part with one sample in each of some tracks.
     pub(crate) fn part_of(ids: &[u32], begin: u32, duration: u32, is_sync: bool) -> Vec<u8> {
         let flags: u32 = if is_sync { 0 } else { super::IS_NO_SYNC_SAMPLE };
         let traf = |id: u32| {

@@ -1,33 +1,33 @@
-//! What one client of a stream has seen: versions of the playlist, and every answer.
+//! Record of a stream as one client received it: versions of the playlist, and every response.
 
 use std::time::Duration;
 
 use super::playlist::{MediaPlaylist, resolve};
 use crate::http::Response;
 
-/// What a client has seen of one media playlist, in the order in which it did. Times are since its start.
+/// Record of one media playlist as a client received it, in order. Times are relative to the client's start.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The path of the media playlist.
+    /// Path of the media playlist.
     pub playlist: String,
-    /// The playlist each time that it had changed.
+    /// Versions of the playlist, one for each change.
     pub versions: Vec<Version>,
-    /// Every answer.
+    /// All responses.
     pub answers: Vec<Answer>,
     /// Delta updates between whole playlists.
     pub deltas: Vec<DeltaTrial>,
-    /// Compressed answers beside plain ones.
+    /// Compressed responses next to plain ones.
     pub codings: Vec<CodingTrial>,
-    /// Media playlists of the same presentation other than this one, as its reports should name them.
+    /// Other media playlists of the same presentation, as this playlist's reports should name them.
     pub others: Vec<String>,
-    /// Texts that are no playlists, with the reason.
+    /// Texts that are not playlists, with the reasons.
     pub unreadable: Vec<String>,
 }
 
 /// One version of the playlist.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// When its answer was complete.
+    /// Time at which its response was complete.
     pub at: Duration,
     /// Its text.
     pub text: String,
@@ -35,66 +35,66 @@ pub struct Version {
     pub playlist: MediaPlaylist,
 }
 
-/// What a request was for.
+/// Purpose of a request.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Subject {
     /// The multivariant playlist.
     Multivariant,
-    /// A playlist as it is now.
+    /// A playlist in its current state.
     Playlist,
     /// A playlist, once it has a certain part.
     BlockingPlaylist,
-    /// A segment, a part, or what is needed before them.
+    /// A segment, a part, or a resource needed before them.
     Media,
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// When the request was sent.
+    /// Time at which the request was sent.
     pub asked: Duration,
-    /// When the answer was complete.
+    /// Time at which the response was complete.
     pub answered: Duration,
-    /// What was requested.
+    /// Subject of the request.
     pub subject: Subject,
-    /// The path with its query.
+    /// Path with the query.
     pub path: String,
     /// `If-None-Match` of the request.
     pub condition: Option<String>,
-    /// The answer; of a compressed one the body is uncompressed.
+    /// The response; the body of a compressed response is uncompressed.
     pub response: Response,
 }
 
 /// A delta update that was requested between two whole playlists, of which the second has the same end.
 #[derive(Clone, Debug)]
 pub struct DeltaTrial {
-    /// What the client had.
+    /// Playlist that the client had.
     pub before: MediaPlaylist,
-    /// What it was answered.
+    /// Delta update that the server sent.
     pub delta: MediaPlaylist,
-    /// The whole playlist.
+    /// Whole playlist after the update.
     pub whole: MediaPlaylist,
 }
 
-/// A compressed answer between two equal plain ones.
+/// A compressed response between two equal plain ones.
 #[derive(Clone, Debug)]
 pub struct CodingTrial {
-    /// The coding in `Accept-Encoding`.
+    /// Coding in `Accept-Encoding`.
     pub coding: String,
-    /// The plain answer.
+    /// Plain response.
     pub plain: Response,
-    /// The compressed one, its body uncompressed.
+    /// Compressed response, with its body uncompressed.
     pub coded: Response,
 }
 
 impl History {
-    /// The path of what the playlist names `uri`.
+    /// Resolves `uri` of the playlist to a path.
     #[must_use]
     pub fn path(&self, uri: &str) -> String {
         resolve(&self.playlist, uri)
     }
 
-    /// The body of the first answer of 200 for that path.
+    /// Returns the body of the first response with status 200 for a path.
     #[must_use]
     pub fn body(&self, path: &str) -> Option<&[u8]> {
         let is_it = |answer: &&Answer| answer.path == path && answer.response.status == 200;
@@ -102,7 +102,7 @@ impl History {
         Some(&answer.response.body)
     }
 
-    /// Adds a version, unless it is the one before.
+    /// Adds a version, unless it equals the previous one.
     pub fn see(&mut self, at: Duration, text: String, playlist: MediaPlaylist) {
         if self.versions.last().is_some_and(|last| last.text == text) {
             return;
@@ -110,7 +110,7 @@ impl History {
         self.versions.push(Version { at, text, playlist });
     }
 
-    /// The target duration of the newest version.
+    /// Returns the target duration of the newest version.
     #[must_use]
     pub fn target(&self) -> Option<Duration> {
         Some(self.versions.last()?.playlist.target)

@@ -1,4 +1,4 @@
-//! A copy of a live stream in a folder, as it grows: for servers of files.
+//! A growing copy of a live stream in a folder, for file servers.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -12,12 +12,11 @@ use super::Watch;
 use super::playlist::{MediaPlaylist, resolve};
 use crate::{DEADLINE, http, wait_until};
 
-/// Between a playlist that could not be had and the next try.
+/// Interval between a failed request for the playlist and the next attempt.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A thread that copies each part, segment and initialization section to the folder, and then the playlist that
-/// lists it, until it is dropped. Files get their names when they are complete. Nothing is deleted: a folder holds a
-/// turn of some minutes.
+/// A thread that copies each part, segment and initialization section to the folder, and then the playlist that lists it, until
+/// it is dropped. Files get their names once they are complete. Nothing is deleted: a folder holds a few minutes of media.
 #[derive(Debug)]
 pub struct Mirror {
     stop: Arc<AtomicBool>,
@@ -28,16 +27,16 @@ pub struct Mirror {
 struct Copier {
     addr: SocketAddr,
     folder: PathBuf,
-    /// The path of the media playlist.
+    /// Path of the media playlist.
     playlist: String,
     copied: HashSet<String>,
 }
 
 impl Mirror {
-    /// Copies the stream with the multivariant playlist at `path`; returns once all that is listed is there.
+    /// Copies the stream with the multivariant playlist at `path`; returns once everything listed has been copied.
     ///
     /// # Panics
-    /// When there is no such stream, or the folder cannot be written.
+    /// Panics if there is no such stream, or the folder cannot be written.
     #[must_use]
     pub fn start(addr: SocketAddr, path: &str, folder: &Path) -> Self {
         let mut copier = Copier {
@@ -87,7 +86,7 @@ impl Drop for Mirror {
 }
 
 impl Copier {
-    /// Copies what the playlist at `path` lists, and the playlist. Returns the next part.
+    /// Copies the resources that the playlist at `path` lists, and then the playlist. Returns the next part.
     fn copy(&mut self, path: &str) -> Option<(u64, u64)> {
         let answer = http::get(self.addr, path, DEADLINE);
         let text = answer.text();

@@ -1,8 +1,8 @@
-//! A strict client of HLS, which knows what a server owes it.
+//! A strict HLS client that knows a server's obligations.
 //!
-//! [`MediaPlaylist`] and [`MultivariantPlaylist`] read playlists to the letter of RFC 8216bis. A [`Watch`]
-//! follows a live stream as a low-latency player does, with a request for each part before it is there, and
-//! records in a [`History`] what it was answered. [`violations`] compares the history with the rules.
+//! [`MediaPlaylist`] and [`MultivariantPlaylist`] parse playlists strictly by RFC 8216bis. A [`Watch`] follows a live stream as
+//! a low-latency player does, with a request for each part before it exists, and records the responses in a [`History`].
+//! [`violations`] compares the history with the rules.
 //!
 //! The parser, the client and the rules share nothing with the server, so they are a second opinion.
 

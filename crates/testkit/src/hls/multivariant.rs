@@ -17,29 +17,29 @@ const MEDIA: &[&str] = &[
 /// A multivariant playlist.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MultivariantPlaylist {
-    /// `EXT-X-STREAM-INF`, each with the address that follows.
+    /// Variants: `EXT-X-STREAM-INF`, each with the address that follows.
     pub variants: Vec<Variant>,
-    /// `URI` of each `EXT-X-MEDIA` that has one.
+    /// Renditions: the `URI` of each `EXT-X-MEDIA` that has one.
     pub renditions: Vec<String>,
-    /// Tags that this parser has no field for, as they stand.
+    /// Tags for which this parser has no field, unchanged.
     pub unknown: Vec<String>,
 }
 
-/// One way to have the whole presentation.
+/// A variant of the whole presentation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Variant {
-    /// Where its media playlist is, relative to this one.
+    /// Address of its media playlist, relative to this one.
     pub uri: String,
-    /// The peak of its bit rate, in bits per second.
+    /// Peak bit rate in bits per second.
     pub bandwidth: u64,
-    /// Its codecs in the words of RFC 6381.
+    /// Codecs in the notation of RFC 6381.
     pub codecs: Option<String>,
-    /// Width and height of its pictures.
+    /// Width and height of the video.
     pub resolution: Option<(u64, u64)>,
 }
 
 impl MultivariantPlaylist {
-    /// Reads one.
+    /// Parses a multivariant playlist.
     ///
     /// # Errors
     /// The first deviation from the grammar, or that there is no variant.

@@ -1,7 +1,7 @@
-//! A strict reader of media playlists (RFC 8216bis §4.1–4.4).
+//! A strict parser of media playlists (RFC 8216bis §4.1–4.4).
 //!
-//! It accepts what the grammar allows and refuses the rest, with the line. Tags that it does not know are
-//! kept. What playlists mean, and what may follow what, is a matter of the rules.
+//! It accepts what the grammar allows and refuses everything else, with the line number. Unknown tags are kept. The rules
+//! decide what playlists mean, and what may follow what.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::playlist::{
     DateRange, File, Hint, Key, Map, MediaPlaylist, Part, Segment, ServerControl,
 };
 
-/// Tags that may stand in a playlist once only.
+/// Tags that may occur only once in a playlist.
 const ONCE: &[&str] = &[
     "EXT-X-VERSION",
     "EXT-X-TARGETDURATION",
@@ -37,12 +37,12 @@ const MULTIVARIANT: &[&str] = &[
     "EXT-X-CONTENT-STEERING",
 ];
 
-/// Why a text is no playlist.
+/// Reason why a text is not a playlist.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SyntaxError {
-    /// Counted from 1; 0 for the playlist as a whole.
+    /// Line number from 1; 0 for the playlist as a whole.
     pub line: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub reason: String,
 }
 
@@ -54,15 +54,15 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Line<'a> {
-    /// A tag, and what follows its colon.
+    /// A tag, and the text after its colon.
     Tag(&'a str, &'a str),
     Uri(&'a str),
 }
 
-/// The lines of a playlist with their numbers, comments and blank lines left out.
+/// Returns the lines of a playlist with their numbers, without comments and blank lines.
 pub(super) fn lines(text: &str) -> Result<Vec<(usize, Line<'_>)>, SyntaxError> {
     let is_control = |c: char| c.is_control() && c != '\r' && c != '\n';
     let mut all = Vec::new();
@@ -95,7 +95,7 @@ pub(super) fn lines(text: &str) -> Result<Vec<(usize, Line<'_>)>, SyntaxError> {
 }
 
 impl MediaPlaylist {
-    /// Reads a media playlist.
+    /// Parses a media playlist.
     ///
     /// # Errors
     /// The first deviation from the grammar.
@@ -118,7 +118,7 @@ struct Reader<'a> {
     seen: HashSet<&'a str>,
     /// Tags that apply to the next segment.
     open: Segment,
-    /// There are some.
+    /// Whether there are such tags.
     is_open: bool,
     map: Option<Map>,
     key: Option<Key>,
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
                     uri: list.need_quoted("URI")?,
                     range: list.quoted("BYTERANGE")?.map(str::to_owned),
                 });
-                // It changes what is in force, and begins nothing.
+                // The tag changes what applies, and begins nothing.
                 self.is_open = was_open;
             }
             _ => open.parts.push(part(&Attributes::parse(value)?)?),
@@ -281,7 +281,7 @@ fn control(list: &Attributes) -> Result<ServerControl, String> {
     })
 }
 
-/// `None` for the method `NONE`.
+/// Parses a key; `None` for the method `NONE`.
 fn key(list: &Attributes) -> Result<Option<Key>, String> {
     match list.plain("METHOD")?.ok_or("METHOD is missing")? {
         "NONE" => Ok(None),
@@ -334,7 +334,7 @@ fn part(list: &Attributes) -> Result<Part, String> {
     })
 }
 
-/// A date and time of ISO 8601 (`2026-11-23T03:38:42.123Z`, or with an offset such as `+01:00`), since 1970.
+/// Parses a date and time of ISO 8601 (`2026-11-23T03:38:42.123Z`, or with an offset such as `+01:00`) to the time since 1970.
 fn date(text: &str) -> Result<Duration, String> {
     let failed = || format!("not a date with time and zone: {text:?}");
     let (day, rest) = text.split_once('T').ok_or_else(failed)?;
@@ -385,7 +385,7 @@ fn date(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds) + fraction)
 }
 
-/// Days from 1970 to a date of the Gregorian calendar.
+/// Returns the days from 1970 to a date of the Gregorian calendar.
 fn days(year: u64, month: u64, day: u64) -> u64 {
     // Years that begin in March have their leap day at the end.
     let (year, month) = if month > 2 {

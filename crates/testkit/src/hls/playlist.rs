@@ -1,19 +1,19 @@
-//! Media playlists as values, and what a delta update makes of one.
+//! Media playlists as values, and the application of delta updates.
 
 use std::time::Duration;
 
 use super::attributes::Attributes;
 
-/// A media playlist (RFC 8216bis §3, §4.4.3–4.4.5). [`parse`](Self::parse) reads it.
+/// A media playlist (RFC 8216bis §3, §4.4.3–4.4.5). Created by [`parse`](Self::parse).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MediaPlaylist {
     /// `EXT-X-VERSION`.
     pub version: u64,
     /// `EXT-X-TARGETDURATION`.
     pub target: Duration,
-    /// `EXT-X-MEDIA-SEQUENCE`: the number of the first segment.
+    /// `EXT-X-MEDIA-SEQUENCE`: number of the first segment.
     pub sequence: u64,
-    /// `EXT-X-DISCONTINUITY-SEQUENCE`: how many discontinuities have been removed.
+    /// `EXT-X-DISCONTINUITY-SEQUENCE`: number of discontinuities that have been removed.
     pub discontinuity_sequence: u64,
     /// `EXT-X-PLAYLIST-TYPE`.
     pub kind: Option<String>,
@@ -23,9 +23,9 @@ pub struct MediaPlaylist {
     pub part_target: Option<Duration>,
     /// `EXT-X-SERVER-CONTROL`.
     pub control: Option<ServerControl>,
-    /// `SKIPPED-SEGMENTS` of `EXT-X-SKIP`: this is a delta update.
+    /// `SKIPPED-SEGMENTS` of `EXT-X-SKIP`; present in a delta update.
     pub skipped: Option<u64>,
-    /// The segments that are listed. Of the last one there may be only parts.
+    /// Listed segments. The last one may have only parts.
     pub segments: Vec<Segment>,
     /// `EXT-X-PRELOAD-HINT`.
     pub hints: Vec<Hint>,
@@ -35,50 +35,50 @@ pub struct MediaPlaylist {
     pub date_ranges: Vec<DateRange>,
     /// `EXT-X-ENDLIST`.
     pub is_ended: bool,
-    /// Tags that this parser has no field for, as they stand.
+    /// Tags for which this parser has no field, unchanged.
     pub unknown: Vec<String>,
 }
 
 /// `EXT-X-SERVER-CONTROL` (§4.4.3.8).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ServerControl {
-    /// Requests for a playlist may wait.
+    /// Whether requests for a playlist may wait.
     pub can_block_reload: bool,
-    /// How far from the end clients of parts play.
+    /// Distance from the end at which clients of parts play.
     pub part_hold_back: Option<Duration>,
-    /// How far from the end other clients play.
+    /// Distance from the end at which other clients play.
     pub hold_back: Option<Duration>,
-    /// What is farther from the end may be skipped.
+    /// Distance from the end beyond which segments may be skipped.
     pub can_skip_until: Option<Duration>,
 }
 
-/// One segment with the tags that apply to it.
+/// A segment with the tags that apply to it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Segment {
-    /// Its media sequence number.
+    /// Media sequence number.
     pub number: u64,
-    /// `EXT-X-DISCONTINUITY` stands before it.
+    /// Whether `EXT-X-DISCONTINUITY` stands before it.
     pub is_discontinuous: bool,
     /// `EXT-X-GAP`.
     pub is_gap: bool,
     /// `EXT-X-PROGRAM-DATE-TIME`, since 1970.
     pub date: Option<Duration>,
-    /// The `EXT-X-MAP` in force.
+    /// `EXT-X-MAP` that applies.
     pub map: Option<Map>,
-    /// The `EXT-X-KEY` in force.
+    /// `EXT-X-KEY` that applies.
     pub key: Option<Key>,
-    /// Its parts, as far as they are listed.
+    /// Listed parts.
     pub parts: Vec<Part>,
-    /// `None` while it is still growing.
+    /// The whole segment; `None` while it is still growing.
     pub file: Option<File>,
 }
 
 /// A whole segment: `EXTINF` and the line with its address.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct File {
-    /// Where it is, relative to the playlist.
+    /// Address, relative to the playlist.
     pub uri: String,
-    /// How long it lasts.
+    /// Duration.
     pub duration: Duration,
     /// `EXT-X-BYTERANGE`.
     pub range: Option<String>,
@@ -87,13 +87,13 @@ pub struct File {
 /// `EXT-X-PART` (§4.4.4.9).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Part {
-    /// Where it is, relative to the playlist.
+    /// Address, relative to the playlist.
     pub uri: String,
-    /// How long it lasts.
+    /// Duration.
     pub duration: Duration,
-    /// A decoder may begin in it.
+    /// Whether a decoder may begin in it.
     pub is_independent: bool,
-    /// It cannot be had.
+    /// Whether it is unavailable.
     pub is_gap: bool,
     /// `BYTERANGE`.
     pub range: Option<String>,
@@ -102,7 +102,7 @@ pub struct Part {
 /// `EXT-X-MAP` (§4.4.4.5).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Map {
-    /// Where it is, relative to the playlist.
+    /// Address, relative to the playlist.
     pub uri: String,
     /// `BYTERANGE`.
     pub range: Option<String>,
@@ -111,9 +111,9 @@ pub struct Map {
 /// `EXT-X-KEY` (§4.4.4.4) of the method `AES-128`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Key {
-    /// Where it is, relative to the playlist.
+    /// Address, relative to the playlist.
     pub uri: String,
-    /// `IV`, if it is not the segment's number.
+    /// `IV`, if it differs from the segment's number.
     pub iv: Option<String>,
 }
 
@@ -126,9 +126,9 @@ pub struct DateRange {
     pub class: Option<String>,
     /// `START-DATE`, since 1970.
     pub start: Duration,
-    /// All of them.
+    /// All attributes.
     pub attributes: Attributes,
-    /// How many segments are listed before it.
+    /// Number of segments listed before it.
     pub behind: usize,
 }
 
@@ -137,12 +137,12 @@ pub struct DateRange {
 pub struct Hint {
     /// `PART` or `MAP`.
     pub kind: String,
-    /// What the client should request.
+    /// Address that the client should request.
     pub uri: String,
 }
 
 impl MediaPlaylist {
-    /// The segment of that number.
+    /// Returns the segment with this number.
     #[must_use]
     pub fn segment(&self, number: u64) -> Option<&Segment> {
         let first = self.segments.first()?.number;
@@ -150,7 +150,7 @@ impl MediaPlaylist {
         self.segments.get(index)
     }
 
-    /// The sum of the whole segments.
+    /// Returns the total duration of the whole segments.
     #[must_use]
     pub fn duration(&self) -> Duration {
         let files = self
@@ -160,7 +160,7 @@ impl MediaPlaylist {
         files.map(|file| file.duration).sum()
     }
 
-    /// Each segment with how much media follows it, parts of the segment that is growing included.
+    /// Returns each segment with the duration of the media after it, including parts of the segment that is growing.
     pub fn with_distances(&self) -> impl Iterator<Item = (&Segment, Duration)> {
         let mut following: Duration = self.segments.iter().map(Segment::duration).sum();
         self.segments.iter().map(move |segment| {
@@ -169,7 +169,7 @@ impl MediaPlaylist {
         })
     }
 
-    /// The discontinuity sequence number of each segment (§6.2.1).
+    /// Returns the discontinuity sequence number of each segment (§6.2.1).
     #[must_use]
     pub fn discontinuities(&self) -> Vec<u64> {
         let number = |count: &mut u64, segment: &Segment| {
@@ -180,7 +180,7 @@ impl MediaPlaylist {
         segments.scan(self.discontinuity_sequence, number).collect()
     }
 
-    /// What a client that has the whole playlist asks for next: a segment's number and a part's.
+    /// Returns the numbers of the segment and of the part that a client with the whole playlist requests next.
     #[must_use]
     pub fn next_part(&self) -> (u64, u64) {
         match self.segments.last() {
@@ -190,18 +190,18 @@ impl MediaPlaylist {
         }
     }
 
-    /// The address of the part that the client should request before it is there.
+    /// Returns the address of the part that the client should request in advance.
     #[must_use]
     pub fn hinted_part(&self) -> Option<&str> {
         let hint = self.hints.iter().find(|hint| hint.kind == "PART")?;
         Some(&hint.uri)
     }
 
-    /// What a client has that held `old` and received this delta update (§6.2.5.1). Skipped segments have no
-    /// parts, since `old` may be from before they were dropped.
+    /// Applies this delta update to `old`, as a client does (§6.2.5.1). Skipped segments have no parts, since `old` may date
+    /// from before the parts were dropped.
     ///
     /// # Errors
-    /// When a skipped segment is not in `old`, so that the client cannot know it.
+    /// Returns an error if a skipped segment is not in `old`, so that the client cannot know it.
     pub fn applied_to(&self, old: &Self) -> Result<Self, String> {
         let Some(skipped) = self.skipped else {
             return Ok(self.clone());
@@ -230,7 +230,7 @@ impl MediaPlaylist {
         })
     }
 
-    /// The playlist without the parts of its first `count` segments.
+    /// Returns the playlist without the parts of its first `count` segments.
     #[must_use]
     pub fn without_parts_of(&self, count: u64) -> Self {
         let mut changed = self.clone();
@@ -243,7 +243,7 @@ impl MediaPlaylist {
 }
 
 impl Segment {
-    /// Its duration; of a segment that is growing, that of its parts so far.
+    /// Returns the duration; for a segment that is growing, that of its parts so far.
     #[must_use]
     pub fn duration(&self) -> Duration {
         match &self.file {
@@ -252,16 +252,16 @@ impl Segment {
         }
     }
 
-    /// The sum of the listed parts.
+    /// Returns the total duration of the listed parts.
     #[must_use]
     pub fn parts_duration(&self) -> Duration {
         self.parts.iter().map(|part| part.duration).sum()
     }
 }
 
-/// An address relative to the path of the playlist that names it, as a path.
+/// Resolves an address relative to the path of the playlist that names it, to a path.
 ///
-/// Whole addresses, which the server's playlists do not have, are returned as they stand.
+/// Absolute URLs, which the server's playlists do not have, are returned unchanged.
 #[must_use]
 pub fn resolve(base: &str, uri: &str) -> String {
     if uri.starts_with('/') || uri.contains("://") {

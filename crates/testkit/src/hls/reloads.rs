@@ -11,15 +11,15 @@ use super::playlist::MediaPlaylist;
 use crate::http::{self, Response};
 use crate::{DEADLINE, wait_until};
 
-/// A playlist that has not changed for that long is taken to stand still: three parts.
+/// Time without change after which a playlist counts as standing still: three parts.
 const STILL_FOR: Duration = Duration::from_millis(1_500);
-/// An answer's head with a playlist.
+/// Read buffer size: the head of a response with a playlist.
 const READ_BYTES: usize = 16 << 10;
 
-/// Connections of one address: servers turn away more than so many that wait to be served.
+/// Number of connections per address: servers refuse more waiting connections than that.
 const PER_ADDRESS: usize = 500;
 
-/// The loopback address of a viewer.
+/// Returns the loopback address of a viewer.
 fn source(index: usize) -> Ipv4Addr {
     let [_, _, high, low] = u32::try_from(1 + index / PER_ADDRESS)
         .unwrap_or(u32::MAX)
@@ -34,26 +34,26 @@ fn connect(source: Ipv4Addr, addr: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// Requests under way for the next part of a stream.
+/// Requests in progress for the next part of a stream.
 #[derive(Debug)]
 pub struct BlockedReloads {
     waiting: Vec<TcpStream>,
 }
 
-/// When the requests were answered.
+/// Result of the requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
-    /// From the first byte of the first answer to the last byte of the last.
+    /// Time from the first byte of the first response to the last byte of the last.
     pub took: Duration,
-    /// Answers with a playlist that lists more than there was.
+    /// Number of responses whose playlist lists more than before.
     pub good: usize,
 }
 
-/// Waits until the media playlist at `playlist` stands still, because its publisher has paused. Returns its address
-/// with the query that waits for the next part.
+/// Waits until the media playlist at `playlist` stands still, because its publisher has paused. Returns its address with the
+/// query that waits for the next part.
 ///
 /// # Panics
-/// When there is no such playlist, or it does not come to rest.
+/// Panics if there is no such playlist, or if it does not come to rest.
 #[must_use]
 pub fn reload_at_rest(addr: SocketAddr, playlist: &str) -> String {
     let mut last = String::new();
@@ -72,11 +72,11 @@ pub fn reload_at_rest(addr: SocketAddr, playlist: &str) -> String {
 }
 
 impl BlockedReloads {
-    /// Sends `count` requests for `path`, each on a connection and of a program of its own, so that each is of
+    /// Sends `count` requests for `path`, each on its own connection and with its own program name, so that each counts as
     /// another viewer; 500 from one loopback address.
     ///
     /// # Panics
-    /// When a connection is refused.
+    /// Panics if a connection is refused.
     #[must_use]
     pub fn begin(addr: SocketAddr, path: &str, count: usize) -> Self {
         let waiting = (0..count).map(|index| {
@@ -97,7 +97,7 @@ impl BlockedReloads {
         }
     }
 
-    /// Waits until one of them is answered, or for that long. Returns whether one is.
+    /// Waits until one of the requests is answered, or for `span`. Returns whether one is.
     #[must_use]
     pub fn is_answered_within(&self, span: Duration) -> bool {
         let mut sockets: Vec<_> = self
@@ -112,10 +112,10 @@ impl BlockedReloads {
         matches!(poll(&mut sockets, Some(&timeout)), Ok(1..))
     }
 
-    /// Waits for all answers.
+    /// Waits for all responses.
     ///
     /// # Panics
-    /// When one does not come.
+    /// Panics if a response is missing.
     #[must_use]
     pub fn finish(self) -> Answered {
         assert!(self.is_answered_within(DEADLINE), "no request is answered");

@@ -1,9 +1,9 @@
-//! A client that follows a live stream and writes down what it is answered.
+//! A client that follows a live stream and records the responses.
 //!
-//! It reloads the playlist by blocking requests, one part after another, and requests each announced part on
-//! a thread of its own before the part is there. Between reloads it fetches whole segments and initialization
-//! sections, fetches again what is no longer listed shortly before that may go, and tries what players do
-//! now and then: delta updates, compression, conditional requests, and requests that must fail.
+//! It reloads the playlist by blocking requests, one part after another, and requests each announced part on a thread of its
+//! own before the part exists. Between reloads, it fetches whole segments and initialization sections, repeats requests for
+//! resources shortly before they may disappear, and does what players do now and then: delta updates, compression, conditional
+//! requests, and requests that must fail.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -17,28 +17,28 @@ use super::rules::Sightings;
 use crate::http::{self, Response};
 use crate::{DEADLINE, Tool, wait_until};
 
-/// Reloads between two of the things tried now and then.
+/// Number of reloads between two of the occasional trials.
 const RELOADS_PER_TRIAL: u64 = 4;
-/// How long before it may go a listed thing is fetched again.
+/// Time before a listed resource may disappear at which it is fetched again.
 const BEFORE_IT_GOES: Duration = Duration::from_secs(1);
-/// Requests for announced parts under way: the server answers the oldest before it announces the next but
+/// Maximum number of requests in progress for announced parts: the server answers the oldest before it announces the next but
 /// one.
 const HINTS_MAX: usize = 16;
-/// Tries to get two equal playlists with another answer between them.
+/// Number of attempts to get two equal playlists with another response between them.
 const TRIES: usize = 10;
 
-/// A client at work.
+/// An active client.
 #[derive(Debug)]
 pub struct Watch {
     addr: SocketAddr,
     started: Instant,
     history: History,
     sightings: Sightings,
-    /// Requests for announced parts under way.
+    /// Requests in progress for announced parts.
     hints: Vec<JoinHandle<Answer>>,
     /// Parts, segments and initialization sections that have been requested.
     asked: HashSet<String>,
-    /// What is to be fetched again, and when.
+    /// Resources to be fetched again, and the times.
     due: Vec<(Duration, String)>,
     reloads: u64,
 }
@@ -47,7 +47,7 @@ impl Watch {
     /// Begins with the multivariant playlist at `path`, as soon as there is one, and its first variant.
     ///
     /// # Panics
-    /// When there is none in time, or it is no playlist.
+    /// Panics if there is none in time, or if it is not a playlist.
     #[must_use]
     pub fn start(addr: SocketAddr, path: &str) -> Self {
         let mut watch = Self {
@@ -79,7 +79,7 @@ impl Watch {
         watch
     }
 
-    /// Follows the stream until `done` holds of what was seen, the stream has ended, or it is gone.
+    /// Follows the stream until `done` returns true for the history, the stream has ended, or it is gone.
     pub fn follow(&mut self, mut done: impl FnMut(&History) -> bool) {
         while !done(&self.history) {
             let Some(newest) = self.history.versions.last() else {
@@ -109,22 +109,22 @@ impl Watch {
         }
     }
 
-    /// Follows it for that long.
+    /// Follows the stream for `span`.
     pub fn follow_for(&mut self, span: Duration) {
         let end = Instant::now() + span;
         self.follow(|_| Instant::now() >= end);
     }
 
-    /// What was seen so far.
+    /// Returns the history so far.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// What was seen, once the announced parts that were requested have come.
+    /// Returns the history, once the requested announced parts have arrived.
     ///
     /// # Panics
-    /// When a request for one was not answered in time.
+    /// Panics if a request for one is not answered in time.
     #[must_use]
     pub fn finish(mut self) -> History {
         let hints = std::mem::take(&mut self.hints);
@@ -139,7 +139,7 @@ impl Watch {
         response
     }
 
-    /// Requests the playlist and what is new in it. Returns the status.
+    /// Requests the playlist and the new resources in it. Returns the status.
     fn reload(&mut self, subject: Subject, path: &str) -> u16 {
         let answer = self.ask(subject, path, None);
         if answer.status == 200
@@ -194,7 +194,7 @@ impl Watch {
         }
     }
 
-    /// Takes the announced parts that have come.
+    /// Collects the announced parts that have arrived.
     fn reap(&mut self) {
         let (come, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.hints)
             .into_iter()
@@ -229,7 +229,7 @@ impl Watch {
         }
     }
 
-    /// A plain request for the playlist, which counts as a reload.
+    /// Sends a plain request for the playlist, which counts as a reload.
     fn plain(&mut self) -> Option<(Response, MediaPlaylist)> {
         let path = self.history.playlist.clone();
         self.reload(Subject::Playlist, &path);
@@ -296,7 +296,7 @@ impl Watch {
         }
     }
 
-    /// The playlist and the newest segment again, if they have changed.
+    /// Requests the playlist and the newest segment again, if they have changed.
     fn try_conditions(&mut self) {
         let Some((playlist, _)) = self.plain() else {
             return;
@@ -316,7 +316,7 @@ impl Watch {
         }
     }
 
-    /// Requests that must fail; the headers of these answers are held to the rules, too.
+    /// Sends requests that must fail; the rules apply to the headers of these responses, too.
     fn try_failures(&mut self) {
         let playlist = self.history.playlist.clone();
         self.ask(
@@ -328,9 +328,9 @@ impl Watch {
     }
 }
 
-/// How often each thing was answered so, for tests that demand to have seen it.
+/// Counts of responses, for tests that require having seen them.
 impl History {
-    /// Answers with that status, by subject.
+    /// Returns the number of responses with a status, by subject.
     #[must_use]
     pub fn count(&self, status: u16) -> HashMap<Subject, usize> {
         let mut counts = HashMap::new();
@@ -375,7 +375,7 @@ fn answered(hint: JoinHandle<Answer>) -> Answer {
     answer.unwrap_or_else(|_| panic!("a request for an announced part was not answered"))
 }
 
-/// A path with one more query.
+/// Returns a path with an additional query.
 fn with_query(path: &str, query: &str) -> String {
     let separator = if path.contains('?') { '&' } else { '?' };
     format!("{path}{separator}{query}")

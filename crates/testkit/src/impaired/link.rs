@@ -1,27 +1,27 @@
-//! One direction of a bad network, without sockets: the fate of each packet, and its time of arrival.
+//! One direction of a bad network, without sockets: the fate of each packet, and its arrival time.
 
 use std::time::{Duration, Instant};
 
-/// The most that waits for a throttled link, in time; more is lost, as in a router.
+/// Capacity of the queue of a throttled link, in time; packets beyond it are lost, as in a router.
 const QUEUE: Duration = Duration::from_millis(500);
 
-/// The least additional delay of a packet that others overtake.
+/// Minimum additional delay of a packet that others overtake.
 const HELD_BACK_MIN: Duration = Duration::from_millis(5);
 
-/// How bad one direction of a network is.
+/// Impairment of one direction of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairment {
-    /// The share of packets that are lost, from 0 to 1, each by itself.
+    /// Share of packets that are lost, from 0 to 1, each independently.
     pub loss: f64,
-    /// How long a packet takes.
+    /// Delay of a packet.
     pub delay: Duration,
-    /// The longest additional delay; evenly spread. It does not make packets overtake one another.
+    /// Maximum additional delay; evenly distributed. It does not make packets overtake one another.
     pub jitter: Duration,
-    /// The share of packets that others overtake.
+    /// Share of packets that others overtake.
     pub reorder: f64,
-    /// Bits per second. What exceeds a queue of half a second is lost.
+    /// Rate limit in bits per second. Packets beyond a queue of half a second are lost.
     pub rate: Option<u64>,
-    /// Decides which packets are lost, held back and late.
+    /// Seed that decides which packets are lost, held back and late.
     pub seed: u64,
 }
 
@@ -40,30 +40,30 @@ impl Impairment {
 /// Counts of packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Arrived, or are under way.
+    /// Packets that arrived, or are on their way.
     pub passed: u64,
-    /// Were lost by chance.
+    /// Packets lost by chance.
     pub lost: u64,
-    /// Were lost because the queue was full.
+    /// Packets lost because the queue was full.
     pub overflowed: u64,
-    /// Of those that passed, were held back so that others overtook them.
+    /// Passed packets that were held back so that others overtook them.
     pub reordered: u64,
 }
 
-/// One direction.
+/// State of one direction.
 #[derive(Debug)]
 pub(super) struct Link {
     impairment: Impairment,
     random: u64,
     passage: Passage,
-    /// When the last packet will have left the throttle.
+    /// Time at which the last packet will have left the throttle.
     busy_until: Option<Instant>,
-    /// When the last packet arrives that was not held back.
+    /// Arrival time of the last packet that was not held back.
     last_arrival: Option<Instant>,
 }
 
 impl Link {
-    /// `way` distinguishes links of the same seed.
+    /// Creates a link; `way` distinguishes links with the same seed.
     pub(super) fn new(impairment: Impairment, way: u64) -> Self {
         Self {
             impairment,
@@ -82,9 +82,9 @@ impl Link {
         self.passage
     }
 
-    /// A packet of `bytes` bytes comes at `now`. Returns when it arrives, if it does.
+    /// Passes a packet of `bytes` bytes at `now`. Returns its arrival time, if it arrives.
     pub(super) fn pass(&mut self, bytes: usize, now: Instant) -> Option<Instant> {
-        // Each packet draws the same random numbers, whatever happens to it.
+        // Each packet draws the same number of random values, whatever happens to it.
         let (loss, jitter, reorder) = (self.chance(), self.chance(), self.chance());
         if loss < self.impairment.loss {
             self.passage.lost += 1;
@@ -111,7 +111,7 @@ impl Link {
         Some(arrival)
     }
 
-    /// Bytes of a stream, which are late but never lost or reordered, and have no random delay.
+    /// Passes bytes of a stream, which are late but never lost or reordered, and have no random delay.
     pub(super) fn pass_in_order(&mut self, bytes: usize, now: Instant) -> Instant {
         self.passage.passed += 1;
         let sent = match self.impairment.rate {
@@ -131,7 +131,7 @@ impl Link {
         (waits <= QUEUE).then(|| self.queue(bytes, rate, now))
     }
 
-    /// When `bytes` bytes have left, after those before them.
+    /// Returns the time at which `bytes` bytes have left, after those before them.
     fn queue(&mut self, bytes: usize, rate: u64, now: Instant) -> Instant {
         let begins = self.busy_until.map_or(now, |until| until.max(now));
         let seconds = bytes as f64 * 8.0 / rate.max(1) as f64;
@@ -140,7 +140,7 @@ impl Link {
         ends
     }
 
-    /// Evenly from 0 to 1 (splitmix64).
+    /// Returns a random number, evenly distributed from 0 to 1 (splitmix64).
     fn chance(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -158,7 +158,7 @@ mod tests {
 
     const PACKETS: u64 = 20_000;
 
-    /// Arrivals of packets that come a millisecond apart, in milliseconds after the first one came.
+    /// Returns the arrival times of packets sent a millisecond apart, in milliseconds after the first was sent.
     fn arrivals(impairment: Impairment) -> (Vec<Option<f64>>, Passage) {
         let mut link = Link::new(impairment, 1);
         let start = Instant::now();
@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(passage.passed + passage.lost, PACKETS);
             let pairs = arrivals.windows(2);
             let both = pairs.filter(|pair| pair[0].is_none() && pair[1].is_none());
-            // Each by itself: a pair is lost as often as the product says.
+            // Each independently: a pair is lost as often as the product of the shares.
             assert!(is_likely(both.count() as u64, loss * loss), "{loss}");
         }
     }
@@ -258,13 +258,13 @@ mod tests {
         let (arrivals, passage) = arrivals(impairment);
         assert!(is_likely(passage.reordered, 0.2), "{passage:?}");
         let overtaken = arrivals.windows(2).filter(|pair| pair[0] > pair[1]).count() as u64;
-        // Before one that is not held back.
+        // Followed by one that is not held back.
         assert!(is_likely(overtaken, 0.2 * 0.8), "{overtaken}");
     }
 
     #[test]
     fn a_throttle_lets_through_its_rate_and_loses_the_rest() {
-        // Eight megabits a second come.
+        // Eight megabits per second arrive.
         let impairment = Impairment {
             rate: Some(2_000_000),
             ..Impairment::NONE

@@ -1,14 +1,14 @@
-//! A bad network between a client and a server, for UDP and for TCP: it loses, delays, reorders and
-//! throttles, by a seed and so alike on every run.
+//! A bad network between a client and a server, for UDP and for TCP: it loses, delays, reorders and throttles packets, by a
+//! seed and therefore identically on every run.
 //!
 //! ```text
 //! client ─► [our address] ─ up ──► loss, rate, delay ─► a socket per client ─► server
 //!        ◄──────────────── down ◄──                  ◄─
 //! ```
 //!
-//! Over UDP it acts like a router with address translation: each client has a socket of its own towards the
-//! server, and datagrams are not changed. A client that would learn the server's address from a session
-//! description gets the proxy's instead ([`Impaired::rewrite`]).
+//! Over UDP, it acts like a router with address translation: each client has its own socket towards the server, and datagrams
+//! are not changed. A client that would learn the server's address from a session description gets the proxy's address instead
+//! ([`Impaired::rewrite`]).
 
 mod link;
 mod tcp;
@@ -23,7 +23,7 @@ pub use link::{Impairment, Passage};
 
 use link::Link;
 
-/// A proxy in a thread of this process. It ends when it is dropped.
+/// A proxy in a thread of this process. It ends on drop.
 #[derive(Debug)]
 pub struct Impaired {
     addr: SocketAddr,
@@ -38,10 +38,10 @@ enum Transport {
     Tcp,
 }
 
-/// What the proxy's threads and its owner have in common.
+/// State shared by the proxy's threads and its owner.
 #[derive(Debug)]
 struct Shared {
-    /// From clients to the server, and back.
+    /// Links from clients to the server, and back.
     up: Mutex<Link>,
     down: Mutex<Link>,
     rebinds: AtomicBool,
@@ -63,20 +63,21 @@ impl Shared {
 }
 
 impl Impaired {
-    /// Passes datagrams between senders to [`Impaired::addr`] and `upstream`. The two directions have the
-    /// same seed but independent losses.
+    /// Passes datagrams between senders to [`Impaired::addr`] and `upstream`. The two directions have the same seed but
+    /// independent losses.
     ///
     /// # Panics
-    /// When no socket can be opened.
+    /// Panics if no socket can be opened.
     #[must_use]
     pub fn udp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
         Self::udp_at(any_port(upstream), upstream, up, down)
     }
 
-    /// The same at an address of its own, for clients that go where the server says that it is.
+    /// Passes datagrams as [`udp`](Self::udp) does, at a given address, for clients that use the address that the server
+    /// states.
     ///
     /// # Panics
-    /// When no socket can be opened there.
+    /// Panics if no socket can be opened there.
     #[must_use]
     pub fn udp_at(
         local: SocketAddr,
@@ -92,11 +93,11 @@ impl Impaired {
         })
     }
 
-    /// Passes bytes between clients of [`Impaired::addr`] and `upstream`: late, and no faster than allowed.
-    /// TCP's own repetitions are below it, so nothing is lost or reordered.
+    /// Passes bytes between clients of [`Impaired::addr`] and `upstream`: late, and no faster than allowed. TCP's own
+    /// retransmissions happen below the proxy, so nothing is lost or reordered.
     ///
     /// # Panics
-    /// When no socket can be opened.
+    /// Panics if no socket can be opened.
     #[must_use]
     pub fn tcp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
         let listener = std::net::TcpListener::bind(any_port(upstream));
@@ -132,37 +133,37 @@ impl Impaired {
         }
     }
 
-    /// Where clients send to, or connect to.
+    /// Returns the address to which clients send or connect.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// From now on both directions are like this. What is under way keeps its time of arrival.
+    /// Changes the impairment of both directions. Packets in flight keep their arrival times.
     pub fn impair(&self, up: Impairment, down: Impairment) {
         self.shared.up().impair(up);
         self.shared.down().impair(down);
     }
 
-    /// From now on the server sees every UDP client come from another port, as after a router's restart.
+    /// Makes the server see every UDP client on another port from now on, as after a router's restart.
     pub fn rebind(&self) {
         self.shared.rebinds.store(true, Ordering::Relaxed);
     }
 
-    /// Counts of the datagrams, or pieces of a byte stream, from clients.
+    /// Returns the counts of the datagrams, or pieces of a byte stream, from clients.
     #[must_use]
     pub fn up(&self) -> Passage {
         self.shared.up().passage()
     }
 
-    /// Likewise of those to clients.
+    /// Returns the counts of the datagrams, or pieces of a byte stream, to clients.
     #[must_use]
     pub fn down(&self) -> Passage {
         self.shared.down().passage()
     }
 
-    /// The session description with this proxy as the server's only address; candidates of another transport
-    /// are removed.
+    /// Returns the session description with this proxy as the server's only address; candidates of another transport are
+    /// removed.
     #[must_use]
     pub fn rewrite(&self, sdp: &str) -> String {
         let mut out = String::with_capacity(sdp.len());
@@ -202,7 +203,7 @@ impl Drop for Impaired {
     }
 }
 
-/// A free port of the loopback, of the same family as `of`.
+/// Returns any free port of the loopback, in the same family as `of`.
 fn any_port(of: SocketAddr) -> SocketAddr {
     let ip = match of {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_told_apart_and_answered() {
+    fn clients_are_reported_apart_and_answered() {
         let server = socket();
         let upstream = server.local_addr().expect("an address");
         let proxy = Impaired::udp(upstream, Impairment::NONE, Impairment::NONE);
@@ -309,7 +310,7 @@ mod tests {
         client.write_all(&sent).expect("written");
         let mut came = vec![0; sent.len()];
         server.read_exact(&mut came).expect("all of it");
-        // A hundred milliseconds for the bytes, but for the last piece, and the delay.
+        // A hundred milliseconds for the bytes, except the last piece, plus the delay.
         assert!(began.elapsed() >= Duration::from_millis(90) + delay);
         assert!(came == sent);
         server.write_all(b"yes").expect("written");

@@ -1,5 +1,4 @@
-//! The proxy for byte streams: for each direction of each connection a thread that reads and one that writes
-//! when it is time.
+//! The proxy for byte streams: for each direction of each connection, a thread that reads and one that writes when it is time.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,9 +9,10 @@ use std::time::Instant;
 use super::Shared;
 use crate::relay::{self, Direction};
 
-/// Taken from a stream at once: little, so that a throttled stream flows evenly.
+/// Number of bytes taken from a stream at once: few, so that a throttled stream flows evenly.
 const PIECE_BYTES: usize = 4 << 10;
-/// Pieces under way in one direction of a connection; then its reader waits, like a network's window.
+/// Maximum number of pieces in flight in one direction of a connection; beyond it, the reader waits, as with a network's
+/// window.
 const UNDER_WAY_MAX: usize = 1_024;
 
 struct Piece {
@@ -20,7 +20,7 @@ struct Piece {
     bytes: Vec<u8>,
 }
 
-/// Runs until the owner is gone. Connections end with the first of their two ends.
+/// Runs until the owner is gone. A connection ends with the first of its two ends.
 pub(super) fn run(listener: &TcpListener, upstream: SocketAddr, shared: &Arc<Shared>) {
     let ends = || shared.ends();
     relay::run(listener, upstream, ends, |directions| {
@@ -53,6 +53,6 @@ fn write(mut to: TcpStream, take: &Receiver<Piece>) {
             return;
         }
     }
-    // A peer that has gone need not be told.
+    // A peer that has left need not be notified.
     to.shutdown(Shutdown::Write).ok();
 }

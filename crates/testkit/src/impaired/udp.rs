@@ -1,4 +1,4 @@
-//! The proxy for datagrams: one thread, one socket for all clients, and one for each towards the server.
+//! The proxy for datagrams: one thread, one socket for all clients, and one per client towards the server.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -11,25 +11,25 @@ use rustix::event::{Timespec, epoll};
 
 use super::{Shared, any_port};
 
-/// Clients at a time: more than a test has.
+/// Maximum number of clients at a time: more than a test has.
 const CLIENTS_MAX: usize = 4_096;
-/// Datagrams under way: ten seconds of 100 Mb/s; more are lost.
+/// Maximum number of datagrams in flight: ten seconds of 100 Mb/s; more are lost.
 const UNDER_WAY_MAX: usize = 100_000;
-/// The longest datagram.
+/// Length of the longest datagram in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
-/// The longest sleep, after which the end of the owner is noticed.
+/// Longest sleep, after which the end of the owner is noticed.
 const NAP: Duration = Duration::from_millis(20);
-/// Sockets looked at between two sleeps, and datagrams of each.
+/// Maximum number of socket events between two sleeps, and of datagrams per event.
 const EVENTS_PER_WAIT: usize = 64;
 const DATAGRAMS_PER_EVENT: usize = 64;
 /// The token of the clients' common socket.
 const FRONT: u64 = u64::MAX;
 
-/// A datagram that arrives at a time.
+/// A datagram with its arrival time.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct UnderWay {
     at: Instant,
-    /// Keeps datagrams in order that arrive at the same time.
+    /// Sequence number that keeps datagrams with the same arrival time in order.
     number: u64,
     client: usize,
     is_up: bool,
@@ -126,7 +126,7 @@ impl<'a> Proxy<'a> {
 
     fn hear_server(&mut self, client: usize, buffer: &mut [u8]) {
         for _ in 0..DATAGRAMS_PER_EVENT {
-            // A server that is not there yet refuses; what it sends later counts.
+            // A server that is not there yet refuses; datagrams that it sends later count.
             let Ok(length) = self.clients[client].back.recv(buffer) else {
                 break;
             };
@@ -134,7 +134,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// The index of the client at `addr`; `None` when there are too many.
+    /// Returns the index of the client at `addr`; `None` if there are too many clients.
     fn client(&mut self, addr: SocketAddr) -> std::io::Result<Option<usize>> {
         if let Some(client) = self.by_addr.get(&addr) {
             return Ok(Some(*client));
@@ -158,10 +158,10 @@ impl<'a> Proxy<'a> {
         Ok(back)
     }
 
-    /// Gives every client another port. What the server sends to the old one is lost.
+    /// Gives every client another port. Datagrams that the server sends to the old one are lost.
     fn rebind(&mut self) -> std::io::Result<()> {
         for client in 0..self.clients.len() {
-            // The old one is closed after that, so that its port is not the new one.
+            // The old socket is closed afterwards, so that its port is not chosen again.
             self.clients[client].back = self.open(client)?;
         }
         Ok(())
@@ -197,7 +197,7 @@ impl<'a> Proxy<'a> {
                 return;
             };
             let client = &self.clients[datagram.client];
-            // A full socket or a missing peer drops it.
+            // A full socket or a missing peer drops the datagram.
             if datagram.is_up {
                 client.back.send(&datagram.bytes).ok();
             } else {

@@ -1,4 +1,4 @@
-//! FLV files: tags, read one after the other.
+//! FLV files: tags, read one after another.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,10 @@ use super::metadata;
 use crate::patches::Patches;
 use crate::reads::{Read, Reads, malformed};
 
-/// Looks of a search in one turn: a second of a disk that must be asked for each.
+/// Most probes of a search in one turn: a second on a disk that must seek for each.
 const LOOKS_MAX: usize = 128;
 
-/// See the module's description.
+/// Reader of an FLV file; call [`seek`](Self::seek), then [`next`](Self::next) until it returns nothing.
 #[derive(Debug)]
 pub(crate) struct Flv {
     file: Arc<File>,
@@ -25,12 +25,12 @@ pub(crate) struct Flv {
     head: FileHead,
     opening: Vec<Item>,
     reader: Reader,
-    /// Where it has read up to.
+    /// Read position in bytes.
     at: u64,
 }
 
 impl Flv {
-    /// A file, from its beginning, and how long it plays.
+    /// Opens a file at its beginning; also returns its duration.
     pub(crate) async fn open(
         (file, reads): (&Arc<File>, &Arc<Reads>),
         length: u64,
@@ -43,15 +43,15 @@ impl Flv {
         let plays = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let mut opening = Vec::new();
         let reader = begin(&head, &mut opening)?;
-        let has_told = opening.iter().any(|item| matches!(item, Item::Metadata(_)));
-        if !has_told || head.duration.is_none() {
+        let has_reported = opening.iter().any(|item| matches!(item, Item::Metadata(_)));
+        if !has_reported || head.duration.is_none() {
             opening.retain(|item| !matches!(item, Item::Metadata(_)));
             let tracks = opening.iter().filter_map(|item| match item {
                 Item::Track(track) => Some(track),
                 _ => None,
             });
-            let told = metadata::item(tracks, None, Some(plays));
-            opening.insert(0, told);
+            let reported = metadata::item(tracks, None, Some(plays));
+            opening.insert(0, reported);
         }
         let flv = Self {
             file: Arc::clone(file),
@@ -69,7 +69,7 @@ impl Flv {
         &self.opening
     }
 
-    /// Of the file so many bytes are whole by now. Whether these are more.
+    /// Updates the readable length; returns whether it grew.
     pub(crate) fn grow(&mut self, length: u64) -> bool {
         let has_grown = length > self.length;
         self.length = self.length.max(length);
@@ -111,27 +111,27 @@ impl Flv {
             self.at += bytes.len() as u64;
             self.reader.push(&bytes, &mut items).map_err(malformed)?;
         }
-        // It was told before.
+        // The opening already contains the metadata.
         items.retain(|item| !matches!(item, Item::Metadata(_)));
         Ok(items)
     }
 }
 
-/// A reader that has read the head.
+/// Makes a reader that has read the head.
 fn begin(head: &FileHead, out: &mut Vec<Item>) -> io::Result<Reader> {
     let mut reader = Reader::default();
     reader.push(&head.bytes, out).map_err(malformed)?;
     Ok(reader)
 }
 
-/// Reads the head. Blocks.
+/// Parses the head. Blocks.
 pub(crate) fn head(file: &File, length: u64) -> io::Result<FileHead> {
     let mut bytes = vec![0; length.min(FILE_HEAD_BYTES as u64) as usize];
     file.read_exact_at(&mut bytes, 0)?;
     FileHead::read(&bytes).map_err(malformed)
 }
 
-/// The tag that begins at a position, if one does. Blocks.
+/// Returns the tag that begins at a position, if one does. Blocks.
 pub(crate) fn tag_at(file: &File, length: u64, at: u64) -> io::Result<Option<TagHead>> {
     let read = |at: u64, bytes: &mut [u8]| {
         let end = at.saturating_add(bytes.len() as u64);
@@ -151,7 +151,7 @@ pub(crate) fn tag_at(file: &File, length: u64, at: u64) -> io::Result<Option<Tag
     Ok(is_whole.then_some(tag))
 }
 
-/// When the last tag is due, in milliseconds; zero of a file that is cut. Blocks.
+/// Returns the time of the last tag in milliseconds; zero for a truncated file. Blocks.
 fn last_millis(file: &File, length: u64) -> io::Result<u32> {
     let Some(at) = length.checked_sub(4) else {
         return Ok(0);

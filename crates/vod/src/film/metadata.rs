@@ -7,12 +7,12 @@ use bytes::{Bytes, BytesMut};
 use media::{Codec, Item, Script, Timestamp, Track};
 use rtmp::amf0::Encoder;
 
-/// What FLV calls codecs; others have the number of their four characters (Enhanced RTMP).
+/// Codec numbers in FLV; other codecs are numbered by their four-character code (Enhanced RTMP).
 const AVC: f64 = 7.0;
 const MP3: f64 = 2.0;
 const AAC: f64 = 10.0;
 
-/// Metadata of a file with these tracks, or of what has no end yet.
+/// Makes the metadata of a file with these tracks; `length` is `None` for media that has no end yet.
 pub(crate) fn item<'a>(
     tracks: impl Iterator<Item = &'a Arc<Track>>,
     dimensions: Option<(u16, u16)>,
@@ -20,7 +20,7 @@ pub(crate) fn item<'a>(
 ) -> Item {
     let mut body = BytesMut::new();
     let mut amf = Encoder::new(&mut body);
-    // The count is a hint.
+    // The count is only a hint.
     amf.string("onMetaData").ecma_array(0);
     if let Some(length) = length {
         amf.key("duration").number(length.as_secs_f64());

@@ -1,10 +1,11 @@
-//! Files as media: for players that are sent samples one by one, from any keyframe.
+//! Films: files as media for players that are sent one sample at a time, from any keyframe.
 //!
 //! ```text
 //! name ─► Files::film ─► Film: MP4 by its index, FLV by its tags ─► items, a window at a time
 //! ```
 //!
-//! A [`Film`] belongs to one player. It reads as the player takes, by the reads that all clients of the folder share.
+//! A [`Film`] belongs to one player. It reads as the player takes, through the reads that all clients of the folder
+//! share.
 
 mod flv;
 pub(crate) mod metadata;
@@ -24,19 +25,19 @@ use crate::counts::Outcome;
 use crate::past::{Next, RecordingReader};
 use crate::{Address, Files, Served};
 
-/// A kind of file that can be played so.
+/// Kind of file that can be played as a film.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// ISO media files.
     Mp4,
     /// Flash video.
     Flv,
-    /// Frames of MP3; recordings alone.
+    /// MP3 frames; recordings only.
     Mp3,
 }
 
 impl Kind {
-    /// Extensions of the files of a kind.
+    /// Returns the extensions of the files of a kind.
     const fn extensions(self) -> &'static [&'static str] {
         match self {
             Self::Mp4 => &["mp4", "m4a"],
@@ -45,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// The kind of recordings in this container.
+    /// Returns the kind of recordings in this container.
     pub(crate) const fn of_recording(container: Container) -> Option<Self> {
         match container {
             Container::Mp4 | Container::M4a => Some(Self::Mp4),
@@ -64,7 +65,7 @@ impl Kind {
     }
 }
 
-/// A file that is played.
+/// File being played: send [`opening`](Self::opening), then call [`next`](Self::next) until it returns nothing.
 #[derive(Debug)]
 pub struct Film {
     source: Source,
@@ -79,18 +80,18 @@ enum Source {
 }
 
 impl Files {
-    /// The folder in which a file of this name would be, for which the gate is asked. `None` if it is in none.
+    /// Returns the folder in which a file of this name would be, about which the gate decides. `None` if it is in none.
     pub fn folder_of_film(&self, name: &str) -> Option<&StreamName> {
         let address = self.addresses(name, None).into_iter().next()?;
         let folder = self.folder_of(&address)?;
         Some(&folder.name)
     }
 
-    /// Opens the file of a name, `{folder}/{file}`, percent-decoded; its extension may be missing. Without a kind, FLV
-    /// is looked for first. `None` if there is no such file.
+    /// Opens the file with this name, `{folder}/{file}`, percent-decoded; the extension may be missing. If `kind` is
+    /// `None`, FLV is tried first. `None` if there is no such file.
     ///
     /// # Errors
-    /// When the disk does not give it, or it cannot be played.
+    /// If the disk does not deliver the file, or it cannot be played.
     pub async fn film(&self, name: &str, kind: Option<Kind>) -> io::Result<Option<Film>> {
         for address in self.addresses(name, kind) {
             let (Some(served), Some(kind)) = (self.folder_of(&address), Kind::of(&address)) else {
@@ -111,7 +112,7 @@ impl Files {
         Ok(None)
     }
 
-    /// The addresses that a name may mean, in their order.
+    /// Returns the addresses that a name may mean, in the order in which they are tried.
     fn addresses(&self, name: &str, kind: Option<Kind>) -> Vec<Address> {
         let kinds = match kind {
             Some(kind) => vec![kind],
@@ -149,7 +150,8 @@ async fn open(served: &Arc<Served>, address: &Address, kind: Kind) -> io::Result
 }
 
 impl Film {
-    /// A recording. One that is still written plays up to where it is when that is reached.
+    /// Makes a film of a recording. A recording that is still being written plays to the end it has when playback
+    /// reaches it.
     pub(crate) fn of_recording(reader: RecordingReader) -> Self {
         let length = reader.length();
         let opening = reader.opening(Some(length));
@@ -159,12 +161,12 @@ impl Film {
         }
     }
 
-    /// How long it plays.
+    /// Returns its duration.
     pub fn length(&self) -> Duration {
         self.length
     }
 
-    /// What a player needs first: metadata and tracks.
+    /// Returns the items that a player needs first: metadata and tracks.
     pub fn opening(&self) -> &[Item] {
         match &self.source {
             Source::Mp4(mp4) => mp4.opening(),
@@ -173,10 +175,10 @@ impl Film {
         }
     }
 
-    /// Goes on from the last keyframe at or before a time.
+    /// Continues from the last keyframe at or before a time.
     ///
     /// # Errors
-    /// When the disk does not give it.
+    /// If the disk does not deliver it.
     pub async fn seek(&mut self, to: Duration) -> io::Result<()> {
         let millis = u32::try_from(to.as_millis()).unwrap_or(u32::MAX);
         match &mut self.source {
@@ -186,10 +188,10 @@ impl Film {
         }
     }
 
-    /// The items that follow, some at once; none at the end.
+    /// Returns the next items; none at the end.
     ///
     /// # Errors
-    /// When the disk does not give them, or the file is damaged there.
+    /// If the disk does not deliver them, or the file is damaged there.
     pub async fn next(&mut self) -> io::Result<Vec<Item>> {
         match &mut self.source {
             Source::Mp4(mp4) => mp4.next().await,

@@ -1,4 +1,4 @@
-//! MP4 files: samples by the index, read in windows.
+//! MP4 files: samples found by the index, read in windows.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,11 +19,11 @@ use crate::patches::Patches;
 use crate::ranges::Ranges;
 use crate::reads::{Read, Reads, malformed};
 
-/// Bytes of the samples that are read together, if they are not few large ones, and their number.
+/// Bytes of samples that are read together, unless a few large ones exceed it, and the most samples.
 const PLAN_BYTES: u64 = 1 << 20;
 const PLAN_SAMPLES: usize = 1_024;
 
-/// See the module's description.
+/// Reader of an MP4 file; call [`seek`](Self::seek), then [`next`](Self::next) until it returns nothing.
 #[derive(Debug)]
 pub(super) struct Mp4 {
     file: Arc<File>,
@@ -31,17 +31,17 @@ pub(super) struct Mp4 {
     index: Arc<Index>,
     opening: Vec<Item>,
     cursor: Cursor,
-    /// Samples that are being read, and where what was not read of them yet is.
+    /// Samples being read, and the ranges of them not read yet.
     plan: VecDeque<Placed>,
     left: Ranges,
-    /// The last window; its memory is counted until the next.
+    /// Last window; its memory is counted until the next one.
     window: Read,
-    /// The beginning of a sample whose end is in the next window.
+    /// Beginning of a sample that ends in the next window.
     cut: BytesMut,
 }
 
 impl Mp4 {
-    /// A file, from its beginning, and how long it plays.
+    /// Opens a file at its beginning; also returns its duration.
     pub(super) async fn open(served: &Served, opened: &Opened) -> io::Result<(Self, Duration)> {
         let wanted = (opened.tag.as_str(), Purpose::Samples);
         let file = (&opened.file, opened.length);
@@ -55,12 +55,12 @@ impl Mp4 {
         let look = move || Ok((whole.length(), whole.seek(Timestamp::ZERO)));
         let (length, cursor) = served.reads.blocking(look).await?;
         let length = Duration::from_secs_f64(length.seconds().max(0.0));
-        let told = metadata::item(index.tracks(), index.dimensions(), Some(length));
+        let reported = metadata::item(index.tracks(), index.dimensions(), Some(length));
         let tracks = index.tracks().map(|track| Item::Track(Arc::clone(track)));
         let mp4 = Self {
             file: Arc::clone(&opened.file),
             reads: Arc::clone(&served.reads),
-            opening: std::iter::once(told).chain(tracks).collect(),
+            opening: std::iter::once(reported).chain(tracks).collect(),
             cursor,
             index,
             plan: VecDeque::new(),
@@ -77,7 +77,7 @@ impl Mp4 {
 
     pub(super) async fn seek(&mut self, at: Timestamp) -> io::Result<()> {
         let index = Arc::clone(&self.index);
-        // It goes through all samples.
+        // The search passes over all samples.
         let look = move || Ok(index.seek(at));
         self.cursor = self.reads.blocking(look).await?;
         self.plan.clear();
@@ -116,7 +116,7 @@ impl Mp4 {
         Ok(items)
     }
 
-    /// Decides what is read next; `false` at the end.
+    /// Chooses the next samples to read; `false` at the end.
     fn make_plan(&mut self) -> io::Result<bool> {
         let (mut bytes, mut ranges) = (0, Vec::<Range<u64>>::new());
         while bytes < PLAN_BYTES && self.plan.len() < PLAN_SAMPLES {
@@ -139,7 +139,7 @@ impl Mp4 {
         Ok(!self.plan.is_empty())
     }
 
-    /// The bytes of the first sample of the plan; `None` if they have not been read.
+    /// Takes the bytes of the first sample of the plan; `None` if they have not been read.
     fn take(&mut self) -> Option<Bytes> {
         let Range { start, end } = self.plan.front()?.range;
         let wanted = (end - start) as usize;

@@ -16,23 +16,20 @@ const DEADLINE: Duration = Duration::from_secs(120);
 fn library() -> (tempfile::TempDir, Files) {
     let directory = tempfile::tempdir().expect("a directory");
     let clip = Clip::FlvBframes.seconds(12);
+    let late = "-movflags +frag_keyframe+delay_moov+default_base_moof";
     for (name, options) in [
         ("plain.mp4", "-movflags +faststart"),
         ("cut.mp4", "-movflags +frag_keyframe+empty_moov"),
-        (
-            "late.mp4",
-            "-movflags +frag_keyframe+delay_moov+default_base_moof",
-        ),
+        ("late.mp4", late),
         ("film.flv", ""),
         ("listed.flv", "-flvflags add_keyframe_index"),
     ] {
-        let _ = Tool::ffmpeg()
+        let copy = Tool::ffmpeg()
             .args(["-y", "-i"])
             .arg(&clip)
-            .args(["-c", "copy"])
-            .args(options.split_whitespace())
-            .arg(directory.path().join(name))
-            .run(DEADLINE);
+            .args(["-c", "copy"]);
+        let copy = copy.args(options.split_whitespace());
+        copy.arg(directory.path().join(name)).run(DEADLINE);
     }
     let name = StreamName::parse("vod").expect("a name");
     let files = Files::new([(name, directory.path().to_owned())], &Holdings::new(0));
@@ -44,6 +41,13 @@ async fn film(files: &Files, name: &str, kind: Option<Kind>) -> Film {
     film.expect("a film")
 }
 
+fn samples(items: Vec<Item>) -> impl Iterator<Item = Sample> {
+    items.into_iter().filter_map(|item| match item {
+        Item::Sample(sample) => Some(sample),
+        _ => None,
+    })
+}
+
 async fn rest(film: &mut Film) -> Vec<Sample> {
     let mut all = Vec::new();
     loop {
@@ -51,10 +55,7 @@ async fn rest(film: &mut Film) -> Vec<Sample> {
         if items.is_empty() {
             return all;
         }
-        all.extend(items.into_iter().filter_map(|item| match item {
-            Item::Sample(sample) => Some(sample),
-            _ => None,
-        }));
+        all.extend(samples(items));
     }
 }
 
@@ -62,13 +63,7 @@ fn of_flv(path: &Path) -> Vec<Sample> {
     let mut items = Vec::new();
     let bytes = fs::read(path).expect("made");
     Reader::default().push(&bytes, &mut items).expect("FLV");
-    let items = items.into_iter();
-    items
-        .filter_map(|item| match item {
-            Item::Sample(sample) => Some(sample),
-            _ => None,
-        })
-        .collect()
+    samples(items).collect()
 }
 
 fn track(all: &[Sample], id: TrackId) -> Vec<&Sample> {
@@ -85,7 +80,7 @@ fn assert_same(name: &str, got: &[Sample], expected: &[Sample]) {
         for (number, (got, expected)) in got.iter().zip(expected).enumerate() {
             assert_eq!(got.data, expected.data, "{name} {id:?}");
             assert_eq!(got.keyframe, expected.keyframe, "{name} {id:?}");
-            // Without edit lists ffmpeg has the sound begin with the pictures: its first frame lasts longer.
+            // Without edit lists ffmpeg lets the audio begin with the video: its first frame lasts longer.
             if number == 0 && name == "cut.mp4" {
                 continue;
             }
@@ -117,7 +112,7 @@ async fn a_film_has_the_samples_of_its_file() {
 }
 
 #[tokio::test]
-async fn a_film_goes_on_from_the_keyframe_before() {
+async fn a_film_continues_from_the_keyframe_before() {
     let (_directory, files) = library();
     for name in ["plain.mp4", "cut.mp4", "film.flv", "listed.flv"] {
         let mut film = film(&files, &format!("vod/{name}"), None).await;
@@ -129,18 +124,13 @@ async fn a_film_goes_on_from_the_keyframe_before() {
             let got = rest(&mut film).await;
             let first = track(&got, TrackId::VIDEO)[0];
             assert_eq!(first, *keyframes[place], "{name} {to}");
-            let sound = track(&got, TrackId::AUDIO)[0];
-            let apart = (sound.dts - first.dts).millis();
+            let audio = track(&got, TrackId::AUDIO)[0];
+            let apart = (audio.dts - first.dts).millis();
             assert!((-30..60).contains(&apart), "{name} {to}: {apart}");
-            let [pictures, sounds] = [TrackId::VIDEO, TrackId::AUDIO].map(|id| track(&got, id));
-            assert!(
-                track(&all, TrackId::VIDEO).ends_with(&pictures),
-                "{name} {to}"
-            );
-            assert!(
-                track(&all, TrackId::AUDIO).ends_with(&sounds),
-                "{name} {to}"
-            );
+            for id in [TrackId::VIDEO, TrackId::AUDIO] {
+                let is_rest = track(&all, id).ends_with(&track(&got, id));
+                assert!(is_rest, "{name} {to} {id:?}");
+            }
         }
     }
 }
@@ -153,11 +143,8 @@ async fn names_need_no_extension() {
         let film = files.film(name, kind).await;
         film.map(|film| film.map(|film| matches!(film.source, Source::Flv(_))))
     };
-    fs::copy(
-        directory.path().join("plain.mp4"),
-        directory.path().join("film.mp4"),
-    )
-    .expect("copied");
+    let [plain, film] = ["plain.mp4", "film.mp4"].map(|name| directory.path().join(name));
+    fs::copy(plain, film).expect("copied");
     for (name, kind, expected) in [
         ("vod/film", None, Some(true)),
         ("vod/film", Some(Kind::Flv), Some(true)),

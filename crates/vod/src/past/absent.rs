@@ -1,4 +1,4 @@
-//! Why something of a recording is not here.
+//! Reasons for which a resource of a recording is not here.
 
 use std::io;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::Answer;
 use crate::answer::{busy, later};
 use crate::counts::Outcome;
 
-/// See the module's description.
+/// Reason for a missing resource; [`answer`](Self::answer) turns it into a refusal.
 #[derive(Debug)]
 pub(super) enum Absent {
-    /// The copy in object storage is all that is left of it.
+    /// Recording whose copy in object storage is all that is left.
     Remote(Arc<Recording>),
-    /// There is no such thing (`NotFound`), or the disk does not give it.
+    /// Resource that does not exist (`NotFound`), or that the disk does not deliver.
     Disk(io::Error),
 }
 
@@ -27,7 +27,7 @@ impl From<io::Error> for Absent {
     }
 }
 
-/// For what reads recordings as media: what is not on the disk is not there.
+/// Conversion for readers of recordings as media: to them, a file that is not on the disk does not exist.
 impl From<Absent> for io::Error {
     fn from(absent: Absent) -> Self {
         match absent {
@@ -38,22 +38,22 @@ impl From<Absent> for io::Error {
 }
 
 impl Absent {
-    /// There is no such thing.
+    /// Makes the reason for a resource that does not exist.
     pub(super) fn unknown() -> Self {
         Self::Disk(io::ErrorKind::NotFound.into())
     }
 
-    /// Whether there is no such thing.
+    /// Returns whether the resource does not exist.
     pub(super) fn is_unknown(&self) -> bool {
         matches!(self, Self::Disk(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether it was here once, or may be soon: what is made of several recordings is made without it.
+    /// Returns whether it may have been here, or may be soon: a playlist of several recordings is made without it.
     pub(super) fn is_left_out(&self) -> bool {
         self.is_unknown() || matches!(self, Self::Remote(_))
     }
 
-    /// What a client is told.
+    /// Returns the answer for the client.
     pub(super) fn answer(self, stream: &StreamName) -> (Outcome, Answer) {
         let error = match self {
             Self::Remote(_) => {
@@ -72,7 +72,7 @@ impl Absent {
     }
 }
 
-/// A recording, if its file is here.
+/// Returns a recording if its file is here.
 pub(super) fn if_local(recording: Arc<Recording>) -> Result<Arc<Recording>, Absent> {
     match recording.is_local {
         true => Ok(recording),

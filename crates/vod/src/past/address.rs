@@ -1,88 +1,88 @@
-//! What a path means of a stream's past.
+//! Addresses of a stream's past.
 //!
-//! | path | what |
+//! | path | resource |
 //! |---|---|
 //! | `/{stream}/recordings/{id}.mp4` | a recording's file; `.m4a`, `.mp3`, `.ogg` |
-//! | `/{stream}/recordings/{id}/index.m3u8` | its playlist |
-//! | `/{stream}/recordings/{id}/init.mp4` | its initialization segment |
-//! | `/{stream}/recordings/{id}/{a}-{b}.m4s` | its fragments from `a` up to `b`, without that |
-//! | `/{stream}/recordings/{id}/from-{a}.m3u8` | the playlist from one of its fragments on, through later recordings |
-//! | `/{stream}/index.m3u8?at=` | leads to the one that begins at a time |
-//! | `/{stream}.flv?at=`, and other addresses of live bodies | what is from a time on, in that form |
-//! | `/{stream}/clip.mp4?from=&to=` | what is between two times |
+//! | `/{stream}/recordings/{id}/index.m3u8` | the recording's playlist |
+//! | `/{stream}/recordings/{id}/init.mp4` | the recording's initialization segment |
+//! | `/{stream}/recordings/{id}/{a}-{b}.m4s` | the recording's fragments from `a` up to, but not including, `b` |
+//! | `/{stream}/recordings/{id}/from-{a}.m3u8` | the playlist from fragment `a` on, through later recordings |
+//! | `/{stream}/index.m3u8?at=` | leads to the playlist that begins at a time |
+//! | `/{stream}.flv?at=`, and other addresses of live bodies | the stream from a time on, in that form |
+//! | `/{stream}/clip.mp4?from=&to=` | the stream between two times |
 
 use std::ops::Range;
 
-use formats::Extension;
 use http1::Query;
 use media::StreamName;
+use packagers::Extension;
 use recordings::{Container, RecordingId, Shelf};
 
 use crate::address::{INIT, PLAYLIST, SEGMENT};
 
-/// The folder below a stream's name, and what else is there.
+/// Folder below a stream's name, and the name of a clip.
 pub(super) const FOLDER: &str = "recordings";
 const CLIP: &str = "clip.mp4";
 
-/// What the names of playlists from a fragment on begin and end with.
+/// Prefix and suffix of the names of playlists that begin at a fragment.
 pub(super) const FROM: &str = "from-";
 pub(super) const SUFFIX: &str = ".m3u8";
 
-/// The names in a query that are for the past.
+/// Names of the query parameters for the past.
 pub(super) const AT: &str = "at";
 pub(super) const CLIP_FROM: &str = "from";
 pub(super) const CLIP_TO: &str = "to";
 
-/// A path that names something of a stream's past, whether there is any or not.
+/// Path that names a resource of a stream's past, whether it exists or not.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PastAddress {
     stream: StreamName,
     pub(super) resource: Resource,
 }
 
-/// What of it.
+/// Resource of a stream's past.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Resource {
-    /// A recording's file.
+    /// File of a recording.
     File(RecordingId, Container),
-    /// The playlist of one recording.
+    /// Playlist of one recording.
     Playlist(RecordingId),
-    /// The playlist from one of its fragments on.
+    /// Playlist that begins at a fragment of a recording.
     From(RecordingId, usize),
-    /// Its initialization segment.
+    /// Initialization segment of a recording.
     Init(RecordingId),
-    /// Some of its fragments.
+    /// Range of a recording's fragments.
     Segment(RecordingId, Range<usize>),
-    /// The playlist from a time on, which the query tells.
+    /// Playlist from the time in the query on.
     Since,
-    /// A body from a time on, which the query tells, in the form of an extension, or the stream's own.
+    /// Body from the time in the query on, in the form of an extension, or in the stream's own.
     Body(Option<Extension>),
-    /// What is between two times, which the query tells.
+    /// Clip between the two times in the query.
     Clip,
 }
 
-/// What players ask for in several requests.
+/// Playback that takes several requests.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Played {
-    /// The file of a recording, in ranges.
+    /// File of a recording, played in ranges.
     File(RecordingId),
     /// Recordings over HLS, one after another.
     Hls,
 }
 
-/// Whether the query of a request for a stream's playlist, or for a live body, wants its past.
+/// Returns whether the query of a request for a stream's playlist, or for a live body, wants its past.
 pub fn is_past(query: Query<'_>) -> bool {
-    // Most have none.
+    // Most requests have no query.
     !query.as_bytes().is_empty() && query.get(AT).is_some()
 }
 
 impl PastAddress {
-    /// The stream, for which the gate is asked: who may listen to it may play its recordings.
+    /// Returns the stream, about which the gate decides: permission to listen to it includes its recordings.
     pub fn stream(&self) -> &StreamName {
         &self.stream
     }
 
-    /// Whether it is something of HLS.
+    /// Returns whether it is an HLS resource.
     pub fn is_hls(&self) -> bool {
         !matches!(
             self.resource,
@@ -90,7 +90,8 @@ impl PastAddress {
         )
     }
 
-    /// What it is a part of, where players ask for several; `None` for a body that one answer is all of.
+    /// Returns the playback that it is a part of, if players make several requests for that; `None` for a body that is
+    /// one whole answer.
     pub fn played(&self) -> Option<Played> {
         match self.resource {
             Resource::File(id, _) => Some(Played::File(id)),
@@ -99,7 +100,7 @@ impl PastAddress {
         }
     }
 
-    /// A stream from a time on, which the query tells.
+    /// Makes the address of a stream from the time in the query on.
     pub fn since(stream: StreamName) -> Self {
         Self {
             stream,
@@ -107,8 +108,8 @@ impl PastAddress {
         }
     }
 
-    /// A live body from a time on, which the query tells. An exact name wins over an extension: there may be recordings of
-    /// `radio.mp3`.
+    /// Makes the address of a live body from the time in the query on. An exact name takes precedence over an
+    /// extension: there may be recordings of `radio.mp3`.
     pub fn body(stream: StreamName, extension: Option<Extension>, shelf: &Shelf) -> Self {
         let exact = extension.and_then(|extension| {
             let name = format!("{stream}{}", extension.suffix());
@@ -125,7 +126,7 @@ impl PastAddress {
         }
     }
 
-    /// Reads a path, percent-decoded once. It begins with a slash.
+    /// Parses a path, percent-decoded once, which begins with a slash.
     pub fn of(path: &str) -> Option<Self> {
         let (folder, file) = path.strip_prefix('/')?.rsplit_once('/')?;
         let (stream, resource) = match file {
@@ -136,27 +137,27 @@ impl PastAddress {
         (!stream.is_reserved()).then_some(Self { stream, resource })
     }
 
-    /// The path of a recording's file, relative to the stream's page.
+    /// Returns the path of a recording's file, relative to the stream's page.
     pub fn file(id: RecordingId, container: Container) -> String {
         format!("{FOLDER}/{id}.{}", container.extension())
     }
 
-    /// The path of a recording's playlist, likewise, if it has one.
+    /// Returns the path of a recording's playlist, relative to the stream's page, if it has one.
     pub fn playlist(id: RecordingId, container: Container) -> Option<String> {
         let has_one = container.is_mp4();
         has_one.then(|| format!("{FOLDER}/{id}/{PLAYLIST}"))
     }
 }
 
-/// A recording as players over RTMP name it.
+/// Name of a recording, as players over RTMP use it.
 pub(super) struct FilmName {
     pub(super) stream: StreamName,
     pub(super) id: RecordingId,
-    /// The extension, if there is one.
+    /// Container named by the extension, if there is one.
     pub(super) container: Option<Container>,
 }
 
-/// Reads `{stream}/recordings/{id}`, with or without an extension.
+/// Parses `{stream}/recordings/{id}`, with or without an extension.
 pub(super) fn film(name: &str) -> Option<FilmName> {
     let (folder, file) = name.rsplit_once('/')?;
     let (stream, last) = folder.rsplit_once('/')?;
@@ -173,7 +174,7 @@ pub(super) fn film(name: &str) -> Option<FilmName> {
     })
 }
 
-/// The stream and the resource in its folder of recordings.
+/// Parses a path within the folder of recordings into the stream and the resource.
 fn below<'a>(folder: &'a str, file: &str) -> Option<(&'a str, Resource)> {
     let (stream, last) = folder.rsplit_once('/')?;
     if last == FOLDER {
@@ -198,7 +199,7 @@ fn below<'a>(folder: &'a str, file: &str) -> Option<(&'a str, Resource)> {
     Some((stream, resource))
 }
 
-/// A number that is written in the one way.
+/// Parses a number in its only accepted form.
 fn number(text: &str) -> Option<usize> {
     let is_plain = text == "0" || !text.starts_with(['0', '+']);
     text.parse().ok().filter(|_| is_plain)
@@ -207,6 +208,7 @@ fn number(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::past::catalogue::tests::recording;
 
     #[test]
     fn paths_name_recordings_by_their_identifiers() {
@@ -227,25 +229,15 @@ mod tests {
         }
         let clip = PastAddress::of("/live/show/clip.mp4").expect("an address");
         assert_eq!(clip.resource, Resource::Clip);
-        for path in [
-            "/live/show/recordings/".to_owned(),
-            "/live/show/recordings/x.mp4".to_owned(),
-            "/live/show/recordings/../secret.mp4".to_owned(),
-            format!("/live/show/recordings/{text}"),
-            format!("/live/show/recordings/{text}.txt"),
-            format!("/live/show/recordings/{text}.mp4.part"),
-            format!("/live/show/recordings/{}.mp4", text.to_uppercase()),
-            format!("/live/show/recordings/{text}/0-06.m4s"),
-            format!("/live/show/recordings/{text}/-1-6.m4s"),
-            format!("/live/show/recordings/{text}/6.m4s"),
-            format!("/live/show/recordings/{text}/99999999999999999999-6.m4s"),
-            format!("/live/show/recordings/{text}/from-.m3u8"),
-            format!("/live/show/other/{text}/index.m3u8"),
-            format!("/recordings/{text}.mp4"),
-            format!("/a b/recordings/{text}.mp4"),
-            "/clip.mp4".to_owned(),
-            "/live/show/clip.mp3".to_owned(),
-        ] {
+        let upper = text.to_uppercase();
+        let names = "|x.mp4|../secret.mp4|ID|ID.txt|ID.mp4.part|UPPER.mp4|ID/0-06.m4s|ID/-1-6.m4s|ID/6.m4s|\
+                     ID/99999999999999999999-6.m4s|ID/from-.m3u8";
+        let names = names
+            .split('|')
+            .map(|name| format!("/live/show/recordings/{name}"));
+        let paths = "/live/show/other/ID/index.m3u8|/recordings/ID.mp4|/a b/recordings/ID.mp4|/clip.mp4|/live/show/clip.mp3";
+        for path in names.chain(paths.split('|').map(str::to_owned)) {
+            let path = path.replace("ID", text).replace("UPPER", &upper);
             assert_eq!(PastAddress::of(&path), None, "{path}");
         }
     }
@@ -253,14 +245,9 @@ mod tests {
     #[test]
     fn players_over_rtmp_name_recordings_alike() {
         let id = "006b0a5f2000010203040506";
-        for (name, container) in [
-            (format!("live/show/recordings/{id}"), None),
-            (
-                format!("live/show/recordings/{id}.mp4"),
-                Some(Container::Mp4),
-            ),
-        ] {
-            let film = film(&name).expect("a recording's name");
+        for (extension, container) in [("", None), (".mp4", Some(Container::Mp4))] {
+            let film = film(&format!("live/show/recordings/{id}{extension}"));
+            let film = film.expect("a recording's name");
             assert_eq!(film.stream.as_str(), "live/show");
             assert_eq!(
                 (film.id.to_string().as_str(), film.container),
@@ -284,21 +271,9 @@ mod tests {
         let shelf = Shelf::default();
         let body = |shelf: &Shelf| PastAddress::body(name("radio"), Some(Extension::Mp3), shelf);
         assert_eq!(body(&shelf).resource, Resource::Body(Some(Extension::Mp3)));
-        let (stream, started) = (name("radio.mp3"), std::time::UNIX_EPOCH);
-        let inserted = shelf.insert(recordings::Recording {
-            id: RecordingId::new(&stream, started, 0),
-            stream,
-            path: "/rec/0.mp3".into(),
-            is_local: true,
-            started,
-            duration: std::time::Duration::ZERO,
-            bytes: 0,
-            state: recordings::State::Open,
-            container: Container::Mp3,
-            upload: recordings::Upload::Never,
-            is_pinned: false,
-        });
-        inserted.expect("room");
+        let mut one = recording(&name("radio.mp3"), 0);
+        (one.state, one.container) = (recordings::State::Open, Container::Mp3);
+        shelf.insert(one).expect("room");
         let found = body(&shelf);
         assert_eq!(found.stream().as_str(), "radio.mp3");
         assert_eq!(found.resource, Resource::Body(None));

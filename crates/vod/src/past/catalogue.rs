@@ -1,4 +1,5 @@
-//! Which recordings of a stream were when: looked up in the shelf by stream and time, page by page, however many there are.
+//! Lookup of a stream's recordings by time: read from the shelf by stream and time, one page at a time, however many
+//! there are.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -6,14 +7,14 @@ use std::time::{Duration, SystemTime};
 use media::StreamName;
 use recordings::{Recording, RecordingId, Shelf, State};
 
-/// Recordings that are taken off the shelf at once.
+/// Recordings taken off the shelf at once.
 const PAGE: usize = 100;
 
-/// Recordings with no more between them belong together, and while the last one ended no longer ago another may follow: a
-/// publisher that returns.
+/// Longest pause between recordings that belong together. While the last one ended no longer ago than this, another may
+/// follow: a publisher that returns.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// The recordings of a stream before one, newest first.
+/// Iterates over the recordings of a stream before one, newest first.
 pub(super) fn before<'a>(
     shelf: &'a Shelf,
     stream: &'a StreamName,
@@ -22,7 +23,7 @@ pub(super) fn before<'a>(
     pages(bound, |bound| shelf.newest(Some(stream), bound, PAGE))
 }
 
-/// The recordings of a stream after one, oldest first.
+/// Iterates over the recordings of a stream after one, oldest first.
 pub(super) fn after<'a>(
     shelf: &'a Shelf,
     stream: &'a StreamName,
@@ -31,7 +32,7 @@ pub(super) fn after<'a>(
     pages(bound, |bound| shelf.list(Some(stream), bound, PAGE))
 }
 
-/// One page after another, each behind the last one's end. A page is in memory at a time.
+/// Iterates over pages, each of which begins after the last entry of the previous one. One page is in memory at a time.
 fn pages<'a>(
     mut bound: Option<RecordingId>,
     mut page: impl FnMut(Option<RecordingId>) -> Vec<Arc<Recording>> + 'a,
@@ -47,8 +48,8 @@ fn pages<'a>(
     })
 }
 
-/// The recording that plays at a time: the last one that has begun, or the one behind the gap after it. The oldest, if
-/// there is none so old.
+/// Returns the recording that plays at a time: the last one that has begun, or if that has ended, the next one after
+/// the gap if there is one. The oldest, if all are later.
 pub(super) fn at(
     shelf: &Shelf,
     stream: &StreamName,
@@ -65,8 +66,8 @@ pub(super) fn at(
     after(shelf, stream, Some(bound)).find(is_played).or(begun)
 }
 
-/// The beginning of what the newest recording ends: the first of those with no more than a pause between them, and not
-/// longer ago than `longest`.
+/// Returns the first of the recordings that lead up to the newest with no more than a pause between them, and that
+/// began no more than `longest` before the newest one's end.
 pub(super) fn run_of_newest(
     shelf: &Shelf,
     stream: &StreamName,
@@ -86,42 +87,46 @@ pub(super) fn run_of_newest(
     Some(first)
 }
 
-/// Whether more may come behind a recording.
-pub(super) fn may_go_on(newest: &Recording, now: SystemTime) -> bool {
+/// Returns whether more may follow a recording.
+pub(super) fn may_continue(newest: &Recording, now: SystemTime) -> bool {
     newest.state == State::Open || newest.ended() + PAUSE_MAX > now
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::UNIX_EPOCH;
 
     use recordings::{Container, Upload};
 
     use super::*;
 
-    /// Minutes of a stream, each in a recording of its own, and one that was long before.
+    /// Minutes of a stream, each in its own recording, and one from long before.
     const COUNT: u64 = 350;
     const BEGAN: u64 = 1_800_000_000;
+
+    /// A minute of a stream, which began so many seconds after 1970.
+    pub(in crate::past) fn recording(stream: &StreamName, seconds: u64) -> Recording {
+        let started = UNIX_EPOCH + Duration::from_secs(seconds);
+        Recording {
+            id: RecordingId::new(stream, started, 0),
+            stream: stream.clone(),
+            path: format!("/rec/{seconds}.mp4").into(),
+            is_local: true,
+            started,
+            duration: Duration::from_secs(60),
+            bytes: 1,
+            state: State::Finalised,
+            container: Container::Mp4,
+            upload: Upload::Never,
+            is_pinned: false,
+        }
+    }
 
     fn shelf(stream: &StreamName) -> Shelf {
         let shelf = Shelf::default();
         let minutes = (0..COUNT).map(|minute| BEGAN + 60 * minute);
         for seconds in std::iter::once(BEGAN - 7_200).chain(minutes) {
-            let started = UNIX_EPOCH + Duration::from_secs(seconds);
-            let inserted = shelf.insert(Recording {
-                id: RecordingId::new(stream, started, 0),
-                stream: stream.clone(),
-                path: format!("/rec/{seconds}.mp4").into(),
-                is_local: true,
-                started,
-                duration: Duration::from_secs(60),
-                bytes: 1,
-                state: State::Finalised,
-                container: Container::Mp4,
-                upload: Upload::Never,
-                is_pinned: false,
-            });
-            inserted.expect("room");
+            shelf.insert(recording(stream, seconds)).expect("room");
         }
         shelf
     }
@@ -143,7 +148,7 @@ mod tests {
         let hours = Duration::from_secs(3 * 3_600);
         let some = run_of_newest(&shelf, &stream, Some(hours), any);
         assert_eq!(began(some), Some(BEGAN + (COUNT - 180) * 60));
-        // What only one of the oldest is.
+        // A property of one of the oldest only.
         let is_old = |it: &Arc<Recording>| it.started < UNIX_EPOCH + Duration::from_secs(BEGAN);
         let oldest = run_of_newest(&shelf, &stream, None, is_old);
         assert_eq!(began(oldest), Some(BEGAN - 7_200));

@@ -1,4 +1,4 @@
-//! A clip: what was between two times, as one MP4.
+//! Clip: a stream between two times, as one MP4.
 
 use std::fs::File;
 use std::io;
@@ -21,36 +21,36 @@ use super::{Absent, Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refu
 use crate::body::Body;
 use crate::patches::{Patch, Patches};
 
-/// The longest clip: where its fragments are is in memory while it is sent.
+/// Longest clip: the positions of its fragments are in memory while it is sent.
 const LENGTH_MAX: Duration = Duration::from_secs(3_600);
 
-/// Recordings that a clip is made of: an hour of the shortest there can be, of ten seconds.
+/// Most recordings in a clip: an hour of the shortest possible ones, of ten seconds.
 const COUNT_MAX: usize = 360;
 
-/// Bytes at a fragment's beginning in which its header ends, mostly; the longest header.
+/// Bytes read at the beginning of a fragment, in which its header usually ends; and the longest header in bytes.
 const LOOK_BYTES: u64 = 4 << 10;
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
-/// What a clip has of one recording.
+/// Share of one recording in a clip.
 struct Part {
     file: Arc<File>,
     range: Range<u64>,
     patches: Patches,
 }
 
-/// A clip as it is put together.
+/// Clip being assembled.
 #[derive(Default)]
 struct Clip {
     init: Bytes,
     parts: Vec<Part>,
-    /// When the next fragment begins, and its number.
+    /// Time at which the next fragment begins, and the number of fragments so far.
     lasts: Duration,
     fragments: u32,
 }
 
 impl Past {
-    /// What was between two times, cut at keyframes: it begins with the last one before the first time, and ends with the
-    /// fragment in which the second is.
+    /// Answers with the stream between two times, cut at keyframes: the clip begins at the last keyframe before the
+    /// first time, and ends with the fragment that contains the second.
     pub(super) async fn clip(&self, stream: &StreamName, request: &PastRequest<'_>) -> Answered {
         let Some((from, to)) = times(request) else {
             let text = "from, to: write times (2026-11-23T15:42:00Z), or -600s for ten minutes ago; \
@@ -64,9 +64,9 @@ impl Past {
         let mut clip = Clip::default();
         for recording in self.between(stream, from, to) {
             let added = match self.add(&mut clip, recording, (from, to)).await {
-                // It was removed meanwhile, or is empty yet.
+                // It was removed meanwhile, or is still empty.
                 Err(absent) if absent.is_unknown() => true,
-                // A clip without it would not be what was asked for.
+                // A clip without it would not be what the client requested.
                 Err(Absent::Remote(_)) => {
                     let text = "Some of that is in object storage alone, of which no clips are cut: \
                                 its files are at the addresses in recordings.json.";
@@ -91,7 +91,7 @@ impl Past {
         Ok(whole(FRAGMENTS, CHANGING, body.paced(pace)))
     }
 
-    /// The recordings between two times, oldest first.
+    /// Returns the recordings between two times, oldest first.
     fn between(
         &self,
         stream: &StreamName,
@@ -106,7 +106,8 @@ impl Past {
         within
     }
 
-    /// Adds what a recording has between two times. False if it has other headers, so that the clip ends before it.
+    /// Adds a recording's share between two times. Returns false if its headers differ, in which case the clip ends
+    /// before it.
     async fn add(
         &self,
         clip: &mut Clip,
@@ -145,7 +146,7 @@ impl Past {
         clip.fragments += u32::try_from(points.len()).unwrap_or(u32::MAX);
         clip.lasts += lasts;
         let memory = self.reads.list(size_of_val(points.as_slice()))?;
-        // When it is read, which it is not for a `HEAD`, and of what its client takes.
+        // This runs when the file is read, which it is not for a `HEAD`, and only for the ranges that the client takes.
         let find = move |file: &File, range: &Range<u64>| {
             let _held = &memory;
             patches((file, range), &points, (&init, base), number)
@@ -159,7 +160,7 @@ impl Past {
     }
 }
 
-/// The times that a query tells.
+/// Returns the two times that a query states.
 fn times(request: &PastRequest<'_>) -> Option<(SystemTime, SystemTime)> {
     let query = Query::new(request.query.as_bytes());
     let at = |name: &str| match When::parse(&query.get(name)?, request.now)? {
@@ -174,7 +175,7 @@ fn times(request: &PastRequest<'_>) -> Option<(SystemTime, SystemTime)> {
     (from < to).then_some((from, to))
 }
 
-/// The fragments between two times from a recording's beginning on; the first is a keyframe's.
+/// Returns the fragments between two times, counted from the recording's beginning; the first begins with a keyframe.
 fn within(timeline: &Timeline, from: Duration, to: Duration) -> Vec<Point> {
     let first = timeline.at(from);
     let end = timeline.points().partition_point(|point| point.at() < to);
@@ -182,7 +183,8 @@ fn within(timeline: &Timeline, from: Duration, to: Duration) -> Vec<Point> {
     all.to_vec()
 }
 
-/// What the headers of the fragments in a range are to have instead, of which the first has this number. Blocks.
+/// Returns the changes to the headers of the fragments in a range; `first` is the number of the first of `points`.
+/// Blocks.
 fn patches(
     (file, wanted): (&File, &Range<u64>),
     points: &[Point],
@@ -206,7 +208,7 @@ fn patches(
     Ok(patches)
 }
 
-/// The `moof` at the beginning of a fragment.
+/// Returns the `moof` at the beginning of a fragment.
 fn header(file: &File, fragment: &Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = at(
         file,
@@ -226,7 +228,7 @@ fn header(file: &File, fragment: &Range<u64>) -> io::Result<Vec<u8>> {
 }
 
 fn at(file: &File, begin: u64, length: u64) -> io::Result<Vec<u8>> {
-    // A MiB at most.
+    // At most one MiB.
     let mut bytes = vec![0; length as usize];
     file.read_exact_at(&mut bytes, begin)?;
     Ok(bytes)
@@ -239,17 +241,18 @@ mod tests {
 
     use http::HeaderMap;
     use net::holdings::Holdings;
-    use recordings::{Container, Shelf, State, Upload};
+    use recordings::Shelf;
     use testkit::{Clip as Media, Tool};
 
     use super::*;
+    use crate::past::catalogue::tests::recording;
     use crate::{Found, PastAddress};
 
     const SECONDS: u32 = 4;
-    /// Of the file before its fragments: no more than its headers.
+    /// Returns the bytes of the file before its fragments: no more than its headers.
     const BEGINNING_BYTES: usize = 2_048;
 
-    /// Asks for a clip that is all of the recording.
+    /// Requests a clip of the whole recording.
     async fn ask(past: &Past, is_head: bool) -> Option<Body> {
         let address = PastAddress::of("/live/show/clip.mp4").expect("an address");
         let request = PastRequest {
@@ -270,36 +273,23 @@ mod tests {
     async fn what_is_asked_by_head_is_not_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("0.mp4");
-        let _ = Tool::ffmpeg()
-            .arg("-i")
-            .arg(Media::Flv.seconds(SECONDS))
-            .args(["-c", "copy", "-movflags"])
-            .arg("+frag_keyframe+empty_moov+default_base_moof")
-            .arg(&path)
-            .run(Duration::from_secs(120));
+        let copy = Tool::ffmpeg().arg("-i").arg(Media::Flv.seconds(SECONDS));
+        let flags = "+frag_keyframe+empty_moov+default_base_moof";
+        let copy = copy.args(["-c", "copy", "-movflags", flags]).arg(&path);
+        copy.run(Duration::from_secs(120));
         let mut bytes = fs::read(&path).expect("a file");
         let stream = StreamName::parse("live/show").expect("a name");
-        let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         let shelf = Arc::new(Shelf::default());
-        let recording = Recording {
-            id: RecordingId::new(&stream, started, 0),
-            stream,
-            path: path.clone(),
-            is_local: true,
-            started,
-            duration: Duration::from_secs(SECONDS.into()),
-            bytes: bytes.len() as u64,
-            state: State::Finalised,
-            container: Container::Mp4,
-            upload: Upload::Never,
-            is_pinned: false,
-        };
-        shelf.insert(recording).expect("room");
+        let mut one = recording(&stream, 1_000_000_000);
+        one.path.clone_from(&path);
+        one.duration = Duration::from_secs(SECONDS.into());
+        one.bytes = bytes.len() as u64;
+        shelf.insert(one).expect("room");
         let past = Past::new(shelf, &Holdings::new(0));
         let whole = ask(&past, false).await.expect("a clip");
         let length = whole.left().filter(|length| *length > 0);
         drop(whole);
-        // Whoever reads its fragments now finds none.
+        // A reader that looks for its fragments now finds none.
         bytes[BEGINNING_BYTES..].fill(0);
         fs::write(&path, bytes).expect("written");
         let head = ask(&past, true).await.expect("a head");

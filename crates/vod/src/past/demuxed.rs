@@ -1,5 +1,5 @@
-//! A recording of Ogg, WebM or MPEG-TS as items, from any place where a listener may begin. Pages and clusters stay as they
-//! are; of MPEG-TS it is samples.
+//! Recordings of Ogg, WebM or MPEG-TS as items, from any place where a listener may begin. Pages and clusters are
+//! passed on unchanged; MPEG-TS is demuxed into samples.
 
 use std::fs::File;
 use std::io;
@@ -15,14 +15,15 @@ use super::reader::tracks_of;
 use crate::patches::Patches;
 use crate::reads::{PIECE_BYTES, Reads};
 
-/// Bytes that are read until every track is known: headers of Ogg and WebM are no longer than half of it, and in MPEG-TS a
-/// track tells what it is with its first sound or keyframe.
+/// Most bytes read until every track is known: headers of Ogg and WebM are at most half as long, and a track in MPEG-TS
+/// is described by its first audio frame or keyframe.
 const OPENING_BYTES_MAX: u64 = 2 << 20;
 
-/// Looks of a search in one turn: two MiB.
+/// Probes of a search in one turn: two MiB.
 const LOOKS_MAX: usize = 16;
 
-/// See the module's description.
+/// Reader of one file; call [`seek`](Self::seek), then [`next`](Self::next) until it returns nothing, then
+/// [`finish`](Self::finish).
 #[derive(Debug)]
 pub(super) struct Demuxed {
     file: Arc<File>,
@@ -30,16 +31,16 @@ pub(super) struct Demuxed {
     length: u64,
     syntax: Syntax,
     demuxer: Demuxer,
-    /// Headers and tracks as they are where it has begun.
+    /// Headers and tracks at the place where reading began.
     opening: Vec<Item>,
-    /// What was read for that.
+    /// Items read while the opening was collected.
     ready: Vec<Item>,
-    /// Where it has read up to, and when the place plays where it has begun.
+    /// Read position in bytes, and the playback time at which reading began.
     at: u64,
     from: Span,
 }
 
-/// What a file is.
+/// Syntax of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Syntax {
     Ogg,
@@ -55,10 +56,10 @@ enum Demuxer {
 }
 
 impl Demuxed {
-    /// A file of which so many bytes are whole, from its beginning.
+    /// Opens a file, of which `length` bytes are complete, at its beginning.
     ///
     /// # Errors
-    /// `NotFound` when there is no media in it, or not yet; other kinds when it cannot be read.
+    /// `NotFound` if it contains no media, or not yet; other kinds if it cannot be read.
     pub(super) async fn open(
         (file, reads): (&Arc<File>, &Arc<Reads>),
         length: u64,
@@ -79,17 +80,17 @@ impl Demuxed {
         Ok(new)
     }
 
-    /// Its header, if it has one, and its tracks.
+    /// Returns its header, if it has one, and its tracks.
     pub(super) fn opening(&self) -> &[Item] {
         &self.opening
     }
 
-    /// Whether the samples are those of a codec, not pieces of the file.
+    /// Returns whether its items are samples of a codec, rather than pieces of the file.
     pub(super) fn is_bare(&self) -> bool {
         self.syntax == Syntax::Ts
     }
 
-    /// Whether it has tracks that cannot be taken out.
+    /// Returns whether it has tracks that cannot be extracted.
     pub(super) fn is_partial(&self) -> bool {
         match &self.demuxer {
             Demuxer::Ogg(_) | Demuxer::WebM(_) => false,
@@ -97,14 +98,14 @@ impl Demuxed {
         }
     }
 
-    /// Of the file so many bytes are whole by now. Whether these are more.
+    /// Updates the readable length; returns whether it grew.
     pub(super) fn grow(&mut self, length: u64) -> bool {
         let has_grown = length > self.length;
         self.length = self.length.max(length);
         has_grown
     }
 
-    /// Goes on from the last place at or before a time where a listener may begin.
+    /// Continues from the last place at or before a time where a listener may begin.
     pub(super) async fn seek(&mut self, to: Duration) -> io::Result<()> {
         let mut search = self.syntax.search(Span::from(to), self.length);
         while search.wants().is_some() {
@@ -119,7 +120,7 @@ impl Demuxed {
         self.begin(place.ok_or(io::ErrorKind::NotFound)?).await
     }
 
-    /// Goes on from a place.
+    /// Continues from a place.
     async fn begin(&mut self, place: Place) -> io::Result<()> {
         self.demuxer = self.syntax.demuxer();
         (self.at, self.from) = (place.at, place.began);
@@ -134,21 +135,21 @@ impl Demuxed {
         }
     }
 
-    /// Some items; none at the end of what is whole.
+    /// Returns the next items; none at the end of the complete part.
     pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
         let mut items = std::mem::take(&mut self.ready);
         while items.is_empty() && self.read(&mut items).await? {}
         Ok(self.timed(items))
     }
 
-    /// What is left at the end of the recording.
+    /// Returns the items left at the end of the recording.
     pub(super) fn finish(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         self.demuxer.finish(&mut items);
         self.timed(items)
     }
 
-    /// Reads a piece, if there is one.
+    /// Reads a piece; returns false if there is none.
     async fn read(&mut self, items: &mut Vec<Item>) -> io::Result<bool> {
         let piece = self.at..self.length.min(self.at.saturating_add(PIECE_BYTES));
         if piece.is_empty() {
@@ -162,7 +163,7 @@ impl Demuxed {
         Ok(true)
     }
 
-    /// Demuxers count from where they begin.
+    /// Shifts the items to the time at which reading began, because demuxers count from there.
     fn timed(&self, mut items: Vec<Item>) -> Vec<Item> {
         for item in &mut items {
             if let Item::Sample(sample) = item {
@@ -174,7 +175,8 @@ impl Demuxed {
     }
 }
 
-/// What opens the first items, and the rest. What is told once more is told of what comes behind it.
+/// Splits items into those that open the stream, and the rest. A repeated header or track describes only the items
+/// after it, so it belongs to the rest.
 fn parted(items: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
     let (mut opening, mut rest) = (Vec::new(), Vec::new());
     for item in items {
@@ -192,7 +194,7 @@ fn parted(items: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
     (opening, rest)
 }
 
-/// Some looks of a search. Blocks.
+/// Runs some probes of a search. Blocks.
 fn look(file: &File, search: &mut dyn Search) -> io::Result<()> {
     for _ in 0..LOOKS_MAX {
         let Some(wants) = search.wants() else { break };
@@ -238,7 +240,7 @@ impl Demuxer {
         }
     }
 
-    /// Whether every track is known by these items.
+    /// Returns whether these items describe every track.
     fn has_begun(&self, items: &[Item]) -> bool {
         match self {
             Self::Ogg(_) | Self::WebM(_) => {

@@ -1,8 +1,8 @@
-//! The file of a recording, as it is opened.
+//! File of a recording, as it is opened.
 //!
-//! A file may be finalised while it is read. It grows by its index then, and some bytes at its beginning change: those
-//! are taken when it is opened, and tell which of the two it is. What is sent is one or the other, never something
-//! between.
+//! A file may be finalised while it is read: its index is appended, and some bytes at its beginning change. Those bytes
+//! are read when the file is opened, and show which of the two states it has. A client is sent one state or the other,
+//! never a mixture.
 
 use std::fs::File;
 use std::io;
@@ -16,29 +16,29 @@ use rustix::io::Errno;
 
 use crate::patches::Patch;
 
-/// See the module's description.
+/// File as it was opened, with the state that it had then.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) file: Arc<File>,
-    /// Of its whole part.
+    /// Length in bytes of its complete part.
     pub(super) length: u64,
-    /// More of it may come.
+    /// Whether more may follow.
     pub(super) grows: bool,
-    /// A strong validator: which recording, its length, and whether it was finalised.
+    /// Strong validator: the recording, its length, and whether it was finalised.
     pub(super) tag: String,
-    /// Seconds since 1970.
+    /// Time of modification in seconds since 1970.
     pub(super) modified: u64,
-    /// Its first bytes.
+    /// First bytes of the file, as they were when it was opened.
     pub(super) beginning: Vec<Patch>,
 }
 
 impl Opened {
-    /// Opens a recording where it was last. Blocks.
+    /// Opens a recording at its last known place. Blocks.
     ///
     /// # Errors
-    /// `NotFound` when it is there no more, or is empty yet; other kinds when it cannot be read.
+    /// `NotFound` if the file is no longer there, or is still empty; other kinds if it cannot be read.
     pub(super) fn of(recording: &Recording) -> io::Result<Self> {
-        // Neither a link, nor what is no file: the directory is ours.
+        // Refuse links, and anything that is not a file: the directory is the server's own.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match open(&recording.path, flags, Mode::empty()) {

@@ -1,6 +1,6 @@
-//! Items of recordings as one long body, in the form that an address of a live stream asks for.
+//! Forms of a long body: items of recordings, in the form that the address of a live stream requests.
 //!
-//! What precedes the first place where a player can start is left out, as for listeners who join.
+//! Items before the first place where a player can start are omitted, as for listeners who join.
 
 use bytes::{Bytes, BytesMut};
 use container::adts;
@@ -8,16 +8,16 @@ use container::flv::{self, Opening, Selection, Tag};
 use container::fmp4::{self, Fragmentation, Unit};
 use container::ts::{self, JoinPoint, PACKET_BYTES};
 use container::{ogg, webm};
-use formats::Extension;
 use media::{Codec, Item, Kind, Span, Timestamp, Track, TrackId};
+use packagers::Extension;
 use recordings::Container;
 
 use super::reader::is_bare;
 
-/// Fragments of `.mp4`: what is sent at once is longer.
+/// Duration of a fragment of `.mp4`; the media sent at once is longer.
 const FRAGMENT: Span = Span::from_millis(500);
 
-/// A form.
+/// Form of a body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
     Flv,
@@ -25,14 +25,15 @@ pub(super) enum Form {
     Ts,
     Aac,
     Mp3,
-    /// Pages as they were recorded.
+    /// Ogg pages as they were recorded.
     Ogg,
-    /// Clusters as they were recorded.
+    /// WebM clusters as they were recorded.
     WebM,
 }
 
 impl Form {
-    /// What an extension asks for of a stream that is recorded so, or its own name; `None` for what cannot be made.
+    /// Returns the form for an extension, or for the stream's own name, if the stream is recorded in this container;
+    /// `None` if the form cannot be made.
     pub(super) const fn of(extension: Option<Extension>, recorded: Container) -> Option<Self> {
         let form = match (extension, recorded) {
             (None, Container::Mp3) => Self::Mp3,
@@ -51,7 +52,7 @@ impl Form {
         }
     }
 
-    /// Whether it is made of recordings in a container.
+    /// Returns whether it is made from recordings in a container.
     pub(super) const fn is_of(self, recorded: Container) -> bool {
         match self {
             Self::Flv | Self::Mp4 | Self::Ts | Self::Aac | Self::Mp3 => is_bare(recorded),
@@ -72,7 +73,7 @@ impl Form {
         }
     }
 
-    /// Whether it has all that there is to be seen and heard of these tracks; of sound alone, that.
+    /// Returns whether it carries all of these tracks; a form of audio alone needs to carry the audio only.
     pub(super) fn carries<'a>(self, mut tracks: impl Iterator<Item = &'a Track>) -> bool {
         let is_heard = |track: &Track, codec| track.kind == Kind::Audio && track.codec == codec;
         match self {
@@ -86,7 +87,7 @@ impl Form {
     }
 }
 
-/// Writes a body.
+/// Writer of a body: [`push`](Self::push) items, then [`take`](Self::take) the bytes.
 #[derive(Debug)]
 pub(super) struct Writer {
     muxer: Muxer,
@@ -98,17 +99,17 @@ enum Muxer {
     Flv(Box<flv::Muxer<Bytes>>),
     Mp4(Box<fmp4::Muxer<Bytes>>),
     Ts(Box<ts::Muxer>),
-    /// The frames of a track that is coded so; with a header before each of AAC.
+    /// Frames of the track with this codec; AAC frames are preceded by a header each.
     Frames(Codec, Option<(TrackId, Option<adts::Writer>)>),
     Ogg(Box<ogg::file::Splice>),
     WebM(Box<webm::file::Splice>),
 }
 
-/// What was written.
+/// Output of the muxers.
 #[derive(Debug, Default)]
 struct Out {
     whole: BytesMut,
-    /// The open unit.
+    /// Open unit.
     unit: BytesMut,
     has_begun: bool,
 }
@@ -153,7 +154,7 @@ impl Writer {
         }
     }
 
-    /// Whether what begins with these items can go on here.
+    /// Returns whether media that begins with these items can continue here.
     pub(super) fn takes(&self, opening: &[Item]) -> bool {
         let mut headers = opening.iter().filter_map(|item| match item {
             Item::Header(header) => Some(header),
@@ -165,7 +166,7 @@ impl Writer {
         }
     }
 
-    /// Nothing follows soon, or something else does: what was held back is written.
+    /// Writes everything held back, because nothing follows soon, or different media does.
     pub(super) fn flush(&mut self) {
         match &mut self.muxer {
             Muxer::Mp4(muxer) => muxer.finish(&mut self.out),
@@ -174,7 +175,7 @@ impl Writer {
         }
     }
 
-    /// Nothing follows: the body ends.
+    /// Ends the body.
     pub(super) fn finish(&mut self) {
         self.flush();
         if let Muxer::Ogg(splice) = &mut self.muxer {
@@ -182,12 +183,12 @@ impl Writer {
         }
     }
 
-    /// What was written since the last time.
+    /// Takes the bytes written since the last call.
     pub(super) fn take(&mut self) -> Bytes {
         self.out.whole.split().freeze()
     }
 
-    /// Bytes that were written since the last time.
+    /// Returns the number of bytes written since the last [`take`](Self::take).
     pub(super) fn len(&self) -> usize {
         self.out.whole.len()
     }
@@ -214,7 +215,7 @@ fn frames(
                 .map(|writer| writer.header(sample.data.len()))
             {
                 Some(Some(header)) => out.extend_from_slice(&header),
-                // No audible frame is so long.
+                // No real audio frame is that long.
                 Some(None) => return,
                 None => {}
             }
@@ -225,7 +226,7 @@ fn frames(
 }
 
 impl Out {
-    /// Ends the open unit. Players begin with one that has a preamble, even if that is empty.
+    /// Ends the open unit. Players begin with a unit that has a preamble, even an empty one.
     fn end_unit(&mut self, preamble: Option<&[u8]>) {
         if let Some(preamble) = preamble.filter(|_| !self.has_begun) {
             self.whole.extend_from_slice(preamble);

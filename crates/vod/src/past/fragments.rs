@@ -20,29 +20,29 @@ use crate::patches::Patches;
 use crate::ranges::Ranges;
 use crate::reads::malformed;
 
-/// Fragments whose places are looked up at once: a minute.
+/// Fragments whose positions are looked up at once: a minute.
 const PLAN_MAX: usize = 60;
 
-/// Bytes of a fragment: ten seconds of 25 Mb/s. They are in memory while they are sent.
+/// Longest fragment in bytes: ten seconds at 25 Mb/s. A fragment is in memory while it is sent.
 const FRAGMENT_BYTES_MAX: u64 = 32 << 20;
 
-/// A fragment that makes no sense.
+/// Error for a malformed fragment.
 #[derive(Debug, thiserror::Error)]
 #[error("a fragment is malformed, or too long")]
 struct Malformed;
 
-/// See the module's description.
+/// Reader of a recording's fragments; call [`seek`](Self::seek), then [`next`](Self::next).
 #[derive(Debug)]
 pub(super) struct Fragments {
     file: Arc<File>,
     unpacker: Unpacker,
-    /// The number of the fragment behind the plan, and where those in it are.
+    /// Number of the first fragment after the plan, and the ranges of the planned ones.
     next: usize,
     plan: VecDeque<Range<u64>>,
 }
 
 impl Fragments {
-    /// Those of a recording, from its beginning, and how long they play so far.
+    /// Opens a recording at its beginning; also returns its duration so far.
     pub(super) async fn open(
         past: &Past,
         recording: Arc<Recording>,
@@ -71,12 +71,12 @@ impl Fragments {
         self.unpacker.dimensions()
     }
 
-    /// Whether it has tracks whose samples cannot be taken out.
+    /// Returns whether it has tracks whose samples cannot be extracted.
     pub(super) fn is_partial(&self) -> bool {
         self.unpacker.leaves_out()
     }
 
-    /// Goes on from the last keyframe at or before a time.
+    /// Continues from the last keyframe at or before a time.
     pub(super) async fn seek(
         &mut self,
         (past, recording): (&Past, Arc<Recording>),
@@ -88,7 +88,7 @@ impl Fragments {
         Ok(())
     }
 
-    /// The samples of the next fragment. `recording` is what is known of it now.
+    /// Returns the samples of the next fragment. `recording` returns the recording in its current state.
     pub(super) async fn next(
         &mut self,
         past: &Past,

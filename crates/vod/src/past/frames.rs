@@ -1,5 +1,5 @@
-//! A recording of MP3 as samples, from any time: its place in the file is that of the time in the recording, which is
-//! right for one bit rate, and about right for others.
+//! Recordings of MP3 as samples, from any time. The position in the file is proportional to the time, which is exact
+//! for a constant bit rate, and approximate for others.
 
 use std::fs::File;
 use std::io;
@@ -12,12 +12,12 @@ use media::{Item, Span, Track};
 use crate::patches::Patches;
 use crate::reads::{PIECE_BYTES, Reads, malformed};
 
-/// A file without frames.
+/// Error for a file without frames.
 #[derive(Debug, thiserror::Error)]
 #[error("there are no frames of MP3")]
 struct Frameless;
 
-/// See the module's description.
+/// Reader of an MP3 file; call [`seek`](Self::seek), then [`next`](Self::next) until it returns nothing.
 #[derive(Debug)]
 pub(super) struct Frames {
     file: Arc<File>,
@@ -26,13 +26,13 @@ pub(super) struct Frames {
     plays: Duration,
     track: Arc<Track>,
     demuxer: Demuxer,
-    /// Where it has read up to, and the time of the first frame since the last seek.
+    /// Read position in bytes, and the time of the first frame since the last seek.
     at: u64,
     from: Span,
 }
 
 impl Frames {
-    /// Those of a file of which so many bytes are whole, which play so long.
+    /// Opens a file of which `length` bytes are complete, with the duration `plays`.
     pub(super) async fn open(
         (file, reads): (&Arc<File>, &Arc<Reads>),
         length: u64,
@@ -64,14 +64,14 @@ impl Frames {
         &self.track
     }
 
-    /// Of the file so many bytes are whole by now. Whether these are more.
+    /// Updates the readable length; returns whether it grew.
     pub(super) fn grow(&mut self, length: u64) -> bool {
         let has_grown = length > self.length;
         self.length = self.length.max(length);
         has_grown
     }
 
-    /// Goes on from a time.
+    /// Continues from a time.
     pub(super) fn seek(&mut self, to: Duration) {
         let to = to.min(self.plays);
         let at = u128::from(self.length) * to.as_nanos() / self.plays.as_nanos().max(1);
@@ -80,7 +80,7 @@ impl Frames {
         self.demuxer = Demuxer::new(Syntax::MpegAudio);
     }
 
-    /// Some frames; none at the end of what is whole.
+    /// Returns the next frames; none at the end of the complete part.
     pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
         while items.is_empty() && self.at < self.length {

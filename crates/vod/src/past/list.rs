@@ -1,4 +1,4 @@
-//! Recordings one after another: the playlist of one, and what a stream was from a time on.
+//! Playlists of recordings: of one, and of a stream from a time on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use http::StatusCode;
 use media::StreamName;
 use recordings::{Recording, RecordingId, State};
 
-use super::catalogue::{after, at, may_go_on, run_of_newest};
+use super::catalogue::{after, at, may_continue, run_of_newest};
 use super::playlist::{Playlist, Section, leading_to};
 use super::when::When;
 use super::{Answered, Past, PastRequest, listing, no_time, refused, suffix, when};
@@ -17,14 +17,14 @@ use crate::body::Body;
 use crate::playlist::Suffix;
 use crate::text::Text;
 
-/// How long a playlist may be. Longer ones are too much for players, and are loaded again and again while they grow.
+/// Longest playlist. Longer ones are too much for players, which load them again and again while they grow.
 const LENGTH_MAX: Duration = Duration::from_secs(6 * 3_600);
 
-/// Recordings in a playlist: as long a one of the shortest there can be, of ten seconds.
+/// Most recordings in a playlist: the same time in the shortest possible recordings, of ten seconds.
 const COUNT_MAX: usize = 2_160;
 
 impl Past {
-    /// The playlist of one recording. It grows with it.
+    /// Answers with the playlist of one recording, which grows with the recording.
     pub(super) async fn alone(
         &self,
         stream: &StreamName,
@@ -45,7 +45,8 @@ impl Past {
         self.sections(vec![section], has_ended, suffix).await
     }
 
-    /// The playlist from one fragment of a recording on, through those that follow it. It grows with the newest.
+    /// Answers with the playlist from one fragment of a recording on, through the recordings that follow. It grows with
+    /// the newest.
     pub(super) async fn from(
         &self,
         stream: &StreamName,
@@ -71,20 +72,20 @@ impl Past {
             match self.timeline(recording).await {
                 Ok((recording, timeline)) => {
                     let has_ended = recording.state != State::Open;
-                    let told = (recording.id, recording.started);
-                    sections.push(Section::of(told, &timeline, (first, has_ended)));
+                    let reported = (recording.id, recording.started);
+                    sections.push(Section::of(reported, &timeline, (first, has_ended)));
                     newest = recording;
                 }
-                // One of the oldest may be removed at any time, and the newest may be empty yet.
+                // One of the oldest may be removed at any time, and the newest may still be empty.
                 Err(absent) if absent.is_left_out() && !sections.is_empty() => {}
                 Err(absent) => return Err(absent),
             }
         }
-        let is_complete = is_full || !may_go_on(&newest, request.now);
+        let is_complete = is_full || !may_continue(&newest, request.now);
         self.sections(sections, is_complete, suffix).await
     }
 
-    /// A playlist of sections, whose memory is counted.
+    /// Makes a playlist of sections, whose memory is counted.
     async fn sections(
         &self,
         sections: Vec<Section>,
@@ -98,7 +99,7 @@ impl Past {
         Ok(listing(Body::written(text)))
     }
 
-    /// The multivariant playlist that leads to what a stream was from a time on.
+    /// Answers with the multivariant playlist that leads to the stream from a time on.
     pub(super) async fn since(&self, stream: &StreamName, request: &PastRequest<'_>) -> Answered {
         let Some(when) = when(request) else {
             return Ok(no_time());
@@ -134,18 +135,18 @@ impl Past {
     }
 }
 
-/// Whether HLS can carry a recording: it is made of fragments, and they are here.
+/// Returns whether HLS can carry a recording: it consists of fragments, and they are here.
 fn is_played(recording: &Arc<Recording>) -> bool {
     recording.container.is_mp4() && recording.is_local
 }
 
-/// The last fragment to start at, no later than `wanted`, from which on there is a segment already: players do not begin
-/// with an empty playlist.
+/// Returns the last fragment, no later than `wanted`, from which there is already a complete segment: players do not
+/// begin with an empty playlist.
 fn first_listed(timeline: &Timeline, wanted: usize, is_whole: bool) -> usize {
     let is_listed = |first: &usize| {
         let is_sync = timeline.points().get(*first).is_some_and(|it| it.is_sync());
         is_sync && !timeline.segments(*first, is_whole).is_empty()
     };
-    // Some seconds: beyond the longest segment there is one.
+    // This passes over some seconds at most: going back by the longest segment finds one.
     (0..=wanted).rev().find(is_listed).unwrap_or(0)
 }

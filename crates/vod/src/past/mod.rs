@@ -1,4 +1,4 @@
-//! Recordings for viewers: by identifiers, also while they grow.
+//! Recordings for viewers: found by their identifiers, also while they grow.
 //!
 //! ```text
 //!  path ─► PastAddress ─► (the gate) ─► answer ─┬─► shelf ─► file ─► whole, range
@@ -6,17 +6,18 @@
 //!                                               └─► its copy, if that is all that is left ─► the caller
 //! ```
 //!
-//! * Names of files are in no address; a stream's recordings are those of that stream, for which the gate was asked.
-//! * Over HLS a recording is its fragments, which stay where they are when its file is finalised. So a player that
-//!   follows a growing recording goes on in the same playlist when that has ended, and an address of a segment means the
-//!   same bytes for as long as the recording exists.
-//! * What a stream was from some moment on is the fragments of one recording after another: a playlist that grows.
-//! * A clip is fragments with other times. Nothing is encoded, and nothing is written.
-//! * Of a recording whose copy in object storage alone is left, the file is [there](Copied): whoever asks for it is sent
-//!   there by the caller, who knows the storage. Its fragments are not known here any more, so it is in no playlist, and
-//!   a time that it covers counts as a gap.
-//! * A live body from a time on, and a recording over RTMP, are made of its samples, for each player by itself: no lane, no
-//!   log and no fan-out worker has to do with the past.
+//! * File names occur in no address. A stream's recordings are found only under that stream, about which the gate has
+//!   decided.
+//! * Over HLS a recording is served as its fragments, which stay in place when its file is finalised. So a player that
+//!   follows a growing recording continues in the same playlist when the recording ends, and an address of a segment
+//!   means the same bytes for as long as the recording exists.
+//! * A stream from some moment on is the fragments of one recording after another: a playlist that grows.
+//! * A clip is fragments with changed times. Nothing is encoded, and nothing is written.
+//! * If only the copy of a recording in object storage is left, its file is [there](Copied): the caller, which knows
+//!   the storage, redirects the client. Its fragments are no longer known here, so it is in no playlist, and a time
+//!   that it covers counts as a gap.
+//! * A live body from a time on, and a recording over RTMP, are made from samples, separately for each player: the past
+//!   involves no lane, no log and no fan-out worker.
 
 mod absent;
 mod address;
@@ -71,17 +72,17 @@ use crate::patches::Patches;
 use crate::playlist::{MEDIA_TYPE, Suffix};
 use crate::reads::Reads;
 
-/// What an address of fragments leads to is the same for as long as it leads to anything.
+/// Cache-Control of fragments: their addresses mean the same bytes for as long as they exist.
 const LASTING: &str = "public, max-age=3600";
 const LASTING_PRIVATELY: &str = "private, max-age=3600";
 
-/// Playlists grow.
+/// Cache-Control of playlists, which grow.
 const CHANGING: &str = "no-cache";
 
-/// The media type of segments and clips.
+/// Media type of segments and clips.
 const FRAGMENTS: &str = "video/mp4";
 
-/// See the module's description. Clones share.
+/// Recordings of all streams, for viewers; [`answer`](Self::answer) serves a request. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Past {
     shelf: Arc<Shelf>,
@@ -90,48 +91,48 @@ pub struct Past {
     requests: Arc<Labelled<Outcome>>,
 }
 
-/// A request for something of a stream's past.
+/// Request for a resource of a stream's past.
 #[derive(Debug)]
 pub struct PastRequest<'a> {
-    /// What.
+    /// Address of the resource.
     pub address: &'a PastAddress,
-    /// The method is `HEAD`, not `GET`.
+    /// Whether the method is `HEAD` rather than `GET`.
     pub is_head: bool,
-    /// Its headers.
+    /// Headers of the request.
     pub headers: &'a HeaderMap,
-    /// The query as it was sent, without the question mark; empty without one.
+    /// Query as it was sent, without the question mark; empty if there is none.
     pub query: &'a str,
-    /// The client has shown a credential.
+    /// Whether the client has shown a credential.
     pub is_private: bool,
-    /// When it came.
+    /// Time at which the request arrived.
     pub now: SystemTime,
 }
 
-/// What a request came to.
+/// Result of a request.
 #[derive(Debug)]
 pub enum Found {
-    /// The answer.
+    /// Answer to send.
     Here(Box<Answer>),
-    /// A file whose copy alone is left: the client is to be sent there.
+    /// Redirect to the copy, which is all that is left of the file.
     Elsewhere(Copied),
 }
 
-/// A copy in object storage.
+/// Copy in object storage.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Copied {
-    /// Its name in the bucket.
+    /// Name in the bucket.
     pub key: Arc<str>,
-    /// How long it plays.
+    /// Duration of the recording.
     pub plays: Duration,
-    /// The client keeps it: the value of `Content-Disposition` that it is to be told.
+    /// Value of `Content-Disposition` to send, if the client requests a download.
     pub kept_as: Option<String>,
 }
 
-/// What a request for something that is here came to.
+/// Result of a request for a resource whose file is here.
 type Answered = Result<(Outcome, Answer), Absent>;
 
 impl Past {
-    /// Of the recordings on a shelf. What is held for it is counted in `holdings`.
+    /// Makes it for the recordings on a shelf. The memory in use is counted in `holdings`.
     pub fn new(shelf: Arc<Shelf>, holdings: &Arc<Holdings>) -> Self {
         Self {
             shelf,
@@ -141,7 +142,7 @@ impl Past {
         }
     }
 
-    /// What the metrics tell.
+    /// Returns the totals for the metrics.
     pub fn sums(&self) -> Sums {
         Sums {
             requests: self.requests.all(),
@@ -179,17 +180,17 @@ impl Past {
         found
     }
 
-    /// The stream of which a recording of this name would be, for which the gate is asked: `{stream}/recordings/{id}`, with
-    /// or without an extension. `None` if it is no such name.
+    /// Returns the stream that a recording of this name would belong to, about which the gate decides:
+    /// `{stream}/recordings/{id}`, with or without an extension. `None` if the name has another form.
     pub fn stream_of_film(name: &str) -> Option<StreamName> {
         address::film(name).map(|film| film.stream)
     }
 
-    /// Opens the recording of a name for a player over RTMP. Without a kind it may be any. `None` if there is none that
-    /// can be played so.
+    /// Opens the recording with this name for a player over RTMP. If `kind` is `None`, any kind will do. `None` if
+    /// there is no such recording, or RTMP cannot carry it.
     ///
     /// # Errors
-    /// When the disk does not give it, or it is damaged.
+    /// If the disk does not deliver it, or it is damaged.
     pub async fn film(&self, name: &str, kind: Option<Kind>) -> io::Result<Option<Film>> {
         let Some(FilmName {
             stream,
@@ -216,14 +217,14 @@ impl Past {
         opened
     }
 
-    /// A recording of a stream.
+    /// Returns a recording of a stream.
     fn recording(&self, stream: &StreamName, id: RecordingId) -> Result<Arc<Recording>, Absent> {
         let recording = self.shelf.get(id).filter(|it| it.stream == *stream);
         recording.ok_or_else(Absent::unknown)
     }
 
-    /// The file of a recording. Its place changes when it is closed, and it may be removed when it is copied, so one
-    /// that is not found is asked for once more.
+    /// Opens the file of a recording. Its place changes when it is closed, and it may be removed when it is copied, so
+    /// one that is not found is looked up a second time.
     async fn open(&self, recording: Arc<Recording>) -> Result<(Arc<Recording>, Opened), Absent> {
         let (stream, id) = (recording.stream.clone(), recording.id);
         match self.try_open(recording).await {
@@ -244,7 +245,7 @@ impl Past {
         Ok(self.reads.blocking(open).await?)
     }
 
-    /// The fragments of a recording, and the recording as it was when they were read.
+    /// Returns the fragments of a recording, with the recording as it was when they were read.
     async fn timeline(
         &self,
         recording: Arc<Recording>,
@@ -261,7 +262,7 @@ impl Past {
         Ok((recording, timeline))
     }
 
-    /// The whole of a file, or a range of it.
+    /// Answers with the whole file or a range of it.
     async fn file(
         &self,
         stream: &StreamName,
@@ -298,7 +299,7 @@ impl Past {
         Ok(of_file(version, plays, &terms, headers))
     }
 
-    /// The initialization segment.
+    /// Answers with the initialization segment.
     async fn init(
         &self,
         stream: &StreamName,
@@ -313,7 +314,7 @@ impl Past {
         Ok(lasting(Body::of(bytes), request))
     }
 
-    /// Fragments that follow one another.
+    /// Answers with consecutive fragments.
     async fn segment(
         &self,
         stream: &StreamName,
@@ -333,7 +334,7 @@ impl Past {
     }
 }
 
-/// The header that has a recording kept under a name that tells what it is.
+/// Returns the value of `Content-Disposition` under which a client stores a recording: a name made of stream and time.
 fn name(recording: &Recording) -> String {
     let stream = recording.stream.as_str();
     let last = stream.rsplit('/').next().unwrap_or(stream);
@@ -352,7 +353,7 @@ fn name(recording: &Recording) -> String {
     format!("attachment; filename=\"{plain}-{rest}\"; filename*=UTF-8''{whole}-{rest}")
 }
 
-/// An answer that is the same for as long as there is one.
+/// Makes an answer that never changes.
 fn lasting(body: Body, request: &PastRequest<'_>) -> (Outcome, Answer) {
     let caching = match request.is_private {
         true => LASTING_PRIVATELY,
@@ -373,34 +374,34 @@ fn whole(media_type: &str, caching: &str, body: Body) -> (Outcome, Answer) {
     (Outcome::Whole, answer)
 }
 
-/// A playlist.
+/// Makes an answer with a playlist.
 fn listing(body: Body) -> (Outcome, Answer) {
     whole(MEDIA_TYPE, CHANGING, body)
 }
 
-/// What the addresses in a playlist end with; `None` if that is more than they repeat.
+/// Returns the suffix of the addresses in a playlist; `None` if it is too long to be repeated.
 fn suffix(request: &PastRequest<'_>) -> Option<Suffix> {
     Suffix::of(request.query, &[AT, CLIP_FROM, CLIP_TO])
 }
 
-/// The time that a query tells.
+/// Returns the time that a query states.
 fn when(request: &PastRequest<'_>) -> Option<When> {
     let at = Query::new(request.query.as_bytes()).get(AT)?;
     When::parse(&at, request.now)
 }
 
-/// It tells none.
+/// Refuses a query that states no time.
 fn no_time() -> (Outcome, Answer) {
     let text = "at: write a time (2026-11-23T15:42:00Z), -600s for ten minutes ago, or start.";
     refused(StatusCode::BAD_REQUEST, text)
 }
 
-/// A request that makes no sense.
+/// Refuses a request.
 fn refused(status: StatusCode, text: &str) -> (Outcome, Answer) {
     plain(Outcome::Missing, status, format!("{text}\n"))
 }
 
-/// The file of a recording whose copy alone is left.
+/// Redirects to the copy of a recording whose file is gone.
 fn elsewhere(recording: &Recording, query: &str) -> (Outcome, Found) {
     let Upload::Stored { key, .. } = &recording.upload else {
         let text = "There is no such recording.";
@@ -415,7 +416,7 @@ fn elsewhere(recording: &Recording, query: &str) -> (Outcome, Found) {
     (Outcome::Elsewhere, Found::Elsewhere(copied))
 }
 
-/// How fast a body of so many bytes is sent that plays so long.
+/// Returns the pace of a body with this duration.
 fn pace(body: &Body, plays: Duration) -> Option<Pace> {
     Pace::of(body.left()?, plays)
 }

@@ -1,4 +1,4 @@
-//! The playlists of recordings (RFC 8216bis §4): one alone, and several one after another.
+//! Text of playlists of recordings (RFC 8216bis §4): of one alone, and of several one after another.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use crate::address::{INIT, SEGMENT};
 use crate::playlist::{Lasts, Suffix};
 use crate::text::Entries;
 
-/// What a playlist lists of one recording.
+/// Listed part of one recording.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) id: RecordingId,
     pub(super) segments: Vec<Listed>,
 }
 
-/// A segment.
+/// Segment in a list.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     fragments: Range<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Listed {
 }
 
 impl Section {
-    /// The segments of a recording from one of its fragments on.
+    /// Makes the list of a recording's segments from one of its fragments on.
     pub(super) fn of(
         (id, started): (RecordingId, SystemTime),
         timeline: &Timeline,
@@ -52,27 +52,27 @@ impl Section {
         }
     }
 
-    /// Bytes that it takes.
+    /// Returns its size in memory, in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.segments.len() * size_of::<Listed>()
     }
 }
 
-/// A playlist of sections, that are complete or will grow. The addresses in it are relative to the folder of one recording.
+/// Playlist of sections, which is complete or will grow. Its addresses are relative to the folder of one recording.
 #[derive(Clone, Debug)]
 pub(super) struct Playlist {
-    /// None of them empty.
+    /// List of sections; none is empty.
     sections: Arc<[Section]>,
     is_complete: bool,
     suffix: Suffix,
     next: Entry,
 }
 
-/// An entry of a playlist.
+/// Next entry to write.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
     Head,
-    /// A section, and its segment.
+    /// Segment, by the index of its section and its index there.
     Segment(usize, usize),
     None,
 }
@@ -91,7 +91,7 @@ impl Playlist {
     fn head(&self, out: &mut String) {
         let all = || self.sections.iter().flat_map(|section| &section.segments);
         let longest = all().map(|segment| segment.lasts).max().unwrap_or_default();
-        // What is to come must fit as well.
+        // Later segments must fit as well.
         let longest = match self.is_complete {
             true => longest,
             false => longest.max(Timeline::SEGMENT_MAX),
@@ -104,7 +104,7 @@ impl Playlist {
         );
         out.push_str(match self.is_complete {
             true => "#EXT-X-PLAYLIST-TYPE:VOD\n",
-            // Players would begin where it ends now.
+            // Otherwise players would begin at the current end.
             false => "#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-START:TIME-OFFSET=0,PRECISE=YES\n",
         });
         if self.is_complete && all().all(|segment| segment.is_sync) {
@@ -158,8 +158,8 @@ impl Entries for Playlist {
     }
 }
 
-/// Writes the multivariant playlist that leads to a playlist from a fragment on, with segments of so many bits in a
-/// second. Its address is fixed where that of a time before now is not.
+/// Renders the multivariant playlist that leads to a playlist from a fragment on, whose segments have `bandwidth` bits
+/// per second. The address of that playlist is fixed, while a time relative to now is not.
 pub(super) fn leading_to(
     (id, first): (RecordingId, usize),
     bandwidth: u64,

@@ -1,7 +1,8 @@
-//! A recording as items, from any keyframe, also while it grows: for what is not sent as the file that it is.
+//! Reader of a recording as items, from any keyframe, also while the recording grows: for every use other than sending
+//! the file unchanged.
 //!
-//! Of Ogg and WebM the items are the headers, pages and clusters of the file: these can go on in a body of that kind, and in
-//! no other.
+//! For Ogg and WebM the items are the headers, pages and clusters of the file; they can be continued in a body of that
+//! kind, and in no other.
 
 use std::fs::File;
 use std::io;
@@ -18,11 +19,12 @@ use super::frames::Frames;
 use crate::film::{Flv, metadata};
 use crate::reads::Reads;
 
-/// See the module's description. It belongs to one player, and holds some seconds of media at most.
+/// Reader of one recording for one player; it holds some seconds of media at most. Call [`seek`](Self::seek), then
+/// [`next`](Self::next).
 #[derive(Debug)]
 pub(crate) struct RecordingReader {
     past: Past,
-    /// As it was when it was opened.
+    /// Recording as it was when it was opened.
     recording: Arc<Recording>,
     source: Source,
     length: Duration,
@@ -36,27 +38,27 @@ enum Source {
     Demuxed(Box<Demuxed>),
 }
 
-/// What a reader has.
+/// Result of a read.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Some items.
+    /// Items that follow.
     Items(Vec<Item>),
-    /// Nothing before the recording has grown.
+    /// No items until the recording has grown.
     Later,
-    /// Nothing any more.
+    /// End of the recording.
     End,
 }
 
-/// Whether the items of recordings in a container are samples of codecs, of which other forms can be made.
+/// Returns whether recordings in a container yield samples of codecs, from which other forms can be made.
 pub(super) const fn is_bare(container: Container) -> bool {
     !matches!(container, Container::Ogg | Container::WebM)
 }
 
 impl RecordingReader {
-    /// Opens a recording, at its beginning.
+    /// Opens a recording at its beginning.
     ///
     /// # Errors
-    /// `NotFound` when it is there no more, or is empty yet.
+    /// `NotFound` if it is no longer there, or is still empty.
     pub(super) async fn open(past: &Past, recording: Arc<Recording>) -> io::Result<Self> {
         let (recording, opened) = past.open(recording).await?;
         let (plays, file) = (recording.duration, (&opened.file, &past.reads));
@@ -101,17 +103,17 @@ impl RecordingReader {
         Ok(Source::Demuxed(Box::new(demuxed)))
     }
 
-    /// As it was when it was opened.
+    /// Returns the recording as it was when it was opened.
     pub(super) fn recording(&self) -> &Arc<Recording> {
         &self.recording
     }
 
-    /// How long it played then.
+    /// Returns its duration when it was opened.
     pub(crate) fn length(&self) -> Duration {
         self.length
     }
 
-    /// Whether it has tracks that cannot be had so.
+    /// Returns whether it has tracks that cannot be extracted.
     pub(super) fn is_partial(&self) -> bool {
         match &self.source {
             Source::Fragments(fragments) => fragments.is_partial(),
@@ -120,8 +122,8 @@ impl RecordingReader {
         }
     }
 
-    /// Metadata and tracks as they are where it goes on; of pages and clusters their header and tracks. What has no end yet
-    /// has no length in it.
+    /// Returns metadata and tracks at the current place; for pages and clusters, their header and tracks. `length` is
+    /// `None` for a body that has no end yet.
     pub(crate) fn opening(&self, length: Option<Duration>) -> Vec<Item> {
         let (items, dimensions): (Vec<Item>, _) = match &self.source {
             Source::Fragments(it) => {
@@ -134,15 +136,15 @@ impl RecordingReader {
             Source::Demuxed(demuxed) => (demuxed.opening().to_vec(), None),
         };
         let tracks: Vec<Arc<Track>> = tracks_of(&items).cloned().collect();
-        let told = metadata::item(tracks.iter(), dimensions, length);
+        let reported = metadata::item(tracks.iter(), dimensions, length);
         let tracks = tracks.into_iter().map(Item::Track);
-        std::iter::once(told).chain(tracks).collect()
+        std::iter::once(reported).chain(tracks).collect()
     }
 
-    /// Goes on from the last keyframe at or before a time.
+    /// Continues from the last keyframe at or before a time.
     ///
     /// # Errors
-    /// When the disk does not give it.
+    /// If the disk does not deliver it.
     pub(crate) async fn seek(&mut self, to: Duration) -> io::Result<()> {
         match &mut self.source {
             Source::Fragments(fragments) => {
@@ -161,10 +163,10 @@ impl RecordingReader {
         }
     }
 
-    /// What follows.
+    /// Returns the next items.
     ///
     /// # Errors
-    /// When the disk does not give it, or the file is damaged there. `NotFound` when the recording was removed.
+    /// If the disk does not deliver them, or the file is damaged there. `NotFound` if the recording was removed.
     pub(crate) async fn next(&mut self) -> io::Result<Next> {
         let (stream, id) = (&self.recording.stream, self.recording.id);
         let (past, known) = (&self.past, || self.past.recording(stream, id));
@@ -193,7 +195,7 @@ impl RecordingReader {
         }
     }
 
-    /// What is left at the end.
+    /// Returns the items left at the end.
     fn end(&mut self) -> Next {
         let rest = match &mut self.source {
             Source::Demuxed(demuxed) => demuxed.finish(),
@@ -206,7 +208,7 @@ impl RecordingReader {
     }
 }
 
-/// The tracks among some items.
+/// Returns the tracks among some items.
 pub(super) fn tracks_of(items: &[Item]) -> impl Iterator<Item = &Arc<Track>> {
     items.iter().filter_map(|item| match item {
         Item::Track(track) => Some(track),

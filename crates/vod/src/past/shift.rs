@@ -1,5 +1,5 @@
-//! A stream from a time on, as one long body: one recording after another, as fast as they play, and what grows once there
-//! is nothing else.
+//! Time-shifted stream as one long body: one recording after another, at the pace of playback, and finally the one that
+//! grows.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use formats::Extension;
 use http::{StatusCode, header};
 use media::{Item, Span, StreamName, Timestamp};
 use net::holdings::Held;
+use packagers::Extension;
 use recordings::{Container, Recording};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::catalogue::{after, at, may_go_on, run_of_newest};
+use super::catalogue::{after, at, may_continue, run_of_newest};
 use super::form::{Form, Writer};
 use super::reader::{Next, RecordingReader, tracks_of};
 use super::when::When;
@@ -22,22 +22,22 @@ use super::{Answered, CHANGING, Past, PastRequest, refused, when, whole};
 use crate::answer::put;
 use crate::body::Body;
 
-/// Media that a player is sent at once, and is ahead of its clock from then on.
+/// Media that a player is sent at once, and by which it stays ahead of its clock.
 const AHEAD: Duration = Duration::from_secs(10);
 
-/// Media that is sent in one go after that: a client that is woken more often costs more.
+/// Media sent in one go after that: a client that is woken more often costs more.
 const IN_ONE_GO: Duration = Duration::from_secs(1);
 
-/// How long after it had nothing new a recording is looked at again: it grows by a fragment in a second.
+/// Interval at which a recording without new media is read again: it grows by one fragment per second.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Bytes that are made at once: a second of 4 Mb/s.
+/// Bytes made at once: one second at 4 Mb/s.
 const BATCH_BYTES: usize = 512 << 10;
 
-/// Recordings that are looked at for one that can be opened; others were removed meanwhile, or are empty.
+/// Most recordings that are tried for one that can be opened; others were removed meanwhile, or are empty.
 const TRIES_MAX: usize = 100;
 
-/// See the module's description.
+/// Body of a stream from a time on; call [`next`](Self::next) until it returns `None`.
 #[derive(Debug)]
 pub(crate) struct Shifted {
     past: Past,
@@ -45,23 +45,23 @@ pub(crate) struct Shifted {
     form: Form,
     reader: RecordingReader,
     writer: Writer,
-    /// What was read and is not due.
+    /// Items that were read and are not due yet.
     queue: VecDeque<Item>,
-    /// Of that.
+    /// Charge for the queue.
     held: Held,
-    /// What is added to the times of the recording; `None` before its first sample.
+    /// Shift added to the times of the recording; `None` before its first sample.
     later: Option<Span>,
-    /// Where what was written ends.
+    /// End of the media written so far.
     end: Timestamp,
-    /// When the first sample was written.
+    /// Time at which the first sample was written.
     began: Option<Instant>,
-    /// When the request came, by either clock.
+    /// Time at which the request arrived, by both clocks.
     asked: (SystemTime, Instant),
     has_ended: bool,
 }
 
 impl Past {
-    /// What a stream was from a time on, at the address of a live body.
+    /// Answers with the stream from a time on, at the address of a live body.
     pub(super) async fn shifted(
         &self,
         stream: &StreamName,
@@ -122,7 +122,7 @@ impl Past {
 }
 
 impl Shifted {
-    /// More bytes, when they are due; `None` at the end.
+    /// Returns more bytes when they are due; `None` at the end.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             self.write();
@@ -142,14 +142,14 @@ impl Shifted {
                 Ok(Next::Items(items)) => self.queue.extend(items),
                 Ok(Next::Later) => sleep(AGAIN).await,
                 Ok(Next::End) => self.follow().await?,
-                // Removed meanwhile.
+                // The recording was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => self.follow().await?,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Writes what is due.
+    /// Writes the items that are due.
     fn write(&mut self) {
         let now = Instant::now();
         while self.writer.len() < BATCH_BYTES {
@@ -170,7 +170,7 @@ impl Shifted {
         }
     }
 
-    /// When an item may be written; `None` if at once.
+    /// Returns the time at which an item may be written; `None` for at once.
     fn due(&self, item: &Item) -> Option<Instant> {
         let (Item::Sample(sample), Some(began)) = (item, self.began) else {
             return None;
@@ -183,7 +183,7 @@ impl Shifted {
         Some(began + since.saturating_sub(AHEAD))
     }
 
-    /// Goes on with the next recording, or waits for one, or ends.
+    /// Continues with the next recording, waits for one, or ends.
     async fn follow(&mut self) -> io::Result<()> {
         let last = Arc::clone(self.reader.recording());
         let later = after(&self.past.shelf, &self.stream, Some(last.id));
@@ -194,7 +194,7 @@ impl Shifted {
             }
             match RecordingReader::open(&self.past, recording).await {
                 Ok(reader) => {
-                    self.go_on_with(reader);
+                    self.continue_with(reader);
                     return Ok(());
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -203,15 +203,16 @@ impl Shifted {
         }
         let (asked, since) = self.asked;
         let last = self.past.shelf.get(last.id).unwrap_or(last);
-        match may_go_on(&last, asked + since.elapsed()) {
+        match may_continue(&last, asked + since.elapsed()) {
             true => sleep(AGAIN).await,
             false => self.finish(),
         }
         Ok(())
     }
 
-    /// What a recording's end has held back is written before the next one, whose tracks may be others.
-    fn go_on_with(&mut self, reader: RecordingReader) {
+    /// Continues with a recording. Media held back at the end of the last one is written first, because the tracks may
+    /// change.
+    fn continue_with(&mut self, reader: RecordingReader) {
         let opening = reader.opening(None);
         if !is_carried(self.form, &reader, &opening) || !self.writer.takes(&opening) {
             return self.finish();
@@ -230,11 +231,11 @@ impl Shifted {
 
 fn is_carried(form: Form, reader: &RecordingReader, opening: &[Item]) -> bool {
     let tracks = tracks_of(opening).map(|track| &**track);
-    let is_sound = matches!(form, Form::Aac | Form::Mp3);
-    form.carries(tracks) && (is_sound || !reader.is_partial())
+    let is_audio = matches!(form, Form::Aac | Form::Mp3);
+    form.carries(tracks) && (is_audio || !reader.is_partial())
 }
 
-/// Why there is no such body.
+/// Refuses a body in a form that the recordings cannot provide.
 fn cannot_be_sent(
     stream: &StreamName,
     container: Container,
@@ -250,7 +251,7 @@ fn cannot_be_sent(
     refused(StatusCode::NOT_ACCEPTABLE, &text)
 }
 
-/// Of the samples among them.
+/// Returns the bytes of the samples in the queue.
 fn bytes(items: &VecDeque<Item>) -> usize {
     let samples = items.iter().map(|item| match item {
         Item::Sample(sample) => sample.data.len(),

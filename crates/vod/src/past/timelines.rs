@@ -1,6 +1,6 @@
-//! The fragments of recordings that were played of late.
+//! Cache of the fragments of recordings that were played recently.
 //!
-//! Those of a file that grows are read on from where they ended; of one that has ended they are read once.
+//! For a file that grows, reading resumes where it stopped; a file that has ended is read once.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,19 +18,19 @@ use tokio::sync::OwnedMutexGuard;
 use super::file::Opened;
 use crate::reads::Reads;
 
-/// Recordings of which fragments are kept, and the memory of all of them. An hour takes 170 KB.
+/// Most recordings whose fragments are kept, and their most memory in bytes. An hour takes 170 KB.
 const KEPT_MAX: usize = 256;
 const BYTES_MAX: usize = 64 << 20;
 
-/// Boxes that are read in one turn of a thread: a quarter of an hour of a recording, so that a long one on a slow disk
-/// takes several turns and not too long a one.
+/// Boxes read in one turn of a thread: a quarter of an hour of a recording, so that a long recording on a slow disk
+/// takes several turns, none of them too long.
 const STEPS: usize = 1_000;
 
-/// See the module's description.
+/// Cache of timelines; [`read`](Self::read) brings one up to date.
 #[derive(Debug)]
 pub(super) struct Timelines {
     holdings: Arc<Holdings>,
-    /// The newest first.
+    /// Kept timelines, newest first.
     kept: Lock<VecDeque<Arc<Kept>>>,
 }
 
@@ -38,16 +38,16 @@ pub(super) struct Timelines {
 struct Kept {
     id: RecordingId,
     timeline: Arc<tokio::sync::Mutex<Timeline>>,
-    /// Nothing more will come.
+    /// Whether it is complete.
     is_whole: AtomicBool,
-    /// Of its memory.
+    /// Charge for its memory.
     held: Lock<Held>,
 }
 
 impl Kept {}
 
 impl Timelines {
-    /// None are known.
+    /// Makes an empty cache.
     pub(super) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
             holdings: Arc::clone(holdings),
@@ -55,7 +55,7 @@ impl Timelines {
         }
     }
 
-    /// The fragments of a recording that has ended, if they are known.
+    /// Returns the fragments of a recording that has ended, if they are known.
     pub(super) async fn whole(&self, id: RecordingId) -> Option<OwnedMutexGuard<Timeline>> {
         let kept = self.find(id)?;
         let is_whole = kept.is_whole.load(Ordering::Acquire);
@@ -65,10 +65,10 @@ impl Timelines {
         }
     }
 
-    /// Reads the fragments of a recording, up to the end of its whole part.
+    /// Reads the fragments of a recording up to the end of its complete part.
     ///
     /// # Errors
-    /// When the disk does not give them.
+    /// If the disk does not deliver them.
     pub(super) async fn read(
         &self,
         recording: &Recording,
@@ -114,7 +114,7 @@ impl Timelines {
         kept
     }
 
-    /// Forgets the oldest until there is room. The newest is kept, however large it is.
+    /// Forgets the oldest until there is room. The newest is always kept, however large.
     fn make_room(&self) {
         let mut all = self.kept.lock();
         let memory = |all: &VecDeque<Arc<Kept>>| -> usize {
@@ -127,13 +127,13 @@ impl Timelines {
     }
 }
 
-/// Reads what a timeline wants, for some steps. Blocks.
+/// Reads the ranges that a timeline wants, for some steps. Blocks.
 fn read_on(timeline: &mut Timeline, file: &File) -> io::Result<()> {
     for _ in 0..STEPS {
         let Some(range) = timeline.wants() else {
             break;
         };
-        // A MiB at most.
+        // At most one MiB.
         let mut bytes = vec![0; (range.end - range.start) as usize];
         file.read_exact_at(&mut bytes, range.start)?;
         timeline.take(&bytes);

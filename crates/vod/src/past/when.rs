@@ -1,27 +1,27 @@
-//! Times in queries, and in playlists.
+//! Times in queries and in playlists.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The word for the beginning of what is on now.
+/// Word for the beginning of the current programme.
 const START: &str = "start";
 
-/// A time that a query tells.
+/// Time that a query states.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum When {
-    /// When what is on now began.
+    /// Beginning of the current programme.
     Start,
     At(SystemTime),
 }
 
 impl When {
-    /// Reads `start`, a time before now (`-600s`, `-600`, `-10m`, `-2h`), or a time by RFC 3339. `None` if it is none of
-    /// these.
+    /// Parses `start`, a time before now (`-600s`, `-600`, `-10m`, `-2h`), or a time by RFC 3339. `None` if it is none
+    /// of these.
     pub(super) fn parse(text: &str, now: SystemTime) -> Option<Self> {
         if text == START {
             return Some(Self::Start);
         }
         let at = match text.strip_prefix('-') {
-            // Nothing is as old as that.
+            // Nothing is older than 1970.
             Some(ago) => now
                 .checked_sub(span(ago)?)
                 .map_or(UNIX_EPOCH, |at| at.max(UNIX_EPOCH)),
@@ -31,7 +31,7 @@ impl When {
     }
 }
 
-/// Digits, and a unit behind them.
+/// Parses digits, followed by a unit.
 fn span(text: &str) -> Option<Duration> {
     let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(number) => (number, text.as_bytes()[number.len()]),
@@ -46,7 +46,7 @@ fn span(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// `2026-11-23T15:42:00.5Z`, `2026-11-23T16:42:00+01:00`; a plus is a space where forms are decoded.
+/// Parses `2026-11-23T15:42:00.5Z`, `2026-11-23T16:42:00+01:00`; a plus arrives as a space where forms are decoded.
 fn rfc3339(text: &str) -> Option<SystemTime> {
     let (date, rest) = text.split_at_checked(10)?;
     let time = rest.strip_prefix(['T', 't', ' ', '_'])?;
@@ -58,7 +58,7 @@ fn digits(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| is_number)
 }
 
-/// `2026-11-23` and `15:42:00`, in UTC.
+/// Returns `2026-11-23` and `15:42:00`, in UTC.
 pub(super) fn date_and_time(at: SystemTime) -> (String, String) {
     let text = base::date::with_zone(at, "");
     let (date, time) = text.split_once('T').unwrap_or_default();
@@ -76,10 +76,8 @@ mod tests {
             Some(When::At(at)) => at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_millis()),
             _ => None,
         };
-        assert_eq!(
-            date_and_time(now),
-            ("2026-11-24".to_owned(), "15:04:05".to_owned())
-        );
+        let (date, time) = date_and_time(now);
+        assert_eq!((&*date, &*time), ("2026-11-24", "15:04:05"));
         assert_eq!(When::parse("start", now), Some(When::Start));
         for (text, millis) in [
             ("-0", 1_795_532_645_000),
@@ -97,26 +95,11 @@ mod tests {
         ] {
             assert_eq!(at(text), Some(millis), "{text}");
         }
-        for text in [
-            "",
-            "-",
-            "-s",
-            "--1",
-            "-1d",
-            "-99999999999999999999",
-            "600",
-            "now",
-            "2026-11-24",
-            "2026-11-24T15:04:05",
-            "2026-02-30T15:04:05Z",
-            "2026-11-24T24:04:05Z",
-            "2026-11-24T15:04:05.Z",
-            "2026-11-24T15:04:05+1",
-            "2026-11-24T15:04:05+25:00",
-            "1970-01-01T00:00:00+01:00",
-            "ä026-11-24T15:04:05Z",
-            "2026-11-24T15:04:0ä",
-        ] {
+        let given = "|-|-s|--1|-1d|-99999999999999999999|600|now|2026-11-24|2026-11-24T15:04:05|\
+                     2026-02-30T15:04:05Z|2026-11-24T24:04:05Z|2026-11-24T15:04:05.Z|\
+                     2026-11-24T15:04:05+1|2026-11-24T15:04:05+25:00|1970-01-01T00:00:00+01:00|\
+                     ä026-11-24T15:04:05Z|2026-11-24T15:04:0ä";
+        for text in given.split('|') {
             assert_eq!(When::parse(text, now), None, "{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! A request's line in the access log, until it is known how the request ended.
+//! Access log entry of a request, kept until the outcome of the request is known.
 
 use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
@@ -10,7 +10,7 @@ use crate::front_door::FrontDoor;
 use crate::page::Page;
 use crate::reply::Reply;
 
-/// See the module's description.
+/// Request data for the access log; call one of the `log` methods once the outcome is known.
 pub(super) struct Asked {
     pub(super) peer: SocketAddr,
     pub(super) version: Version,
@@ -34,7 +34,7 @@ impl Asked {
         }
     }
 
-    /// For a page. The names of sessions stay out of the log.
+    /// Creates the entry of a page request. Session names are kept out of the log.
     pub(super) fn of_page(page: &Page, head: &Head, peer: SocketAddr) -> Self {
         let asked = Self::by(head, peer);
         match page {
@@ -49,7 +49,7 @@ impl Asked {
         }
     }
 
-    /// For bytes that are not a valid request.
+    /// Creates the entry for bytes that are not a valid request.
     pub(super) fn nothing(peer: SocketAddr) -> Self {
         Self {
             peer,
@@ -62,12 +62,12 @@ impl Asked {
         }
     }
 
-    /// `bytes` is the length of the answer's body.
+    /// Writes the line; `bytes` is the length of the reply's body.
     pub(super) fn log(&self, front: &FrontDoor, status: Status, bytes: usize) {
         self.log_code(front, status.code(), bytes);
     }
 
-    /// Reads status and length from a complete answer of ours.
+    /// Writes the line with status and length read from a complete reply of ours.
     pub(super) fn log_answer(&self, front: &FrontDoor, answer: &[u8]) {
         let code = answer.split(|byte| *byte == b' ').nth(1);
         let code = code.and_then(|code| str::from_utf8(code).ok()?.parse().ok());
@@ -76,7 +76,7 @@ impl Asked {
         self.log_code(front, code.unwrap_or_default(), body);
     }
 
-    /// The line of a page. A listener has its own when it has left, and viewers over HLS have none.
+    /// Writes the line of a page. Listeners get their own line when they leave, and HLS viewers get none.
     pub(super) fn log_page(&self, front: &FrontDoor, page: &Page, reply: &Reply) {
         if reply.listener.is_none() && !matches!(page, Page::Hls(..)) {
             let bytes = reply.length().unwrap_or_default();

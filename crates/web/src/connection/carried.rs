@@ -1,7 +1,8 @@
-//! Connections of HLS viewers, which a thread carries between their first request and one that only the task of the
-//! connection can answer; see [`egress_hls::threads`].
+//! Connections of HLS viewers that a thread serves (carries) between their first request and one that only the connection's own
+//! task can answer; see [`egress_hls::threads`].
 //!
-//! While it is carried, a connection is its viewer's, who is bounded as a listener, and does not give way.
+//! While it is carried, a connection counts as its viewer's. The viewer is bounded as a listener, so the connection does not
+//! give way to new ones.
 
 use std::io;
 use std::sync::Arc;
@@ -23,11 +24,11 @@ use crate::page::Page;
 use crate::pages::add_common;
 use crate::route::Route;
 
-/// How often a connection is carried that comes back with a request. A player's comes back for the playlists that it
-/// begins with; one that always does is cheaper to serve by its task.
+/// Maximum number of times that a connection is carried after it comes back with a request. A player's connection comes back
+/// for the playlists that it starts with; one that always comes back is cheaper to serve by its task.
 pub(super) const TIMES_MAX: u32 = 16;
 
-/// What the threads are told of this server.
+/// Server interface that the threads use.
 struct Server {
     registry: Arc<Registry>,
     drain: Arc<Drain>,
@@ -51,10 +52,10 @@ impl Site for Server {
     }
 }
 
-/// Starts the threads, one for each core.
+/// Starts the threads, one per core.
 ///
 /// # Errors
-/// When a thread cannot be started, or has no descriptor.
+/// If a thread cannot be started, or no descriptor is left for it.
 pub fn request_threads(front: &FrontDoor) -> io::Result<RequestThreads> {
     let mut headers = HeaderMap::new();
     add_common(&mut headers, &front.config.http.server_header);
@@ -67,8 +68,8 @@ pub fn request_threads(front: &FrontDoor) -> io::Result<RequestThreads> {
 }
 
 impl<S: LiveTransport> Connection<'_, S> {
-    /// Lets a thread answer a viewer's next requests, if it can. Returns with a request that it cannot answer, or when
-    /// there is none. `None` when the connection is over.
+    /// Lets a thread answer a viewer's next requests, if possible. Returns the connection together with a request that the
+    /// thread cannot answer, or without one if there is none. Returns `None` when the connection is over.
     pub(super) async fn be_carried(mut self) -> Option<Self> {
         let Some(threads) = self
             .front
@@ -89,7 +90,7 @@ impl<S: LiveTransport> Connection<'_, S> {
                 return Some(self);
             }
         };
-        // One that had to give way meanwhile ends.
+        // A connection that had to give way meanwhile ends.
         let evict = self.handover.permit().hold()?;
         let unread = self.inbox.take().map(Inbox::into_bytes).unwrap_or_default();
         let carried = Carried {
@@ -114,6 +115,6 @@ impl<S: LiveTransport> Connection<'_, S> {
     }
 
     fn may_be_carried(&self) -> bool {
-        self.carriages_left > 0 && self.may_go_on()
+        self.carriages_left > 0 && self.may_continue()
     }
 }

@@ -1,4 +1,4 @@
-//! Answers over HTTP/1 as bytes.
+//! Serialization of replies to HTTP/1 bytes.
 
 use std::io;
 use std::time::Duration;
@@ -15,37 +15,37 @@ use tokio::time::{sleep, timeout};
 use crate::reply::Reply;
 use crate::sendable::Sendable;
 
-/// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
-/// goes on.
+/// Time limit for a client to take one piece of a file, at most 64 KiB. A player that pauses for longer requests the rest when
+/// it resumes.
 pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// For a body to end by itself when its listener may hear no more. After that it waits for its client, which may take
-/// nothing, and the connection is cut.
+/// Grace period for a body to end by itself after its listener was revoked. After that the connection is cut, because the body
+/// may be waiting for a client that takes nothing.
 const CUT_AFTER: Duration = Duration::from_secs(1);
 
-/// What decides about an answer besides the response itself.
+/// Parameters of a reply besides the response itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Terms {
     /// The client's version.
     pub(super) version: Version,
-    /// The method was `HEAD`, so there is no body.
+    /// Whether the method was `HEAD`, so that there is no body.
     pub(super) is_head: bool,
-    /// The connection may carry another request.
+    /// Whether the connection may carry another request.
     pub(super) persists: bool,
-    /// The body lasts as long as the client takes it, in pieces; each of them has [`PIECE_TIMEOUT`].
+    /// Whether the body lasts as long as the client takes it in pieces, each within [`PIECE_TIMEOUT`].
     pub(super) lasts: bool,
 }
 
-/// How the end of a body is marked.
+/// Framing that marks the end of a body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Framing {
-    /// There is no body, whatever length the head announces.
+    /// No body, whatever length the head announces.
     None,
-    /// After this many bytes.
+    /// Body of this many bytes.
     Length(u64),
-    /// By the last chunk.
+    /// Body that the last chunk ends.
     Chunked,
-    /// By the end of the connection.
+    /// Body that the end of the connection ends.
     Close,
 }
 
@@ -64,10 +64,10 @@ impl Framing {
     }
 }
 
-/// Writes an answer. Returns whether the connection may carry another request.
+/// Writes a reply. Returns whether the connection may carry another request.
 ///
 /// # Errors
-/// When the client is gone, or the body broke off: the connection cannot be used any more.
+/// If the client is gone, or the body broke off: the connection cannot be used any more.
 pub(super) async fn write<S: AsyncWrite + Unpin>(
     socket: &mut S,
     reply: Reply,
@@ -122,10 +122,10 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
     Ok(persists)
 }
 
-/// Writes what is for a listener, for no longer than it may hear it.
+/// Writes a listener's reply for as long as the listener is allowed to receive it.
 ///
 /// # Errors
-/// As `written`, or when it was cut off.
+/// The errors of `written`, or `ConnectionAborted` when the listener was cut off.
 pub(super) async fn until_over<T>(
     written: impl Future<Output = io::Result<T>>,
     listener: Option<Revocation>,
@@ -143,10 +143,10 @@ pub(super) async fn until_over<T>(
     }
 }
 
-/// Writes an answer whose body the kernel sends. Returns whether the connection may carry another request.
+/// Writes a reply whose body the kernel sends. Returns whether the connection may carry another request.
 ///
 /// # Errors
-/// When the client is gone or takes nothing, may hear no more, or the file cannot be read.
+/// If the client is gone or takes nothing, the listener was revoked, or the file cannot be read.
 pub(super) async fn write_file(
     socket: &mut TcpStream,
     reply: Reply,
@@ -165,12 +165,12 @@ pub(super) async fn write_file(
             () = ended => return Err(io::ErrorKind::ConnectionAborted.into()),
         }
     }
-    // Its body holds what its client was admitted with.
+    // The reply's body holds the permits with which its client was admitted.
     drop(reply);
     Ok(persists)
 }
 
-/// The head of an answer. The headers about the body's length are decided here.
+/// Builds the head of a reply. The headers about the body's length are decided here.
 fn head(reply: &Reply, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
     let version = match terms.version {
         Version::Http11 | Version::Http2 => "HTTP/1.1",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_body_is_told_as_the_client_understands() {
+    async fn the_end_of_a_body_is_reported_as_the_client_understands() {
         let plain = || {
             Reply::text(StatusCode::OK, "words")
                 .with(HeaderName::from_static("x-a"), "b")

@@ -1,5 +1,5 @@
-//! Requests that keep the connection: listeners and sources. The socket is handed over, and nothing after the
-//! request is read as another one. Titles end the connection, too: source clients open one for each.
+//! Requests that keep the connection: listeners and sources. The socket is handed over, and no further request is read from it.
+//! Title updates also end the connection: source clients open one for each.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -25,21 +25,21 @@ use crate::request::Request;
 use crate::visitor::Visitor;
 use crate::{head, refusal};
 
-/// The longest form that can set a title.
+/// Maximum length in bytes of a form that can set a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;
 
-/// What carries requests: a socket, or TLS over one.
+/// Transport that carries requests: a plain socket, or TLS over one.
 pub trait LiveTransport: TransportStream {
-    /// `https` or `http`.
+    /// URL scheme: `https` or `http`.
     const SCHEME: &str;
 
-    /// The socket, if a thread that knows sockets alone may carry it.
+    /// Returns the socket if a thread that handles only plain sockets may carry it.
     fn carried(self) -> Result<TcpStream, Self>;
 
-    /// The socket, if nothing is between it and a body.
+    /// Returns the socket if there is no layer between it and a body.
     fn plain(&mut self) -> Option<&mut TcpStream>;
 
-    /// Of a socket that was [carried](Self::carried).
+    /// Rebuilds the transport from a socket that was [carried](Self::carried).
     fn returned(socket: TcpStream) -> Option<Self>;
 }
 
@@ -75,15 +75,15 @@ impl LiveTransport for tls::Stream {
     }
 }
 
-/// A request that keeps its connection.
+/// Request that keeps its connection.
 pub(super) struct Live<'a, S> {
     pub(super) front: &'a Arc<FrontDoor>,
     pub(super) socket: S,
     pub(super) head: Head,
-    /// Bytes that came after the head: the beginning of a body.
+    /// Bytes received after the head: the beginning of a body.
     pub(super) early: Bytes,
     pub(super) handover: Handover,
-    /// The client, which a proxy may have reported.
+    /// Client, possibly as reported by a proxy.
     pub(super) remote: Remote,
 }
 
@@ -104,12 +104,12 @@ impl<S: LiveTransport> Live<'_, S> {
         }
     }
 
-    /// Answers a request that asks what listening would give.
+    /// Answers a request for the head that a listener would get.
     pub(super) async fn look(self, target: Target) {
         self.pass_on(target, Permit::new).await;
     }
 
-    /// Logs a request that did not become a listener.
+    /// Passes the request to `listen`, and logs it if it did not become a listener.
     async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
         let asked = Asked::by(&self.head, self.remote.peer);
         let (front, head, remote) = (self.front, self.head, self.remote);
@@ -162,14 +162,14 @@ impl<S: LiveTransport> Live<'_, S> {
         let (mut socket, limit) = (self.socket, front.config.http.head_timeout);
         let form = tokio::time::timeout(limit, form(&mut socket, &head, self.early)).await;
         let form = form.unwrap_or_default();
-        // Written even if the client has already closed its half, as scripts do.
+        // The reply is written even if the client has already closed its half, as scripts do.
         let update = ingest::icecast::update_metadata;
         let answer = update(&front.ingest, dialect, &head, &form, remote).await;
         asked.log_answer(front, &answer);
         head::answer(socket, &answer).await;
     }
 
-    /// Tells the operator all figures, and how they change.
+    /// Sends the operator all statistics, and their changes as they happen.
     pub(super) async fn watch(mut self, visitor: Visitor) {
         let asked = Asked::by(&self.head, self.remote.peer);
         let front = self.front;
@@ -213,7 +213,7 @@ impl<S: LiveTransport> Live<'_, S> {
     }
 }
 
-/// A form's body, up to the length it announces. One that is too long sets no title.
+/// Reads a form's body, up to the length it announces. A form that is too long sets no title.
 async fn form<S: LiveTransport>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
     let Body::Length(length @ 1..=FORM_BYTES_MAX) = head.body() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The HTTP ports: requests on a connection, read and answered one after another.
+//! HTTP ports: requests on a connection, read and answered one after another.
 //!
 //! ```text
 //!   ┌► (idle) ─► head ─► Route ─┬─ listener, source, title ─► the socket is handed over, the loop ends
@@ -6,13 +6,13 @@
 //!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
 //! ```
 //!
-//! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. After a request that is refused as
-//!   malformed, that does not conform to HTTP, or by which a source begins, nothing is read. One that asks for TLS is
-//!   served within TLS (`upgrade`).
+//! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. Nothing is read after a request that is
+//!   refused as malformed, that does not conform to HTTP, or that begins a source. A request for an upgrade to TLS is served
+//!   within TLS (`upgrade`).
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
-//!   ([`ConnectionPermit::rest`](limits::ConnectionPermit::rest)), and ends when the server shuts down.
-//! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
-//!   and as pages get it, and a body of `KEPT_BYTES_MAX`: less than 256 KiB.
+//!   ([`ConnectionPermit::rest`](limits::ConnectionPermit::rest)), and it ends when the server shuts down.
+//! * Before a client has presented a credential, a connection owns a head of 16 KiB in three forms (as received, as parsed, and
+//!   as pages get it) and a body of `KEPT_BYTES_MAX`: less than 256 KiB in all.
 
 mod asked;
 mod carried;
@@ -57,25 +57,24 @@ use crate::visitor::Visitor;
 use limits::Rejected;
 use limits::{ConnectionPermit, Handover};
 
-/// How long a connection may wait for its next request. Proxies that keep connections to a server close them
-/// after 60 s (nginx) or less; the side that sends requests should be the one to close, because a request that
-/// crosses our close is lost.
+/// Time that a connection may wait for its next request. Proxies that keep connections to a server close them after 60 s
+/// (nginx) or less; the side that sends requests should be the one to close, because a request that crosses our close is lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// Requests that one connection may carry: one hour of an HLS player with three requests per second.
+/// Maximum number of requests per connection: one hour of an HLS player with three requests per second.
 const REQUESTS_MAX: u32 = 10_000;
 
-/// After this time no further request is taken, so that clients resolve the server's name again.
+/// Age after which a connection takes no further request, so that clients resolve the server's name again.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// For a body to arrive, for a page to be made, and for a client to take it; each is small, and a client that
+/// Time limit for a body to arrive, for a page to be made, and for a client to take the page. Each is small, and a client that
 /// takes longer is not reading.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
 const KEPT_BYTES_MAX: usize = BODY_BYTES_MAX + 1;
 
-/// Told of an answer that took longer than [`PAGE_TIMEOUT`].
+/// Reply when a page took longer than [`PAGE_TIMEOUT`] to make.
 const NOT_IN_TIME: &str = "The answer was not there in time.";
 
 /// Serves a connection.
@@ -89,7 +88,7 @@ pub async fn serve<S: LiveTransport>(
     connection.run(None).await;
 }
 
-/// Serves a connection that goes on within TLS when its client asks for it.
+/// Serves a connection that switches to TLS when its client requests an upgrade.
 pub async fn serve_plain(
     front: &Arc<FrontDoor>,
     socket: TcpStream,
@@ -106,7 +105,7 @@ pub async fn serve_plain(
     }
 }
 
-/// The same for a connection of which something has been read.
+/// Serves a connection of which bytes have been read already.
 pub async fn serve_begun<S: LiveTransport>(
     front: &Arc<FrontDoor>,
     socket: S,
@@ -119,30 +118,30 @@ pub async fn serve_begun<S: LiveTransport>(
     connection.run(None).await;
 }
 
-/// A connection between two requests.
+/// Connection between two requests.
 struct Connection<'a, S> {
     front: &'a Arc<FrontDoor>,
     socket: S,
-    /// `None` before the first byte.
+    /// Bytes not parsed yet; `None` before the first byte.
     inbox: Option<Inbox>,
     handover: Handover,
-    /// The connection's peer, which may be a proxy.
+    /// Peer of the connection, which may be a proxy.
     peer: SocketAddr,
     began: Instant,
     requests: u32,
-    /// Counts the request that is being answered.
+    /// Memory held for the request in progress.
     held: Held,
-    /// Times that a thread may carry it.
+    /// Number of times that a thread may still carry the connection.
     carriages_left: u32,
-    /// What it goes on in when its client asks for TLS.
+    /// TLS configuration for the case that the client requests an upgrade.
     tls: Option<Arc<ServerConfig>>,
 }
 
-/// How a request has been served that leaves the connection.
+/// Outcome of a request that leaves the connection open.
 enum Served<'a, S> {
-    /// It is answered.
+    /// Request that has been answered.
     Answered(Connection<'a, S>),
-    /// It is to be answered within TLS.
+    /// Request that is to be answered within TLS.
     Upgrade(Connection<'a, S>, Head),
 }
 
@@ -167,8 +166,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         }
     }
 
-    /// Serves requests, beginning with one that has been read, if there is one. Returns the connection with a request
-    /// that is to be answered within TLS; `None` when it is over, or was handed over.
+    /// Serves requests, beginning with `first` if given. Returns the connection and a request that is to be answered within
+    /// TLS, or `None` when the connection is over or was handed over.
     async fn run(self, first: Option<Head>) -> Option<(Self, Head)> {
         let mut served = match first {
             Some(head) => self.serve(head).await,
@@ -180,7 +179,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 Served::Upgrade(connection, head) => return Some((connection, head)),
             };
             if !connection.rest().await {
-                // The last answer is sent; whether TLS's close_notify arrives does not matter.
+                // The last reply is sent; whether TLS's close_notify arrives does not matter.
                 let closed = connection.socket.shutdown();
                 timeout(PAGE_TIMEOUT, closed).await.ok();
                 return None;
@@ -189,7 +188,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         }
     }
 
-    /// Reads and serves one request. `None` when the connection is over, or was handed over.
+    /// Reads and serves one request. Returns `None` when the connection is over or was handed over.
     async fn turn(mut self) -> Option<Served<'a, S>> {
         let (front, peer) = (self.front, self.peer);
         let head = match timeout(front.config.http.head_timeout, self.head()).await {
@@ -240,14 +239,14 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     async fn dispatch(self, route: Route, head: Head, visitor: Visitor) -> Option<Self> {
         match route {
             Route::Page(page) => return Box::pin(self.page(page, head, visitor)).await,
-            // Boxed, so that a connection that only fetches pages does not hold what these need.
+            // Boxed, so that a connection that only fetches pages does not hold the memory that these need.
             Route::Source(name) => Box::pin(self.live(head, visitor).publish(name)).await,
             Route::Title(dialect) => Box::pin(self.live(head, visitor).set_title(dialect)).await,
             Route::Capabilities => return Box::pin(self.tell_capabilities(head, visitor)).await,
             Route::Watch => Box::pin(self.live(head, visitor).watch(visitor)).await,
             Route::Listen(target) => Box::pin(self.live(head, visitor).listen(target)).await,
             Route::Look(target) => Box::pin(self.live(head, visitor).look(target)).await,
-            // Was refused above.
+            // Refused above.
             Route::Malformed => {}
         }
         None
@@ -262,7 +261,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         inbox.head(&mut self.socket, |bytes| held.set(bytes)).await
     }
 
-    /// Waits for the next request, unless its first bytes are there. False when there is none.
+    /// Waits for the next request, unless its first bytes are already here. Returns false when there is none.
     async fn rest(&mut self) -> bool {
         let Some(inbox) = &mut self.inbox else {
             return false;
@@ -291,7 +290,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         }
     }
 
-    /// Answers a request that leaves the connection for the next one.
+    /// Answers a request and leaves the connection for the next one.
     async fn page(mut self, page: Page, head: Head, visitor: Visitor) -> Option<Self> {
         let (front, asked) = (self.front, Asked::of_page(&page, &head, visitor.peer));
         let body = match timeout(PAGE_TIMEOUT, self.body(&page, &head)).await {
@@ -311,7 +310,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 return None;
             }
         };
-        // Once more as pages take it.
+        // The head is counted twice: pages hold a copy of it.
         self.held.set(2 * head.footprint() + body.kept.capacity());
         let request = match Request::of(front, visitor, self.handover.clone(), &head) {
             Ok(request) => request,
@@ -327,7 +326,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         let terms = Terms {
             version: head.version(),
             is_head: request.is_head(),
-            persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
+            persists: head.keeps_alive() && body.is_whole && self.may_continue(),
             lasts: page.lasts(),
         };
         if let Page::Hls(stream, resource) = &page
@@ -353,21 +352,21 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             return None;
         };
         asked.log_page(front, &page, &reply);
-        // An answer may last for hours.
+        // Dropped early: a reply may last for hours.
         drop(request);
         self.answer(reply, terms).await
     }
 
-    /// Waits for an answer, unless the client leaves meanwhile: then what was held for it is released. `None` when it
-    /// has left.
+    /// Waits for a reply, unless the client leaves meanwhile: then everything held for the reply is released. Returns `None`
+    /// when the client has left.
     async fn unless_gone<T>(&mut self, answer: impl Future<Output = T>) -> Option<T> {
         let Some(inbox) = self.inbox.as_mut().filter(|inbox| inbox.is_blank()) else {
-            // The next request is there, so the client is.
+            // The next request is here, so the client is too.
             return Some(answer.await);
         };
         let mut answer = pin!(answer);
         let next = tokio::select! {
-            // First, so that a client that need not wait is answered even if it has closed its half.
+            // The reply comes first, so that a client that need not wait is answered even if it has closed its half.
             biased;
             answer = &mut answer => return Some(answer),
             next = inbox.request(&mut self.socket) => next,
@@ -378,8 +377,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         }
     }
 
-    /// A request's body, as far as the page needs it. Other bodies are read if they are short, because the next
-    /// request follows them.
+    /// Reads a request's body as far as the page needs it. Other bodies are read if they are short, because the next request
+    /// follows them.
     async fn body(&mut self, page: &Page, head: &Head) -> Result<Taken, NoBody> {
         let Some(inbox) = &mut self.inbox else {
             return Err(NoBody::Cut);
@@ -387,7 +386,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         let has_one = !matches!(head.body(), Body::None | Body::Length(0));
         if has_one && head.expects_continue() && head.version() == Version::Http11 {
             if !page.reads_body() {
-                // The client may send it or not, so where the next request begins is unknown.
+                // The client may or may not send the body, so the start of the next request is unknown.
                 return Ok(Taken::default());
             }
             let sent = self.socket.write_all(http1::CONTINUE).await;
@@ -429,14 +428,14 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     }
 
     /// Whether the connection may take another request.
-    fn may_go_on(&self) -> bool {
+    fn may_continue(&self) -> bool {
         self.requests < REQUESTS_MAX
             && self.began.elapsed() < LIFETIME
             && !self.front.drain.has_begun()
     }
 }
 
-/// The client of a request.
+/// Determines the client of a request.
 fn visitor(front: &FrontDoor, head: &Head, peer: SocketAddr, scheme: &'static str) -> Visitor {
     let is_proxied = front.config.http.trusts(peer.ip());
     let named = head.header_values(front.config.http.client_header.name());
@@ -448,15 +447,15 @@ fn visitor(front: &FrontDoor, head: &Head, peer: SocketAddr, scheme: &'static st
         scheme,
         is_proxied,
         country: match &front.config.http.country_header {
-            // The last one: a client may have sent one itself.
+            // The last value counts: a client may have sent the header itself.
             Some(name) if is_proxied => head.header_values(name).last().and_then(Country::new),
             _ => None,
         },
     }
 }
 
-/// The client's address by the word of trusted proxies. Each proxy appends the address of its own peer,
-/// so the last one that is not a trusted proxy's counts.
+/// Returns the client's address as reported by trusted proxies. Each proxy appends the address of its own peer, so the last
+/// address that is not a trusted proxy's counts.
 fn client<'a>(front: &FrontDoor, named: impl Iterator<Item = &'a str>, proxy: IpAddr) -> IpAddr {
     let named: Vec<_> = named
         .flat_map(|value| value.split(','))

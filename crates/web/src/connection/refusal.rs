@@ -1,4 +1,4 @@
-//! Answers to requests and connections that the door refuses.
+//! Replies to requests and connections that the door refuses.
 
 use std::time::SystemTime;
 
@@ -11,11 +11,11 @@ use crate::front_door::FrontDoor;
 use crate::head::{self, NoHead};
 use crate::refusal::status_of_limit;
 
-/// The answer to a source of SHOUTcast v1 instead of `OK2`.
+/// Reply to a SHOUTcast v1 source, in place of `OK2`.
 const SHOUTCAST: &[u8] =
     b"SHOUTcast v1 is not supported on this port. Choose Icecast 2 in your encoder, or the port of [shoutcast].\r\n";
 
-/// Answers a connection beyond the limits, without waiting for it. The answer may be lost.
+/// Refuses a connection beyond the limits without waiting for it. The reply may be lost.
 pub fn refuse_unread(front: &FrontDoor, socket: &TcpStream, reason: Rejected) {
     let words = reason.to_string();
     let answer = plain(front, Version::Http11, status_of_limit(reason), &words);
@@ -24,7 +24,7 @@ pub fn refuse_unread(front: &FrontDoor, socket: &TcpStream, reason: Rejected) {
     }
 }
 
-/// Answers a request that exceeds a limit or a deadline.
+/// Refuses a request that exceeds a limit or a deadline.
 pub(super) async fn refuse<S: LiveTransport>(
     front: &FrontDoor,
     socket: S,
@@ -42,8 +42,8 @@ pub(super) async fn refuse<S: LiveTransport>(
     head::answer(socket, &bytes).await;
 }
 
-/// Answers a request that is malformed, or that a proxy may have parsed differently. What follows it is not
-/// read as another one.
+/// Refuses a request that is malformed, or that a proxy may have parsed differently. The bytes after it are not read as another
+/// request.
 pub(super) async fn refuse_malformed<S: LiveTransport>(
     front: &FrontDoor,
     socket: S,
@@ -85,7 +85,7 @@ pub(super) async fn refuse_headless<S: LiveTransport>(
     }
 }
 
-/// Answers with a line of text, and closes.
+/// Replies with a line of text, and closes the connection.
 pub(super) async fn say<S: LiveTransport>(
     front: &FrontDoor,
     socket: S,
@@ -98,7 +98,7 @@ pub(super) async fn say<S: LiveTransport>(
     head::answer(socket, &bytes).await;
 }
 
-/// A line of text as an answer, after which the connection ends.
+/// Builds a reply of one line of text, after which the connection ends.
 pub(super) fn plain(front: &FrontDoor, version: Version, status: Status, text: &str) -> Vec<u8> {
     let head = ResponseHead::new(version, status)
         .header("Server", &front.config.http.server_header)

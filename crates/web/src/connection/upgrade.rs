@@ -1,13 +1,13 @@
-//! TLS on a port of plain HTTP (RFC 2817), as libshout asks for it before it sends a password.
+//! TLS on a port of plain HTTP (RFC 2817), as libshout requests it before it sends a password.
 //!
 //! ```text
 //!   OPTIONS * with Upgrade: TLS/1.0 ─► 101 ─► handshake ─► its answer ─► further requests, all within TLS
 //! ```
 //!
-//! * Nothing that was sent in clear is taken for something that was said within TLS: a request is upgraded only if it has
-//!   no body and nothing follows it.
-//! * Other requests are answered as if they had not asked, as RFC 2817 §3.1 allows. So are those of trusted proxies:
-//!   behind one TLS is the proxy's own, and through a tunnel its client could get past its rules and claim any address.
+//! * Bytes sent in clear are never taken for bytes sent within TLS: a request is upgraded only if it has no body and nothing
+//!   follows it.
+//! * Other requests are answered as if they had not requested TLS, as RFC 2817 §3.1 allows. So are requests from trusted
+//!   proxies: the TLS would be the proxy's own, and through a tunnel its client could bypass its rules and claim any address.
 
 use http1::{Body, Head, SWITCHING_TO_TLS};
 use ingest::icecast::{Prospects, answer_options};
@@ -36,11 +36,12 @@ impl<S: LiveTransport> Connection<'_, S> {
         self.tls.is_some() && !visitor.is_proxied
     }
 
-    /// Answers `OPTIONS *`. libshout goes on with the connection, and has to within TLS: on a new one it would ask again.
+    /// Answers `OPTIONS *`. libshout continues on the same connection, and has to do so within TLS: on a new one it would
+    /// request TLS again.
     pub(super) async fn tell_capabilities(mut self, head: Head, visitor: Visitor) -> Option<Self> {
         let is_delimited = head.conforms().is_ok() && has_no_body(&head);
         let prospects = Prospects {
-            persists: is_delimited && head.keeps_alive() && self.may_go_on(),
+            persists: is_delimited && head.keeps_alive() && self.may_continue(),
             upgrades: self.offers_tls(visitor),
         };
         let answer = answer_options(&self.front.ingest.settings, &head, prospects);
@@ -53,7 +54,7 @@ impl<S: LiveTransport> Connection<'_, S> {
         Some(self)
     }
 
-    /// `None` if the client does not take it.
+    /// Writes bytes to the client; returns `None` if the client does not take them.
     async fn write(&mut self, bytes: &[u8]) -> Option<()> {
         let written = async {
             self.socket.write_all(bytes).await?;
@@ -64,14 +65,14 @@ impl<S: LiveTransport> Connection<'_, S> {
 }
 
 impl<'a> Connection<'a, TcpStream> {
-    /// Goes on within TLS; `None` if the handshake does not succeed in time.
+    /// Continues within TLS; returns `None` if the handshake does not succeed in time.
     pub(super) async fn upgrade(mut self) -> Option<Connection<'a, net::tls::Stream>> {
         let config = self.tls.take()?;
         self.write(SWITCHING_TO_TLS).await?;
         Some(Connection {
             socket: secure(self.front, config, self.socket, self.peer).await?,
             front: self.front,
-            // Without what may have come in clear: the ends of lines that browsers of old send.
+            // Drops bytes that may have arrived in clear: the line ends that old browsers send.
             inbox: Some(Inbox::with(b"")),
             handover: self.handover,
             peer: self.peer,

@@ -1,23 +1,23 @@
-//! Which stream, and in which container, a request path names.
+//! Resolution of a request path to a stream and a container.
 
 use fanout::{DerivedOffer, Expected, Info, Registry};
-use formats::{Extension, Form};
 use media::{Codec, Container, StreamName};
+use packagers::{Extension, Form};
 
-/// A path at which a stream can be heard.
+/// Path at which a stream is served.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Address {
-    /// What is sent there, for people: `FLV`, `MP3`, `Ogg`, …
+    /// Format for display: `FLV`, `MP3`, `Ogg`, …
     pub label: &'static str,
-    /// The path, with a leading `/`. Needs no escaping.
+    /// Path with a leading `/`. Needs no escaping.
     pub path: String,
-    /// The media type. For a source's own container it is what the source declared, if that is sound or
-    /// pictures: untrusted text on one line.
+    /// Media type. For a source's own container it is the type that the source declared, if that is audio or video: untrusted
+    /// text on one line.
     pub media_type: String,
 }
 
-/// Where a stream can be heard: its own name first. Streams over RTMP have the addresses of the
-/// tracks that were announced so far.
+/// Lists the paths at which a stream is served, its own name first. Streams over RTMP have the addresses of the tracks that
+/// were announced so far.
 pub fn addresses(info: &Info) -> Vec<Address> {
     let own = match info.source.container {
         Container::Tracks | Container::Unknown => None,
@@ -46,7 +46,7 @@ const fn label(container: Container) -> &'static str {
     }
 }
 
-/// Why a stream cannot be had with an extension, in one sentence.
+/// Explains in one sentence why a stream is not available with an extension.
 pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
     let paths: Vec<_> = addresses(info)
         .into_iter()
@@ -65,7 +65,7 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
     )
 }
 
-/// What a stream carries, for people.
+/// Describes for display what a stream carries.
 fn contents(info: &Info) -> String {
     match info.source.container {
         Container::Unknown | Container::Tracks if info.tracks.is_empty() => {
@@ -87,7 +87,7 @@ fn is_known(name: &StreamName, registry: &Registry) -> bool {
     registry.stream(name).is_some() || registry.expects(name) == Expected::Named
 }
 
-/// Whether names of mounts end so: those of what Icecast relays. Others are made of a stream.
+/// Whether names of mounts that Icecast relays may have this extension. Other extensions are always derived from a stream.
 const fn is_of_mounts(extension: Extension) -> bool {
     match extension {
         Extension::Aac | Extension::Mp3 | Extension::Ogg | Extension::WebM => true,
@@ -99,23 +99,21 @@ fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
 
-/// A request's path that means a stream, read once per request.
+/// Stream and container that a request's path names, read once per request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Target {
-    /// The stream's name, without extension where that is what makes it one.
+    /// Stream name, without the extension if the path has one that selects a container.
     pub(crate) name: StreamName,
-    /// The container that is asked for.
+    /// Requested container.
     pub(crate) extension: Option<Extension>,
-    /// The stream and the container that are meant if there is no stream of that name. Boxed, because thousands of requests
-    /// may wait, and few have one.
+    /// Stream and container to use if no stream has that name. Boxed, because thousands of requests may wait, and few have one.
     otherwise: Option<Box<(StreamName, Extension)>>,
 }
 
 impl Target {
-    /// Reads a path. An exact name wins over an extension, also that of a stream to come, and that of a mount of another
-    /// server, for as long as it is not known that there is none. `None` if the path
-    /// is not this crate's: neither the name of a stream that is here or known elsewhere, nor such a name
-    /// with an extension.
+    /// Reads a path. An exact name wins over an extension; so does the name of a stream to come, and the name of a mount on
+    /// another server until it is known that there is none. Returns `None` if the path is not this crate's: neither the name of
+    /// a stream that is here or known elsewhere, nor such a name with an extension.
     pub fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
         if is_known(&name, registry) {
@@ -148,7 +146,7 @@ impl Target {
         }
     }
 
-    /// What is meant if there is no stream of that name.
+    /// Returns the target to use if no stream has this one's name.
     pub fn otherwise(&self) -> Option<Self> {
         let (stem, extension) = *self.otherwise.clone()?;
         Some(Self {
@@ -157,17 +155,17 @@ impl Target {
         })
     }
 
-    /// The stream's name.
+    /// Stream name.
     pub fn name(&self) -> &StreamName {
         &self.name
     }
 
-    /// The container that is asked for, if it is not the stream's own.
+    /// Requested container, if it is not the stream's own.
     pub fn extension(&self) -> Option<Extension> {
         self.extension
     }
 
-    /// The same of another stream.
+    /// Returns the target with the same container on another stream.
     pub fn of(self, name: StreamName) -> Self {
         Self {
             extension: self.extension,
@@ -175,12 +173,12 @@ impl Target {
         }
     }
 
-    /// Whether its stream is here, or known elsewhere.
+    /// Whether the stream is here, or known elsewhere.
     pub fn is_known(&self, registry: &Registry) -> bool {
         is_known(&self.name, registry)
     }
 
-    /// Reads a path that names nothing else: it may be a stream elsewhere, which joining it finds out.
+    /// Reads a path that names nothing else. It may name a stream on another server; joining the stream finds out.
     pub fn perhaps(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
         let expected = registry.expects(&name);

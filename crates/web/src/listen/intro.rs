@@ -1,8 +1,8 @@
-//! Sound that each listener of a stream is sent first: whole frames of a file.
+//! Intro audio that each listener of a stream is sent first: whole frames of a file.
 //!
-//! Listeners that ask for titles count bytes, and join their lane where an interval begins. So theirs fills whole
-//! intervals, with frames of silence at its end where it is MP3. AAC cannot be filled up so; listeners of AAC with titles
-//! have no intro.
+//! Listeners that request titles count bytes, and join their lane where an interval begins. So their intro fills whole
+//! intervals, ending with frames of silence for MP3. AAC cannot be padded that way, so listeners of AAC with titles have no
+//! intro.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use bytes::{BufMut, Bytes, BytesMut};
 use container::mp3_file::silence;
 use container::{Sniffer, icy};
 use fanout::Info;
-use formats::{Form, METAINT};
 use media::{Codec, Container, Item, Track};
+use packagers::{Form, METAINT};
 
-/// The longest intro: a minute at 128 kb/s. A listener on a plain socket holds its own copy until it has been sent.
+/// Maximum length of an intro in bytes: a minute at 128 kb/s. A listener on a plain socket holds its own copy until it is sent.
 pub const INTRO_BYTES_MAX: usize = 1024 * 1024;
 
-/// Why a file is no intro.
+/// Reason why a file cannot be an intro.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NoIntro {
-    /// It is longer than any intro.
+    /// The file is longer than any intro may be.
     #[error("it is longer than 1 MiB, about a minute at 128 kb/s")]
     TooLong,
-    /// It is of another kind.
+    /// The file is neither MP3 nor AAC in ADTS.
     #[error("it is neither MP3 nor AAC in ADTS")]
     Foreign,
-    /// Its format changes.
+    /// The format changes within the file.
     #[error("its sample rate or number of channels changes")]
     Mixed,
 }
 
-/// See the module's description.
+/// Intro of a stream, with and without room for titles.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Intro {
     codec: Codec,
     rate: u32,
     channels: u8,
-    /// For listeners without titles.
+    /// Frames for listeners without titles.
     plain: Bytes,
-    /// For those with titles, if there is such a thing.
+    /// Frames for listeners with titles; `None` for AAC.
     titled: Option<Bytes>,
 }
 
@@ -82,7 +82,7 @@ impl Intro {
         })
     }
 
-    /// What listeners of a stream are sent in this form; empty where it does not fit.
+    /// Returns the bytes sent to listeners of a stream in this form; empty if the intro does not fit the stream or the form.
     pub(crate) fn of(&self, info: &Info, form: Form) -> Bytes {
         let is_alike = info.tracks.iter().any(|track| {
             let own = (track.codec, track.sample_rate, track.channels);
@@ -101,14 +101,14 @@ impl Intro {
     }
 }
 
-/// The frames and silence, an empty block behind each interval.
+/// Returns the frames, padded with silence, with an empty title block after each interval.
 fn titled(plain: &Bytes, codec: Codec) -> Option<Bytes> {
     if codec != Codec::Mp3 {
         return None;
     }
     let interval = METAINT.get();
     let missing = plain.len().next_multiple_of(interval) - plain.len();
-    // What is too short for a frame, or falls between their lengths, is filled with the next interval.
+    // A remainder that is too short for a frame, or falls between frame lengths, is filled together with the next interval.
     let filled = silence(plain, missing).or_else(|| silence(plain, missing + interval))?;
     let mut all = BytesMut::from(&plain[..]);
     all.extend_from_slice(&filled);
@@ -155,16 +155,16 @@ mod tests {
             let titled = intro.titled.expect("MP3 can be filled up");
             let whole = METAINT.get() + 1;
             assert_eq!(titled.len() % whole, 0, "{frames} frames");
-            let mut sound = Vec::new();
+            let mut audio = Vec::new();
             for interval in titled.chunks(whole) {
                 let (bytes, block) = interval.split_at(METAINT.get());
-                sound.extend_from_slice(bytes);
+                audio.extend_from_slice(bytes);
                 assert_eq!(block, [0], "no title");
             }
             let length = intro.plain.len();
-            assert_eq!(sound[..length], intro.plain);
-            assert!(sound.len() - length < 2 * METAINT.get());
-            assert!(sound[length..].is_empty() || sound[length..].starts_with(&[0xFF, 0xFB]));
+            assert_eq!(audio[..length], intro.plain);
+            assert!(audio.len() - length < 2 * METAINT.get());
+            assert!(audio[length..].is_empty() || audio[length..].starts_with(&[0xFF, 0xFB]));
         }
     }
 

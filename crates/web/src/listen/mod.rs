@@ -9,14 +9,14 @@
 //!                                                        WebSocket, a task
 //! ```
 //!
-//! * A stream is heard at its own name in the source's own container (FLV when it came over RTMP),
-//!   and at its name with an extension where its codecs allow; [`addresses`] lists them.
-//! * [`formats::Form`] says which wire format answers a request.
-//! * Replies look like those of Icecast 2.4.4, because players and directories recognise it; every
-//!   answer, errors included, carries CORS headers and ends with the connection.
+//! * A stream is served at its own name in the source's own container (FLV when it came over RTMP), and at its name with an
+//!   extension where its codecs allow; [`addresses`] lists them.
+//! * [`packagers::Form`] selects the wire format that answers a request.
+//! * Replies look like those of Icecast 2.4.4, because players and directories recognise it; every reply, errors included,
+//!   carries CORS headers and ends with the connection.
 //!
-//! The server's router asks [`Target::find`] whether a path means a stream; its HTTP code then calls
-//! [`serve()`] or, for HTTP/2, [`reply()`].
+//! The server's router calls [`Target::find`] to learn whether a path names a stream; its HTTP code then calls [`serve()`] or,
+//! for HTTP/2, [`reply()`].
 
 mod address;
 mod intro;

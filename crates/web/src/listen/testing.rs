@@ -1,7 +1,7 @@
-//! What the tests share: a registry with real workers, media that names itself, and listeners.
+//! Tools that the tests share: a registry with real workers, media with recognisable contents, and listeners.
 
 use std::future::ready;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -15,19 +15,24 @@ use fanout::testing::Latch;
 use fanout::{
     Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
 };
-use formats::Form;
+use http1::{Head, HeadReader};
 use media::codec::mpeg_audio::FrameHeader;
 use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Title, Track,
+    TrackId,
 };
 use net::wait::at_once;
+use packagers::Form;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 
 use crate::listen::Context;
 
-/// How long a test waits for what must happen.
+/// Time that a test waits for an expected event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What opens the streams below `secret/`.
+/// Password of the streams below `secret/`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
 /// Lets every caller publish, and play everything but what lies below `secret/`; below `late/` it decides
@@ -43,7 +48,7 @@ impl TestGate {
         self.latch.open();
     }
 
-    /// How many requests wait.
+    /// Returns the number of requests that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }
@@ -79,15 +84,11 @@ impl Gate for TestGate {
 pub(crate) struct TestServer {
     pub(crate) context: Context,
     pub(crate) gate: Arc<TestGate>,
-    pub(crate) departures: Receiver<Departure>,
+    departures: Receiver<Departure>,
 }
 
 fn request(stream: &StreamName) -> Request<'_> {
-    Request::new(
-        stream,
-        "test",
-        std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-    )
+    Request::new(stream, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)))
 }
 
 pub(crate) fn name(text: &str) -> StreamName {
@@ -98,6 +99,14 @@ pub(crate) fn name(text: &str) -> StreamName {
 pub(crate) fn no_burst() -> Settings {
     let mut settings = Settings::default();
     settings.audio.burst = Span::ZERO;
+    settings
+}
+
+/// Rules that move a laggard on after these seconds, with no burst.
+pub(crate) fn impatient(seconds: i64) -> Settings {
+    let mut settings = no_burst();
+    settings.audio.skip_after = Span::from_millis(seconds * 1_000);
+    settings.audio.drop_after = Span::from_millis(600_000);
     settings
 }
 
@@ -130,7 +139,7 @@ impl TestServer {
             Container::Ogg => "application/ogg",
             _ => "",
         };
-        self.publish_as(stream, container, content_type, &[])
+        self.publish_as(stream, container, content_type)
     }
 
     pub(crate) fn publish_as(
@@ -138,7 +147,6 @@ impl TestServer {
         stream: &str,
         container: Container,
         content_type: &str,
-        headers: &[(&str, &str)],
     ) -> Publisher {
         let source = Source {
             protocol: "test",
@@ -146,10 +154,7 @@ impl TestServer {
             agent: String::new(),
             container,
             content_type: content_type.to_owned(),
-            headers: headers
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
+            headers: Vec::new(),
         };
         let stream = name(stream);
         let request = request(&stream);
@@ -159,6 +164,11 @@ impl TestServer {
             .registry
             .publish(&permission, source, Instant::now())
             .unwrap()
+    }
+
+    /// The next listener that leaves.
+    pub(crate) fn departure(&self) -> Departure {
+        self.departures.recv_timeout(PATIENCE).unwrap()
     }
 
     /// A listener of `form`, at the newest join point unless it must wait for one.
@@ -171,7 +181,7 @@ impl TestServer {
         joiner
     }
 
-    /// What follows a lane for a listener of `form`.
+    /// Returns a reader that follows a lane for a listener of `form`.
     pub(crate) fn follow(&self, stream: &str, form: Form) -> LogReader {
         let asked = name(stream);
         let request = request(&asked);
@@ -210,7 +220,35 @@ impl Drop for TestServer {
     }
 }
 
-/// A listener that takes what there is when told to.
+/// Waits for what has to come.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, what).await.unwrap()
+}
+
+/// A client and its connection to a server on a real socket, with the client's address.
+pub(crate) async fn sockets() -> (TcpStream, TcpStream, SocketAddr) {
+    let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(door.local_addr().unwrap()).await;
+    let (socket, peer) = door.accept().await.unwrap();
+    (client.unwrap(), socket, peer)
+}
+
+/// Reads the head of a request.
+pub(crate) fn parse(request: &str) -> Head {
+    let read = HeadReader::default().push(request.as_bytes());
+    read.unwrap().unwrap().0
+}
+
+/// Reads the head of an answer.
+pub(crate) async fn read_head(client: &mut (impl AsyncReadExt + Unpin)) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(soon(client.read_u8()).await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// Listener that takes the available bytes on request.
 pub(crate) struct Joiner {
     reader: LogReader,
     pub(crate) bytes: Vec<u8>,
@@ -245,6 +283,14 @@ pub(crate) fn write(publisher: &mut Publisher, items: &[Item]) {
         .unwrap();
 }
 
+/// A title without a link.
+pub(crate) fn title(text: &str) -> Item {
+    Item::Title(Arc::new(Title {
+        text: text.to_owned(),
+        url: String::new(),
+    }))
+}
+
 pub(crate) fn samples(items: &[Item]) -> impl Iterator<Item = &Sample> {
     items.iter().filter_map(|item| match item {
         Item::Sample(sample) => Some(sample),
@@ -268,7 +314,7 @@ pub(crate) fn mp3_items(frames: usize) -> Vec<Item> {
     demux("audio/mpeg", &bytes)
 }
 
-/// What the source's bytes become on the way in.
+/// Returns the items that the source's bytes become on the way in.
 pub(crate) fn demux(content_type: &str, bytes: &[u8]) -> Vec<Item> {
     let mut demuxer = container::Demuxer::for_content_type(content_type);
     let mut items = Vec::new();
@@ -281,7 +327,7 @@ pub(crate) fn demux(content_type: &str, bytes: &[u8]) -> Vec<Item> {
 /// AAC-LC, 48 kHz, stereo.
 pub(crate) const ASC: [u8; 2] = [0x11, 0x90];
 
-/// H.264 baseline with one parameter set of each kind, told apart by `level`.
+/// H.264 baseline with one parameter set of each kind, distinguished by `level`.
 pub(crate) fn avc_config(level: u8) -> Bytes {
     let head = [1, 66, 0, level, 0xFF, 0xE1, 0, 4, 0x67, 66, 0, level];
     [&head[..], &[1, 0, 2, 0x68, 0xCE]].concat().into()
@@ -301,9 +347,13 @@ pub(crate) fn video_track(level: u8) -> Item {
 }
 
 pub(crate) fn audio_track(codec: Codec) -> Item {
+    audio_track_of(TrackId::AUDIO, codec)
+}
+
+pub(crate) fn audio_track_of(id: TrackId, codec: Codec) -> Item {
     let config = if codec == Codec::Aac { &ASC[..] } else { &[] };
     Item::Track(Arc::new(Track {
-        id: TrackId::AUDIO,
+        id,
         kind: Kind::Audio,
         codec,
         framing: Framing::Bare,

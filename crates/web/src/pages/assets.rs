@@ -1,7 +1,7 @@
 //! Files that are embedded in the binary.
 //!
-//! Scripts and libraries are made by `npm run build` in `web`, which records their checksums; the rest is written by
-//! hand. What is made is committed, so that a build of the server needs no FrontDoor.js.
+//! Scripts and libraries are built by `npm run build` in `web`, which records their checksums; the other files are written by
+//! hand. Built files are committed, so that a build of the server needs no Node.js.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -11,19 +11,19 @@ use sha2::{Digest, Sha256};
 
 use crate::reply::Reply;
 
-/// Revalidated each time, by its tag: a new version of the server takes effect at once.
+/// Cache-Control value: revalidated each time by its tag, so that a new version of the server takes effect at once.
 const CACHING: &str = "public, no-cache";
 
-/// One file.
+/// Embedded file.
 pub struct Asset {
     content_type: &'static str,
     bytes: &'static [u8],
     tag: LazyLock<String>,
-    /// The same for clients that accept gzip.
+    /// Compressed version for clients that accept gzip.
     packed: Option<Packed>,
 }
 
-/// A file compressed by gzip.
+/// File compressed by gzip.
 struct Packed {
     bytes: &'static [u8],
     tag: LazyLock<String>,
@@ -51,47 +51,47 @@ macro_rules! asset {
 }
 
 asset!(
-    /// The player page's script.
+    /// Script of the player page.
     SCRIPT = "text/javascript; charset=utf-8", "../../assets/player.js",
     packed "../../assets/player.js.gz"
 );
 asset!(
-    /// The list's script.
+    /// Script of the list.
     LIST = "text/javascript; charset=utf-8", "../../assets/list.js"
 );
 asset!(
-    /// The element `<carillon-player>`.
+    /// Element `<carillon-player>`.
     COMPONENT = "text/javascript; charset=utf-8", "../../assets/carillon.js"
 );
 asset!(
-    /// The pages' icon.
+    /// Icon of the pages.
     ICON = "image/svg+xml", "../../assets/icon.svg"
 );
 asset!(
-    /// The publish page's script.
+    /// Script of the publish page.
     PUBLISH = "text/javascript; charset=utf-8", "../../assets/publish.js"
 );
 asset!(
-    /// The script of the operator's page.
+    /// Script of the operator's page.
     OPERATOR = "text/javascript; charset=utf-8", "../../assets/operator.js"
 );
 asset!(
-    /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; beside it the same by `gzip -9 -n`.
+    /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; packed by `gzip -9 -n`.
     FLV_LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js",
     packed "../../assets/vendor/mpegts.js.gz"
 );
 asset!(
-    /// hls.js 1.7.4, its light build, Apache-2.0, likewise.
+    /// hls.js 1.7.4, its light build, Apache-2.0, unchanged from its npm package; packed by `gzip -9 -n`.
     HLS_LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/hls.light.min.js",
     packed "../../assets/vendor/hls.light.min.js.gz"
 );
 asset!(
-    /// The pages' style.
+    /// Style sheet of the pages.
     STYLE = "text/css; charset=utf-8", "../../assets/style.css"
 );
 
 impl Asset {
-    /// The file, or 304 if the client already has it.
+    /// Returns the file, or 304 if the client already has it.
     pub fn answer(&'static self, headers: &HeaderMap) -> Reply {
         let accepted = headers.get_all(header::ACCEPT_ENCODING).into_iter();
         let accepted = accepted.filter_map(|line| line.to_str().ok());
@@ -113,7 +113,7 @@ impl Asset {
     }
 }
 
-/// The tag of a version: its digest.
+/// Computes the tag of a version: its digest.
 pub(super) fn tag(bytes: &[u8]) -> String {
     format!("\"{}\"", &hex(&Sha256::digest(bytes))[..16])
 }
@@ -129,7 +129,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What a page of others loads before the frame.
+    /// Maximum length of the script that pages of others load before the frame.
     const COMPONENT_BYTES_MAX: usize = 8 << 10;
 
     /// Demands that each file is in the list of checksums, as `sha256sum` writes it.

@@ -1,4 +1,4 @@
-//! A page's answer as its client has it made for it: charged to its address until its socket has taken it.
+//! Charging of replies made for one client: the memory is charged to the client's address until its socket has taken the reply.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::refusal;
 use crate::reply::{Body, Reply};
 use crate::request::Request;
 
-/// Charges an answer whose text is in memory for its client alone, or refuses it if its address has its share.
+/// Charges a reply whose text is in memory for its client alone, or refuses it if the client's address has used up its share.
 pub(super) fn charge(request: &Request<'_>, reply: Reply) -> Reply {
     let bytes = reply.length().unwrap_or_default();
     if bytes == 0 {
@@ -35,7 +35,7 @@ pub(super) fn charge(request: &Request<'_>, reply: Reply) -> Reply {
     }
 }
 
-/// A body, and the charge of what was not handed out. Each piece has its own.
+/// Body, and the charge for the part not yet handed out. Each piece handed out carries its own charge.
 struct Charged {
     body: Body,
     held: Held,

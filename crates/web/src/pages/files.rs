@@ -1,7 +1,7 @@
-//! Files on demand: the gate, the limits, and the answer as `vod` gives it.
+//! Files on demand: authorization, limits, and the reply that `vod` makes.
 //!
-//! A client that is sent a file is a listener, for as long as its [playback](super::playbacks) lasts, and its connection
-//! does not give way to others while the answer does.
+//! A client that is sent a file is a listener for as long as its [playback](super::playbacks) lasts. Its connection does not
+//! give way to others while the reply is being sent.
 
 use std::io;
 use std::pin::Pin;
@@ -49,7 +49,7 @@ pub(super) async fn answer(request: &Request<'_>, address: &Address) -> Reply {
     send(&wanted, pass, answer)
 }
 
-/// Sends what there is to a client, which is a listener meanwhile.
+/// Sends a reply to a client, which is a listener meanwhile.
 pub(super) fn send(wanted: &Wanted<'_>, pass: Pass, answer: Answer) -> Reply {
     let Answer {
         status,
@@ -89,7 +89,7 @@ pub(super) fn send(wanted: &Wanted<'_>, pass: Pass, answer: Answer) -> Reply {
     }
 }
 
-/// An answer that is being sent to a listener.
+/// Reply that is being sent to a listener.
 struct Playback {
     ended: Pin<Box<dyn Future<Output = ()> + Send>>,
     guest: Arc<Guest>,
@@ -106,17 +106,17 @@ impl Playback {
     }
 }
 
-/// A file as hyper takes it.
+/// File as a body for hyper.
 struct FileBody {
     body: vod::Body,
-    /// `None` if nothing of the media is in it.
+    /// Playback of the listener; `None` if the body contains no media.
     playback: Option<Playback>,
-    /// A piece was handed out, and the head of the answer goes with it: who was let in just before its permission ended is
-    /// answered.
+    /// Whether a piece was handed out, and the head of the reply with it: a client that was admitted just before its permission
+    /// ended is still answered.
     has_begun: bool,
-    /// The listener may hear no more.
+    /// Whether the listener's permission has ended.
     is_over: bool,
-    /// Of what is in memory for it.
+    /// Charge for the bytes held in memory for the listener.
     _held: Held,
 }
 
@@ -133,7 +133,7 @@ impl hyper::body::Body for FileBody {
             && let Some(playback) = &mut this.playback
             && playback.ended.as_mut().poll(cx).is_ready()
         {
-            // A body without a length has its end here; one that is shorter than it was to be has broken off.
+            // A body without a length simply ends here; one that is shorter than announced has broken off.
             this.playback = None;
             this.is_over = true;
             let is_cut = this.body.left().is_some();

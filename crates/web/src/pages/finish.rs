@@ -1,4 +1,4 @@
-//! What every answer has: CORS, the Server header, no sniffing of types.
+//! Headers common to all replies: CORS, the Server header, no sniffing of types.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::front_door::FrontDoor;
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Completes an answer, which is made for its client alone if it `is_charged`.
+/// Completes a reply; if `is_charged`, the reply is made for its client alone and is charged to it.
 pub(super) fn finish(request: &Request<'_>, is_charged: bool, reply: Reply) -> Reply {
     let mut reply = match (request.is_head(), is_charged) {
         (true, _) => without_body(reply),
@@ -20,7 +20,7 @@ pub(super) fn finish(request: &Request<'_>, is_charged: bool, reply: Reply) -> R
     reply
 }
 
-/// The headers that all answers have, unless a page has decided otherwise.
+/// Headers that all replies have, unless a page has set them otherwise.
 static COMMON: LazyLock<Vec<(HeaderName, HeaderValue)>> = LazyLock::new(|| {
     let cors = http1::CORS.iter().map(|(name, value)| {
         let name = HeaderName::from_bytes(name.as_bytes()).expect("the table holds header names");
@@ -34,13 +34,13 @@ static COMMON: LazyLock<Vec<(HeaderName, HeaderValue)>> = LazyLock::new(|| {
     cors.chain(more).collect()
 });
 
-/// Adds the headers that all answers have.
+/// Adds the headers that all replies have.
 pub(crate) fn complete(front: &FrontDoor, reply: &mut Reply) {
     reply.headers.reserve(COMMON.len() + 1);
     add_common(&mut reply.headers, &front.config.http.server_header);
 }
 
-/// Adds the headers that all answers have, unless they are there.
+/// Adds the headers that all replies have, unless they are set already. The Server header is always set.
 pub fn add_common(headers: &mut HeaderMap, server: &str) {
     for (name, value) in COMMON.iter() {
         headers.entry(name).or_insert_with(|| value.clone());
@@ -50,7 +50,7 @@ pub fn add_common(headers: &mut HeaderMap, server: &str) {
     }
 }
 
-/// For `HEAD`: the headers about the body stay as for `GET` (RFC 9110 §9.3.2).
+/// Removes the body for `HEAD`: the headers about the body stay as for `GET` (RFC 9110 §9.3.2).
 fn without_body(reply: Reply) -> Reply {
     let length = reply.length();
     let mut reply = Reply {

@@ -1,4 +1,4 @@
-//! HLS over HTTP: requests as `egress-hls` takes them, and its answers.
+//! HLS over HTTP: converts requests for `egress-hls`, and its replies.
 
 use std::collections::VecDeque;
 use std::io;
@@ -44,8 +44,8 @@ pub(super) async fn answer(
     }
 }
 
-/// The complete answer to a `GET` over HTTP/1, without what is done for other pages: players ask for a part and a playlist
-/// twice a second, and that would cost more than to find the piece.
+/// Returns the complete reply to a `GET` over HTTP/1, without the steps taken for other pages: players request a part and a
+/// playlist twice a second, and those steps would cost more than finding the piece.
 pub(crate) async fn answer_directly(
     request: &Request<'_>,
     wanted: (&StreamName, &Resource),
@@ -55,7 +55,7 @@ pub(crate) async fn answer_directly(
     reply
 }
 
-/// A body of pieces, and of what follows them.
+/// Body of pieces at hand, and of the rest that follows them.
 struct Pieces {
     first: VecDeque<Bytes>,
     rest: Option<Rest>,

@@ -1,4 +1,4 @@
-//! Pages as text: their common parts, and the escaping of untrusted text.
+//! HTML pages: their common parts, and the escaping of untrusted text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::base_url::way_up;
 use crate::reply::Reply;
 
-/// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
-/// named.
+/// Builds a Content-Security-Policy that allows only content from this server, media that a script makes from it, and the
+/// directives given.
 macro_rules! policy {
     ($($directive:literal),*) => {
         concat!(
@@ -20,17 +20,17 @@ macro_rules! policy {
     };
 }
 
-/// Where media is from, in each of them.
+/// Directive for media sources, as contained in each policy.
 const MEDIA: &str = "media-src 'self' blob:";
 
 pub(super) const POLICY: &str =
     policy!("base-uri 'none'", "form-action 'none'", "frame-ancestors *");
 
-/// For the list: its search leads to itself.
+/// Policy of the list, whose search form leads to itself.
 pub(super) const POLICY_LIST: &str =
     policy!("base-uri 'none'", "form-action 'self'", "frame-ancestors *");
 
-/// For the player: a title may name its picture, which is anywhere.
+/// Policy of the player: a title may name cover art, which may be on any server.
 pub(super) const POLICY_PLAYER: &str = policy!(
     "worker-src 'self' blob:",
     "img-src 'self' http: https:",
@@ -39,7 +39,7 @@ pub(super) const POLICY_PLAYER: &str = policy!(
     "frame-ancestors *"
 );
 
-/// The same for frames: addresses in it are relative to the player page's.
+/// Policy of the embedded player: addresses in it are relative to the player page's.
 pub(super) const POLICY_EMBED: &str = policy!(
     "worker-src 'self' blob:",
     "img-src 'self' http: https:",
@@ -48,15 +48,14 @@ pub(super) const POLICY_EMBED: &str = policy!(
     "frame-ancestors *"
 );
 
-/// For a page that must not be framed, so that no other page can lead people to press its buttons.
+/// Policy of a page that must not be framed, so that no other page can lead people to press its buttons.
 pub(super) const POLICY_UNFRAMED: &str = policy!(
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'"
 );
 
-/// The policy of the player page: `media` is where else media may be from, the storage that has what it plays of the stream's
-/// recordings.
+/// Returns the policy of the player page. `media` is another origin for media: the storage that holds the stream's recordings.
 pub(super) fn player_policy(media: Option<&str>) -> Cow<'static, str> {
     let Some(origin) = media else {
         return POLICY_PLAYER.into();
@@ -65,27 +64,27 @@ pub(super) fn player_policy(media: Option<&str>) -> Cow<'static, str> {
     POLICY_PLAYER.replacen(MEDIA, &media, 1).into()
 }
 
-/// A page as an answer.
+/// Wraps a page in a reply.
 pub(super) fn answer(policy: &str, status: StatusCode, page: String) -> Reply {
     Reply::full(status, "text/html; charset=utf-8", page)
         .with(header::CONTENT_SECURITY_POLICY, policy)
         .with(header::REFERRER_POLICY, "same-origin")
 }
 
-/// A page without its main part. Its links are relative, and so work under any path prefix.
+/// Page without its main part. Its links are relative, and so work under any path prefix.
 pub(super) struct Page {
-    /// The relative path to `/`.
+    /// Relative path to `/`.
     pub(super) up: String,
     title: String,
     head: String,
-    /// The class attribute of the whole document.
+    /// Class attribute of the whole document.
     class: &'static str,
-    /// Where its relative links begin, if that is not where it is.
+    /// Base of relative links, if it differs from the page's own address.
     base: Option<String>,
 }
 
 impl Page {
-    /// The page at `path`.
+    /// Creates the page at `path`.
     pub(super) fn new(path: &str, title: &str) -> Self {
         Self {
             up: way_up(path),
@@ -96,7 +95,7 @@ impl Page {
         }
     }
 
-    /// The page at `path`, sent at `sent_at` as a frame of other pages: no more than its player is shown.
+    /// Creates the page at `path`, sent at `sent_at` as a frame in other pages: only its player is shown.
     pub(super) fn framed(path: &str, sent_at: &str, title: &str) -> Self {
         let base = format!("{}{}", way_up(sent_at), path.trim_start_matches('/'));
         Self {
@@ -106,7 +105,7 @@ impl Page {
         }
     }
 
-    /// With a description for search engines and link previews. `url` is the page's own.
+    /// Adds a description for search engines and link previews. `url` is the page's own.
     pub(super) fn described(mut self, description: &str, url: &str) -> Self {
         let (description, url) = (escape(description), escape(url));
         write!(
@@ -122,13 +121,13 @@ impl Page {
         self
     }
 
-    /// As wide as the window, for many things side by side.
+    /// Makes the page as wide as the window, for many things side by side.
     pub(super) fn wide(mut self) -> Self {
         self.class = " class=\"wide\"";
         self
     }
 
-    /// With one of the server's scripts.
+    /// Adds one of the server's scripts.
     pub(super) fn script(mut self, name: &str) -> Self {
         writeln!(
             self.head,
@@ -139,8 +138,8 @@ impl Page {
         self
     }
 
-    /// With data for its scripts.
-    pub(super) fn told(mut self, value: &Value) -> Self {
+    /// Adds data for the page's scripts.
+    pub(super) fn reported(mut self, value: &Value) -> Self {
         writeln!(
             self.head,
             "<script type=\"application/json\" id=\"offer\">{}</script>",
@@ -150,7 +149,7 @@ impl Page {
         self
     }
 
-    /// The whole page.
+    /// Renders the whole page.
     pub(super) fn render(&self, main: &str) -> String {
         let Self {
             up,
@@ -172,12 +171,12 @@ impl Page {
     }
 }
 
-/// The page for an address that has none.
+/// Builds the page for an address that has none.
 pub(super) fn nothing_here(path: &str, why: &str) -> Reply {
     nothing_by(POLICY, path, why)
 }
 
-/// The same by a policy of its own.
+/// Builds the page for an address that has none, with a policy of its own.
 pub(super) fn nothing_by(policy: &str, path: &str, why: &str) -> Reply {
     let page = Page::new(path, "Not found");
     let (why, up) = (escape(why), &page.up);
@@ -185,7 +184,7 @@ pub(super) fn nothing_by(policy: &str, path: &str, why: &str) -> Reply {
     answer(policy, StatusCode::NOT_FOUND, page.render(&main))
 }
 
-/// JSON that cannot close the element around it, whatever its strings contain.
+/// Renders JSON that cannot close the element around it, whatever its strings contain.
 fn inert(value: &Value) -> String {
     value
         .to_string()
@@ -194,7 +193,7 @@ fn inert(value: &Value) -> String {
         .replace('&', "\\u0026")
 }
 
-/// Text for HTML, between tags and in quoted attributes alike.
+/// Escapes text for HTML, between tags and in quoted attributes alike.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,7 +1,7 @@
 //! `/{stream}/info.json`: the stream's state for its page, when it loads and while it plays.
 //!
-//! All addresses in it are relative to it, and so to the page. With the query `live` the answer comes when the stream is
-//! live, or after [`WAIT_MAX`]: a page that waits for its publisher need not ask again and again.
+//! All addresses in the document are relative to it, and so to the page. With the query `live` the reply is sent when the
+//! stream is live, or after [`WAIT_MAX`]: a page that waits for its publisher need not poll.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::signalling::Way;
 
-/// What the address of a picture ends with.
+/// File extensions of image addresses.
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
 
-/// The parameter of a request that waits for the stream.
+/// Query parameter of a request that waits for the stream.
 const WAITS: &str = "live";
 
-/// How long it waits: less than pages are given to be answered, and than proxies wait (a minute is usual).
+/// Maximum wait: shorter than the time limit of pages, and than the timeouts of proxies (usually a minute).
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// How often a publisher is looked at that is here and has sent no media yet.
+/// Interval at which a publisher that is here and has sent no media yet is checked.
 const MEDIA_LOOK: Duration = Duration::from_millis(100);
 
-/// Waits until what the name stands for is live, for [`WAIT_MAX`].
+/// Waits until a stream that the name stands for is live, for at most [`WAIT_MAX`].
 async fn wait(front: &FrontDoor, name: &StreamName) {
     let live = async {
         loop {
@@ -68,7 +68,7 @@ pub(super) async fn publisher(front: &FrontDoor, name: &StreamName) {
     .await;
 }
 
-/// The answer; 404 comes with the document of a stream that is not live.
+/// Builds the reply; a 404 comes with the document of a stream that is not live.
 pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
     if request.parameters().get(WAITS).is_some() {
         wait(request.front, name).await;
@@ -78,8 +78,8 @@ pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
     Reply::json(&document).but(presentation.status())
 }
 
-/// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
-/// connects now hears it when the publisher returns.
+/// Builds the document; if `has_webrtc`, it offers WebRTC as well. A stream whose publisher is away keeps its addresses: a
+/// listener that connects now receives it when the publisher returns.
 pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
     let info = presentation.lead.as_ref();
     let view = info.map(StreamView::of);
@@ -87,13 +87,13 @@ pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
     let webrtc = info
         .filter(|_| has_webrtc)
         .map(|info| webrtc(presentation, info));
-    let told = presentation.title();
+    let reported = presentation.title();
     let mut document = json!({
         "live": is(State::Live),
         "away": is(State::Lingering),
         "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
-        "title": told.map(|title| &*title.text),
-        "picture": told.and_then(picture),
+        "title": reported.map(|title| &*title.text),
+        "picture": reported.and_then(picture),
         "listeners": presentation.listeners(),
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": addresses(presentation),
@@ -108,7 +108,7 @@ pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
     document
 }
 
-/// One of several qualities: its name for people, and what it offers as the whole document does.
+/// Builds the entry of one of several qualities: its display name, and the same offers as in the whole document.
 fn quality(presentation: &Presentation, one: &Quality, label: String, has_webrtc: bool) -> Value {
     let Quality {
         info,
@@ -127,7 +127,7 @@ fn quality(presentation: &Presentation, one: &Quality, label: String, has_webrtc
     })
 }
 
-/// A stream's way over WebRTC; null before it has tracks.
+/// Returns a stream's address over WebRTC; null before it has tracks.
 fn webrtc(presentation: &Presentation, info: &Info) -> Value {
     if info.tracks.is_empty() {
         return Value::Null;
@@ -137,13 +137,13 @@ fn webrtc(presentation: &Presentation, info: &Info) -> Value {
         true => way.to_owned(),
         false => format!("{}/{way}", presentation.path_of(&info.name)),
     };
-    // B-frames are refused there.
+    // WebRTC refuses B-frames.
     let picture = info.picture_order != PictureOrder::Reordered;
     json!({ "path": path, "audio": has_opus(info), "picture": picture })
 }
 
-/// Where all of it can be heard over HTTP: every quality in one playlist, and the leading stream otherwise. The past
-/// comes last, because players take the first address that they know.
+/// Lists the HTTP addresses of all qualities together: one playlist for all, and otherwise the leading stream's. The playlist
+/// of the past comes last, because players take the first address that they know.
 pub(super) fn addresses(presentation: &Presentation) -> Vec<Value> {
     let Some(info) = &presentation.lead else {
         return Vec::new();
@@ -154,13 +154,13 @@ pub(super) fn addresses(presentation: &Presentation) -> Vec<Value> {
     bodies.chain(hls(info, &path)).chain(past).collect()
 }
 
-/// Where one stream of it can be heard over HTTP.
+/// Lists the HTTP addresses of a single quality.
 fn of_stream(presentation: &Presentation, info: &Info) -> Vec<Value> {
     let hls = hls(info, &presentation.path_of(&info.name));
     bodies(presentation, info).chain(hls).collect()
 }
 
-/// The bodies that go on without an end.
+/// Lists the live bodies, which have no end.
 fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Value> {
     let path = presentation.path_of(&info.name);
     let name = info.name.clone();
@@ -171,19 +171,19 @@ fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Valu
     })
 }
 
-/// The playlist below a path, if the stream's codecs allow one.
+/// Returns the playlist below a path, if the stream's codecs allow one.
 fn hls(info: &Info, path: &str) -> Option<Value> {
     Some(below(path, egress_hls::address(info)?))
 }
 
-/// An address of HLS below a path.
+/// Returns an address of HLS below a path.
 fn below(path: &str, address: egress_hls::Address) -> Value {
     let path = format!("{path}/{}", address.path);
     json!({ "label": address.label, "path": path, "type": address.media_type })
 }
 
-/// The address of the picture that belongs to a title: the link that the source gave with it, if it ends like one of a
-/// picture that browsers show. Untrusted.
+/// Returns the address of a title's cover art: the link that the source gave with the title, if it ends like that of an image
+/// that browsers show. Untrusted.
 pub(super) fn picture(title: &Title) -> Option<&str> {
     let url = &*title.url;
     let is_web = url.starts_with("https://") || url.starts_with("http://");
@@ -195,7 +195,7 @@ pub(super) fn picture(title: &Title) -> Option<&str> {
     (is_web && is_picture).then_some(url)
 }
 
-/// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.
+/// Whether WebRTC has the audio: the publisher's own Opus, or transcoded Opus.
 fn has_opus(info: &Info) -> bool {
     own_opus(info) || info.offer.track().is_some()
 }
@@ -206,15 +206,15 @@ fn own_opus(info: &Info) -> bool {
     tracks.any(|track| is_own(track.codec, track.framing))
 }
 
-/// Hints about the stream for people, in sentences.
+/// Returns hints about the stream for people, in sentences.
 fn notes(info: &Info) -> Vec<String> {
-    let sound = match &info.offer {
+    let audio = match &info.offer {
         DerivedOffer::Impossible(_) if own_opus(info) => None,
         offer => offer.words(),
     };
-    let sound = sound.map(|words| format!("Sound over WebRTC: {words}."));
+    let audio = audio.map(|words| format!("Sound over WebRTC: {words}."));
     let keyframes = info.keyframes.and_then(|keyframes| keyframes.words());
-    sound.into_iter().chain(keyframes).collect()
+    audio.into_iter().chain(keyframes).collect()
 }
 
 #[cfg(test)]

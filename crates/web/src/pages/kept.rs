@@ -1,4 +1,4 @@
-//! What pages keep between requests.
+//! State that pages keep between requests.
 
 use std::time::Instant;
 
@@ -10,24 +10,24 @@ use super::shoutcast::audience::Audience;
 use super::stills::Stills;
 use super::title_clients::TitleClients;
 
-/// See the module's description.
+/// State of all pages; call [`expire`](Self::expire) a few times a second.
 #[derive(Debug, Default)]
 pub struct Kept {
     pub(super) stills: Stills,
     pub(super) public: Rendered,
     pub(super) lists: Lists,
-    /// The clients of Icecast's method `STATS`.
+    /// Clients of Icecast's method `STATS`.
     pub watchers: Watchers,
-    /// The clients that are told titles.
+    /// Clients that are sent titles.
     pub(super) titles: TitleClients,
-    /// What SHOUTcast tells of listeners.
+    /// Listener figures for SHOUTcast's pages.
     pub(super) audience: Audience,
-    /// The listeners of what was recorded.
+    /// Listeners of recordings.
     pub(super) playbacks: Playbacks,
 }
 
 impl Kept {
-    /// Lets go of listeners of what was recorded that have left. To be called a few times a second.
+    /// Drops the listeners of recordings that have left. To be called a few times a second.
     pub fn expire(&self, is_draining: bool, now: Instant) {
         self.playbacks.expire(is_draining, now);
     }

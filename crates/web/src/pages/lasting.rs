@@ -1,11 +1,11 @@
-//! A connection while one answer on it lasts: it does not give way to others meanwhile.
+//! Hold on a connection while one reply on it lasts: the connection does not give way to others meanwhile.
 
 use limits::{Evict, Handover};
 
-/// Held by the body of the answer, with the permit that bounds it.
+/// Hold that the body of the reply owns, with the permit that bounds it.
 pub(super) struct Lasting<P> {
     handover: Handover,
-    /// `None` if another request on the connection keeps it.
+    /// `None` if another request on the connection holds it.
     evict: Option<Evict>,
     _permit: P,
 }

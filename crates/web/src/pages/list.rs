@@ -1,7 +1,7 @@
 //! `/`: the public streams as cards, with a search that also works without scripts.
 //!
-//! The script keeps the cards up to date from `/api/v1/public/streams`. It makes new ones from the page's template, so
-//! the form of a card is known here alone.
+//! The script keeps the cards up to date from `/api/v1/public/streams`. It makes new ones from the page's template, so the form
+//! of a card is defined here alone.
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -15,17 +15,17 @@ use super::still;
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Cards whose still is loaded with the page; the script loads those of others when they come into sight.
+/// Number of cards whose still is loaded with the page; the script loads the stills of others when they come into view.
 const STILLS_AT_ONCE: usize = 12;
 
-/// Characters of a search that count.
+/// Maximum length of a search in characters.
 const SEARCH_CHARS_MAX: usize = 100;
 
-/// The signs that stand where no picture is: a screen and a note, in a square of 24 units.
+/// Symbols that stand in for a missing still: a screen and a note, in a square of 24 units.
 const SCREEN: &str = "M3 5h18v12H3zM5 7v8h14V7zM8 19h8v1.5H8zM10 8.5v5l4.5-2.5z";
 const NOTE: &str = "M9 4l11-2v13.5a3 3 0 1 1-2-2.8V6.4L11 7.7v10.8a3 3 0 1 1-2-2.8z";
 
-/// The page for a request's query.
+/// Builds the page for a request's query.
 pub(super) async fn answer(request: &Request<'_>) -> Reply {
     let (infos, base) = (public::streams(&request.front.registry), request.base());
     let streams = infos
@@ -80,7 +80,7 @@ fn render(streams: &[PublicStream<'_>], search: &str, base: &BaseUrl, now: Syste
         .render(&main)
 }
 
-/// Whether a stream's texts have all words of a search, which is in lower case.
+/// Whether a stream's texts contain all words of a search, which is in lower case.
 fn has_all(stream: &PublicStream<'_>, words: &str) -> bool {
     let texts = [
         Some(stream.name),
@@ -102,11 +102,11 @@ fn count(shown: usize, all: usize) -> String {
     }
 }
 
-/// One entry of the list; the texts are escaped.
+/// Entry of the list; the texts are escaped.
 struct Card<'a> {
     name: &'a str,
     kind: &'static str,
-    /// Attributes of the picture's element.
+    /// Attributes of the video element.
     video: &'a str,
     shown: &'a str,
     title: &'a str,
@@ -150,7 +150,7 @@ fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: System
     .write(out);
 }
 
-/// What the script fills.
+/// Writes the empty card that the script fills.
 fn blank_card(out: &mut String) {
     Card {
         name: "",
@@ -195,7 +195,7 @@ impl Card<'_> {
     }
 }
 
-/// For how long it has been live: `live for 12 min`.
+/// Formats the time for which a stream has been live: `live for 12 min`.
 fn age(seconds: u64) -> String {
     let minutes = seconds / 60;
     match (minutes / (24 * 60), minutes / 60, minutes) {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_time_is_told_roughly() {
+    fn a_long_time_is_reported_roughly() {
         for (seconds, expected) in [
             (0, "just went live"),
             (59, "just went live"),

@@ -1,8 +1,8 @@
-//! Lists of all streams, each made anew for whoever asks: a thousand streams are some milliseconds of work, and half a
+//! Lists of all streams, made anew for each client: with a thousand streams, a list is some milliseconds of work and half a
 //! megabyte, for a request of sixty bytes.
 //!
-//! So an address has a rate of lists that are made for it. Beyond that it is given what was made for somebody within
-//! [`FRESH_FOR`], if that was the same list.
+//! So each address has a rate of lists that are made for it. Beyond that rate it gets a list that was made for somebody else
+//! within [`FRESH_FOR`], if it is the same list.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -18,24 +18,25 @@ use crate::address::network;
 use crate::reply::Reply;
 use crate::visitor::Visitor;
 
-/// How old a list may be that was made for somebody else.
+/// Maximum age of a list that was made for somebody else.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// Lists that are kept: of one public name each, and a few of other names and queries. Half a megabyte at most each.
+/// Maximum number of lists kept: one per public name, and a few for other names and queries. Each is half a megabyte at most.
 const KEPT_MAX: usize = 16;
 
-/// Lists that are made for one address at once, and how long until one more. At ten a second they are a twentieth of a core.
+/// Burst of lists made for one address, and the time until one more is allowed. At ten a second they take a twentieth of a
+/// core.
 const AT_ONCE: u32 = 20;
 const REFILL: Duration = Duration::from_millis(100);
 
-/// The lists that were made of late.
+/// Lists that were made recently.
 #[derive(Debug)]
 pub(super) struct Lists {
     kept: Lock<Bounded<Which, List>>,
     makes: Allowances<IpAddr>,
 }
 
-/// Which list: what is different in it.
+/// Key of a list: everything in which lists differ.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Which {
     page: &'static str,
@@ -61,7 +62,7 @@ impl Default for Lists {
 }
 
 impl Which {
-    /// The list at a path, at a server that is reached at `base`.
+    /// Creates the key of the list at a path, on a server that is reached at `base`.
     pub(super) fn new(page: &'static str, uri: &Uri, base: BaseUrl) -> Self {
         Self {
             page,
@@ -77,7 +78,7 @@ impl Lists {
         self.makes.take(network(address), now)
     }
 
-    /// The answer that `make` gives, or one that was made before.
+    /// Returns the reply of `make`, or one that was made before.
     pub(super) async fn answer(
         &self,
         which: Which,
@@ -92,7 +93,7 @@ impl Lists {
             };
         }
         let made = make.await;
-        // It is in memory: it fails for no reason of its own.
+        // The body is in memory, so collecting it cannot fail by itself.
         let Ok(text) = made.body.collect().await else {
             return Reply::new(StatusCode::INTERNAL_SERVER_ERROR);
         };
@@ -122,7 +123,7 @@ impl List {
     }
 }
 
-/// The answer to whoever asks for more lists than are made.
+/// Builds the reply to a client that requests more lists than are made for it.
 pub(super) fn too_many() -> Reply {
     let words = "Too many lists for your address; ask again in a second.\n";
     Reply::text(StatusCode::TOO_MANY_REQUESTS, words).with(header::RETRY_AFTER, "1")
@@ -162,10 +163,10 @@ mod tests {
             lists.answer(which(host), visitor, make).await.status
         };
         for number in 0..3 * AT_ONCE {
-            // Each has a name of its own, which nobody else has asked by.
+            // Each list has a name of its own, which nobody else has requested.
             let status = ask(&format!("h{number}"), greedy).await;
             let expected = match number {
-                // The clock goes on meanwhile.
+                // The clock advances meanwhile.
                 0..AT_ONCE => StatusCode::OK,
                 _ if status == StatusCode::OK => continue,
                 _ => StatusCode::TOO_MANY_REQUESTS,

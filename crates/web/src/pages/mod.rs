@@ -1,6 +1,6 @@
-//! The public pages: the list of streams, for each stream a player, its newest picture, its state and a page to
-//! publish it from a browser; the list as JSON, playlists for player programs, and Icecast's status document and
-//! administration. Requests of WHIP and WHEP are routed here as well.
+//! Public pages: the list of streams; for each stream a player, its newest video frame, its state and a page to publish it from
+//! a browser; the list as JSON, playlists for player programs, and Icecast's status document and administration. Requests of
+//! WHIP and WHEP are routed here as well.
 //!
 //! A page is a row of [`ROWS`] and the file that answers it. Text from publishers is escaped where it is written. Pages run
 //! only this server's scripts, which their Content-Security-Policy enforces.
@@ -55,27 +55,27 @@ pub use row::Row;
 
 pub(crate) use row::EMBED;
 
-/// The row of a page at a path.
+/// Builds the row of a page at a path.
 macro_rules! page {
     ($path:literal, $answer:path) => {
         Row::page($path, |request| Box::pin($answer(request)))
     };
 }
 
-/// The row of a page that a stream has.
+/// Builds the row of a page that each stream has.
 macro_rules! of_stream {
     ($path:literal, $answer:path) => {
         Row::of_stream($path, |request, name| Box::pin($answer(request, name)))
     };
 }
 
-/// Every page by its address. What [`routes`](crate::routes) lists beside them is answered by other crates.
+/// Table of all pages by address. The other addresses in [`routes`](crate::routes) are answered by other crates.
 pub static ROWS: &[Row] = &[
-    // The list of public streams; the same in Icecast's format, and for programs of others.
+    // The list of public streams: as a page, in Icecast's format, and for other programs.
     page!("/", list::answer).listed(),
     page!("/status-json.xsl", status::answer).listed(),
     page!("/api/v1/public/streams", public::answer),
-    // The element that puts a player into any page; what pages load.
+    // The element that puts a player into any page; files that pages load.
     Row::asset("/carillon.js", &assets::COMPONENT),
     Row::asset("/favicon.ico", &assets::ICON),
     Row::asset("/_/icon.svg", &assets::ICON),
@@ -88,26 +88,27 @@ pub static ROWS: &[Row] = &[
     // The player page; the player alone, for frames.
     of_stream!("/{stream}/", player::page),
     of_stream!("/embed/{stream}", player::frame),
-    // The newest picture.
+    // The newest video frame.
     of_stream!("/{stream}/still.mp4", still::answer).waits(),
-    // The state that the player page needs; what is playing, as it changes.
+    // The state that the player page needs; the title, each time it changes.
     of_stream!("/{stream}/info.json", info::answer).waits(),
     of_stream!("/{stream}/titles", titles::answer).lasts(),
     // The publish page.
     of_stream!("/{stream}/publish", publish::answer),
-    // Its recordings.
+    // The stream's recordings.
     of_stream!("/{stream}/recordings.json", recordings::list).waits(),
-    // The figures of a stream in SHOUTcast's form, of all, its title, its last titles, the seven values of SHOUTcast 1.
+    // In SHOUTcast's form: a stream's figures, those of all streams, its title, its last titles, the seven values of SHOUTcast
+    // 1.
     Row::shoutcast("/stats", Figures::Stats),
     Row::shoutcast("/statistics", Figures::Statistics).listed(),
     Row::shoutcast("/currentsong", Figures::Song),
     Row::shoutcast("/played", Figures::Played),
     Row::shoutcast("/played.html", Figures::Played),
     Row::shoutcast("/7.html", Figures::Seven),
-    // The public streams, as Icecast's page has them; what server this is.
+    // The public streams, as on Icecast's page; the server's version.
     Row::icecast("/status.xsl", Subject::Public).listed(),
     Row::icecast("/server_version.xsl", Subject::Version),
-    // Icecast's administration: figures, streams, listeners, titles.
+    // Icecast's administration: statistics, streams, listeners, titles.
     Row::administration("/admin/", Subject::Stats),
     Row::administration("/admin/stats", Subject::Stats),
     Row::administration("/admin/stats.xsl", Subject::Stats),
@@ -119,7 +120,7 @@ pub static ROWS: &[Row] = &[
     Row::administration("/admin/listclients.xsl", Subject::Listeners),
     Row::administration("/admin/updatemetadata", Subject::Title),
     Row::administration("/admin/updatemetadata.xsl", Subject::Title),
-    // Remove a listener, end a stream, have listeners hear another, set a fallback.
+    // Remove a listener, end a stream, move listeners to another, set a fallback.
     Row::administration("/admin/killclient", Subject::Kick),
     Row::administration("/admin/killclient.xsl", Subject::Kick),
     Row::administration("/admin/killsource", Subject::End),
@@ -127,11 +128,11 @@ pub static ROWS: &[Row] = &[
     Row::administration("/admin/moveclients", Subject::Move),
     Row::administration("/admin/moveclients.xsl", Subject::Move),
     Row::administration("/admin/fallbacks", Subject::FallBack),
-    // What a player program opens to listen with a user and a password.
+    // A playlist that a player program opens to listen with a user and a password.
     Row::administration("/admin/buildm3u", Subject::Playlist),
 ];
 
-/// The figures that `/admin.cgi`, which sets titles, tells the operator.
+/// Row of the figures for the operator at `/admin.cgi`, which otherwise sets titles.
 pub(crate) static OPERATORS_FIGURES: Row = Row::shoutcast("/admin.cgi", Figures::Operators);
 
 /// Answers a request for a page, without its line in the access log.

@@ -1,16 +1,15 @@
-//! The operator's page of recordings. It is on the operator's port, behind its password, and has everything else from the API
-//! there.
+//! Operator's page of recordings. It is on the operator's port, behind its password, and gets all data from the API there.
 
 use http::StatusCode;
 
 use super::html::{self, Page};
 use crate::reply::Reply;
 
-/// Only this server's scripts; media is also played from where copies are.
+/// Policy that allows only this server's scripts; media may also come from the storage of the copies.
 const POLICY: &str = "default-src 'self'; media-src 'self' http: https:; object-src 'none'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page. Its script fills it.
+/// Builds the page, which its script fills.
 pub fn recordings() -> Reply {
     let states = [
         ("", "Any"),

@@ -1,14 +1,14 @@
-//! Who is sent what was recorded: files, recordings, clips, and streams from a time on.
+//! Playbacks: the clients that are being sent recorded media (files, recordings, clips, and streams that start at a past time).
 //!
-//! A playback is one client with one of them, however many requests it makes for it: ranges of a file when somebody
-//! jumps in it, pieces over HLS. Its first request passes the gate and the limits and makes it a listener with a record,
-//! like any other; further ones belong to it. What it is being sent ends when its permission does, or when an operator
-//! removes it: then it is refused for [`REMOVED_FOR`], because its player would only ask again. It has left when nothing
-//! is sent to it and it has asked for nothing for [`SILENT_FOR`]. What one answer is all of is a playback by itself,
-//! and ends with that answer.
+//! A playback is one client with one such item, however many requests it makes for it: ranges of a file when somebody seeks,
+//! pieces over HLS. Its first request passes the gate and the limits and makes it a listener with a record, like any other;
+//! further requests belong to it. Sending stops when its permission ends, or when an operator removes it. A removed client is
+//! refused for [`REMOVED_FOR`], because its player would only repeat the request. A playback has left when nothing is being
+//! sent to it and it has made no request for [`SILENT_FOR`]. An item that one reply delivers completely is a playback by
+//! itself, and ends with that reply.
 //!
-//! A client is an address with a program, a set of credentials and a query, as a viewer of HLS is. There are at most
-//! [`PLAYBACKS_MAX`], each of which takes one of the places of listeners that the limits are about.
+//! A client is identified by address, program, credentials and query, like a viewer of HLS. There are at most [`PLAYBACKS_MAX`]
+//! playbacks, each of which takes a listener's place under the limits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -29,36 +29,36 @@ use crate::refusal;
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
-/// every few seconds, and one that is paused asks again when it goes on.
+/// Time without a request and without a reply under way after which a client has left. Players over HLS request a piece every
+/// few seconds, and a paused one sends requests again when it resumes.
 const SILENT_FOR: Duration = Duration::from_secs(30);
 
-/// How long a client that was removed is refused.
+/// Time for which a removed client is refused.
 const REMOVED_FOR: Duration = Duration::from_secs(60);
 
-/// Each takes about a kilobyte, its record included.
+/// Maximum number of playbacks. Each takes about a kilobyte, its record included.
 const PLAYBACKS_MAX: usize = 65_536;
 
-/// How often it is looked who has left.
+/// Interval between sweeps for departed clients.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a request is about.
+/// Subject of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) request: &'a Request<'a>,
-    /// For which the gate is asked.
+    /// Stream for which the gate is queried.
     pub(super) stream: &'a StreamName,
     pub(super) subject: Subject<'a>,
 }
 
-/// What is played.
+/// Item that is played.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Subject<'a> {
     /// A file of a folder, over HLS or as it is.
     File { name: &'a str, is_hls: bool },
     /// A recording, or several over HLS.
     Recorded(vod::Played),
-    /// What one answer is all of.
+    /// An item that one reply delivers completely.
     Alone,
 }
 
@@ -67,7 +67,7 @@ impl Subject<'_> {
         self == Self::Alone
     }
 
-    /// As what the books have it.
+    /// Returns the format under which the playback is recorded.
     fn format(self) -> Format {
         let (name, protocol) = match self {
             Self::File { is_hls: true, .. } | Self::Recorded(vod::Played::Hls) => {
@@ -84,34 +84,34 @@ impl Subject<'_> {
     }
 }
 
-/// What a request may have, before it is known whether there is anything to send.
+/// Admission of a request, before it is known whether there is anything to send.
 #[derive(Debug)]
 pub(super) enum Pass {
-    /// It belongs to a playback.
+    /// The request belongs to a playback.
     Known(Arc<Guest>),
-    /// It begins one.
+    /// The request begins a playback.
     New(Authorized<Play>, Option<Permit>),
 }
 
-/// Why a request is refused, sorted by blame.
+/// Reason why a request is refused, sorted by blame.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    /// By the gate.
+    /// The gate refuses.
     #[error("{0}")]
     Denied(#[from] Denied),
     /// An operator has removed the client.
     #[error("you were removed from here")]
     Removed,
-    /// The stream has as many listeners as it may.
+    /// The stream is full.
     #[error("{0}")]
     Full(JoinRefused),
-    /// A limit of the server.
+    /// A limit of the server is reached.
     #[error("{0}")]
     Rejected(Rejected),
 }
 
 impl Refused {
-    /// The answer.
+    /// Builds the reply to the refused request.
     pub(super) fn answer(self, request: &Request<'_>) -> Reply {
         let front = request.front;
         let words = format!("{self}\n");
@@ -127,10 +127,10 @@ impl Refused {
     }
 }
 
-/// See the module's description.
+/// All playbacks; call [`expire`](Self::expire) a few times a second.
 #[derive(Debug, Default)]
 pub(super) struct Playbacks {
-    /// Random for each run, so that no client can choose requests that collide.
+    /// Hash keys, random for each run, so that no client can choose requests that collide.
     hashes: RandomState,
     state: Lock<State>,
 }
@@ -140,16 +140,16 @@ type Key = (IpAddr, u64);
 #[derive(Debug, Default)]
 struct State {
     entries: HashMap<Key, Entry>,
-    /// When it was looked last who has left.
+    /// Time of the last sweep for departed clients.
     looked: Option<Instant>,
 }
 
 #[derive(Debug)]
 enum Entry {
     Playing {
-        /// Answers under way have it as well.
+        /// Listener of the playback; replies under way share it.
         guest: Arc<Guest>,
-        /// When its permission ends, if it does.
+        /// Time at which the permission ends, if it does.
         until: Option<Instant>,
         seen: Instant,
     },
@@ -159,7 +159,8 @@ enum Entry {
 }
 
 impl Entry {
-    /// Lets go of a playback that has ended. False for one that may begin again: its permission is over.
+    /// Turns a playback whose listener was removed into `Removed`. Returns false for one whose permission has expired: it may
+    /// begin again.
     fn settle(&mut self, now: Instant) -> bool {
         if let Self::Playing { guest, until, .. } = self
             && guest.ended().is_revoked()
@@ -184,7 +185,7 @@ impl Entry {
 }
 
 impl Playbacks {
-    /// Asks the gate about a request, and takes a place for it under the limits, unless it belongs to a playback.
+    /// Checks a request with the gate, and takes a place for it under the limits, unless it belongs to a playback.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -206,10 +207,10 @@ impl Playbacks {
         Ok(Pass::New(permission, permit))
     }
 
-    /// What is to be sent to it, as a listener: the one that it is, or a new one.
+    /// Returns the listener to send to: the playback's existing one, or a new one.
     ///
     /// # Errors
-    /// When the stream has no place, or the server none.
+    /// If the stream or the server has no place left.
     pub(super) fn begin(&self, pass: Pass, wanted: &Wanted<'_>) -> Result<Arc<Guest>, Refused> {
         let request = wanted.request;
         let (permission, permit) = match pass {
@@ -230,7 +231,7 @@ impl Playbacks {
         let key = self.key(wanted);
         let mut state = self.state.lock();
         if let Some(Entry::Playing { guest, .. }) = state.entries.get(&key) {
-            // Another of its requests was faster.
+            // Another request of the same client was faster.
             return Ok(Arc::clone(guest));
         }
         if state.entries.len() >= PLAYBACKS_MAX {
@@ -245,7 +246,7 @@ impl Playbacks {
         Ok(guest)
     }
 
-    /// Lets go of those that have left: at once, once the server drains.
+    /// Removes the playbacks that have left; once the server drains, without waiting for [`SILENT_FOR`].
     pub(super) fn expire(&self, is_draining: bool, now: Instant) {
         let mut state = self.state.lock();
         let looked = state.looked.get_or_insert(now);
@@ -263,11 +264,11 @@ impl Playbacks {
             .extract_if(|_, entry| !entry.settle(now) || entry.has_left(silent_for, now))
             .collect();
         drop(state);
-        // Without the lock: a listener that leaves takes others.
+        // Dropped without the lock: a listener that leaves takes others.
         drop(left);
     }
 
-    /// The playback that a request belongs to, if it goes on.
+    /// Returns the playback that a request belongs to, if it is still active.
     fn touch(&self, key: Key, now: Instant) -> Result<Option<Arc<Guest>>, Refused> {
         let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(&key) else {

@@ -1,14 +1,14 @@
 //! `/{stream}/`: a page that plays the stream; `/embed/{stream}`: the same player alone, for frames of other pages.
 //!
-//! The page gives its script, as JSON in an inert element, what the stream offers; the script picks
-//! what the browser can play. A stream that is not live has the same page, which waits for it.
+//! The page passes the stream's offer to its script as JSON in an inert element; the script picks what the browser can play. A
+//! stream that is not live has the same page, which waits for it.
 
 use std::fmt::Write;
 
 use config::BaseUrl;
 use media::{Kind, StreamName};
+use outbound::uploads::Uploader;
 use reports::view::StreamView;
-use uploads::Uploader;
 
 use super::html::{self, Page, escape};
 use super::presentation::Presentation;
@@ -17,23 +17,23 @@ use super::{info, still, stills};
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// How much is shown.
+/// Extent of the page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum View<'a> {
-    /// All of it, at the stream's own address below this one.
+    /// The whole page, at the stream's own address below this one.
     Page(&'a BaseUrl),
-    /// The player, in a frame.
+    /// The player alone, in a frame.
     Frame,
 }
 
-/// The page of a stream.
+/// Builds the page of a stream.
 pub(super) async fn page(request: &Request<'_>, name: &StreamName) -> Reply {
     let media = request.front.uploads.as_deref().map(Uploader::origin);
     let policy = html::player_policy(media);
     answer(request, name, View::Page(&request.base()), &policy).await
 }
 
-/// The player alone.
+/// Builds the player alone.
 pub(super) async fn frame(request: &Request<'_>, name: &StreamName) -> Reply {
     answer(request, name, View::Frame, html::POLICY_EMBED).await
 }
@@ -44,7 +44,7 @@ async fn answer(request: &Request<'_>, name: &StreamName, view: View<'_>, policy
     html::answer(policy, presentation.status(), page)
 }
 
-/// With `has_webrtc` it offers WebRTC as well.
+/// Renders the page; if `has_webrtc`, it offers WebRTC as well.
 fn render(presentation: &Presentation, has_webrtc: bool, view: View<'_>) -> String {
     let name = &presentation.name;
     let info = presentation.lead.as_ref();
@@ -67,12 +67,12 @@ fn render(presentation: &Presentation, has_webrtc: bool, view: View<'_>) -> Stri
         View::Frame => Page::framed(&path, &embed_path(name), shown),
     };
     let page = page
-        .told(&info::document(presentation, has_webrtc))
+        .reported(&info::document(presentation, has_webrtc))
         .script("player.js");
     page.render(&main(&page.up, shown, title, presentation))
 }
 
-/// What the page contains before its script runs, and all elements that the script fills.
+/// Renders the contents of the page before its script runs, and all elements that the script fills.
 fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> String {
     let info = presentation.lead.as_ref();
     let has_video =
@@ -124,8 +124,8 @@ fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> Stri
     )
 }
 
-/// The player's own controls. The script gives the buttons signs and names, and shows those that the browser and the
-/// stream have a use for.
+/// Controls of the player. The script gives the buttons symbols and names, and shows those that are of use with the browser and
+/// the stream.
 const CONTROLS: &str = "<div id=\"controls\" class=\"controls\" role=\"group\" aria-label=\"Player\" hidden>\n\
      <button id=\"play\" type=\"button\">Play</button>\n\
      <button id=\"mute\" type=\"button\">Mute</button>\n\
@@ -140,7 +140,7 @@ const CONTROLS: &str = "<div id=\"controls\" class=\"controls\" role=\"group\" a
      <button id=\"full-screen\" type=\"button\" hidden>Full screen</button>\n\
      </div>\n";
 
-/// The stream's addresses as links, for browsers without scripts.
+/// Renders the stream's addresses as links, for browsers without scripts.
 fn links(presentation: &Presentation) -> String {
     let mut out = String::new();
     for one in info::addresses(presentation) {
@@ -165,7 +165,7 @@ mod tests {
             qualities: None,
             past: None,
             needs_key: false,
-            is_told: true,
+            is_reported: true,
         };
         let base = "https://radio.example.com/tv".parse().expect("an address");
         let page = render(&absent, true, View::Page(&base));

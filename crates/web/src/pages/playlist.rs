@@ -1,4 +1,4 @@
-//! Playlists of one live body, for player programs that open files and links rather than addresses of sound.
+//! Playlists of one live body, for player programs that open files and links rather than addresses of audio.
 
 use http::{StatusCode, Uri};
 use reports::view::StreamView;
@@ -9,21 +9,21 @@ use crate::listen::Target;
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Of which kind.
+/// Format of a playlist.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Playlist {
-    /// Lines of addresses.
+    /// M3U: lines of addresses.
     M3u,
-    /// XML that tells what the stream tells of itself (XSPF version 1).
+    /// XSPF version 1: XML with the stream's description of itself.
     Xspf,
-    /// Lines of names and values, as Winamp has them.
+    /// PLS: lines of names and values, as for Winamp.
     Pls,
-    /// The same, as Icecast has them for tables of shows.
+    /// VCLT: lines of names and values, as Icecast writes them for tables of shows.
     Vclt,
 }
 
 impl Playlist {
-    /// The address of the body that a path is a playlist of, and its kind.
+    /// Returns the address of the body that a path is a playlist of, and the format.
     pub fn of(path: &str) -> Option<(&str, Self)> {
         let of = |suffix, playlist| Some((path.strip_suffix(suffix)?, playlist));
         of(".m3u", Self::M3u)
@@ -42,10 +42,10 @@ impl Playlist {
     }
 }
 
-/// The media type of M3U, as Icecast has it.
+/// Media type of M3U, as in Icecast.
 pub(super) const M3U: &str = "audio/x-mpegurl";
 
-/// The playlist of the body at `path`, if its stream is here.
+/// Builds the playlist of the body at `path`, if its stream is here.
 pub(super) fn answer(request: &Request<'_>, path: &str, playlist: Playlist) -> Reply {
     let registry = &request.front.registry;
     let target = Target::find(path, registry).filter(|target| target.is_known(registry));
@@ -86,7 +86,7 @@ fn vclt(view: &StreamView<'_>, url: &str) -> String {
     )
 }
 
-/// Text that cannot begin another line.
+/// Returns the text on one line: no part of it can begin another.
 fn line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
@@ -102,7 +102,7 @@ fn xspf(view: &StreamView<'_>, url: &str) -> String {
                 xml.text("location", url);
                 xml.text("title", view.title.unwrap_or_default());
                 xml.text("annotation", &annotation(view));
-                // Players open it: what is no web address is left out.
+                // Players open the link, so one that is no web address is left out.
                 let link = view.header("url").filter(|url| is_web(url));
                 if let Some(link) = link {
                     xml.text("info", link);
@@ -118,7 +118,7 @@ fn is_web(url: &str) -> bool {
     uri.is_ok_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")))
 }
 
-/// What Icecast tells there, to the letter.
+/// Returns Icecast's text for this element, to the letter.
 fn annotation(view: &StreamView<'_>) -> String {
     let said = |name: &str| view.header(name).map(str::to_owned);
     let lines = [

@@ -1,4 +1,4 @@
-//! What the pages show under a name: a stream, or several that are its qualities.
+//! Data that the pages show under a name: a stream, or several that are its qualities.
 
 use auth::Permissions as _;
 use config::PlayAccess;
@@ -10,19 +10,19 @@ use media::{StreamName, Title};
 use crate::front_door::FrontDoor;
 use crate::request::Request;
 
-/// A name with what is here of it.
+/// A name, and the streams that are here under it.
 pub(super) struct Presentation {
     pub(super) name: StreamName,
-    /// The stream of that name, or the best quality where there is none, or only one whose publisher is away.
+    /// Stream of that name; the best quality if there is none, or only one whose publisher is away.
     pub(super) lead: Option<Info>,
-    /// The qualities that are here, best first; `None` for a stream alone.
+    /// Present qualities, best first; `None` for a single stream.
     pub(super) qualities: Option<Vec<Quality>>,
-    /// Where its past can be watched, if it is kept.
+    /// Address of the stream's past, if it is kept.
     pub(super) past: Option<Address>,
-    /// Listeners need a credential.
+    /// Whether listeners need a credential.
     pub(super) needs_key: bool,
-    /// The client is told what is playing, and to how many: see [`Request::may_be_told`].
-    pub(super) is_told: bool,
+    /// Whether the client may see the title and the number of listeners; see [`Request::may_be_reported`].
+    pub(super) is_reported: bool,
 }
 
 impl Presentation {
@@ -44,7 +44,7 @@ impl Presentation {
         let needs_key = |name: &StreamName| front.config.play_access(name) == PlayAccess::Key;
         Self {
             needs_key: needs_key(&name) || lead.as_ref().is_some_and(|lead| needs_key(&lead.name)),
-            is_told: true,
+            is_reported: true,
             name,
             past: lead.as_ref().and_then(past),
             lead,
@@ -52,17 +52,17 @@ impl Presentation {
         }
     }
 
-    /// The same as a client is shown it.
+    /// Returns the presentation with the details that a client may see.
     pub(super) async fn shown_to(request: &Request<'_>, name: StreamName) -> Self {
         let all = Self::of(request.front, name);
-        let told = request.may_be_told(all.stream()).await;
+        let reported = request.may_be_reported(all.stream()).await;
         Self {
-            is_told: told.is_ok(),
+            is_reported: reported.is_ok(),
             ..all
         }
     }
 
-    /// The status of its page: that of a stream that is not live is there, too, and waits for it.
+    /// Returns the status of the page: 404 if the stream is not live, although the page exists and waits for it.
     pub(super) fn status(&self) -> StatusCode {
         match self.lead {
             Some(_) => StatusCode::OK,
@@ -70,34 +70,33 @@ impl Presentation {
         }
     }
 
-    /// The stream that leads, or would.
+    /// Returns the name of the leading stream, or of the one that would lead.
     pub(super) fn stream(&self) -> &StreamName {
         self.lead.as_ref().map_or(&self.name, |lead| &lead.name)
     }
 
-    /// The title in force, if the client is told.
+    /// Returns the current title, if the client may see it.
     pub(super) fn title(&self) -> Option<&Title> {
-        let lead = self.lead.as_ref().filter(|_| self.is_told);
+        let lead = self.lead.as_ref().filter(|_| self.is_reported);
         lead?.title.as_deref()
     }
 
-    /// Listeners of all that is here, if the client is told.
+    /// Returns the number of listeners of all present streams, if the client may see it.
     pub(super) fn listeners(&self) -> Option<usize> {
         match &self.qualities {
-            _ if !self.is_told => None,
+            _ if !self.is_reported => None,
             Some(qualities) => Some(qualities.iter().map(|one| one.info.listeners).sum()),
             None => self.lead.as_ref().map(|lead| lead.listeners),
         }
     }
 
-    /// The path of a stream, relative to the page of this name. What a stream offers follows it: `.flv`, `/whep`.
+    /// Returns the path of a stream, relative to the page of this name. Suffixes such as `.flv` and `/whep` follow it.
     pub(super) fn path_of(&self, stream: &StreamName) -> String {
         relative(self.name.as_str(), stream.as_str())
     }
 }
 
-/// What qualities are called, each differently: by height, else by rate; where that is not enough by both, and in the
-/// end by the stream.
+/// Returns a unique label for each quality: height, or else rate; both if one is not enough, and finally the stream's name.
 pub(super) fn labels(qualities: &[Quality]) -> Vec<String> {
     let forms: [fn(&Quality) -> String; 2] = [size, |one| format!("{}, {}", size(one), rate(one))];
     let label = |one: &Quality| {

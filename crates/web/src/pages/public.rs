@@ -1,7 +1,7 @@
-//! The public streams: which they are, and `/api/v1/public/streams`, where pages of other origins read them.
+//! Selection of the public streams, and `/api/v1/public/streams`, where pages of other origins read them.
 //!
-//! The document is rendered at most once in a second for each address under which the server is reached, since any
-//! number of clients may poll it; and for a client that names ever other addresses at a rate ([`lists`]).
+//! The document is rendered at most once a second for each address under which the server is reached, since any number of
+//! clients may poll it; for a client that keeps naming new addresses, rendering is rate-limited ([`lists`]).
 
 use std::collections::HashMap;
 use std::time::{Instant, SystemTime};
@@ -22,23 +22,23 @@ use crate::request::Request;
 use crate::signalling::Way;
 use crate::status::STREAMS_MAX;
 
-/// A list of streams is no player.
+/// Cache-Control value: a list of streams need not be as current as a player.
 const CACHED: &str = "public, max-age=2";
 
-/// The media type of what a WHEP endpoint takes and gives (RFC 9725 §4).
+/// Media type of requests and replies at a WHEP endpoint (RFC 9725 §4).
 const SDP: &str = "application/sdp";
 
-/// A track's kind, as [`TrackView`](reports::view::TrackView) has it.
+/// Kind of a video track, as in [`TrackView`](reports::view::TrackView).
 const VIDEO: &str = "video";
 
-/// A stream that is shown to everyone.
+/// Stream that is shown to everyone.
 pub(super) struct Listed {
     info: Info,
-    /// Of its renditions as well.
+    /// Number of listeners, renditions included.
     listeners: usize,
 }
 
-/// The streams that are shown to everyone, in the order of their names: those that can be played now, unless their
+/// Returns the streams that are shown to everyone, in the order of their names: those that can be played now, unless their
 /// settings say otherwise. A rendition is part of its stream.
 pub(super) fn streams(registry: &Registry) -> Vec<Listed> {
     let infos = registry.list().into_iter().map(|stream| stream.info());
@@ -59,35 +59,35 @@ pub(super) fn streams(registry: &Registry) -> Vec<Listed> {
     listed.collect()
 }
 
-/// A stream on the list.
+/// Entry of a stream on the list.
 #[derive(Debug, Serialize)]
 pub(super) struct PublicStream<'a> {
     pub(super) name: &'a str,
-    /// What the publisher calls it; its name where it says nothing. Untrusted text, like the two that follow.
+    /// Name given by the publisher, or the stream's name if it gave none. Untrusted text, like the two fields that follow.
     pub(super) display_name: &'a str,
     pub(super) description: Option<&'a str>,
-    /// What is on now.
+    /// Current title.
     pub(super) title: Option<&'a str>,
-    /// Since when the publisher has been sending.
+    /// Time since which the publisher has been sending (RFC 3339).
     since: String,
     pub(super) listeners: usize,
-    /// `video`, `audio`.
+    /// Kinds of tracks: `video`, `audio`.
     kinds: Vec<&'static str>,
     codecs: Vec<String>,
     width: Option<u32>,
     height: Option<u32>,
     page: String,
     embed: String,
-    /// `None` without pictures.
+    /// Address of the still; `None` without video.
     still: Option<String>,
     addresses: Vec<PublicAddress>,
-    /// The codecs in words, with the size of the pictures.
+    /// Codecs in words, with the video dimensions.
     format: String,
     #[serde(skip)]
     began: SystemTime,
 }
 
-/// Where a stream can be had.
+/// Address at which a stream is available.
 #[derive(Debug, Serialize)]
 struct PublicAddress {
     label: String,
@@ -97,12 +97,12 @@ struct PublicAddress {
 }
 
 impl<'a> PublicStream<'a> {
-    /// A stream on a server that is reached at `base`.
+    /// Creates the entry of a stream on a server that is reached at `base`.
     pub(super) fn of(listed: &'a Listed, has_webrtc: bool, base: &BaseUrl) -> Self {
         let info = &listed.info;
         let view = StreamView::of(info);
         let mut tracks = view.tracks();
-        // Pictures first, whatever came first.
+        // Video first, whichever track was announced first.
         tracks.sort_by_key(|track| track.kind != VIDEO);
         let named = |header| view.header(header).filter(|text| !text.is_empty());
         let picture = tracks.iter().find(|track| track.kind == VIDEO);
@@ -157,7 +157,7 @@ impl<'a> PublicStream<'a> {
     }
 }
 
-/// The addresses of [`info::addresses`] for the present, whole ones, and WebRTC's.
+/// Returns the live addresses of [`info::addresses`] as absolute ones, and that of WebRTC.
 fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress> {
     let name = info.name.as_str();
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -185,13 +185,13 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         qualities: None,
         past: None,
         needs_key: false,
-        is_told: true,
+        is_reported: true,
     };
     let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()
 }
 
-/// The answer to a request for the document.
+/// Answers a request for the document.
 pub(super) async fn answer(request: &Request<'_>) -> Reply {
     let (front, base, now) = (request.front, request.base(), Instant::now());
     let document = front.pages.public.of(&base, now, || {

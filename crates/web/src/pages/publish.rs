@@ -9,20 +9,19 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::signalling::Way;
 
-/// The page's path below the stream.
+/// Path of the page below the stream.
 const SUFFIX: &str = "/publish";
 
-/// The video bitrates to choose from, in kb/s, and the default: 720p at 30 frames per
-/// second.
+/// Video bitrates to choose from, in kb/s, and the default, which is for 720p at 30 frames per second.
 const BITRATES: [u32; 6] = [500, 1_000, 1_500, 2_500, 4_000, 6_000];
 const BITRATE_DEFAULT: u32 = 2_500;
 
-/// The page.
+/// Answers a request for the page.
 pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
     page(name, request.front.rtc.is_some())
 }
 
-/// Without `is_served` WebRTC is disabled and there is nothing to publish to.
+/// Builds the page. Unless `is_served`, WebRTC is disabled and there is nothing to publish to.
 fn page(name: &StreamName, is_served: bool) -> Reply {
     if !is_served {
         return html::nothing_by(
@@ -84,7 +83,7 @@ fn render(name: &StreamName) -> String {
     );
     // The endpoint, relative to the page.
     Page::new(&path(name), &format!("Publish {name}"))
-        .told(&json!({ "path": Way::In.segment() }))
+        .reported(&json!({ "path": Way::In.segment() }))
         .script("publish.js")
         .render(&main)
 }

@@ -1,4 +1,4 @@
-//! A stream's recordings: `/{stream}/recordings.json`, and what `vod` has of them, behind the gate.
+//! A stream's recordings: `/{stream}/recordings.json`, and the media that `vod` serves from them, behind the gate.
 
 use std::time::SystemTime;
 
@@ -15,13 +15,13 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::{copies, refusal};
 
-/// Recordings in one answer.
+/// Maximum number of recordings in one reply.
 const PAGE: usize = 100;
 
-/// The name in the query of the next page.
+/// Query parameter of the next page.
 const CURSOR: &str = "cursor";
 
-/// The list of a stream's recordings, newest first. Addresses in it are relative to it, and so to the stream's page.
+/// Lists a stream's recordings, newest first. Addresses in the list are relative to it, and so to the stream's page.
 pub(super) async fn list(request: &Request<'_>, stream: &StreamName) -> Reply {
     let front = request.front;
     if let Err(denied) = request.may_play(stream).await {
@@ -57,7 +57,7 @@ fn view(recording: &Recording, has_hls: bool) -> Value {
     })
 }
 
-/// Answers a request for a recording, or for what is made of some.
+/// Answers a request for a recording, or for media made from recordings.
 pub(super) async fn answer(request: &Request<'_>, address: &PastAddress) -> Reply {
     let (front, stream) = (request.front, address.stream());
     let subject = address.played().map_or(Subject::Alone, Subject::Recorded);
@@ -71,7 +71,7 @@ pub(super) async fn answer(request: &Request<'_>, address: &PastAddress) -> Repl
         Err(refused) => return refused.answer(request),
     };
     if address.is_hls() && front.config.encryption(stream) {
-        // Over HLS nothing of it is in clear.
+        // Over HLS nothing of this stream is sent in clear.
         let text = "Over HLS this stream is encrypted; its recordings are files.\n";
         return Reply::text(StatusCode::NOT_FOUND, text);
     }

@@ -1,4 +1,4 @@
-//! The document of the public streams, rendered of late.
+//! Recently rendered documents of the public streams.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use config::BaseUrl;
 
 use super::assets::tag;
 
-/// How old a document may be.
+/// Maximum age of a document.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// Addresses for which the document is kept: one public name, and a few that tests and monitors use.
+/// Maximum number of addresses for which the document is kept: one public name, and a few that tests and monitors use.
 const KEPT_MAX: usize = 4;
 
-/// See the module's description.
+/// Cache of rendered documents, by the server's address.
 #[derive(Debug)]
 pub(super) struct Rendered(Lock<Bounded<BaseUrl, Document>>);
 
@@ -32,7 +32,7 @@ pub(super) struct Document {
 }
 
 impl Rendered {
-    /// The document for `base`, from `make` unless there is a fresh one; `None` if that makes none.
+    /// Returns the document for `base`: a fresh one if kept, else one from `make`; `None` if `make` returns none.
     pub(super) fn of(
         &self,
         base: &BaseUrl,

@@ -1,4 +1,4 @@
-//! A page: its address, and what answers it.
+//! Rows of the page table: an address, and the code or file that answers it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,34 +13,34 @@ use crate::endpoint::{Demand, Endpoint};
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Stands for a stream's name in an address.
+/// Placeholder for a stream's name in an address.
 const STREAM: &str = "{stream}";
 
-/// What the player's address for frames begins with.
+/// Prefix of the player's address for frames.
 pub(crate) const EMBED: &str = "/embed/";
 
-/// The player's address for frames.
+/// Returns the player's address for frames.
 pub(super) fn embed_path(name: impl fmt::Display) -> String {
     format!("{EMBED}{name}")
 }
 
-/// An answer that is being made.
+/// Future of a reply.
 type Answering<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 
-/// See the module's description.
+/// Row of the page table; call `answer` with a request for it.
 pub struct Row {
-    /// Its address.
+    /// Address, method and credential.
     pub endpoint: Endpoint,
-    /// It lists all streams.
+    /// Whether the page lists all streams.
     pub(crate) is_list: bool,
-    /// The answer may take a while, so that it matters whether the client still waits.
+    /// Whether the reply may take a while, so that it matters whether the client still waits.
     pub(crate) may_wait: bool,
-    /// The answer lasts as long as its client takes it.
+    /// Whether the reply lasts as long as its client takes it.
     pub(crate) lasts: bool,
     answer: Answer,
 }
 
-/// What answers it.
+/// Code or file that answers a row.
 enum Answer {
     Page(for<'a> fn(&'a Request<'a>) -> Answering<'a>),
     OfStream(for<'a> fn(&'a Request<'a>, &'a StreamName) -> Answering<'a>),
@@ -60,7 +60,7 @@ impl Row {
         }
     }
 
-    /// A page that is about no stream alone.
+    /// Creates the row of a page that is not about a single stream.
     pub(super) const fn page(
         path: &'static str,
         answer: for<'a> fn(&'a Request<'a>) -> Answering<'a>,
@@ -68,7 +68,7 @@ impl Row {
         Self::new(path, Demand::Nothing, Answer::Page(answer))
     }
 
-    /// A page of a stream, whose name stands in its path.
+    /// Creates the row of a stream's page, with the stream's name in its path.
     pub(super) const fn of_stream(
         path: &'static str,
         answer: for<'a> fn(&'a Request<'a>, &'a StreamName) -> Answering<'a>,
@@ -76,22 +76,22 @@ impl Row {
         Self::new(path, Demand::Nothing, Answer::OfStream(answer))
     }
 
-    /// An embedded file.
+    /// Creates the row of an embedded file.
     pub(super) const fn asset(path: &'static str, asset: &'static Asset) -> Self {
         Self::new(path, Demand::Nothing, Answer::Asset(asset))
     }
 
-    /// A page of Icecast that is everyone's.
+    /// Creates the row of a public page of Icecast.
     pub(super) const fn icecast(path: &'static str, subject: Subject) -> Self {
         Self::new(path, Demand::Nothing, Answer::Icecast(subject))
     }
 
-    /// A row of Icecast's administration.
+    /// Creates a row of Icecast's administration.
     pub(super) const fn administration(path: &'static str, subject: Subject) -> Self {
         Self::new(path, Demand::Password, Answer::Icecast(subject))
     }
 
-    /// What programs of SHOUTcast read.
+    /// Creates the row of a document for SHOUTcast programs.
     pub(super) const fn shoutcast(path: &'static str, figures: Figures) -> Self {
         Self::new(path, Demand::Nothing, Answer::Shoutcast(figures))
     }
@@ -117,25 +117,25 @@ impl Row {
         }
     }
 
-    /// Its path, in which `{stream}` stands for a stream's name.
+    /// Returns the row's path, in which `{stream}` stands for a stream's name.
     pub(crate) const fn path(&self) -> &'static str {
         self.endpoint.path
     }
 
-    /// Whether it is the row of a path, in which no stream stands.
+    /// Whether the row is that of a path without a stream's name.
     pub(crate) fn is_at(&self, path: &str) -> bool {
         self.path() == path && !path.contains('{')
     }
 
-    /// Whether it is an embedded file, which is there for all.
+    /// Whether the row is an embedded file, which all clients share.
     pub(crate) const fn is_asset(&self) -> bool {
         matches!(self.answer, Answer::Asset(_))
     }
 
-    /// The name that a path has in the place of the stream's; `None` if the path is not this row's.
+    /// Returns the name that a path has in place of the stream's; `None` if the path is not this row's.
     pub(crate) fn name_in<'p>(&self, path: &'p str) -> Option<&'p str> {
         let (before, behind) = self.path().split_once(STREAM)?;
-        // A name has its leading slash where it stands first, and no more than one.
+        // A name keeps its leading slash at the start of a path, and has no more than one.
         let name = match before {
             "/" => path,
             _ => path.strip_prefix(before)?,
@@ -143,7 +143,7 @@ impl Row {
         name.strip_suffix(behind)
     }
 
-    /// What it answers. `stream` is the one that its path names.
+    /// Answers a request. `stream` is the stream that the path names.
     pub(super) async fn answer<'a>(
         &self,
         request: &'a Request<'a>,
@@ -162,7 +162,7 @@ impl Row {
     }
 }
 
-/// There is one row for an address.
+/// Rows are equal if their endpoints are: each address has one row.
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
         self.endpoint == other.endpoint

@@ -1,4 +1,4 @@
-//! `/status-json.xsl`: Icecast's status document. A mount that a client is not told of is none.
+//! `/status-json.xsl`: Icecast's status document. A mount that a client may not see is treated as absent.
 
 use media::StreamName;
 
@@ -13,7 +13,7 @@ pub(super) async fn answer(request: &Request<'_>) -> Reply {
     if let Some(stream) = mount
         .as_deref()
         .and_then(|name| StreamName::parse(name).ok())
-        && request.may_be_told(&stream).await.is_err()
+        && request.may_be_reported(&stream).await.is_err()
     {
         mount = Some(String::new());
     }

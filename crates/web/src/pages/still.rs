@@ -1,7 +1,7 @@
-//! `/{stream}/still.mp4`: the newest keyframe of a stream as an MP4 of one picture, which browsers show without a
-//! decoder of ours.
+//! `/{stream}/still.mp4`: the newest keyframe of a stream as an MP4 of one frame, which browsers show without a decoder of
+//! ours.
 //!
-//! The gate is asked as for a listener, and nobody is counted as one.
+//! The gate is queried as for a listener, but nobody is counted as one.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::refusal;
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Relative to the stream's page.
+/// Address relative to the stream's page.
 pub(super) const NAME: &str = "still.mp4";
 
 /// Answers a request for the still of a stream.

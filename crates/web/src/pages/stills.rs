@@ -1,6 +1,6 @@
-//! The stills of streams that were made of late.
+//! Recently made stills of streams.
 //!
-//! A still is made at most once in [`FRESH_FOR`] per stream, whoever asks, and all stills together take at most
+//! A still is made at most once in [`FRESH_FOR`] per stream, for all clients, and all stills together take at most
 //! [`STORED_BYTES_MAX`].
 
 use std::collections::HashMap;
@@ -21,47 +21,47 @@ use crate::reply::Reply;
 
 const MEDIA_TYPE: &str = "video/mp4";
 
-/// How long a still is good, here and in caches: a list of streams is no player.
+/// Time that a still is valid, here and in caches: a list of streams is no player.
 const FRESH_FOR: Duration = Duration::from_secs(5);
 const CACHED: &str = "public, max-age=5";
-/// For clients that have shown a credential: others may not have what they may.
+/// Cache-Control value for clients that have presented a credential: others may not be entitled to the reply.
 const CACHED_PRIVATELY: &str = "private, max-age=5";
 
-/// How long a still outlives the keyframe it was made from, where keyframes are rare.
+/// Time that a still outlives the keyframe it was made from, where keyframes are rare.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// The largest still: a keyframe of 4K at 50 Mb/s has 1 MiB.
+/// Maximum length of a still in bytes: a keyframe of 4K at 50 Mb/s has 1 MiB.
 const STILL_BYTES_MAX: usize = 2 << 20;
 
-/// Of all stills: a thousand of 720p.
+/// Maximum length of all stills together in bytes: a thousand of 720p.
 const STORED_BYTES_MAX: usize = 64 << 20;
 
-/// Whether there may be a still of a stream, as its tracks tell.
+/// Whether a still of a stream is possible, judging by its tracks.
 pub(super) fn may_exist(info: &Info) -> bool {
     let mut tracks = info.tracks.iter();
     let picture = tracks.find(|track| track.kind == Kind::Video);
     picture.is_some_and(|track| fmp4::can_mux(track))
 }
 
-/// See the module's description.
+/// Cache of stills, by stream.
 #[derive(Debug, Default)]
 pub(super) struct Stills(Lock<HashMap<StreamName, Still>>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Still {
-    /// Whose it is: the next stream of that name has pictures of its own.
+    /// Stream of the still: the next stream of that name has frames of its own.
     stream: Weak<Stream>,
-    /// When it was made, or found to be the newest still.
+    /// Time at which the still was made, or last found to be the newest.
     found: Instant,
     made: Instant,
-    /// The keyframe's time.
+    /// Timestamp of the keyframe.
     at: Timestamp,
     bytes: Bytes,
     tag: String,
 }
 
 impl Stills {
-    /// The newest still of a stream. `None` if there is none, or none that MP4 can carry.
+    /// Returns the newest still of a stream; `None` if there is none, or none that MP4 can carry.
     pub(super) fn of(
         &self,
         stream: &Arc<Stream>,
@@ -77,7 +77,7 @@ impl Stills {
             return Some((*known).clone());
         }
         let Some((track, picture)) = stream.keyframe(permission) else {
-            // A browser that publishes sends one only if it is asked.
+            // A browser that publishes sends a keyframe only if one is requested.
             if may_exist(&stream.info()) {
                 stream.request_keyframe();
             }
@@ -98,7 +98,7 @@ impl Stills {
         Some(still)
     }
 
-    /// The stream is over.
+    /// Drops the still of a stream that is over.
     pub(super) fn forget(&self, name: &StreamName) {
         self.0.lock().remove(name);
     }
@@ -108,7 +108,7 @@ fn is_kept(still: &Still, now: Instant) -> bool {
     now.saturating_duration_since(still.made.max(still.found)) < KEPT_FOR
 }
 
-/// Drops the oldest stills until `stored` bytes, which they and a new one take, are no more than allowed.
+/// Drops the oldest stills until `stored`, the bytes that they and a new one take, is within the limit.
 fn make_room(stills: &mut HashMap<StreamName, Still>, mut stored: usize) {
     while stored > STORED_BYTES_MAX {
         let oldest = stills.iter().min_by_key(|(_, still)| still.made);
@@ -141,7 +141,7 @@ impl Still {
         })
     }
 
-    /// The whole of it, a range (RFC 9110 §14: Safari plays nothing without), or that the client has it.
+    /// Returns the whole still, a range of it (RFC 9110 §14: Safari plays nothing without), or that the client has it.
     pub(super) fn answer(self, headers: &HeaderMap, is_private: bool) -> Reply {
         let caching = match is_private {
             true => CACHED_PRIVATELY,
@@ -170,13 +170,13 @@ impl Still {
     }
 }
 
-/// What a Range header requests.
+/// Part of the still that a Range header requests.
 #[derive(Debug, Eq, PartialEq)]
 enum Requested {
-    /// Everything: several ranges and malformed ones are ignored, as RFC 9110 §14.2 permits.
+    /// All bytes: several ranges and malformed ones are ignored, as RFC 9110 §14.2 permits.
     Whole,
     Part(Range<usize>),
-    /// Nothing that there is.
+    /// No existing byte.
     Beyond,
 }
 

@@ -1,4 +1,4 @@
-//! The places of clients that are told titles.
+//! Places of the clients that are sent titles.
 
 use std::net::IpAddr;
 use std::sync::MutexGuard;
@@ -7,14 +7,15 @@ use base::Lock;
 use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::oneshot;
 
-/// Clients at a time: a connection each, of which each listener may have one more; a quarter of them behind one address.
+/// Limits on clients: each has a connection, which a listener may have besides its own; a quarter of them may be behind one
+/// address.
 const CLIENTS: Bounds = Bounds {
     max: 2_048,
     share: 512,
     reserve: 0,
 };
 
-/// The places of clients. What is in one ends its client when it is dropped.
+/// Places of the clients. A client ends when the sender in its place is dropped.
 #[derive(Debug)]
 pub(super) struct TitleClients(Lock<Shares<oneshot::Sender<()>>>);
 
@@ -25,7 +26,7 @@ impl Default for TitleClients {
 }
 
 impl TitleClients {
-    /// A place, and what tells that it has to be given up.
+    /// Takes a place; the receiver reports when the place has to be given up.
     pub(super) fn take(&self, address: IpAddr) -> (ShareTicket, oneshot::Receiver<()>) {
         let (ends, ended) = oneshot::channel();
         let (ticket, _evicted) = self.shares().take(address, Standing::Stranger, ends);

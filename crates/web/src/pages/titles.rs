@@ -1,12 +1,12 @@
-//! `/{stream}/titles`: what is playing, as Server-Sent Events (HTML Living Standard, section 9.2), for pages that play a
-//! stream whose sound does not tell them.
+//! `/{stream}/titles`: the current title, as Server-Sent Events (HTML Living Standard, section 9.2), for pages that play a
+//! stream whose audio does not carry titles.
 //!
-//! The first event is the title in force, and each further one the next; a stream that is not there has none. The title
-//! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early. Under
-//! the name of several qualities it is that of the leading one, as in `info.json`.
+//! The first event is the current title, and each further one the next; a stream that does not exist has none. A title is sent
+//! at about the time at which listeners are sent it, so a player that is behind by its buffer shows it early. Under the name of
+//! several qualities the title is that of the leading one, as in `info.json`.
 //!
-//! A client costs a connection and its task, which sleeps until the title changes. There are at most 2,048; a new one
-//! always has a place, for which the oldest of the address with the most may have to end.
+//! A client costs a connection and its task, which sleeps until the title changes. There are at most 2,048 clients; a new one
+//! always gets a place, for which the oldest of the address with the most may have to end.
 
 use std::io;
 use std::pin::Pin;
@@ -34,14 +34,14 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::sse::{COMMENT, Silence};
 
-/// Of Server-Sent Events.
+/// Media type of Server-Sent Events.
 const MEDIA_TYPE: &str = "text/event-stream";
 
-/// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
-/// one programme are the same in all; it matters when a quality ends and others go on.
+/// Interval at which the leading one of several qualities is determined again while its title stays the same. All qualities of
+/// one programme have the same titles; the check matters when a quality ends and others continue.
 const LEAD_LOOK: Duration = Duration::from_secs(2);
 
-/// A client's place, until its body is dropped.
+/// Place of a client, held until its body is dropped.
 struct Place {
     front: Arc<FrontDoor>,
     ticket: ShareTicket,
@@ -53,11 +53,11 @@ impl Drop for Place {
     }
 }
 
-/// Begins to tell the titles of a stream, until the client's permission ends.
+/// Starts sending the titles of a stream, until the client's permission ends.
 pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
     let front = request.front;
     let lead = Presentation::of(front, name.clone());
-    let permission = match request.may_be_told(lead.stream()).await {
+    let permission = match request.may_be_reported(lead.stream()).await {
         Ok(permission) => permission,
         Err(denied) => return refusal::denied(denied),
     };
@@ -92,25 +92,32 @@ pub(super) async fn answer(request: &Request<'_>, name: &StreamName) -> Reply {
     Reply::of(StatusCode::OK, body).with(header::CONTENT_TYPE, MEDIA_TYPE)
 }
 
-/// What a client was told last.
-type Told = Option<Arc<Title>>;
+/// Title that was last sent to a client.
+type Reported = Option<Arc<Title>>;
 
-/// Waits until the title of what a name stands for is another one than `told`, where the outer `None` is a client that was
-/// told nothing.
-async fn next(front: Arc<FrontDoor>, name: StreamName, told: Option<Told>) -> Option<Told> {
+/// Waits until the title of a name differs from `reported`. The outer `None` is a client that was sent nothing yet.
+async fn next(
+    front: Arc<FrontDoor>,
+    name: StreamName,
+    reported: Option<Reported>,
+) -> Option<Reported> {
     let changed = async {
         loop {
             let title = match lead(&front, &name) {
-                Some(stream) if *stream.name() == name => stream.next_title(told.as_ref()).await,
-                Some(stream) => match timeout(LEAD_LOOK, stream.next_title(told.as_ref())).await {
-                    Ok(title) => title,
-                    Err(_) => continue,
-                },
+                Some(stream) if *stream.name() == name => {
+                    stream.next_title(reported.as_ref()).await
+                }
+                Some(stream) => {
+                    match timeout(LEAD_LOOK, stream.next_title(reported.as_ref())).await {
+                        Ok(title) => title,
+                        Err(_) => continue,
+                    }
+                }
                 None => None,
             };
             match title {
                 Some(title) => return title,
-                None if matches!(told, Some(Some(_))) => return None,
+                None if matches!(reported, Some(Some(_))) => return None,
                 None => publisher(&front, &name).await,
             }
         }
@@ -121,26 +128,26 @@ async fn next(front: Arc<FrontDoor>, name: StreamName, told: Option<Told>) -> Op
     }
 }
 
-/// The stream whose title is that of the name, if there is one.
+/// Returns the stream whose title is that of the name, if there is one.
 fn lead(front: &FrontDoor, name: &StreamName) -> Option<Arc<Stream>> {
     let lead = Presentation::of(front, name.clone()).lead?;
     front.registry.stream(&lead.name)
 }
 
-/// The events as an answer's body.
+/// Events as the body of a reply.
 struct TitleBody {
     front: Arc<FrontDoor>,
     name: StreamName,
-    /// A piece has been made: the head of the answer goes with the first one.
+    /// Whether a piece has been made: the head of the reply goes with the first one.
     has_begun: bool,
-    next: Pin<Box<dyn Future<Output = Option<Told>> + Send>>,
-    /// Its place is another's: it ends, and its client begins again.
+    next: Pin<Box<dyn Future<Output = Option<Reported>> + Send>>,
+    /// Resolves when the place is given to another client: this body ends, and its client connects again.
     given_up: oneshot::Receiver<()>,
     silence: Silence,
-    /// Of the permission.
+    /// Resolves when the permission ends.
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
     _connection: Lasting<Place>,
-    /// Ends it before its time.
+    /// Registration of the permission, by which it can be revoked early.
     _witness: Option<Permit>,
 }
 
@@ -204,7 +211,10 @@ mod tests {
             url: "http://h/a.png".to_owned(),
             ..title
         };
-        let told = event(Some(&linked));
-        assert!(told.contains("\"picture\":\"http://h/a.png\""), "{told}");
+        let reported = event(Some(&linked));
+        assert!(
+            reported.contains("\"picture\":\"http://h/a.png\""),
+            "{reported}"
+        );
     }
 }

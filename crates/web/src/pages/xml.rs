@@ -1,21 +1,21 @@
-//! A small XML document, written front to back. What it is given as text is escaped.
+//! Small XML document, written front to back. Text is escaped as it is added.
 
 use http::StatusCode;
 
 use super::html::escape;
 use crate::reply::Reply;
 
-/// See the module's description.
+/// Document being written; finish it with [`end`](Self::end).
 #[derive(Debug)]
 pub(super) struct Xml(String);
 
 impl Xml {
-    /// An empty document.
+    /// Creates an empty document.
     pub(super) fn document() -> Self {
         Self("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned())
     }
 
-    /// An element with attributes, and what `inside` writes.
+    /// Writes an element with attributes, and the contents that `inside` writes.
     pub(super) fn element(
         &mut self,
         name: &str,
@@ -32,23 +32,24 @@ impl Xml {
         self.0.push_str(&format!("</{name}>"));
     }
 
-    /// An element that holds text.
+    /// Writes an element that holds text.
     pub(super) fn text(&mut self, name: &str, text: &str) {
         self.element(name, &[], |xml| xml.0.push_str(&xml_text(text)));
     }
 
-    /// The document.
+    /// Returns the document.
     pub(super) fn end(self) -> String {
         self.0 + "\n"
     }
 }
 
-/// The answer that a document is.
+/// Wraps a document in a reply.
 pub(super) fn answer(document: Xml) -> Reply {
     Reply::full(StatusCode::OK, "text/xml; charset=utf-8", document.end())
 }
 
-/// Text without the two characters that are in no XML document (XML 1.0 §2.2) and that [`escape`] keeps; lines stay.
+/// Returns text without the two characters that no XML document may contain (XML 1.0 §2.2) and that [`escape`] keeps; line
+/// breaks stay.
 fn xml_text(text: &str) -> String {
     let lines = text.split('\n').map(escape);
     let lines = lines.collect::<Vec<_>>().join("\n");

@@ -5,7 +5,7 @@ use std::fmt;
 use http::Method;
 use media::StreamName;
 
-/// The direction of media.
+/// Direction of media.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Way {
     /// From us to a listener (WHEP).
@@ -15,7 +15,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// The last segment of its endpoints.
+    /// Returns the last segment of the direction's endpoints.
     pub const fn segment(self) -> &'static str {
         match self {
             Self::Out => "whep",
@@ -30,15 +30,15 @@ impl Way {
     }
 }
 
-/// Names a session for the client that opened it: 128 random bits, so it cannot be guessed.
+/// Name of a session for the client that opened it: 128 random bits, so it cannot be guessed.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub struct Id(u128);
 
-/// Characters of a session's name.
+/// Length of a session's name in characters.
 const ID_LEN: usize = 32;
 
 impl Id {
-    /// From random bytes.
+    /// Creates a name from random bytes.
     pub(super) const fn new(random: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(random))
     }
@@ -56,38 +56,38 @@ impl fmt::Display for Id {
     }
 }
 
-/// The name is enough to end the session, so it is not printed by accident.
+/// Debug form without the name: the name is enough to end the session, so it must not be printed by accident.
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Id(***)")
     }
 }
 
-/// The meaning of a path of WHIP or WHEP.
+/// Parsed path of WHIP or WHEP.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Address {
-    /// The direction.
+    /// Direction.
     pub way: Way,
-    /// The stream.
+    /// Stream.
     pub stream: StreamName,
-    /// The resource of that stream.
+    /// Resource of that stream.
     pub resource: Resource,
 }
 
-/// A resource of a stream's WHIP or WHEP.
+/// Resource of a stream's WHIP or WHEP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Resource {
     /// The endpoint, where sessions are opened.
     Endpoint,
-    /// The endpoint with a slash after it, where there is nothing.
+    /// The endpoint followed by a slash, where nothing exists.
     Beside,
     /// A session; `None` if the segment cannot be a session's name.
     Session(Option<Id>),
 }
 
 impl Address {
-    /// Parses a request's path. `None` when it does not belong to WHIP or WHEP: the page of a stream whose last
-    /// segment is `whep` is a page.
+    /// Parses a request's path. Returns `None` if it does not belong to WHIP or WHEP: the page of a stream whose last segment
+    /// is `whep` is a page.
     pub fn of(method: &str, path: &str) -> Option<Self> {
         let (front, last) = path.rsplit_once('/')?;
         let (way, name, resource) = match Way::of_segment(last) {
@@ -110,7 +110,7 @@ impl Address {
         })
     }
 
-    /// Whether listeners open sessions there.
+    /// Whether listeners open sessions at this address.
     pub fn is_listeners_endpoint(&self) -> bool {
         self.way == Way::Out && self.resource == Resource::Endpoint
     }
@@ -124,18 +124,17 @@ impl Address {
         }
     }
 
-    /// The endpoint's path.
+    /// Returns the endpoint's path.
     pub(super) fn endpoint(&self) -> String {
         format!("/{}/{}", self.stream, self.way.segment())
     }
 
-    /// The path of a session.
+    /// Returns the path of a session.
     pub(super) fn session(&self, id: Id) -> String {
         format!("{}/{id}", self.endpoint())
     }
 
-    /// The path for logs: it does not name the session, because a client that knows the name may end
-    /// it.
+    /// Returns the path for logs: it does not name the session, because a client that knows the name may end it.
     pub fn loggable(&self) -> String {
         match self.resource {
             Resource::Endpoint => self.endpoint(),
@@ -147,7 +146,7 @@ impl Address {
 
 #[cfg(test)]
 impl Address {
-    /// The path of its row in the table.
+    /// Returns the path of its row in the table.
     pub fn row(&self) -> Option<&'static str> {
         match (self.way, self.resource) {
             (Way::Out, Resource::Session(Some(_))) => Some("/{stream}/whep/{id}"),
@@ -167,39 +166,27 @@ mod tests {
     fn paths_mean_an_endpoint_a_session_or_nothing() {
         let id = Id::new([0xab; 16]);
         let session = format!("/live/show/whip/{id}");
-        let cases = [
-            (
-                "POST",
-                "/live/show/whep",
-                Some(("live/show", Way::Out, Resource::Endpoint)),
-            ),
-            (
-                "GET",
-                "/radio.mp3/whip",
-                Some(("radio.mp3", Way::In, Resource::Endpoint)),
-            ),
-            (
-                "POST",
-                "/live/show/whep/",
-                Some(("live/show", Way::Out, Resource::Beside)),
-            ),
+        let of = |way, stream, resource| {
+            let stream = StreamName::parse(stream).expect("a name");
+            Some(Address {
+                way,
+                stream,
+                resource,
+            })
+        };
+        let (show, endpoint) = ("live/show", Resource::Endpoint);
+        let own = of(Way::In, show, Resource::Session(Some(id)));
+        let short = of(Way::Out, "a", Resource::Session(None));
+        let beside = of(Way::Out, show, Resource::Beside);
+        for (method, path, expected) in [
+            ("POST", "/live/show/whep", of(Way::Out, show, endpoint)),
+            ("GET", "/radio.mp3/whip", of(Way::In, "radio.mp3", endpoint)),
+            ("POST", "/live/show/whep/", beside),
             // The page of a stream with such a name.
             ("GET", "/live/show/whep/", None),
-            (
-                "DELETE",
-                &session,
-                Some(("live/show", Way::In, Resource::Session(Some(id)))),
-            ),
-            (
-                "DELETE",
-                "/a/whep/short",
-                Some(("a", Way::Out, Resource::Session(None))),
-            ),
-            (
-                "POST",
-                "/a/whep/whip",
-                Some(("a/whep", Way::In, Resource::Endpoint)),
-            ),
+            ("DELETE", &session, own),
+            ("DELETE", "/a/whep/short", short),
+            ("POST", "/a/whep/whip", of(Way::In, "a/whep", endpoint)),
             ("POST", "/whep", None),
             ("POST", "/live/whepp", None),
             ("POST", "/live//whep", None),
@@ -208,13 +195,7 @@ mod tests {
             ("POST", "whep", None),
             ("POST", "", None),
             ("GET", "/live/show/", None),
-        ];
-        for (method, path, expected) in cases {
-            let expected = expected.map(|(stream, way, resource)| Address {
-                way,
-                stream: StreamName::parse(stream).expect("a name"),
-                resource,
-            });
+        ] {
             assert_eq!(Address::of(method, path), expected, "{method} {path}");
         }
     }
@@ -224,12 +205,8 @@ mod tests {
         let id = Id::new([0x0f; 16]);
         assert_eq!(Id::parse(&id.to_string()), Some(id));
         let text = id.to_string();
-        for wrong in [
-            &text[1..],
-            &format!("+{}", &text[1..]),
-            &format!("{text}0"),
-            "",
-        ] {
+        let signed = format!("+{}", &text[1..]);
+        for wrong in [&text[1..], &signed, &format!("{text}0"), ""] {
             assert_eq!(Id::parse(wrong), None, "{wrong}");
         }
         let path = format!("/live/show/whep/{id}");

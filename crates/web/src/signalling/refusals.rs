@@ -2,12 +2,12 @@
 
 use base::Counter;
 
-/// Every status that a refusal has.
+/// Statuses of all refusals.
 const STATUSES: [u16; 14] = [
     307, 400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 428, 429, 503,
 ];
 
-/// See the module's description.
+/// Counters of refused requests, one per status.
 #[derive(Debug, Default)]
 pub struct Refusals([Counter; STATUSES.len()]);
 
@@ -20,7 +20,7 @@ impl Refusals {
         }
     }
 
-    /// Each status and its count.
+    /// Returns each status and its count.
     pub fn list(&self) -> Vec<(u16, u64)> {
         let counts = self.0.iter().map(Counter::value);
         STATUSES.into_iter().zip(counts).collect()

@@ -1,4 +1,4 @@
-//! Why a request of WHIP or WHEP is refused, and the one function that turns it into an answer.
+//! Reasons to refuse a request of WHIP or WHEP, and the one function that turns them into replies.
 
 use fanout::gate::{Denied, Excluded};
 use fanout::{LaneRefused, PublishRefused};
@@ -13,17 +13,17 @@ use webrtc::sdp::{FragmentError, OfferError};
 use super::{SDP, SDP_FRAGMENT, Way, table};
 use crate::reply::Reply;
 
-/// Why a request is refused, sorted by cause.
+/// Reason why a request is refused, sorted by cause.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    // The client asked for a resource that does not exist.
+    // The client requested a resource that does not exist.
     /// The operator has disabled WebRTC.
     #[error("WebRTC is switched off on this server: `webrtc.listen` is empty in its configuration")]
     Off,
     /// A path that belongs to the server's own pages.
     #[error("a stream cannot have this name: it belongs to the server's own pages")]
     NameReserved,
-    /// There is nothing here; the address without the last slash is right.
+    /// An endpoint with a slash after it; the address without the slash is right.
     // The address may contain a key, so the message does not repeat it.
     #[error("this address ends with a slash too many; `Location` is the right one")]
     Beside(String),
@@ -72,7 +72,7 @@ pub(super) enum Refused {
     #[error("{0}")]
     Unusable(#[from] Unusable),
 
-    // It is not possible at the moment.
+    // The request is not possible at the moment.
     /// The stream has no publisher.
     #[error("{0} has no publisher at the moment; try again when it is live")]
     NotLive(StreamName),
@@ -82,7 +82,7 @@ pub(super) enum Refused {
     /// The stream is on another server, and cannot be pulled now.
     #[error("{0} cannot be fetched at the moment; try again")]
     Unavailable(StreamName),
-    /// The stream has as many listeners as it may.
+    /// The stream is full.
     #[error("{0} has as many listeners as it may; try again later")]
     NoPlace(StreamName),
     /// Another publisher has the stream, or a limit is reached.
@@ -91,7 +91,7 @@ pub(super) enum Refused {
     /// A limit of the server.
     #[error("{0}")]
     Limit(#[from] Rejected),
-    /// A lane for it cannot be opened.
+    /// A lane for the listener cannot be opened.
     #[error("{0}")]
     Lane(#[from] LaneRefused),
     /// The number of sessions is at its limit.
@@ -105,7 +105,7 @@ pub(super) enum Refused {
     Randomness,
 }
 
-/// Explains why a key is needed.
+/// Explains a denial.
 fn denied(denied: Denied, way: Way) -> &'static str {
     match (denied, way) {
         (Denied::Missing, Way::In) => {
@@ -193,7 +193,7 @@ impl Refused {
         }
     }
 
-    /// Headers besides the status and the problem document.
+    /// Returns the headers besides the status and the problem document.
     fn headers(&self, retry_after: u64) -> Vec<(HeaderName, String)> {
         let mut headers = Vec::new();
         match self {
@@ -225,7 +225,7 @@ impl Refused {
         headers
     }
 
-    /// The answer: a problem document (RFC 9457). `retry_after` is in seconds.
+    /// Builds the reply: a problem document (RFC 9457). `retry_after` is in seconds.
     pub(super) fn answer(self, retry_after: u64) -> Reply {
         let status = self.status();
         let document = json!({

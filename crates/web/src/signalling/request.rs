@@ -1,11 +1,11 @@
-//! Parts of a request of WHIP or WHEP: its type, its body, its condition.
+//! Parts of a WHIP or WHEP request: media type, body, condition.
 
 use http::{HeaderMap, header};
 
 use super::refused::Refused;
 use crate::request::Request;
 
-/// Longest body. A browser's offer has 7 KiB; the SDP library refuses more than this as well.
+/// Maximum body length in bytes. A browser's offer has 7 KiB; the SDP library refuses more than this as well.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Whether the body is of this media type, with any parameters.
@@ -16,10 +16,10 @@ pub(super) fn is_of_type(headers: &HeaderMap, expected: &str) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(expected))
 }
 
-/// The whole body.
+/// Returns the whole body.
 ///
 /// # Errors
-/// When it is too long: its transport has kept one byte more than may be.
+/// If the body is too long: its transport has kept one byte more than allowed.
 pub(super) fn body<'a>(request: &'a Request<'_>) -> Result<&'a [u8], Refused> {
     match request.body.len() {
         ..=BODY_BYTES_MAX => Ok(&request.body),
@@ -27,10 +27,10 @@ pub(super) fn body<'a>(request: &'a Request<'_>) -> Result<&'a [u8], Refused> {
     }
 }
 
-/// Whether a request's condition holds for an entity tag; `None` when it has no condition.
+/// Checks a request's condition against an entity tag; `None` if the request has no condition.
 ///
-/// Clients write `"*"` in quotes as RFC 9725 §4.3.2 has it, without them as RFC 9110 §13.1.1 has it, and
-/// tags with a `W/` before them or without their quotes; all mean the same.
+/// Clients write `"*"` in quotes as in RFC 9725 §4.3.2, or without them as in RFC 9110 §13.1.1, and tags with a `W/` before
+/// them or without their quotes; all mean the same.
 pub(super) fn matches(headers: &HeaderMap, tag: &str) -> Option<bool> {
     let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
     values.peek()?;

@@ -1,6 +1,6 @@
-//! Routes the sessions of one worker of the WebRTC port: listeners to egress, publishers to ingest.
+//! Router of the sessions of one WebRTC port worker: listeners to egress, publishers to ingest.
 //!
-//! A session's ticket says which of the two it is, for its life; afterwards its slot is looked up.
+//! A session's ticket determines which of the two it is, for its life; afterwards its slot is looked up.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,23 +15,23 @@ use webrtc::srtp::Keys;
 
 use super::table::SessionPermit;
 
-/// What the port keeps for a session until its peer connects.
+/// Data that the port keeps for a session until its peer connects.
 #[derive(Debug)]
 pub struct SessionTicket {
     pub(super) task: Task,
     pub(super) permit: SessionPermit,
 }
 
-/// What is to be done with a connected session.
+/// Task for a connected session.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Send it this stream.
+    /// Send this stream to the peer.
     Listen(egress_webrtc::ViewerTicket, Arc<Stream>),
-    /// Take a stream from it.
+    /// Receive a stream from the peer.
     Publish(whip::PublisherTicket),
 }
 
-/// A connected session.
+/// Connected session.
 #[derive(Debug)]
 struct ConnectedSession {
     session: Handle,
@@ -40,11 +40,11 @@ struct ConnectedSession {
     permit: SessionPermit,
 }
 
-/// See the module's description.
+/// Router of one worker's sessions; the port drives it as its [`Role`].
 pub(super) struct SessionRouter {
     viewers: Viewers,
     publishers: Publishers,
-    /// By the slots of their handles, of which there are as many as a worker has sessions.
+    /// Sessions by the slots of their handles, of which there are as many as a worker has sessions.
     sessions: Sessions,
 }
 
@@ -60,7 +60,7 @@ impl Sessions {
         self.0[slot] = Some(connected);
     }
 
-    /// Whether a session is a publisher's; `None` when it is not connected.
+    /// Returns whether a session is a publisher's; `None` when it is not connected.
     fn is_publisher(&self, session: Handle) -> Option<bool> {
         let connected = self.0.get(session.slot as usize)?.as_ref()?;
         (connected.session == session).then_some(connected.is_publisher)
@@ -83,7 +83,7 @@ impl SessionRouter {
     }
 }
 
-/// The port's outbox; it also tells the router of sessions that this side ends.
+/// Outbox of the port that also reports to the router the sessions that this side ends.
 struct RouterOutbox<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
     sessions: &'o mut Sessions,
@@ -167,7 +167,7 @@ impl Role for SessionRouter {
     fn abandoned(&mut self, ticket: SessionTicket, reason: CloseReason) {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
-            // The port counts them, and any client can cause as many as it likes.
+            // The port counts them, and any client can cause any number of them.
             Task::Listen(..) => {}
         }
     }

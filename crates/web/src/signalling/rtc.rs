@@ -1,4 +1,4 @@
-//! What all requests of WHIP and WHEP share.
+//! State shared by all WHIP and WHEP requests.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -12,27 +12,27 @@ use super::service::WebrtcService;
 use super::table::Table;
 use crate::address::network;
 
-/// Sessions that an address may open or change at once, and how long until one more. An offer takes a
-/// quarter of a millisecond to parse and answer, and its handshake one millisecond; an audience that
-/// reconnects from behind one provider's NAT, or a load test, is admitted.
+/// Burst of sessions that an address may open or change, and the time until one more is allowed. An offer takes a quarter of a
+/// millisecond to parse and answer, and its handshake one millisecond; an audience that reconnects from behind one provider's
+/// NAT, or a load test, is admitted.
 const REQUESTS_AT_ONCE: u32 = 1_000;
 const REQUEST_REFILL: Duration = Duration::from_millis(2);
 
-/// See the module's description.
+/// Shared state of WHIP and WHEP: the session table, the port and the limits.
 #[derive(Debug)]
 pub struct Rtc {
     pub(super) table: Arc<Table>,
-    /// The port and its workers.
+    /// Port and its workers.
     pub service: WebrtcService,
-    /// Requests that were refused, by status.
+    /// Refused requests, by status.
     pub refusals: Refusals,
     requests: Allowances<IpAddr>,
-    /// Held during a session's ICE restart, so that restarts of one session are serialised.
+    /// Lock held during an ICE restart, so that restarts of one session are serialised.
     pub(super) restarts: Mutex<()>,
 }
 
 impl Rtc {
-    /// Without sessions.
+    /// Creates the state without sessions.
     pub fn new(service: WebrtcService) -> Self {
         Self {
             table: Arc::default(),
@@ -45,7 +45,7 @@ impl Rtc {
 
     /// Ends a session, in the table and at the port, where it may already have ended by itself.
     pub(super) fn end(&self, id: Id) {
-        // A restart changes its name at the port first and then in the table.
+        // A restart changes the session's name first at the port and then in the table.
         let _turn = self.restarts.lock();
         if let Some(entry) = self.table.get(id) {
             self.table.remove(id);

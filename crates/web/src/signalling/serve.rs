@@ -1,4 +1,4 @@
-//! What WHIP and WHEP do over HTTP (RFC 9725, draft-ietf-wish-whep).
+//! HTTP behaviour of WHIP and WHEP (RFC 9725, draft-ietf-wish-whep).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use super::{SDP, SDP_FRAGMENT};
 use crate::reply::Reply;
 use crate::request::Request;
 
-/// Lets pages of other origins use WHIP and WHEP, and read the answers.
+/// Headers that let pages of other origins use WHIP and WHEP, and read the replies.
 const CORS: [(&str, &str); 5] = [
     ("access-control-allow-origin", "*"),
     (
@@ -63,10 +63,10 @@ pub(crate) async fn serve(request: &Request<'_>, address: &Address) -> Reply {
     reply
 }
 
-/// What a client shows: a token, or nothing.
+/// Credentials that a client presents: a token, or nothing.
 type Shown<'a> = auth::Shown<'a, Fields<'a>>;
 
-/// A request, and what its path means.
+/// Request, and its parsed path.
 struct Asked<'a> {
     request: &'a Request<'a>,
     address: &'a Address,
@@ -112,12 +112,12 @@ impl Asked<'_> {
             .with(name, value)
     }
 
-    /// The address that was probably meant, with the query, which may contain a key.
+    /// Returns the address that was probably meant, with the query, which may contain a key.
     fn beside(&self) -> String {
         self.with_query(self.outside(&self.address.endpoint()))
     }
 
-    /// A path as the client must request it.
+    /// Returns a path as the client must request it.
     fn outside(&self, path: &str) -> String {
         format!("{}{path}", self.request.base().prefix())
     }
@@ -219,7 +219,7 @@ impl Asked<'_> {
         join(&front.registry, &*front.gate, wish, waits, choose).await
     }
 
-    /// The refusal for a listener that cannot join.
+    /// Returns the refusal for a listener that cannot join.
     fn not_joined(&self, refused: JoinRefused) -> Refused {
         let name = &self.address.stream;
         match refused {
@@ -250,7 +250,7 @@ impl Asked<'_> {
         Ok(Opened { id, ufrag, answer })
     }
 
-    /// A session for an offer: our name for it, and its entry in the table.
+    /// Creates a session for an offer: our name for it, and its entry in the table.
     fn session<'o>(
         &self,
         rtc: &Rtc,
@@ -283,9 +283,9 @@ impl Asked<'_> {
         ))
     }
 
-    /// Ends a session that must give way to a newer one before its peer has connected.
+    /// Returns the callback that ends a session which must give way to a newer one before its peer has connected.
     fn eviction(&self, id: Id) -> Evict {
-        // Weak: the front door owns the session's permit, which owns this.
+        // Weak: the front door owns the session's permit, which owns this callback.
         let (front, peer) = (
             Arc::downgrade(self.request.front),
             self.request.visitor.peer,
@@ -301,7 +301,7 @@ impl Asked<'_> {
         })
     }
 
-    /// Candidates of the peer, which a lite agent ignores, or an ICE restart.
+    /// Handles candidates of the peer, which a lite agent ignores, or an ICE restart.
     async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Reply, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
@@ -322,7 +322,7 @@ impl Asked<'_> {
         match theirs.filter(|theirs| **theirs != *entry.remote_ufrag) {
             Some(_) if holds.is_none() => Err(Refused::Unconditional),
             Some(theirs) => restart(rtc, id, &entry, theirs),
-            // RFC 9725 §4.3.2 wants a condition here, too; the usual web players send none, and nothing changes.
+            // RFC 9725 §4.3.2 requires a condition here, too; the usual web players send none, and nothing changes.
             None => Ok(Reply::new(StatusCode::NO_CONTENT)),
         }
     }
@@ -345,7 +345,7 @@ impl Asked<'_> {
             .ok_or(Refused::NoSession)
     }
 
-    /// Whether the client may listen; [`join`](Self::join) asks the gate itself.
+    /// Checks that the client may listen; [`join`](Self::join) queries the gate itself.
     async fn may_play(&self, shown: &Shown<'_>) -> Result<(), Refused> {
         let remote = self.request.visitor.remote();
         let asked = shown.request(&self.address.stream, "webrtc", remote);
@@ -361,8 +361,8 @@ impl Asked<'_> {
         Ok(whip::permit(&self.request.front.ingest, &asked).await?)
     }
 
-    /// A client that may open a session may change and end it, if it knows its name. The one that opened it presents the same again,
-    /// and the authority is asked about it once.
+    /// Checks that the client may change and end a session: a client that may open one may do so if it knows the session's
+    /// name. The client that opened it presents the same credential again, so the authority is queried only once.
     async fn may_change(&self, id: Option<Id>) -> Result<(), Refused> {
         let shown = self.shown();
         let opened_it = |entry: &Entry| match (shown.token(), &entry.key) {
@@ -407,19 +407,19 @@ impl Asked<'_> {
     }
 }
 
-/// The answer to `HEAD`: the media type of endpoints and sessions.
+/// Builds the reply to `HEAD`: the media type of endpoints and sessions.
 fn of_type_sdp() -> Reply {
     Reply::full(StatusCode::OK, SDP, "")
 }
 
-/// An opened session.
+/// Opened session.
 struct Opened {
     id: Id,
     ufrag: Box<str>,
     answer: String,
 }
 
-/// The kind and the name of the first section in use: all share its transport.
+/// Returns the kind and the name of the first section in use: all share its transport.
 fn first(offer: &Offer, sections: &[Section<'_>]) -> (&'static str, Box<str>) {
     let mut both = offer.media.iter().zip(sections);
     let used = both.find(|(_, section)| !matches!(section, Section::Rejected));
@@ -443,14 +443,14 @@ fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Reply, Refu
     Ok(Reply::full(StatusCode::OK, SDP_FRAGMENT, fragment).with(header::ETAG, tag(&ufrag)))
 }
 
-/// The entity tag of an ICE session: its ufrag, which its datagrams reveal anyway.
+/// Returns the entity tag of an ICE session: its ufrag, which its datagrams reveal anyway.
 fn tag(ufrag: &str) -> String {
     format!("\"{ufrag}\"")
 }
 
-/// An answer fixes what a session carries, so a listener that joined before the video track was announced would
-/// never see it. A publisher of tracks announces audio and video one after the other, and is given a while after
-/// the first to do so, and to show in which order its frames come.
+/// Chooses when to answer. An answer fixes the tracks of a session, so a listener that joined before the video track was
+/// announced would never receive it. A publisher of tracks announces audio and video one after the other, and is given a while
+/// after the first to do so, and to reveal the order of its frames.
 fn choose(info: &Info) -> Choice<()> {
     if info.tracks.is_empty() {
         return Choice::Unclear;

@@ -1,5 +1,4 @@
-//! Connects the parts: agrees on offers with streams and publishers, and hands the resulting sessions to the
-//! port.
+//! WebRTC service: agrees on offers with streams and publishers, and hands the resulting sessions to the port.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,9 +9,9 @@ use base::{Numbers, Published};
 use config::Config;
 use egress_webrtc::{Rules, Viewers};
 use fanout::{Fanout, Format, Info, Plane, Subscription};
-use formats::rtp::Tally;
-use formats::rtp::codes::CNAME;
 use ingest::whip::{self, Agreed, Publishers};
+use packagers::rtp::Tally;
+use packagers::rtp::codes::CNAME;
 use webrtc::dtls::{self, ServerIdentity};
 use webrtc::ice::Credentials;
 use webrtc::mux::NewSession;
@@ -23,10 +22,10 @@ use super::refused::Refused;
 use super::router::{SessionRouter, SessionTicket, Task};
 use super::table::SessionPermit;
 
-/// The name that a listener's player gets for its one stream.
+/// Name of the one stream in a listener's player.
 const STREAM: &str = "carillon";
 
-/// Why WebRTC cannot be served although it is enabled.
+/// Reason why WebRTC cannot be served although it is enabled.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The certificate for peers cannot be made.
@@ -37,26 +36,26 @@ pub enum OpenError {
     Port(#[from] io::Error),
 }
 
-/// An offer, and its session's names.
+/// Offer, and the names of its session.
 pub(super) struct Opening<'a> {
     pub(super) offer: &'a Offer,
     pub(super) local: Credentials,
     pub(super) permit: SessionPermit,
 }
 
-/// See the module's description.
+/// WebRTC port with its workers; open it once per server.
 #[derive(Debug)]
 pub struct WebrtcService {
     fanout: Arc<Fanout>,
     port: Port<SessionTicket>,
-    /// Each worker's counts of its listeners besides its books.
+    /// Listener counters of each worker, in addition to its books.
     workers: Vec<Arc<Published<egress_webrtc::Counters>>>,
     tally: Arc<Tally>,
 }
 
 impl WebrtcService {
-    /// The format of listeners over WebRTC.
-    pub(super) const FORMAT: Format = formats::rtp::RTP;
+    /// Format of listeners over WebRTC.
+    pub(super) const FORMAT: Format = packagers::rtp::RTP;
 
     /// Opens the port.
     ///
@@ -94,27 +93,27 @@ impl WebrtcService {
         })
     }
 
-    /// The address that the port is bound to.
+    /// Returns the address that the port is bound to.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// The port's addresses for peers.
+    /// Returns the port's addresses for peers.
     pub(super) fn candidates(&self) -> &[Candidate] {
         self.port.candidates()
     }
 
-    /// What the port has counted.
+    /// Returns the counters of the port.
     pub fn counters(&self) -> Counters {
         self.port.counters()
     }
 
-    /// Present sessions.
+    /// Returns the number of present sessions.
     pub fn sessions(&self) -> usize {
         self.port.sessions()
     }
 
-    /// All workers' counts of listeners besides their books.
+    /// Returns the sum of all workers' listener counters.
     pub fn listeners(&self) -> egress_webrtc::Counters {
         let mut sum = egress_webrtc::Counters::default();
         for worker in &self.workers {
@@ -123,17 +122,17 @@ impl WebrtcService {
         sum
     }
 
-    /// Frames that could not be sent to listeners unchanged.
+    /// Returns the tally of frames that could not be sent to listeners unchanged.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The port, for the caller that ends it.
+    /// Returns the port, for the caller that ends it.
     pub fn port(&self) -> Port<SessionTicket> {
         self.port.clone()
     }
 
-    /// Hands the port a session of a listener with what was agreed on. Returns the answer.
+    /// Hands the port a listener's session with the agreed tracks. Returns the answer.
     pub(super) fn listen(
         &self,
         opening: Opening<'_>,
@@ -147,7 +146,7 @@ impl WebrtcService {
         } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let stream = Arc::clone(subscription.stream());
-        let make = || formats::rtp::packager(stream.name(), &self.tally);
+        let make = || packagers::rtp::packager(stream.name(), &self.tally);
         let lane = subscription.reserve_lane(Self::FORMAT, make, Instant::now())?;
         let record = subscription.record(&lane);
         if agreed.exceeds() {
@@ -165,8 +164,8 @@ impl WebrtcService {
         Ok(answer)
     }
 
-    /// Hands the port a session of a publisher, which gets the stream once its media arrives, by the ticket from
-    /// `admit`. Returns the answer.
+    /// Hands the port a publisher's session. The publisher gets the stream once its media arrives, by the ticket from `admit`.
+    /// Returns the answer.
     pub(super) fn publish(
         &self,
         opening: Opening<'_>,
@@ -185,12 +184,12 @@ impl WebrtcService {
         Ok(answer)
     }
 
-    /// Changes a session's ICE names. False when it is gone.
+    /// Changes a session's ICE names; returns false when the session is gone.
     pub(super) fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
         self.port.restart(ufrag, local, remote_ufrag)
     }
 
-    /// Ends a session. False when it is gone.
+    /// Ends a session; returns false when the session is gone.
     pub(super) fn close(&self, ufrag: &str) -> bool {
         self.port.close(ufrag)
     }
@@ -231,11 +230,10 @@ impl WebrtcService {
     }
 }
 
-/// The tracks of a stream for a listener: the stream's own, and the derived one that is made
-/// on demand.
+/// Agrees on the tracks of a stream for a listener: the stream's own, and the derived one that is made on demand.
 ///
 /// # Errors
-/// When the listener accepts none of them. What is known about the sound is part of the error.
+/// If the listener accepts none of them. Known facts about the audio are part of the error.
 pub(super) fn agree(offer: &Offer, info: &Info) -> Result<egress_webrtc::Agreed, Refused> {
     let all = info.tracks.iter().chain(info.offer.track());
     let tracks: Vec<_> = all.map(Arc::as_ref).collect();

@@ -1,10 +1,9 @@
-//! The open sessions, as HTTP knows them.
+//! Table of the open sessions, for requests over HTTP.
 //!
-//! An entry lives from the POST until the session ends. It is held by a [`SessionPermit`], which travels with
-//! the session: when the session is dropped, so are the permit and the entry. So the table has no timeouts of
-//! its own.
+//! An entry lives from the POST until the session ends. It is held by a [`SessionPermit`], which travels with the session: when
+//! the session is dropped, so are the permit and the entry. So the table has no timeouts of its own.
 //!
-//! Locked when a session is opened, changed and ended, never for a packet.
+//! The table is locked when a session is opened, changed and ended, never for a packet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,31 +14,31 @@ use media::StreamName;
 
 use super::address::{Id, Way};
 
-/// Sessions at a time: more than one host's network carries. An entry takes some 300 bytes.
+/// Maximum number of sessions: more than one host's network carries. An entry takes some 300 bytes.
 const SESSIONS_MAX: usize = 65_536;
 
-/// What HTTP knows of a session.
+/// Session data for requests over HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) way: Way,
-    /// The one in the address, whichever the gate has put in its place.
+    /// Stream in the address, even if the gate has put another in its place.
     pub(super) stream: StreamName,
-    /// What was presented to open it, if anything.
+    /// Credential presented to open the session, if any.
     pub(super) key: Option<Secret>,
-    /// Our ufrag in ICE, by which the port finds the session; it is the entity tag, too.
+    /// Our ufrag in ICE, by which the port finds the session; also the entity tag.
     pub(super) ufrag: Box<str>,
-    /// The peer's ufrag. Another one in a PATCH means a restart.
+    /// Ufrag of the peer. A different one in a PATCH means a restart.
     pub(super) remote_ufrag: Box<str>,
-    /// The kind and the name of the first section in use, for the answer to a restart.
+    /// Kind and name of the first section in use, for the answer to a restart.
     pub(super) first: (&'static str, Box<str>),
 }
 
-/// The number of sessions is at its limit.
+/// Error: the number of sessions is at its limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the server has as many WebRTC sessions as it may have")]
 pub(super) struct Full;
 
-/// See the module's description.
+/// Table of the open sessions, by name.
 #[derive(Debug, Default)]
 pub(super) struct Table(Lock<HashMap<Id, Entry>>);
 
@@ -70,7 +69,7 @@ impl Table {
         self.0.lock().get(&id).cloned()
     }
 
-    /// Changes a session's ufrags. False when it is gone.
+    /// Changes a session's ufrags; returns false when the session is gone.
     pub(super) fn rename(&self, id: Id, ufrag: &str, remote_ufrag: &str) -> bool {
         let mut entries = self.0.lock();
         let Some(entry) = entries.get_mut(&id) else {
@@ -87,7 +86,7 @@ impl Table {
     }
 }
 
-/// A session's entry in the table and its permit. Travels with the session.
+/// Entry of a session in the table, and its permit. Travels with the session.
 #[derive(Debug)]
 pub(super) struct SessionPermit {
     table: Arc<Table>,
@@ -97,8 +96,7 @@ pub(super) struct SessionPermit {
 }
 
 impl SessionPermit {
-    /// The peer has connected: from here on the session is bounded as a listener or a publisher, and no longer
-    /// pending.
+    /// Marks the peer as connected: from here on the session is bounded as a listener or a publisher, and no longer pending.
     pub(super) fn connected(&mut self) {
         if let Some(connection) = &mut self.connection {
             match self.way {

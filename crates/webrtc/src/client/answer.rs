@@ -1,4 +1,4 @@
-//! Reading an answer.
+//! Parser of answers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,56 +7,56 @@ use thiserror::Error;
 use crate::ice::{Credentials, Transport};
 use crate::sdp::{Candidate, Fingerprint, MediaKind};
 
-/// Bytes of an answer that is read.
+/// Largest answer that is parsed, in bytes.
 const ANSWER_LEN_MAX: usize = 64 * 1024;
 
-/// Sections and candidates that are kept.
+/// Limits of the sections and candidates that are kept.
 const MEDIA_MAX: usize = 16;
 const CANDIDATES_MAX: usize = 64;
 
-/// What a server agreed to.
+/// Session parameters that a server agreed to.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The server's name and password for ICE.
+    /// Name and password of the server for ICE.
     pub ice: Credentials,
-    /// The certificate that the server's DTLS must use.
+    /// Certificate that the server's DTLS must use.
     pub fingerprint: Fingerprint,
-    /// The server's addresses, in its order; names are skipped.
+    /// Addresses of the server, in its order; host names are skipped.
     pub candidates: Vec<Candidate>,
-    /// The sections in the offer's order.
+    /// Sections in the offer's order.
     pub media: Vec<Accepted>,
 }
 
 /// The answer to one section.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Accepted {
-    /// Sound or picture.
+    /// Audio or video.
     pub kind: MediaKind,
-    /// The format that is used; `None` when the section was rejected.
+    /// Payload type of the format used; `None` if the section was rejected.
     pub payload_type: Option<u8>,
-    /// Its encoding's name, such as `H264`; empty when it was rejected.
+    /// Name of its encoding, such as `H264`; empty if the section was rejected.
     pub encoding: Box<str>,
-    /// Its parameters; empty when there are none.
+    /// Format parameters; empty if there are none.
     pub parameters: Box<str>,
-    /// The number under which its lost packets are repeated.
+    /// Payload type of its retransmissions.
     pub rtx: Option<u8>,
-    /// The source of the server's track, if it names one.
+    /// Source of the server's track, if the server names one.
     pub ssrc: Option<u32>,
 }
 
-/// Why an answer cannot be used. In every case the server is at fault.
+/// Reason why an answer cannot be used. In every case the server is at fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AnswerError {
-    /// It is longer than any real one.
+    /// The answer is longer than any real one.
     #[error("the answer is longer than {ANSWER_LEN_MAX} bytes")]
     TooLong,
-    /// It is no description of a session.
+    /// The answer is not a session description.
     #[error("the answer is not SDP")]
     Syntax,
-    /// It lacks well-formed ICE credentials.
+    /// The answer lacks well-formed ICE credentials.
     #[error("the answer has no ice-ufrag and ice-pwd, or they are not well formed")]
     Ice,
-    /// It lacks a fingerprint by a function that is known.
+    /// The answer lacks a fingerprint by a known hash function.
     #[error("the answer has no fingerprint that is known, or it is not well formed")]
     Fingerprint,
     /// The server wants to open the DTLS connection.
@@ -65,10 +65,10 @@ pub enum AnswerError {
 }
 
 impl Answer {
-    /// Reads an answer. Where sections should agree the first one counts.
+    /// Parses an answer. If sections disagree about session parameters, the first one counts.
     ///
     /// # Errors
-    /// When it lacks what a session needs.
+    /// The answer lacks something that a session needs.
     pub fn parse(text: &str) -> Result<Self, AnswerError> {
         if text.len() > ANSWER_LEN_MAX {
             return Err(AnswerError::TooLong);
@@ -88,7 +88,7 @@ impl Answer {
         if first("setup").is_some_and(|setup| setup == "active") {
             return Err(AnswerError::Setup);
         }
-        // The first piece is the session's own, and each of the others begins behind its `m=`.
+        // The first piece is the session's own; each of the others begins after its `m=`.
         let sections = text.split("\nm=").skip(1).take(MEDIA_MAX);
         Ok(Self {
             ice,
@@ -101,7 +101,7 @@ impl Answer {
         })
     }
 
-    /// The first section of a kind that was accepted.
+    /// Returns the first accepted section of a kind.
     pub fn section(&self, kind: MediaKind) -> Option<&Accepted> {
         let mut sections = self.media.iter();
         sections.find(|media| media.kind == kind && media.payload_type.is_some())
@@ -109,7 +109,7 @@ impl Answer {
 }
 
 impl Accepted {
-    /// Reads a section, from behind its `m=`.
+    /// Parses a section, given the text after its `m=`.
     fn parse(section: &str) -> Option<Self> {
         let mut words = section.lines().next()?.split_ascii_whitespace();
         let kind = MediaKind::of(words.next()?);
@@ -147,7 +147,7 @@ impl Accepted {
     }
 }
 
-/// The values of an attribute, in order.
+/// Returns the values of an attribute, in order.
 fn attributes<'a>(text: &'a str, name: &'static str) -> impl Iterator<Item = &'a str> {
     text.lines().filter_map(move |line| {
         let (key, value) = line.strip_prefix("a=")?.split_once(':')?;
@@ -155,8 +155,7 @@ fn attributes<'a>(text: &'a str, name: &'static str) -> impl Iterator<Item = &'a
     })
 }
 
-/// Reads a candidate attribute (RFC 8839 §5.1): foundation, component, transport, priority, address,
-/// port.
+/// Parses a candidate attribute (RFC 8839 §5.1): foundation, component, transport, priority, address, port.
 fn candidate(value: &str) -> Option<Candidate> {
     let mut words = value.split_ascii_whitespace().skip(1);
     let component = words.next()?;

@@ -16,26 +16,26 @@ use rtc_stun::textattrs::TextAttribute;
 use super::Error;
 use crate::ice::Credentials;
 
-/// Checks that may be answered: those of the last seconds before the path was proved.
+/// Largest number of unanswered checks that are remembered: those of the last seconds before the path was proved.
 const OUTSTANDING_MAX: usize = 16;
 
-/// The priority of a host candidate over UDP that a check would discover (RFC 8445 §5.1.2.1).
+/// Priority of a host candidate over UDP that a check would discover (RFC 8445 §5.1.2.1).
 const PRIORITY: u32 = 110 << 24 | 65_535 << 8 | 255;
 
-/// Makes checks and recognises their answers.
+/// Sends checks and recognises their responses.
 #[derive(Debug)]
 pub(super) struct Checks {
     name: String,
     password: String,
-    /// Decides which side yields if both want control.
+    /// Value that decides which side yields if both want control.
     tie_breaker: u64,
-    /// Where transaction numbers come from.
+    /// Source of transaction numbers.
     random: u64,
     outstanding: VecDeque<[u8; 12]>,
 }
 
 impl Checks {
-    /// For the peer with the credentials `remote`, by the peer of the name `local`.
+    /// Creates the checks of the peer named `local` towards the peer with the credentials `remote`.
     pub(super) fn new(local: &str, remote: &Credentials, random: u64) -> Self {
         Self {
             name: format!("{}:{local}", remote.ufrag()),
@@ -46,7 +46,7 @@ impl Checks {
         }
     }
 
-    /// A check that nominates its path.
+    /// Builds a check that nominates its path.
     pub(super) fn request(&mut self, crypto: &dyn RTCCrypto) -> Option<Vec<u8>> {
         let mut transaction = [0; 12];
         transaction[..8].copy_from_slice(&self.next().to_be_bytes());
@@ -76,8 +76,7 @@ impl Checks {
         Some(message.raw)
     }
 
-    /// Whether a datagram is the answer to a check of ours. Answers to other senders' checks do not
-    /// count.
+    /// Whether a datagram is the response to one of our checks. Responses to other senders' checks do not count.
     pub(super) fn is_answer(
         &mut self,
         datagram: &[u8],
@@ -98,7 +97,7 @@ impl Checks {
         if MessageIntegrity::check(&mut message, password, crypto).is_err() {
             return Ok(false);
         }
-        // Answers to earlier checks no longer matter.
+        // Responses to earlier checks no longer matter.
         self.outstanding.drain(..=at);
         match message.typ {
             BINDING_SUCCESS => Ok(true),
@@ -107,7 +106,7 @@ impl Checks {
         }
     }
 
-    /// A number that no two checks of a session share (splitmix64).
+    /// Returns a number that no two checks of a session share (splitmix64).
     pub(super) fn next(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -117,7 +116,7 @@ impl Checks {
     }
 }
 
-/// An attribute of any bytes.
+/// Attribute of arbitrary bytes.
 struct Attribute(AttrType, Vec<u8>);
 
 impl Setter for Attribute {

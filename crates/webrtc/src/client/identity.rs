@@ -1,4 +1,4 @@
-//! A client's identity.
+//! Certificate and DTLS configuration of a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::dtls::{Error, Side, config, self_signed};
 use crate::sdp::Fingerprint;
 use crate::srtp::Profile;
 
-/// When a flight is sent again.
+/// Time after which a flight is retransmitted.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(700);
 
-/// A certificate with its fingerprint, and what else a client's handshake needs. Cheap to clone,
-/// and usable for any number of sessions.
+/// A certificate with its fingerprint, and everything else that a client's handshake needs. Cheap to clone, and usable for any
+/// number of sessions.
 #[derive(Clone)]
 pub struct ClientIdentity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
@@ -25,11 +25,10 @@ pub struct ClientIdentity {
 }
 
 impl ClientIdentity {
-    /// Makes a new self-signed certificate (ECDSA P-256), for handshakes that offer `profiles` in this
-    /// order.
+    /// Creates a new self-signed certificate (ECDSA P-256), for handshakes that offer `profiles` in this order.
     ///
     /// # Errors
-    /// When the cryptographic library fails.
+    /// The cryptographic library fails.
     pub fn generate(profiles: &[Profile]) -> Result<Self, Error> {
         let provider: Arc<dyn RTCCryptoProvider> = Arc::new(AwsLcRsProvider::new());
         let (certificate, fingerprint) = self_signed(&provider, "peer")?;
@@ -50,7 +49,7 @@ impl ClientIdentity {
         })
     }
 
-    /// The fingerprint that an offer names.
+    /// Returns the fingerprint for the offer.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }

@@ -1,5 +1,4 @@
-//! The other side of a session: what a viewer's or a publisher's program does, for load generators
-//! and tests.
+//! The client's side of a session, as a viewer's or a publisher's program implements it; for load generators and tests.
 //!
 //! ```text
 //! write_offer ─► POST ─► Answer::parse ─► Peer ─┬─ checks (controlling, USE-CANDIDATE, consent)
@@ -7,12 +6,11 @@
 //!                                               └─ Event::Connected(keys) ─► srtp::{Opener, Sealer}
 //! ```
 //!
-//! A [`Peer`] is one session: datagrams and the clock come in, datagrams and events go out. It
-//! reads everything but media, which the caller opens or counts. It uses one address of the server,
-//! chosen by the caller from the answer.
+//! A [`Peer`] is one session: datagrams and the clock go in, datagrams and events come out. It processes everything except
+//! media, which the caller opens or counts. It uses one address of the server, chosen by the caller from the answer.
 //!
-//! The server is trusted as far as its answer goes: the operator named it. The server's own path
-//! uses nothing of this.
+//! The server is trusted as far as its answer goes, since the operator named it. The server's own code path uses nothing of
+//! this.
 
 mod answer;
 mod checks;
@@ -31,7 +29,7 @@ pub use identity::ClientIdentity;
 pub use offer::{OfferedFormat, OfferedMedia, write_offer};
 pub use peer::{Event, Peer, is_media};
 
-/// Why a session with a server ended or never began.
+/// Reason why a session with a server ended or never began.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Error {
     /// The server answered no check.
@@ -40,7 +38,7 @@ pub enum Error {
     /// The server answered a check with an error.
     #[error("a check was refused")]
     Refused,
-    /// The server answers no checks any more.
+    /// The server no longer answers checks.
     #[error("the server fell silent")]
     Silent,
     /// The handshake failed.

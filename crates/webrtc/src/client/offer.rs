@@ -1,40 +1,40 @@
-//! Writing an offer.
+//! Writer of offers.
 
 use std::fmt::{self, Write};
 
 use crate::ice::Credentials;
 use crate::sdp::{Direction, Fingerprint, MediaKind, write_format, write_numbers};
 
-/// A format of a section.
+/// One format of a section.
 #[derive(Clone, Copy, Debug)]
 pub struct OfferedFormat<'a> {
-    /// Its number in RTP headers.
+    /// Payload type in RTP headers.
     pub payload_type: u8,
-    /// Its encoding as `rtpmap` writes it.
+    /// Encoding as written in `rtpmap`.
     pub rtpmap: &'a str,
-    /// Its parameters; empty when there are none.
+    /// Format parameters; empty if there are none.
     pub parameters: &'a str,
-    /// The number under which its lost packets are repeated.
+    /// Payload type of its retransmissions.
     pub rtx: Option<u8>,
 }
 
-/// A section. Sections are named by their index, from 0 on.
+/// One section. Sections are named by their index, starting at 0.
 #[derive(Clone, Copy, Debug)]
 pub struct OfferedMedia<'a> {
-    /// Sound or picture.
+    /// Audio or video.
     pub kind: MediaKind,
-    /// The direction.
+    /// Direction of the media.
     pub direction: Direction,
-    /// Its formats, best first.
+    /// Formats, best first.
     pub formats: &'a [OfferedFormat<'a>],
-    /// The source we send from, if we send.
+    /// Source we send from, if we send.
     pub ssrc: Option<u32>,
 }
 
-/// The text of an offer of `media` by the client with these credentials and this certificate.
+/// Writes an offer of `media` by the client with these credentials and this certificate.
 ///
 /// # Errors
-/// None: a string takes any text.
+/// None: a string accepts any text.
 pub fn write_offer(
     ice: &Credentials,
     fingerprint: &Fingerprint,

@@ -14,15 +14,15 @@ use crate::mux::Kind;
 use crate::sdp::Fingerprint;
 use crate::srtp::Keys;
 
-/// Between two checks until one is answered.
+/// Time between two checks until one is answered.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Checks of a proved path come after 4 to 6 seconds (RFC 7675 §5.1), so that clients that started
-/// together do not stay in step.
+/// Range of the interval between checks of a proved path: 4 to 6 seconds (RFC 7675 §5.1), so that clients that started together
+/// do not stay in step.
 const CONSENT_INTERVAL_MIN: Duration = Duration::from_secs(4);
 const CONSENT_INTERVAL_SPREAD_MILLIS: u64 = 2_000;
 
-/// How long consent lasts (RFC 7675 §5.1), and how long the first answer is waited for.
+/// Lifetime of consent (RFC 7675 §5.1), and the longest wait for the first response.
 const CONSENT: Duration = Duration::from_secs(30);
 
 /// Whether a datagram is for [`srtp`](crate::srtp) and not for a [`Peer`].
@@ -30,17 +30,17 @@ pub fn is_media(datagram: &[u8]) -> bool {
     Kind::of(datagram) == Kind::Srtp
 }
 
-/// What happened to a session.
+/// Event of a session.
 #[derive(Debug)]
 pub enum Event {
-    /// The server's certificate is the one of its answer, and these are the keys, ours as `local`.
+    /// The server's certificate matches its answer; these are the keys, ours as `local`.
     Connected(Box<Keys>),
     /// The server closed the session.
     Closed,
 }
 
-/// A session of the controlling side: it checks the path, nominates it, begins the handshake once a
-/// check was answered, and keeps the server's consent.
+/// One session of the controlling side. It checks the path, nominates it, starts the handshake once a check was answered, and
+/// renews the server's consent.
 #[derive(Debug)]
 pub struct Peer {
     identity: ClientIdentity,
@@ -48,7 +48,7 @@ pub struct Peer {
     expected: Fingerprint,
     checks: Checks,
     handshake: Option<Initiator>,
-    /// When the server's consent was last given; before that, when the session began.
+    /// Time of the server's last consent; initially, the start of the session.
     heard: Instant,
     is_proved: bool,
     next_check: Instant,
@@ -56,8 +56,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A session as `answer` agreed to the offer that named `local`. `random` must differ between
-    /// sessions. The first check is due at once.
+    /// Creates a session as `answer` accepted the offer that named `local`. `random` must differ between sessions. The first
+    /// check is due at once.
     pub fn new(
         identity: &ClientIdentity,
         local: Credentials,
@@ -78,10 +78,10 @@ impl Peer {
         }
     }
 
-    /// Takes a datagram from `from` that is no media. After an error the session is over.
+    /// Processes a datagram from `from` that is not media. After an error the session is over.
     ///
     /// # Errors
-    /// When the server refuses a check, or the handshake fails.
+    /// The server refuses a check, or the handshake fails.
     pub fn receive(
         &mut self,
         datagram: &[u8],
@@ -97,22 +97,22 @@ impl Peer {
         Ok(None)
     }
 
-    /// The next datagram to send.
+    /// Returns the next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Bytes> {
         self.transmits.pop_front()
     }
 
-    /// When [`Peer::handle_timeout`] is next due.
+    /// Returns the time at which [`Peer::handle_timeout`] is next due.
     pub fn timeout(&self) -> Instant {
         let handshake = self.handshake.as_ref().and_then(Initiator::timeout);
         let due = self.next_check.min(self.heard + CONSENT);
         handshake.map_or(due, |repeat| repeat.min(due))
     }
 
-    /// Checks the path and repeats what was lost. After an error the session is over.
+    /// Checks the path and retransmits lost messages. After an error the session is over.
     ///
     /// # Errors
-    /// When the server has been silent for too long.
+    /// The server has been silent for too long.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
         if now >= self.heard + CONSENT {
             return Err(if self.is_proved {
@@ -131,7 +131,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Checks the path now: after the caller began to send from another address.
+    /// Checks the path now; for callers that have changed their own address.
     pub fn check(&mut self, now: Instant) {
         let crypto = self.identity.provider.crypto();
         self.transmits
@@ -154,8 +154,7 @@ impl Peer {
         self.handshake = None;
     }
 
-    /// Answers a check of a server that is not lite. That the server is not controlling is as
-    /// expected.
+    /// Answers a check of a server that is not lite. The server is expected not to be controlling.
     fn answer(&mut self, datagram: &[u8], from: SocketAddr) {
         let crypto = self.identity.provider.crypto();
         let password = self.local.password();

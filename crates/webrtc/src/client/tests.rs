@@ -41,22 +41,11 @@ struct Pair {
 
 impl Pair {
     fn new(profiles: &[Profile]) -> Self {
-        let now = Instant::now();
-        let identity = ClientIdentity::generate(profiles).expect("an identity");
-        let local = Credentials::generate(&[3; RANDOM_LEN]);
-        let text = offer(&local, &identity);
-        let offer = Offer::parse(&text).expect("an offer");
-        let server = ServerIdentity::generate().expect("an identity");
+        let (identity, local, offer) = offered(profiles);
+        let (now, server) = (Instant::now(), server_identity());
         let mut mux = Mux::new(&server);
-        let answer = answer(&offer, &server);
-        let session = NewSession {
-            local: server_credentials(),
-            remote_ufrag: offer.ice.ufrag().into(),
-            fingerprint: offer.fingerprint,
-            setup: offer.setup,
-        };
-        let handle = mux.adopt(session, now).expect("room");
-        let answer = Answer::parse(&answer).expect("an answer");
+        let answer = Answer::parse(&answer(&offer, &server)).expect("an answer");
+        let handle = mux.adopt(session(&offer), now).expect("room");
         Self {
             mux,
             handle,
@@ -68,7 +57,17 @@ impl Pair {
         }
     }
 
-    /// Carries datagrams both ways until there are none, losing those that `lose` says.
+    fn gcm() -> Self {
+        Self::new(&[Profile::Aes128Gcm])
+    }
+
+    fn connected() -> Self {
+        let mut pair = Self::gcm();
+        pair.connect();
+        pair
+    }
+
+    /// Carries datagrams both ways until there are none, dropping those for which `lose` returns true.
     fn exchange(&mut self, mut lose: impl FnMut() -> bool) -> Result<(), Error> {
         loop {
             let mut is_quiet = true;
@@ -127,7 +126,14 @@ fn server_credentials() -> Credentials {
     Credentials::generate(&[9; RANDOM_LEN])
 }
 
-fn offer(local: &Credentials, identity: &ClientIdentity) -> String {
+fn server_identity() -> ServerIdentity {
+    ServerIdentity::generate().expect("an identity")
+}
+
+/// A peer, and its offer.
+fn offered(profiles: &[Profile]) -> (ClientIdentity, Credentials, Offer) {
+    let identity = ClientIdentity::generate(profiles).expect("an identity");
+    let local = Credentials::generate(&[3; RANDOM_LEN]);
     let section = |kind, format| OfferedMedia {
         kind,
         direction: Direction::RecvOnly,
@@ -138,7 +144,18 @@ fn offer(local: &Credentials, identity: &ClientIdentity) -> String {
         section(MediaKind::Audio, &[OPUS]),
         section(MediaKind::Video, &[VP8]),
     ];
-    write_offer(local, identity.fingerprint(), &media).expect("text")
+    let text = write_offer(&local, identity.fingerprint(), &media).expect("text");
+    let offer = Offer::parse(&text).expect("an offer");
+    (identity, local, offer)
+}
+
+fn session(offer: &Offer) -> NewSession {
+    NewSession {
+        local: server_credentials(),
+        remote_ufrag: offer.ice.ufrag().into(),
+        fingerprint: offer.fingerprint,
+        setup: offer.setup,
+    }
 }
 
 fn answer(offer: &Offer, server: &ServerIdentity) -> String {
@@ -166,29 +183,24 @@ fn answer(offer: &Offer, server: &ServerIdentity) -> String {
 
 #[test]
 fn offer_and_answer_say_the_same_to_both_sides() {
-    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
-    let local = Credentials::generate(&[3; RANDOM_LEN]);
-    let offer = Offer::parse(&offer(&local, &identity)).expect("an offer");
+    let (identity, local, offer) = offered(&[Profile::Aes128Gcm]);
     assert_eq!(offer.ice, local);
     assert_eq!(&offer.fingerprint, identity.fingerprint());
-    let formats: Vec<_> = offer
-        .media
-        .iter()
-        .map(|media| (media.usable, media.formats[0].payload_type))
-        .collect();
-    assert_eq!(formats, [(true, 111), (true, 96)]);
+    let media = offer.media.iter();
+    let formats = media.map(|media| (media.usable, media.formats[0].payload_type));
+    assert_eq!(formats.collect::<Vec<_>>(), [(true, 111), (true, 96)]);
     assert_eq!(offer.media[1].formats[0].rtx, Some(97));
 
-    let server = ServerIdentity::generate().expect("an identity");
+    let server = server_identity();
     let answer = Answer::parse(&answer(&offer, &server)).expect("an answer");
     assert_eq!(answer.ice, server_credentials());
     assert_eq!(&answer.fingerprint, server.fingerprint());
     let candidates: Vec<_> = answer.candidates.iter().map(|one| one.address).collect();
     assert_eq!(candidates, [server_address()]);
-    let sound = answer.section(MediaKind::Audio).expect("sound");
-    assert_eq!((sound.payload_type, sound.rtx), (Some(111), None));
-    assert_eq!((&*sound.encoding, sound.ssrc), ("opus", Some(11)));
-    assert_eq!(&*sound.parameters, "minptime=10;useinbandfec=1");
+    let audio = answer.section(MediaKind::Audio).expect("sound");
+    assert_eq!((audio.payload_type, audio.rtx), (Some(111), None));
+    assert_eq!((&*audio.encoding, audio.ssrc), ("opus", Some(11)));
+    assert_eq!(&*audio.parameters, "minptime=10;useinbandfec=1");
     let picture = answer.section(MediaKind::Video).expect("a picture");
     assert_eq!((picture.payload_type, picture.rtx), (Some(96), Some(97)));
     assert_eq!((&*picture.encoding, picture.ssrc), ("VP8", Some(22)));
@@ -196,11 +208,8 @@ fn offer_and_answer_say_the_same_to_both_sides() {
 
 #[test]
 fn answers_that_lack_something_say_what() {
-    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
-    let local = Credentials::generate(&[3; RANDOM_LEN]);
-    let offer = Offer::parse(&offer(&local, &identity)).expect("an offer");
-    let server = ServerIdentity::generate().expect("an identity");
-    let text = answer(&offer, &server);
+    let (_, _, offer) = offered(&[Profile::Aes128Gcm]);
+    let text = answer(&offer, &server_identity());
     let without = |line: &str| Answer::parse(&text.replace(line, "a=x-")).map(|_| ());
     assert_eq!(without("a=ice-pwd"), Err(AnswerError::Ice));
     assert_eq!(without("a=fingerprint"), Err(AnswerError::Fingerprint));
@@ -239,17 +248,16 @@ fn a_peer_connects_and_media_goes_both_ways() {
 
 #[test]
 fn the_server_keeps_a_peer_that_keeps_checking() {
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
-    pair.connect();
+    let mut pair = Pair::connected();
     let end = pair.now + Duration::from_secs(600);
     let mut checks = 0;
     while pair.now < end {
         pair.wait().expect("not silent");
-        pair.exchange(|| {
+        let exchanged = pair.exchange(|| {
             checks += 1;
             false
-        })
-        .expect("no error");
+        });
+        exchanged.expect("no error");
     }
     assert_eq!(pair.closed, 0);
     assert!(pair.mux.path(pair.handle).is_some());
@@ -260,7 +268,7 @@ fn the_server_keeps_a_peer_that_keeps_checking() {
 #[test]
 fn a_lossy_path_is_only_slower() {
     for seed in 0..20_u64 {
-        let mut pair = Pair::new(&[Profile::Aes128Gcm]);
+        let mut pair = Pair::gcm();
         let mut state = seed;
         let mut lose = move || {
             state = state
@@ -274,60 +282,44 @@ fn a_lossy_path_is_only_slower() {
             pair.exchange(&mut lose).expect("no error");
             assert!(pair.now < give_up, "seed {seed}");
         }
+        let (ours, theirs) = (pair.ours.expect("keys"), pair.theirs.expect("keys"));
+        assert_eq!(ours.local, theirs.remote, "seed {seed}");
     }
 }
 
 #[test]
 fn silence_ends_a_session() {
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
-    let unreached = (0..1_000).find_map(|_| {
-        let woken = pair.wait();
-        pair.exchange(|| true).expect("nothing comes");
-        woken.err()
-    });
-    assert_eq!(unreached, Some(Error::NotReached));
-
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
-    pair.connect();
-    let silent = (0..1_000).find_map(|_| {
-        let woken = pair.wait();
-        pair.exchange(|| true).expect("nothing comes");
-        woken.err()
-    });
-    assert_eq!(silent, Some(Error::Silent));
+    let end = |mut pair: Pair| {
+        (0..1_000).find_map(|_| {
+            let woken = pair.wait();
+            pair.exchange(|| true).expect("nothing comes");
+            woken.err()
+        })
+    };
+    assert_eq!(end(Pair::gcm()), Some(Error::NotReached));
+    assert_eq!(end(Pair::connected()), Some(Error::Silent));
 }
 
 #[test]
 fn goodbyes_are_heard_on_both_sides() {
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
-    pair.connect();
-    pair.peer.close(pair.now);
-    pair.exchange(|| false).expect("no error");
-    assert_eq!(pair.closed, 1);
-
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
-    pair.connect();
-    assert!(pair.mux.close(pair.handle, pair.now));
-    pair.exchange(|| false).expect("no error");
-    assert_eq!(pair.closed, 1);
+    for is_ours in [true, false] {
+        let mut pair = Pair::connected();
+        match is_ours {
+            true => pair.peer.close(pair.now),
+            false => assert!(pair.mux.close(pair.handle, pair.now)),
+        }
+        pair.exchange(|| false).expect("no error");
+        assert_eq!(pair.closed, 1);
+    }
 }
 
 #[test]
 fn another_certificate_than_the_answers_is_refused() {
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
-    let other = ServerIdentity::generate().expect("an identity");
-    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
-    let local = Credentials::generate(&[3; RANDOM_LEN]);
-    let offer = Offer::parse(&offer(&local, &identity)).expect("an offer");
-    let answer = Answer::parse(&answer(&offer, &other)).expect("an answer");
+    let mut pair = Pair::gcm();
+    let (identity, local, offer) = offered(&[Profile::Aes128Gcm]);
+    let answer = Answer::parse(&answer(&offer, &server_identity())).expect("an answer");
     pair.mux.close(pair.handle, pair.now);
-    let session = NewSession {
-        local: server_credentials(),
-        remote_ufrag: local.ufrag().into(),
-        fingerprint: offer.fingerprint,
-        setup: offer.setup,
-    };
-    pair.mux.adopt(session, pair.now).expect("room");
+    pair.mux.adopt(session(&offer), pair.now).expect("room");
     pair.peer = Peer::new(&identity, local, &answer, 8, pair.now);
     pair.wait().expect("the first check");
     let refused = pair.exchange(|| false);
@@ -336,7 +328,7 @@ fn another_certificate_than_the_answers_is_refused() {
 
 #[test]
 fn forged_datagrams_change_nothing() {
-    let mut pair = Pair::new(&[Profile::Aes128Gcm]);
+    let mut pair = Pair::gcm();
     pair.wait().expect("the first check");
     let check = pair.peer.poll_transmit().expect("a check");
     let from = server_address();
@@ -349,16 +341,12 @@ fn forged_datagrams_change_nothing() {
             if let Some(byte) = bytes.first_mut() {
                 *byte = first;
             }
-            assert!(matches!(
-                pair.peer.receive(&bytes, from, pair.now),
-                Ok(None)
-            ));
+            let received = pair.peer.receive(&bytes, from, pair.now);
+            assert!(matches!(received, Ok(None)), "{received:?}");
         }
     }
-    assert!(matches!(
-        pair.peer.receive(&forged, from, pair.now),
-        Ok(None)
-    ));
+    let received = pair.peer.receive(&forged, from, pair.now);
+    assert!(matches!(received, Ok(None)), "{received:?}");
     assert!(pair.peer.poll_transmit().is_none());
     pair.peer.check(pair.now);
     pair.exchange(|| false).expect("connected");

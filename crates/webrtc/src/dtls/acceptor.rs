@@ -1,4 +1,4 @@
-//! A worker's handshakes.
+//! Handshakes of one worker.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -20,36 +20,36 @@ use super::{Error, Initiator, ServerIdentity};
 use crate::sdp::{Fingerprint, Setup};
 use crate::srtp::{Keys, Profile};
 
-/// Handshakes that may be under way in one worker, each of which costs some ten kilobytes; and
-/// those of one address. Beyond either the oldest of the address that has the most gives way. A
-/// handshake takes a round trip or two, so many clients that come back behind one address after an
-/// outage are admitted.
+/// Limits of the handshakes under way in one worker, each of which costs about ten kilobytes, and of those from one address.
+/// Beyond either limit the oldest handshake of the address that has the most is evicted. A handshake takes one or two round
+/// trips, so many clients that reconnect behind one address after an outage are admitted.
 const HALF_OPEN: Bounds = Bounds {
     max: 1_024,
     share: 256,
     reserve: 0,
 };
 
-/// Names an association. No two have the same name at the same time.
+/// Name of an association. No two associations have the same name at the same time.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Key(pub u64);
 
 impl Key {
-    /// The library tells associations apart by address, so each has one that means nothing else.
+    /// Returns the address that stands for this association; the library distinguishes associations by address, so each has one
+    /// that means nothing else.
     fn address(self) -> SocketAddr {
         SocketAddr::new(Ipv6Addr::from_bits(self.0.into()).into(), 1)
     }
 }
 
-/// The state of one session's handshake.
+/// State of one session's handshake.
 #[derive(Debug)]
 pub struct Association {
     key: Key,
-    /// The certificate that the peer's offer named.
+    /// Certificate that the peer's offer named.
     expected: Fingerprint,
     setup: Setup,
     stage: Stage,
-    /// Its share of the half-open handshakes.
+    /// Share of the half-open handshakes.
     ticket: Option<ShareTicket>,
 }
 
@@ -59,7 +59,7 @@ enum Stage {
     Idle,
     /// The ClientHello is arriving.
     Hello(Box<HelloReader>),
-    /// The library has it.
+    /// The library handles the handshake.
     Open { role: Role, guard: Guard },
 }
 
@@ -69,28 +69,28 @@ enum Role {
     Client(Box<Initiator>),
 }
 
-/// What is known of a handshake in which the peer is the client.
+/// State of a handshake in which the peer is the client.
 #[derive(Debug)]
 struct Server {
     profile: Profile,
-    /// Whether our long flight has been sent, and the next to come is the client's.
+    /// Whether our long flight was sent, so that the client's flight is next.
     is_answered: bool,
     is_complete: bool,
 }
 
-/// The result of a datagram.
+/// Result of a datagram.
 #[derive(Debug)]
 pub enum Progress {
-    /// Nothing yet.
+    /// The handshake has not completed.
     Pending,
-    /// The handshake is complete and the peer's certificate is the one of its offer.
+    /// The handshake is complete, and the peer's certificate matches its offer.
     Connected(Keys),
     /// The peer closed the association.
     Closed,
 }
 
 impl Association {
-    /// An association that waits for its peer, or to be [opened](Acceptor::open): `setup` says which.
+    /// Creates an association that waits for its peer, or to be [opened](Acceptor::open), as `setup` says.
     pub fn new(key: Key, expected: Fingerprint, setup: Setup) -> Self {
         Self {
             key,
@@ -101,13 +101,14 @@ impl Association {
         }
     }
 
-    /// Who opens it.
+    /// Returns which side opens the association.
     pub const fn setup(&self) -> Setup {
         self.setup
     }
 }
 
-/// The handshakes of one worker.
+/// All handshakes of one worker; call [`receive`](Self::receive) for each datagram, then send what
+/// [`poll_transmit`](Self::poll_transmit) returns.
 pub struct Acceptor {
     gcm: Endpoint,
     cm: Endpoint,
@@ -120,7 +121,7 @@ pub struct Acceptor {
 base::debug!(Acceptor as it { half_open: it.half_open.len() });
 
 impl Acceptor {
-    /// An acceptor without associations.
+    /// Creates an acceptor without associations.
     pub fn new(identity: &ServerIdentity) -> Self {
         let local = Key(0).address();
         let endpoint = |config| Endpoint::new(local, TransportProtocol::UDP, Some(config));
@@ -134,13 +135,13 @@ impl Acceptor {
         }
     }
 
-    /// How many handshakes are under way.
+    /// Returns the number of handshakes under way.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// Opens an association with the peer at the address `from`, if that is ours to do and was not done. What follows
-    /// is as after [`Acceptor::receive`].
+    /// Opens an association with the peer at the address `from`, if that is our task and was not done yet. The caller continues
+    /// as after [`Acceptor::receive`].
     pub fn open(
         &mut self,
         association: &mut Association,
@@ -169,10 +170,9 @@ impl Acceptor {
         self.evicted.extend(evicted.map(|(key, _)| key));
     }
 
-    /// Takes a datagram of an association's peer at the address `from`. Datagrams to send are in
-    /// [`Acceptor::poll_transmit`], associations that give way for this one in
-    /// [`Acceptor::poll_evicted`]. After a fatal error or [`Progress::Closed`] the association is
-    /// to be [closed](Acceptor::close).
+    /// Processes a datagram of an association's peer at the address `from`. [`Acceptor::poll_transmit`] yields the datagrams to
+    /// send, [`Acceptor::poll_evicted`] the associations that were evicted in favour of this one. After a fatal error or
+    /// [`Progress::Closed`] the association must be [closed](Acceptor::close).
     pub fn receive(
         &mut self,
         association: &mut Association,
@@ -235,9 +235,8 @@ impl Acceptor {
             && server.is_answered
             && is_only(datagram, |record| record.begins(CLIENT_HELLO))
         {
-            // Our flight was lost, or is under way. A repeated hello would stop the library's
-            // clock, and nothing would be sent again; so the library does not get it, and its clock
-            // repeats the flight.
+            // Our flight was lost or is under way. A repeated hello would stop the library's timer, and nothing would be
+            // retransmitted. The library therefore does not receive it, and its timer repeats the flight.
             return Ok(Progress::Pending);
         }
         guard.admit(datagram)?;
@@ -258,7 +257,7 @@ impl Acceptor {
         Ok(progress)
     }
 
-    /// Gives the library a datagram of a client's.
+    /// Gives the library a client's datagram.
     fn serve(
         &mut self,
         key: Key,
@@ -286,18 +285,17 @@ impl Acceptor {
         })
     }
 
-    /// The next datagram to send, and whose it is.
+    /// Returns the next datagram to send, and its association.
     pub fn poll_transmit(&mut self) -> Option<(Key, BytesMut)> {
         self.transmits.pop_front()
     }
 
-    /// The next association whose handshake has to give way for another's: it is to be
-    /// [closed](Acceptor::close).
+    /// Returns the next association whose handshake was evicted in favour of another; it must be [closed](Acceptor::close).
     pub fn poll_evicted(&mut self) -> Option<Key> {
         self.evicted.pop_front()
     }
 
-    /// When an association is to be woken.
+    /// Returns the time at which an association must be woken.
     pub fn timeout(&self, association: &Association) -> Option<Instant> {
         let key = association.key;
         let Stage::Open { role, .. } = &association.stage else {
@@ -312,7 +310,7 @@ impl Acceptor {
         }
     }
 
-    /// Wakes an association: what was lost is sent again.
+    /// Wakes an association, which retransmits what was lost.
     pub fn handle_timeout(
         &mut self,
         association: &mut Association,
@@ -337,8 +335,7 @@ impl Acceptor {
         if let Stage::Open { role, .. } = &mut association.stage {
             let (endpoint, address) = self.endpoint(key, role);
             let stopped = panics::contain(|| drop(endpoint.stop(now, address)));
-            // What is left in the library's queue, at the latest after a panic, belongs to this
-            // association.
+            // Datagrams left in the library's queue, for instance after a panic, belong to this association.
             self.drain(key, role);
             if let Err(panic) = stopped {
                 panic.report(Part::Webrtc, &"the end of a WebRTC session");
@@ -346,14 +343,14 @@ impl Acceptor {
         }
     }
 
-    /// Moves what the library wants to send for an association to our queue.
+    /// Moves the datagrams that the library queued for an association to our queue.
     fn drain(&mut self, key: Key, role: &mut Role) {
         while let Some(transmit) = self.endpoint(key, role).0.poll_transmit() {
             self.transmits.push_back((key, transmit.message));
         }
     }
 
-    /// The library's part in an association, and the address under which it knows the peer.
+    /// Returns the library's endpoint of an association, and the address under which the endpoint knows the peer.
     fn endpoint<'a>(&'a mut self, key: Key, role: &'a mut Role) -> (&'a mut Endpoint, SocketAddr) {
         match role {
             Role::Server(server) => match server.profile {

@@ -1,10 +1,10 @@
-//! A server's long flight, from its hello to the end of it, put together before the handshake goes on.
+//! A server's long flight, from its hello to its end, assembled before the handshake continues.
 //!
-//! Some servers send each message as a datagram. A part of the flight stops the library's clock, so that what was lost
-//! on the way there would never be sent again; and so does a repetition of it. Therefore the library is given all of
-//! it at once, and only once.
+//! Some servers send each message as a separate datagram. A part of the flight stops the library's timer, so that lost parts
+//! would never be retransmitted; a repetition of the flight stops it as well. The library therefore receives the whole flight
+//! at once, and only once.
 //!
-//! Bounds: messages, bytes of all messages, and bytes of the datagrams that bring them.
+//! Bounds: messages, bytes of all messages, and bytes of the datagrams that carry them.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,28 @@ use super::guard::{SERVER_HELLO, records};
 /// `handshake_type` of the last message.
 const SERVER_HELLO_DONE: u8 = 14;
 
-/// Messages of a flight; a server has five.
+/// Largest number of messages in a flight; a server sends five.
 const MESSAGES_MAX: usize = 8;
 
-/// Bytes of all messages. A chain of certificates is the longest, and peers have one certificate.
+/// Largest size of all messages, in bytes. A certificate chain is the longest, and peers have one certificate.
 const MESSAGES_LEN_MAX: usize = 16 * 1024;
 
-/// Bytes of the datagrams, headers and repetitions included.
+/// Largest size of the datagrams, in bytes, headers and repetitions included.
 const DATAGRAMS_LEN_MAX: usize = 2 * MESSAGES_LEN_MAX;
 
-/// Reassembles a flight.
+/// Reassembler of one flight.
 #[derive(Debug, Default)]
 pub(super) struct FlightReader {
-    /// By their numbers.
+    /// Messages by their numbers.
     messages: BTreeMap<u16, Message>,
-    /// The records that brought them, in order of arrival.
+    /// Records that carried the messages, in order of arrival.
     records: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Message {
     kind: u8,
-    /// Which bytes of it have arrived.
+    /// Flags of the bytes that have arrived.
     arrived: Vec<bool>,
     missing: usize,
 }
@@ -95,7 +95,7 @@ impl FlightReader {
         Ok(())
     }
 
-    /// Whether every message from the hello to the last one is whole.
+    /// Whether every message from the hello to the last one is complete.
     fn is_whole(&self) -> bool {
         let of = |kind: u8| {
             let mut messages = self.messages.iter();
@@ -151,11 +151,8 @@ mod tests {
                 assert_eq!(flight.push(part), Ok(None), "it came twice");
             }
             let records = flight.push(&parts[3]).expect("fits").expect("whole");
-            assert!(
-                parts
-                    .iter()
-                    .all(|part| { records.windows(part.len()).any(|bytes| bytes == part) })
-            );
+            let is_there = |part: &Vec<u8>| records.windows(part.len()).any(|it| it == part);
+            assert!(parts.iter().all(is_there));
         }
     }
 
@@ -167,10 +164,8 @@ mod tests {
         assert_eq!(flight.push(&whole(12, 2, 9)), Err(Error::Flood));
         assert_eq!(flight.push(&whole(11, 2, 8)), Err(Error::Flood));
         assert_eq!(flight.push(&record(11, 3, 5, 4, 2)), Err(Error::Flood));
-        assert_eq!(
-            flight.push(&record(11, 3, 16 * 1024, 0, 9)),
-            Err(Error::Flood)
-        );
+        let long = record(11, 3, 16 * 1024, 0, 9);
+        assert_eq!(flight.push(&long), Err(Error::Flood));
         let taken = (0..100).filter(|number| flight.push(&whole(11, *number, 1)).is_ok());
         assert!(taken.count() < MESSAGES_MAX);
         let mut flight = FlightReader::default();

@@ -1,26 +1,26 @@
-//! The header of a handshake message's fragment in a readable record (RFC 6347 §4.2.2). Nothing in it is checked: each
-//! reader has bounds of its own.
+//! Header of a handshake message's fragment in a readable record (RFC 6347 §4.2.2). Nothing in it is checked: each reader has
+//! its own bounds.
 
 /// Bytes of the header.
 pub(super) const HEADER_LEN: usize = 12;
 
-/// What a header says.
+/// Fields of a fragment header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FragmentHeader {
     /// `handshake_type` of the message.
     pub(super) kind: u8,
-    /// The message's number.
+    /// Number of the message.
     pub(super) sequence: u16,
     /// Bytes of the whole message.
     pub(super) message_len: usize,
-    /// Where in it the fragment begins.
+    /// Offset of the fragment in the message.
     pub(super) offset: usize,
     /// Bytes of the fragment.
     pub(super) len: usize,
 }
 
 impl FragmentHeader {
-    /// Reads the header, and returns what follows it; `None` if there are too few bytes.
+    /// Splits the header off; `None` if there are too few bytes.
     pub(super) fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_LEN>()?;
         let long = |at: usize| {

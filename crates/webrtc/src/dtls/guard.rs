@@ -1,8 +1,8 @@
-//! What a peer may make the handshake keep.
+//! Bounds of what a peer can make the handshake store.
 //!
-//! The library collects handshake fragments and early encrypted records without a small bound, and
-//! walks a message's fragments by recursion. So each association has a budget, far above what any
-//! handshake with all its repetitions needs, and records that no real peer sends are dropped.
+//! The library collects handshake fragments and early encrypted records without a small bound, and walks a message's fragments
+//! by recursion. Each association therefore has a budget far above the need of any handshake with all its repetitions, and
+//! records that no real peer sends are dropped.
 
 use super::Error;
 use super::fragment::FragmentHeader;
@@ -19,7 +19,7 @@ pub(super) const HANDSHAKE: u8 = 22;
 /// `content_type` of application data.
 const APPLICATION_DATA: u8 = 23;
 
-/// `handshake_type` of a client's and a server's hello, and of a server's request for another one of the client's.
+/// `handshake_type` of a client's and a server's hello, and of a server's request for another client hello.
 pub(super) const CLIENT_HELLO: u8 = 1;
 pub(super) const SERVER_HELLO: u8 = 2;
 pub(super) const HELLO_VERIFY_REQUEST: u8 = 3;
@@ -27,26 +27,27 @@ pub(super) const HELLO_VERIFY_REQUEST: u8 = 3;
 /// Bytes of a record's header.
 const RECORD_HEADER_LEN: usize = 13;
 
-/// Bytes of a handshake message: a chain of certificates is the longest.
+/// Largest handshake message, in bytes; a certificate chain is the longest.
 const MESSAGE_LEN_MAX: usize = 16 * 1024;
 
-/// Handshake messages a peer numbers: hellos, certificate, keys, verification, end.
+/// Largest number of messages that a peer numbers: hellos, certificate, keys, verification, end.
 const SEQUENCE_MAX: u16 = 16;
 
-/// Fragments of readable handshake messages over an association's life. A handshake has some ten, and
-/// a peer repeats a flight a handful of times.
+/// Limit of the fragments of readable handshake messages during an association. A handshake has about ten, and a peer repeats a
+/// flight a few times.
 const FRAGMENTS_MAX: u16 = 160;
 
-/// An encrypted handshake record is a `Finished`: 24 bytes, with nonce and tag less than this.
+/// Largest encrypted handshake record, in bytes. Such a record is a `Finished`: 24 bytes, and less than this with nonce and
+/// tag.
 const ENCRYPTED_LEN_MAX: usize = 128;
 
-/// Encrypted handshake records over an association's life: repetitions of the `Finished`.
+/// Limit of the encrypted handshake records during an association, which are repetitions of the `Finished`.
 const ENCRYPTED_MAX: u16 = 32;
 
-/// Bytes of all datagrams before the handshake is complete, seven repetitions of everything included.
+/// Limit of the bytes of all datagrams before the handshake is complete, which allows seven repetitions of everything.
 const HANDSHAKE_LEN_MAX: usize = 64 * 1024;
 
-/// One association's budget.
+/// Remaining budget of one association.
 #[derive(Debug)]
 pub(super) struct Guard {
     fragments_left: u16,
@@ -65,7 +66,7 @@ impl Guard {
         }
     }
 
-    /// From now on datagrams are no longer counted, but application data is refused.
+    /// Ends the counting of datagrams and the acceptance of application data.
     pub(super) fn complete(&mut self) {
         self.is_complete = true;
     }
@@ -89,12 +90,11 @@ impl Guard {
                     }
                     self.encrypted_left = spend(self.encrypted_left, 1)?;
                 }
-                // The library does not decrypt these, so one of a later epoch could be forged; and
-                // the library ends the association over a malformed one.
+                // The library does not decrypt these, so one of a later epoch could be forged, and the library ends the
+                // association over a malformed one.
                 CHANGE_CIPHER_SPEC if record.epoch == 0 && record.body == [1] => {}
                 ALERT => {}
-                // The association has no use for any; before the end of the handshake it may arrive
-                // early.
+                // The association has no use for application data; before the end of the handshake some may arrive early.
                 APPLICATION_DATA if !self.is_complete && record.epoch > 0 => {}
                 _ => return Err(Error::Flood),
             }
@@ -106,7 +106,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Checks the messages of a readable record: each is whole, or one fragment is the record's last.
+    /// Checks the messages of a readable record: each must be whole, or a fragment that ends the record.
     fn messages(&mut self, mut rest: &[u8]) -> Result<(), Error> {
         while !rest.is_empty() {
             self.fragments_left = spend(self.fragments_left, 1)?;
@@ -133,12 +133,12 @@ impl Guard {
     }
 }
 
-/// Whether a datagram carries a readable handshake message of this type at a record's beginning.
+/// Whether a datagram has a record that begins with a readable handshake message of this type.
 pub(super) fn has(datagram: &[u8], kind: u8) -> bool {
     records(datagram).any(|record| record.begins(kind))
 }
 
-/// Whether a datagram carries such records and nothing else.
+/// Whether a datagram has records, all of which satisfy `is`.
 pub(super) fn is_only(datagram: &[u8], is: impl FnMut(Record<'_>) -> bool) -> bool {
     let mut records = records(datagram).peekable();
     records.peek().is_some() && records.all(is)
@@ -155,7 +155,7 @@ fn spend<T: TryFrom<usize> + std::ops::Sub<Output = T> + PartialOrd>(
     Ok(left - cost)
 }
 
-/// A DTLS record as it stands in a datagram.
+/// A DTLS record as it appears in a datagram.
 pub(super) struct Record<'a> {
     pub(super) kind: u8,
     pub(super) epoch: u16,
@@ -163,18 +163,18 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Whether it has handshake messages in the clear.
+    /// Whether the record has unencrypted handshake messages.
     pub(super) fn is_readable(&self) -> bool {
         self.kind == HANDSHAKE && self.epoch == 0
     }
 
-    /// Whether it begins with a readable handshake message of this type.
+    /// Whether the record begins with a readable handshake message of this type.
     pub(super) fn begins(&self, kind: u8) -> bool {
         self.is_readable() && self.body.first() == Some(&kind)
     }
 }
 
-/// Walks a datagram's records; ends at the first that is cut.
+/// Iterates over a datagram's records; ends at the first truncated one.
 pub(super) fn records(datagram: &[u8]) -> impl Iterator<Item = Record<'_>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {

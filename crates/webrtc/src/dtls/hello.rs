@@ -1,8 +1,8 @@
-//! Reading a ClientHello before the handshake begins (RFC 6347 §4.2, RFC 5764 §4.1.1).
+//! Parser of a ClientHello before the handshake begins (RFC 6347 §4.2, RFC 5764 §4.1.1).
 //!
-//! With post-quantum key shares a browser's ClientHello is longer than a datagram and comes in
-//! fragments, in any order and perhaps repeated. They are put together here only to see which SRTP
-//! profiles are offered; the datagrams are kept and then given to the library as they came.
+//! With post-quantum key shares a browser's ClientHello is longer than a datagram and arrives in fragments, in any order and
+//! perhaps repeated. This module assembles them only to find the offered SRTP profiles; the datagrams are kept and then given
+//! to the library as they arrived.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +10,19 @@ use super::Error;
 use super::fragment::FragmentHeader;
 use super::guard::{CLIENT_HELLO, Record, records};
 
-/// Bytes of a ClientHello: Chromium's has 1,400, Firefox's 1,500, a larger key share would add some
-/// thousand.
+/// Largest ClientHello, in bytes. Chromium's has 1,400 and Firefox's 1,500; a larger key share would add a few thousand.
 const HELLO_LEN_MAX: usize = 4_096;
 
-/// Bytes of the datagrams that carry it, headers and repetitions included.
+/// Largest size of the datagrams that carry it, in bytes, headers and repetitions included.
 const DATAGRAMS_LEN_MAX: usize = 2 * HELLO_LEN_MAX;
 
-/// Fragments older than this belong to an attempt that the client gave up.
+/// Age beyond which fragments belong to an attempt that the client gave up.
 const FRAGMENTS_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// `extension_type` of `use_srtp`.
 const USE_SRTP: u16 = 14;
 
-/// The SRTP profiles of ours that a client offers.
+/// SRTP profiles that a client offers, among those we support.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct OfferedProfiles {
     /// `SRTP_AEAD_AES_128_GCM`.
@@ -32,13 +31,13 @@ pub struct OfferedProfiles {
     pub cm: bool,
 }
 
-/// Reassembles a ClientHello.
+/// Reassembler of a ClientHello.
 #[derive(Debug)]
 pub struct HelloReader {
     since: Instant,
-    /// The message without its header, as far as it has arrived; empty before the first fragment.
+    /// Message without its header, as far as it has arrived; empty before the first fragment.
     message: Vec<u8>,
-    /// Which bytes of it have arrived.
+    /// Flags of the bytes that have arrived.
     arrived: Vec<bool>,
     missing: usize,
     datagrams: Vec<Vec<u8>>,
@@ -46,7 +45,7 @@ pub struct HelloReader {
 }
 
 impl HelloReader {
-    /// A reader that has seen nothing.
+    /// Creates a reader that has received nothing.
     pub fn new(now: Instant) -> Self {
         Self {
             since: now,
@@ -58,7 +57,7 @@ impl HelloReader {
         }
     }
 
-    /// Takes a datagram. Yields what is offered once the whole message has arrived.
+    /// Takes a datagram. Yields the offered profiles once the whole message has arrived.
     pub fn push(
         &mut self,
         datagram: &[u8],
@@ -89,7 +88,7 @@ impl HelloReader {
         profiles(&self.message).map(Some).ok_or(Error::NotHello)
     }
 
-    /// The datagrams as they arrived.
+    /// Returns the datagrams as they arrived.
     pub fn into_datagrams(self) -> Vec<Vec<u8>> {
         self.datagrams
     }
@@ -102,7 +101,7 @@ impl HelloReader {
             len: fragment_len,
             ..
         } = header;
-        // A second one would answer a cookie that we have not sent.
+        // A second hello would answer a cookie that we have not sent.
         if header.kind != CLIENT_HELLO || header.sequence != 0 {
             return Err(Error::NotHello);
         }
@@ -130,7 +129,7 @@ impl HelloReader {
     }
 }
 
-/// Finds the SRTP profiles in a whole ClientHello. Nothing when it is cut.
+/// Finds the SRTP profiles in a whole ClientHello; `None` if it is truncated.
 fn profiles(message: &[u8]) -> Option<OfferedProfiles> {
     let mut rest = message.get(2 + 32..)?;
     // Session, cookie, cipher suites, compression methods.
@@ -155,7 +154,7 @@ fn profiles(message: &[u8]) -> Option<OfferedProfiles> {
     Some(offered)
 }
 
-/// Splits off a vector whose length stands before it in `length_len` bytes.
+/// Splits off a vector that is preceded by its length in `length_len` bytes.
 fn vector(bytes: &[u8], length_len: usize) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_at_checked(length_len)?;
     rest.split_at_checked(number(length))

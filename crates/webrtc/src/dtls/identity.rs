@@ -1,4 +1,4 @@
-//! The server's identity: one certificate for the life of the process.
+//! Identity of the server: one certificate for the life of the process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use super::keys::Side;
 use crate::sdp::Fingerprint;
 use crate::srtp::Profile;
 
-/// When a flight is sent again. The client notices a loss within a tenth of a second, but only we
-/// notice the loss of a flight of ours.
+/// Time after which a flight is retransmitted. The client notices a loss within a tenth of a second, but only we notice the
+/// loss of our own flight.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A certificate with its fingerprint, and what else a handshake needs. Cheap to clone.
+/// A certificate with its fingerprint, and everything else that a handshake needs. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerIdentity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
     pub(super) gcm: Arc<HandshakeConfig>,
     pub(super) cm: Arc<HandshakeConfig>,
-    /// For handshakes that we open.
+    /// Configuration of handshakes that we open.
     pub(super) opening: Arc<HandshakeConfig>,
     fingerprint: Fingerprint,
 }
 
 impl ServerIdentity {
-    /// Makes a new self-signed certificate (ECDSA P-256).
+    /// Creates a new self-signed certificate (ECDSA P-256).
     pub fn generate() -> Result<Self, Error> {
         Self::with_provider(Arc::new(AwsLcRsProvider::new()))
     }
 
-    /// The same with these primitives.
+    /// Creates the identity with these cryptographic primitives.
     pub(crate) fn with_provider(provider: Arc<dyn RTCCryptoProvider>) -> Result<Self, Error> {
         let (certificate, fingerprint) = self_signed(&provider, "carillon")?;
         let interval = FLIGHT_INTERVAL;
@@ -51,7 +51,7 @@ impl ServerIdentity {
             // One SRTP profile, so that our order decides.
             config(Side::Server, &suites, &[profile])
         };
-        // The peer chooses, of both profiles and of certificates of both kinds.
+        // The peer chooses between both profiles and between both kinds of certificates.
         let suites = [
             CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
             CipherSuiteId::Tls_Ecdhe_Rsa_With_Aes_128_Gcm_Sha256,
@@ -66,12 +66,12 @@ impl ServerIdentity {
         })
     }
 
-    /// The fingerprint that an answer names.
+    /// Returns the fingerprint for the answer.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
 
-    /// The library's primitives.
+    /// Returns the library's cryptographic primitives.
     pub(crate) fn provider(&self) -> &Arc<dyn RTCCryptoProvider> {
         &self.provider
     }
@@ -79,7 +79,7 @@ impl ServerIdentity {
 
 base::debug!(ServerIdentity { fingerprint });
 
-/// A new certificate of this name that signs itself (ECDSA P-256), and its fingerprint.
+/// Creates a new self-signed certificate of this name (ECDSA P-256), and its fingerprint.
 pub(crate) fn self_signed(
     provider: &Arc<dyn RTCCryptoProvider>,
     name: &str,
@@ -91,7 +91,7 @@ pub(crate) fn self_signed(
     Ok((certificate, fingerprint))
 }
 
-/// The configuration of our side's handshakes.
+/// Returns the configuration of our side's handshakes.
 pub(crate) fn config(
     provider: &Arc<dyn RTCCryptoProvider>,
     certificate: &Certificate,
@@ -109,8 +109,8 @@ pub(crate) fn config(
         .with_certificates(vec![certificate.clone()])
         .with_cipher_suites(suites.to_vec())
         .with_srtp_protection_profiles(profiles.iter().copied().map(theirs).collect())
-        // Any certificate is accepted here: it is compared with the peer's description once the
-        // handshake is done. The handshake itself proves that the peer owns it.
+        // Any certificate is accepted here; it is compared with the peer's description after the handshake. The handshake
+        // itself proves that the peer owns it.
         .with_client_auth(client_auth)
         .with_insecure_skip_verify(true)
         .with_extended_master_secret(ExtendedMasterSecretType::Require)
@@ -120,7 +120,7 @@ pub(crate) fn config(
         .map_err(|_| Error::Crypto)
 }
 
-/// The library's name of a profile.
+/// Returns the library's value for a profile.
 pub(super) const fn theirs(profile: Profile) -> SrtpProtectionProfile {
     match profile {
         Profile::Aes128CmSha1_80 => SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,

@@ -1,4 +1,4 @@
-//! The client's side of a handshake: with a peer that waits for ours, or of a client of this crate.
+//! Client's side of a handshake, for a peer that waits for ours or for a client of this crate.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use super::keys::{Side, keys, progress};
 use super::{Error, Progress};
 use crate::sdp::Fingerprint;
 
-/// The library tells associations apart by address; an endpoint of ours has one.
+/// Placeholder address of the peer. The library distinguishes associations by address; an endpoint of ours has only one.
 pub(super) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// One association with a server.
 pub(crate) struct Initiator {
     pub(super) endpoint: Endpoint,
-    /// The certificate that the server's description named.
+    /// Certificate that the server's description named.
     expected: Fingerprint,
-    /// The server's long flight; `None` once it is whole.
+    /// Long flight of the server; `None` once it is whole.
     flight: Option<FlightReader>,
     is_complete: bool,
 }
@@ -49,16 +49,16 @@ impl Initiator {
         })
     }
 
-    /// Takes a datagram of the server's.
+    /// Processes a datagram from the server.
     pub(crate) fn receive(&mut self, datagram: &[u8], now: Instant) -> Result<Progress, Error> {
-        // The messages of a server's long flight are in the clear.
+        // The messages of a server's long flight are not encrypted.
         let is_flight = is_only(datagram, |record| record.is_readable());
         if self.is_complete || !is_flight || has(datagram, HELLO_VERIFY_REQUEST) {
             return self.feed(BytesMut::from(datagram), now);
         }
         let Some(flight) = &mut self.flight else {
-            // The server repeats itself, so our own flight was lost. The library's clock is about that, and a
-            // repetition would stop it, so it is woken instead.
+            // The server repeats itself, so our own flight was lost. The library's timer would repeat our flight, but a
+            // repetition from the server would stop that timer; the library is woken instead.
             if has(datagram, SERVER_HELLO)
                 && let Some(due) = self.timeout()
             {
@@ -89,12 +89,12 @@ impl Initiator {
             .map(|transmit| transmit.message)
     }
 
-    /// When [`Initiator::handle_timeout`] is due.
+    /// Returns the time at which [`Initiator::handle_timeout`] is due.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         self.endpoint.poll_timeout(&SERVER)
     }
 
-    /// Sends again what was lost.
+    /// Retransmits what was lost.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
         let woken = self.endpoint.handle_timeout(SERVER, now);
         woken.map_err(|_| Error::TimedOut)

@@ -1,4 +1,4 @@
-//! What the library makes of a peer's datagrams: progress, and what a complete handshake yields.
+//! Results of the library's processing of a peer's datagrams: progress, and the keys of a complete handshake.
 
 use rtc_dtls::endpoint::EndpointEvent;
 use rtc_dtls::state::State;
@@ -10,15 +10,15 @@ use super::{Error, Progress};
 use crate::sdp::Fingerprint;
 use crate::srtp::{Keys, Profile};
 
-/// Which side of a handshake is ours.
+/// Our side of a handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Side {
     Client,
     Server,
 }
 
-/// What a read of a peer's datagram has come to. `is_complete` is of the association, and turns true with the end of its
-/// handshake, when `keys` gives what that yields.
+/// Converts the result of processing a peer's datagram. `is_complete` belongs to the association; it becomes true at the end of
+/// the handshake, when `keys` supplies the result.
 pub(super) fn progress(
     read: Result<Vec<EndpointEvent>, LibraryError>,
     is_complete: &mut bool,
@@ -26,7 +26,7 @@ pub(super) fn progress(
 ) -> Result<Progress, Error> {
     let events = match read {
         Ok(events) => events,
-        // An authenticated association ends only by an alert; all other errors could be caused by a forged datagram.
+        // An authenticated association ends only by an alert; a forged datagram could cause any other error.
         Err(error) if *is_complete && !matches!(error, ErrAlertFatalOrClose) => {
             return Err(Error::Flood);
         }

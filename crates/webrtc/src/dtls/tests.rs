@@ -50,6 +50,23 @@ impl Server {
             client.receive(&datagram, now);
         }
     }
+
+    /// With a client of browsers' profiles.
+    fn connected(now: Instant) -> (Self, Client) {
+        let mut client = Client::new(&CM_FIRST, now);
+        let mut server = Self::new(&client);
+        handshake(&mut client, &mut server, usize::MAX).expect("no error");
+        (server, client)
+    }
+
+    /// The client says goodbye, which is heard.
+    fn hear_goodbye(&mut self, client: &mut Client, now: Instant) {
+        client.close(now);
+        let goodbye = client.send().expect("a goodbye");
+        let (acceptor, association) = (&mut self.acceptor, &mut self.association);
+        let progress = acceptor.receive(association, HERE, &goodbye, now);
+        assert!(matches!(progress, Ok(Progress::Closed)));
+    }
 }
 
 /// Runs a handshake to its end. `split` is how many bytes of a ClientHello one datagram may carry.
@@ -155,31 +172,19 @@ fn another_certificate_than_the_offers_is_refused() {
 #[test]
 fn goodbyes_go_both_ways() {
     let now = Instant::now();
-    let mut client = Client::new(&CM_FIRST, now);
-    let mut server = Server::new(&client);
-    handshake(&mut client, &mut server, usize::MAX).expect("no error");
+    let (mut server, mut client) = Server::connected(now);
     server.acceptor.close(&mut server.association, now);
     server.send(&mut client, now);
     assert!(client.is_closed);
-
-    let mut client = Client::new(&CM_FIRST, now);
-    let mut server = Server::new(&client);
-    handshake(&mut client, &mut server, usize::MAX).expect("no error");
-    client.close(now);
-    let goodbye = client.send().expect("a goodbye");
-    let progress = server
-        .acceptor
-        .receive(&mut server.association, HERE, &goodbye, now);
-    assert!(matches!(progress, Ok(Progress::Closed)));
+    let (mut server, mut client) = Server::connected(now);
+    server.hear_goodbye(&mut client, now);
 }
 
 /// A sender with a forged address must not be able to end an association that has begun.
 #[test]
 fn a_complete_association_survives_what_is_not_authentic() {
     let now = Instant::now();
-    let mut client = Client::new(&CM_FIRST, now);
-    let mut server = Server::new(&client);
-    handshake(&mut client, &mut server, usize::MAX).expect("no error");
+    let (mut server, mut client) = Server::connected(now);
     let fatal_alert = [2, 40];
     for epoch in [0, 1, 2] {
         for kind in 19..=26 {
@@ -188,20 +193,14 @@ fn a_complete_association_survives_what_is_not_authentic() {
                 record.push(body.len() as u8);
                 record.extend(body);
                 for cut in [record.len(), record.len() - 1, 13, 1] {
-                    match server.receive(&record[..cut], now) {
-                        Ok(()) => {}
-                        Err(error) => assert!(!error.is_fatal(), "{record:?}: {error}"),
-                    }
+                    let received = server.receive(&record[..cut], now);
+                    let is_fatal = received.is_err_and(|error| error.is_fatal());
+                    assert!(!is_fatal, "{record:?}: {received:?}");
                 }
             }
         }
     }
-    client.close(now);
-    let goodbye = client.send().expect("a goodbye");
-    let progress = server
-        .acceptor
-        .receive(&mut server.association, HERE, &goodbye, now);
-    assert!(matches!(progress, Ok(Progress::Closed)));
+    server.hear_goodbye(&mut client, now);
 }
 
 #[test]
@@ -218,11 +217,9 @@ fn a_lost_flight_is_sent_again_and_in_the_end_given_up() {
     while server.acceptor.poll_transmit().is_some() {}
     let mut repetitions = 0;
     let error = loop {
-        now = server
-            .acceptor
-            .timeout(&server.association)
-            .expect("a timer");
-        if let Err(error) = server.acceptor.handle_timeout(&mut server.association, now) {
+        let (acceptor, association) = (&mut server.acceptor, &mut server.association);
+        now = acceptor.timeout(association).expect("a timer");
+        if let Err(error) = acceptor.handle_timeout(association, now) {
             break error;
         }
         assert!(server.acceptor.poll_transmit().is_some());
@@ -254,9 +251,7 @@ fn handshakes_under_way_are_bounded_and_shared_out() {
     let (honest, _) = begin(&mut server, elsewhere);
     // An address beyond its share replaces its own oldest; four addresses together replace the
     // oldest of theirs.
-    let addresses: Vec<_> = (1..=4)
-        .map(|host| IpAddr::from([192, 0, 2, host]))
-        .collect();
+    let addresses = [1, 2, 3, 4].map(|host| IpAddr::from([192, 0, 2, host]));
     let mut evicted = Vec::new();
     for _ in 0..400 {
         for from in &addresses {
@@ -287,8 +282,8 @@ fn waiting() -> (Server, Server) {
     )
 }
 
-/// Carries what one side sends to the other; of a waiting peer each record as a datagram of its own, as OpenSSL sends
-/// them. Returns whether there was any.
+/// Carries the datagrams of one side to the other. Each record of a waiting peer is a separate datagram, as OpenSSL sends them.
+/// Returns whether there were any.
 fn carry(from: &mut Server, to: &mut Server, now: Instant, mut lose: impl FnMut() -> bool) -> bool {
     let mut any = false;
     let is_cut = from.association.setup() == Setup::Passive;
@@ -305,10 +300,9 @@ fn carry(from: &mut Server, to: &mut Server, now: Instant, mut lose: impl FnMut(
             if lose() {
                 continue;
             }
-            match to.receive(part, now) {
-                Ok(()) => {}
-                Err(error) => assert!(!error.is_fatal(), "{error}"),
-            }
+            let received = to.receive(part, now);
+            let is_fatal = received.is_err_and(|error| error.is_fatal());
+            assert!(!is_fatal, "{received:?}");
         }
     }
     any
@@ -368,9 +362,8 @@ fn goodbyes_go_both_ways_where_we_opened() {
         };
         from.acceptor.close(&mut from.association, now);
         let (_, goodbye) = from.acceptor.poll_transmit().expect("a goodbye");
-        let progress = to
-            .acceptor
-            .receive(&mut to.association, HERE, &goodbye, now);
+        let (acceptor, association) = (&mut to.acceptor, &mut to.association);
+        let progress = acceptor.receive(association, HERE, &goodbye, now);
         assert!(matches!(progress, Ok(Progress::Closed)), "{progress:?}");
     }
 }
@@ -392,13 +385,11 @@ fn old_fragments_are_forgotten() {
     for part in first {
         offered = reader.push(part, late).expect("fits");
     }
-    assert_eq!(
-        offered,
-        Some(OfferedProfiles {
-            gcm: true,
-            cm: true
-        })
-    );
+    let both = OfferedProfiles {
+        gcm: true,
+        cm: true,
+    };
+    assert_eq!(offered, Some(both));
 }
 
 /// A handshake record with one message.
@@ -418,51 +409,37 @@ fn record(sequence: u16, len: u32, offset: u32, body: &[u8]) -> Vec<u8> {
 fn what_the_library_would_keep_is_bounded() {
     let mut guard = Guard::new();
     let good = record(1, 3, 0, &[1, 2, 3]);
-    assert_eq!(guard.admit(&good), Ok(()));
-    assert_eq!(guard.admit(&good[..20]), Err(Error::Flood));
-    assert_eq!(guard.admit(&[&good[..], &[20]].concat()), Err(Error::Flood));
-    assert_eq!(
-        guard.admit(&[20, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-        Err(Error::Flood)
-    );
-    assert_eq!(guard.admit(&record(1, 30, 10, &[1, 2, 3])), Ok(()));
-    assert_eq!(guard.admit(&record(1, 2, 0, &[1, 2, 3])), Err(Error::Flood));
-    assert_eq!(
-        guard.admit(&record(1, 30, 28, &[1, 2, 3])),
-        Err(Error::Flood)
-    );
-    assert_eq!(guard.admit(&record(1, 100_000, 0, &[1])), Err(Error::Flood));
-    assert_eq!(
-        guard.admit(&record(99, 3, 0, &[1, 2, 3])),
-        Err(Error::Flood)
-    );
-    assert_eq!(guard.admit(&record(1, 30, 0, &[])), Err(Error::Flood));
     // Two fragments in one record would run into each other.
     let mut two = record(1, 30, 0, &[1, 2, 3]);
     two[12] += 15;
     two.extend(&record(1, 30, 3, &[1, 2, 3])[13..]);
-    assert_eq!(guard.admit(&two), Err(Error::Flood));
-
-    let admitted = (0..1_000)
-        .filter(|_| guard.admit(&record(2, 1_000, 500, &[1])).is_ok())
-        .count();
-    assert!(admitted < 200);
-    let encrypted = [
-        &[22, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 0, 0, 48][..],
-        &[0; 48],
-    ]
-    .concat();
-    let admitted = (0..1_000)
-        .filter(|_| guard.admit(&encrypted).is_ok())
-        .count();
-    assert!(admitted < 100);
-    let early = [
-        &[23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 0, 3, 232][..],
-        &[0; 1_000],
-    ]
-    .concat();
-    let admitted = (0..1_000).filter(|_| guard.admit(&early).is_ok()).count();
-    assert!(admitted < 70);
+    let cut = good[..20].to_vec();
+    let behind = [&good[..], &[20]].concat();
+    let empty = vec![20, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (bytes, expected) in [
+        (good, Ok(())),
+        (cut, Err(Error::Flood)),
+        (behind, Err(Error::Flood)),
+        (empty, Err(Error::Flood)),
+        (record(1, 30, 10, &[1, 2, 3]), Ok(())),
+        (record(1, 2, 0, &[1, 2, 3]), Err(Error::Flood)),
+        (record(1, 30, 28, &[1, 2, 3]), Err(Error::Flood)),
+        (record(1, 100_000, 0, &[1]), Err(Error::Flood)),
+        (record(99, 3, 0, &[1, 2, 3]), Err(Error::Flood)),
+        (record(1, 30, 0, &[]), Err(Error::Flood)),
+        (two, Err(Error::Flood)),
+    ] {
+        assert_eq!(guard.admit(&bytes), expected, "{bytes:?}");
+    }
+    let fragment = record(2, 1_000, 500, &[1]);
+    let [mut encrypted, mut early] =
+        [22, 23].map(|kind| vec![kind, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 0]);
+    encrypted.extend([&[0, 48][..], &[0; 48]].concat());
+    early.extend([&[3, 232][..], &[0; 1_000]].concat());
+    for (bytes, fewer_than) in [(fragment, 200), (encrypted, 100), (early, 70)] {
+        let admitted = (0..1_000).filter(|_| guard.admit(&bytes).is_ok());
+        assert!(admitted.count() < fewer_than, "{fewer_than}");
+    }
 }
 
 proptest! {

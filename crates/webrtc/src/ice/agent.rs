@@ -1,4 +1,4 @@
-//! One session's agent.
+//! ICE agent of one session.
 
 use std::time::{Duration, Instant};
 
@@ -6,26 +6,26 @@ use rtc_crypto::RTCCrypto;
 
 use super::{Check, CheckError, Credentials, Path, username};
 
-/// Addresses one peer may have proved: a browser with a few interfaces, IPv4, IPv6 and TCP.
+/// Largest number of addresses that one peer may have proved: a browser with a few interfaces, IPv4, IPv6 and TCP.
 const PATHS_MAX: usize = 8;
 
-/// A peer of which nothing authentic has come for this long is gone (RFC 7675 §5.1). Browsers check every few seconds;
-/// GStreamer does not check once it is connected, and reports what it has received.
+/// Silence after which a peer counts as gone (RFC 7675 §5.1); only authentic packets count. Browsers check every few seconds;
+/// GStreamer does not check once it is connected, but reports what it has received.
 const CONSENT: Duration = Duration::from_secs(30);
 
-/// Which addresses a session's peer has proved, and which of them it nominated.
+/// ICE state of one session: the addresses that its peer has proved, and the one that it nominated.
 #[derive(Debug)]
 pub struct Agent {
     current: Side,
-    /// The names from before an ICE restart, until the peer uses the new ones.
+    /// Names from before an ICE restart, until the peer uses the new ones.
     previous: Option<Side>,
     paths: Vec<Proved>,
     selected: Option<Path>,
-    /// When the peer last checked an address, or was heard from the one that it nominated.
+    /// Time of the peer's last check of an address, or of the last packet from the one that it nominated.
     heard: Instant,
 }
 
-/// The names of both sides and our password.
+/// Names of both sides and our password.
 #[derive(Debug)]
 struct Side {
     local: Credentials,
@@ -38,14 +38,14 @@ struct Proved {
     last_check: Instant,
 }
 
-/// The result of an authentic check.
+/// Result of an authentic check.
 #[derive(Debug, Default)]
 pub struct Answered {
-    /// The response, to be sent to where the check came from.
+    /// Response, to be sent to the sender of the check.
     pub response: Vec<u8>,
     /// Whether this check proved the address.
     pub proved: bool,
-    /// An address that was forgotten to make room for it.
+    /// Address that was forgotten to make room for this one.
     pub forgotten: Option<Path>,
     /// Whether the peer's choice changed.
     pub moved: bool,
@@ -54,7 +54,7 @@ pub struct Answered {
 }
 
 impl Agent {
-    /// An agent for a session that was agreed on at `now`.
+    /// Creates the agent of a session that was agreed on at `now`.
     pub fn new(local: Credentials, remote_ufrag: &str, now: Instant) -> Self {
         Self {
             current: Side {
@@ -68,38 +68,38 @@ impl Agent {
         }
     }
 
-    /// Our names that are in use: one, or two during a restart.
+    /// Returns our names that are in use: one, or two during a restart.
     pub fn ufrags(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.current)
             .chain(&self.previous)
             .map(|side| side.local.ufrag())
     }
 
-    /// The address to send to: the peer's choice.
+    /// Returns the address to send to, as the peer chose it.
     pub fn selected(&self) -> Option<Path> {
         self.selected
     }
 
-    /// The addresses the peer has proved.
+    /// Returns the addresses that the peer has proved.
     pub fn paths(&self) -> impl Iterator<Item = Path> {
         self.paths.iter().map(|proved| proved.path)
     }
 
-    /// When the peer counts as gone, unless it is heard again.
+    /// Returns the time at which the peer counts as gone, unless another packet arrives from it.
     pub fn expires(&self) -> Instant {
         self.heard + CONSENT
     }
 
-    /// An authentic packet has come on `path`, which is no replay: whoever has the session's keys is there and goes on.
+    /// Records the arrival on `path` of an authentic packet that is not a replay. Such a packet proves that the holder of the
+    /// session's keys is present and wants to continue.
     pub fn heard(&mut self, path: Path, now: Instant) {
         if self.selected == Some(path) {
             self.heard = now;
         }
     }
 
-    /// Takes new names and a new password (RFC 8445 §9). The old ones stay valid until the peer has
-    /// used the new ones, so the session never stops. Returns names that were still waiting to be
-    /// retired.
+    /// Takes new names and a new password (RFC 8445 §9). The old ones stay valid until the peer has used the new ones, so the
+    /// session never stops. Returns names that were still waiting to be retired.
     pub fn restart(&mut self, local: Credentials, remote_ufrag: &str) -> Option<Credentials> {
         let side = Side {
             local,
@@ -148,8 +148,8 @@ impl Agent {
         Ok(answered)
     }
 
-    /// Remembers an address; if there are too many, forgets the one that was silent longest. The
-    /// chosen one is never forgotten.
+    /// Records an address; if there are too many, forgets the one that was silent longest. The chosen address is never
+    /// forgotten.
     fn note(&mut self, path: Path, now: Instant) -> (bool, Option<Path>) {
         if let Some(known) = self.paths.iter_mut().find(|proved| proved.path == path) {
             known.last_check = now;

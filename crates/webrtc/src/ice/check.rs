@@ -20,16 +20,16 @@ use thiserror::Error;
 /// Bytes of the header.
 const HEADER_LEN: usize = 20;
 
-/// A check is some 100 to 200 bytes; one that fills more than a small packet is an attack.
+/// Largest check, in bytes. A check has about 100 to 200 bytes; one that fills more than a small packet is an attack.
 pub(crate) const CHECK_LEN_MAX: usize = 1_280;
 
 /// The magic cookie in the header's second word (RFC 8489 §5).
 const COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
 
-/// Bytes of a name and its peer's, with the colon.
+/// Largest `USERNAME`, in bytes: both names with the colon.
 const USERNAME_LEN_MAX: usize = 513;
 
-/// The comprehension-required attributes that we know.
+/// Comprehension-required attributes that we support.
 const UNDERSTOOD: [AttrType; 4] = [
     ATTR_USERNAME,
     ATTR_MESSAGE_INTEGRITY,
@@ -45,7 +45,7 @@ pub fn looks_like_check(datagram: &[u8]) -> bool {
         && datagram[4..8] == COOKIE
 }
 
-/// The two names in a check's `USERNAME`: ours and the peer's. Nothing is verified.
+/// Returns the two names in a check's `USERNAME`: ours and the peer's. Nothing is verified.
 pub fn username(datagram: &[u8]) -> Option<(&str, &str)> {
     if !looks_like_check(datagram) {
         return None;
@@ -66,7 +66,7 @@ pub fn username(datagram: &[u8]) -> Option<(&str, &str)> {
     }
 }
 
-/// A binding request that is well formed and whose integrity has been verified.
+/// Well-formed binding request whose integrity has been verified.
 #[derive(Debug)]
 pub struct Check {
     message: Message,
@@ -77,19 +77,19 @@ pub struct Check {
     unknown: Vec<AttrType>,
 }
 
-/// Why a datagram is not answered. The sender is told nothing of this.
+/// Reason why a datagram is not answered. The sender receives no error.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum CheckError {
-    /// The peer sent something that is not a STUN binding request.
+    /// The datagram is not a STUN binding request.
     #[error("not a well-formed binding request")]
     Malformed,
-    /// The peer's request does not carry a valid proof that it knows the password.
+    /// The request does not carry a valid proof that the sender knows the password.
     #[error("the request is not authentic")]
     Forged,
 }
 
 impl Check {
-    /// Reads a request and verifies it with our password.
+    /// Parses a request and verifies it with our password.
     pub fn verify(
         datagram: &[u8],
         password: &str,
@@ -138,7 +138,7 @@ impl Check {
         })
     }
 
-    /// The response to the request, signed with our password, and whether it says yes.
+    /// Returns the response to the request, signed with our password, and whether it is a success.
     pub fn answer(
         &self,
         from: SocketAddr,

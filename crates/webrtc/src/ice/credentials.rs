@@ -1,17 +1,17 @@
-//! Names and passwords of sessions.
+//! Names and passwords of ICE sessions.
 
 use thiserror::Error;
 
-/// Random bytes that [`Credentials::generate`] turns into a name and a password.
+/// Number of random bytes that [`Credentials::generate`] turns into a name and a password.
 pub const RANDOM_LEN: usize = UFRAG_LEN + PASSWORD_LEN;
 
-/// Characters of our names: 96 bits, so no session can be found by guessing.
+/// Characters of our names: 96 bits, so that no session can be found by guessing.
 const UFRAG_LEN: usize = 16;
 
-/// Characters of our passwords: 144 bits; 128 are the least allowed (RFC 8839 §5.4).
+/// Characters of our passwords: 144 bits; 128 is the minimum (RFC 8839 §5.4).
 const PASSWORD_LEN: usize = 24;
 
-/// The most characters a peer may choose (RFC 8839 §5.4).
+/// Largest number of characters that a peer may choose (RFC 8839 §5.4).
 const LEN_MAX: usize = 256;
 
 /// A name and its password, of either side. The password is never printed.
@@ -22,7 +22,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Makes a name and a password from random bytes; each byte gives six bits.
+    /// Creates a name and a password from random bytes; each byte gives six bits.
     pub fn generate(random: &[u8; RANDOM_LEN]) -> Self {
         let text = |bytes: &[u8]| -> Box<str> {
             let characters: String = bytes.iter().map(|byte| ice_char(*byte)).collect();
@@ -35,7 +35,7 @@ impl Credentials {
         }
     }
 
-    /// Takes what a peer chose: 4 to 256 and 22 to 256 ICE characters.
+    /// Takes a peer's choice: 4 to 256 and 22 to 256 ICE characters.
     pub fn parse(ufrag: &str, password: &str) -> Result<Self, CredentialsError> {
         if !well_formed(ufrag, 4) || !well_formed(password, 22) {
             return Err(CredentialsError);
@@ -46,12 +46,12 @@ impl Credentials {
         })
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn ufrag(&self) -> &str {
         &self.ufrag
     }
 
-    /// The password.
+    /// Returns the password.
     pub fn password(&self) -> &str {
         &self.password
     }
@@ -59,13 +59,13 @@ impl Credentials {
 
 base::debug!(Credentials { ufrag });
 
-/// The peer chose a name or password that is too short, too long or has strange characters.
+/// Error of a peer that chose a name or password that is too short, too long or has illegal characters.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the ICE name or password is not well formed")]
 pub struct CredentialsError;
 
 fn well_formed(text: &str, len_min: usize) -> bool {
-    // Some clients write `-` and `_`, which the grammar does not have and other servers accept.
+    // Some clients write `-` and `_`, which the grammar lacks but other servers accept.
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
     (len_min..=LEN_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }

@@ -1,11 +1,11 @@
-//! ICE, the lite side: we answer connectivity checks and send none (RFC 8445 §2.5).
+//! ICE, the lite side: it answers connectivity checks and sends none (RFC 8445 §2.5).
 //!
-//! A session has one [`Agent`]. It knows which addresses its peer has proved, by a check that
-//! requires the session's password, and which of them the peer chose. The peer may choose in its
-//! very first check, and choose again later; the newest choice holds.
+//! A session has one [`Agent`]. The agent keeps the addresses that its peer has proved, by a check that requires the session's
+//! password, and the one that the peer chose. The peer may choose in its very first check, and choose again later; the newest
+//! choice counts.
 //!
-//! Invariants: the agent keeps a bounded number of addresses; only authenticated requests are
-//! answered; only requests prove an address, because a lite agent sends none itself.
+//! Invariants: the agent keeps a bounded number of addresses; only authenticated requests are answered; only requests prove an
+//! address, because a lite agent sends none itself.
 //!
 //! [`crate::mux`] finds the agent by the name in the check and drives it.
 
@@ -23,7 +23,7 @@ pub use credentials::{Credentials, CredentialsError, RANDOM_LEN};
 
 use std::net::{IpAddr, SocketAddr};
 
-/// How datagrams travel to a peer's address.
+/// Transport of datagrams to a peer's address.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Transport {
     /// As UDP datagrams.
@@ -32,19 +32,19 @@ pub enum Transport {
     Tcp,
 }
 
-/// A way to a peer.
+/// Network path to a peer.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Path {
-    /// The peer's address as we see it.
+    /// Address of the peer as we see it.
     pub remote: SocketAddr,
-    /// The address of ours that the peer uses, where we have several.
+    /// Our address that the peer uses, if we have several.
     pub local: Option<IpAddr>,
-    /// How datagrams travel there.
+    /// Transport of the datagrams.
     pub transport: Transport,
 }
 
 impl Path {
-    /// The way to a UDP address.
+    /// Creates the path to a UDP address.
     pub const fn udp(remote: SocketAddr) -> Self {
         Self {
             remote,
@@ -53,7 +53,7 @@ impl Path {
         }
     }
 
-    /// The way over the TCP connection from this address.
+    /// Creates the path over the TCP connection from this address.
     pub const fn tcp(remote: SocketAddr) -> Self {
         Self {
             remote,
@@ -62,7 +62,7 @@ impl Path {
         }
     }
 
-    /// The same way to this address of ours.
+    /// Returns this path with our address set to `local`.
     pub const fn to_local(self, local: Option<IpAddr>) -> Self {
         Self { local, ..self }
     }

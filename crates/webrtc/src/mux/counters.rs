@@ -1,7 +1,7 @@
-//! What a worker received and refused.
+//! Counters of received and refused datagrams of one worker.
 
 base::numbers! {
-    /// Counts since the worker began, but for `half_open`.
+    /// Counts since the worker began, except for `half_open`.
     pub struct Counters {
         /// Authentic connectivity checks.
         pub checks: u64,
@@ -15,7 +15,7 @@ base::numbers! {
         pub handshakes_failed: u64,
         /// RTP and RTCP packets that were not authentic or were repeated.
         pub srtp_refused: u64,
-        /// Datagrams of an unknown kind, or of no session.
+        /// Datagrams of an unknown kind, or of no known session.
         pub strays: u64,
         /// Handshakes under way now.
         pub half_open: u64,

@@ -1,7 +1,7 @@
-//! Which worker has which session: the one thing that workers share.
+//! Directory of sessions and their workers: the only state that workers share.
 //!
-//! It is locked when a session is agreed on, when its first check arrives, and when it ends; never for
-//! a packet of a session that a worker knows.
+//! It is locked when a session is agreed on, when its first check arrives, and when it ends; never for a packet of a session
+//! that a worker knows.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,15 +9,14 @@ use std::time::{Duration, Instant};
 use base::Lock;
 use thiserror::Error;
 
-/// Names that may be known at a time: those of all workers' sessions, and twice that for restarts.
+/// Largest number of names known at a time, over all workers; a session has two during a restart.
 const NAMES_MAX: usize = 131_072;
 
-/// How long an agreed session waits for its peer's first check. A peer sends it as soon as it has
-/// the answer, and again several times a second.
+/// Longest wait of an agreed session for its peer's first check. A peer sends it as soon as it has the answer, and repeats it
+/// several times a second.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Sessions that wait for a worker, and the workers of those that found one. `T` is what a worker needs
-/// to adopt a session.
+/// Sessions that wait for a worker, and the workers of those that found one. `T` is what a worker needs to adopt a session.
 #[derive(Debug)]
 pub struct Directory<T> {
     names: Lock<HashMap<Box<str>, Entry<T>>>,
@@ -38,18 +37,18 @@ impl<T> Entry<T> {
     }
 }
 
-/// The owner of a session.
+/// Owner of a session.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Claim<T> {
-    /// It waited, and now belongs to the worker that asked.
+    /// The session was waiting, and now belongs to the worker that claimed it.
     Adopted(T),
-    /// It belongs to this worker.
+    /// The session belongs to this worker.
     Owned(u16),
     /// No session has this name.
     Unknown,
 }
 
-/// The number of waiting and live sessions is at its limit.
+/// Error of a directory whose waiting and live sessions are at their limit.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the directory has {NAMES_MAX} sessions")]
 pub struct DirectoryFull;
@@ -63,7 +62,7 @@ impl<T> Default for Directory<T> {
 }
 
 impl<T> Directory<T> {
-    /// Lets a session wait for its peer, under our name in its answer.
+    /// Registers a session that waits for its peer, under our name in its answer.
     pub fn offer(&self, ufrag: &str, session: T, now: Instant) -> Result<(), DirectoryFull> {
         let since = now;
         self.insert(ufrag, Entry::Waiting { session, since })
@@ -77,7 +76,7 @@ impl<T> Directory<T> {
         };
         match std::mem::replace(entry, Entry::Owned { worker }) {
             Entry::Waiting { session, .. } => Claim::Adopted(session),
-            // A worker that has to ask no longer has it.
+            // A worker that has to look its own session up no longer has it.
             Entry::Owned { worker: owner } if owner == worker => Claim::Unknown,
             Entry::Owned { worker: owner } => {
                 *entry = Entry::Owned { worker: owner };
@@ -86,7 +85,7 @@ impl<T> Directory<T> {
         }
     }
 
-    /// The worker that has the session, if one has it.
+    /// Returns the worker that has the session, if one has it.
     pub fn owner(&self, ufrag: &str) -> Option<u16> {
         match self.names.lock().get(ufrag)? {
             Entry::Owned { worker } => Some(*worker),
@@ -94,7 +93,7 @@ impl<T> Directory<T> {
         }
     }
 
-    /// Makes a further name of a worker's session known (ICE restart).
+    /// Registers another name of a worker's session (ICE restart).
     pub fn own(&self, ufrag: &str, worker: u16) -> Result<(), DirectoryFull> {
         self.insert(ufrag, Entry::Owned { worker })
     }
@@ -108,7 +107,7 @@ impl<T> Directory<T> {
         Ok(())
     }
 
-    /// Takes back a session that still waits, or names its owner.
+    /// Takes back a session that still waits, or returns its owner.
     pub fn withdraw(&self, ufrag: &str) -> Claim<T> {
         let mut names = self.names.lock();
         match names.remove_entry(ufrag) {
@@ -121,12 +120,12 @@ impl<T> Directory<T> {
         }
     }
 
-    /// Forgets a name. Yields the session when it was still waiting.
+    /// Forgets a name; returns the session if it was still waiting.
     pub fn remove(&self, ufrag: &str) -> Option<T> {
         self.names.lock().remove(ufrag)?.waiting()
     }
 
-    /// Takes out the sessions whose peers never arrived.
+    /// Removes and returns the sessions whose peers never arrived.
     pub fn expire(&self, now: Instant) -> Vec<T> {
         let mut names = self.names.lock();
         let late = names.extract_if(|_, entry| match entry {
@@ -136,7 +135,7 @@ impl<T> Directory<T> {
         late.filter_map(|(_, entry)| entry.waiting()).collect()
     }
 
-    /// Names known.
+    /// Returns the number of known names.
     pub fn len(&self) -> usize {
         self.names.lock().len()
     }

@@ -6,17 +6,15 @@
 //!                                      └─ SRTP  ► the session of the path   ► plain RTP or RTCP
 //! ```
 //!
-//! A [`Mux`] owns its sessions and nothing else: datagrams and the clock come in, events and
-//! datagrams go out. A session is named by a [`Handle`], which is never mistaken for a later one. A
-//! path belongs to a session once ICE has proved it; from any other path only STUN is read. Where the handshake is ours
-//! to open, the first proof of a path opens it there.
+//! A [`Mux`] owns its sessions and nothing else: datagrams and the clock go in, events and datagrams come out. A session is
+//! named by a [`Handle`], which is never mistaken for a later one. A path belongs to a session once ICE has proved it; from any
+//! other path only STUN is read. If the handshake is ours to open, the first proof of a path opens it there.
 //!
 //! # One socket per worker
-//! With `SO_REUSEPORT` the kernel spreads peers over the workers' sockets by address, so it is not
-//! known beforehand on which one a peer arrives. A session therefore waits in the [`Directory`],
-//! which all workers share, until the first worker that receives its check adopts it. If a later
-//! address of the same peer hashes to another worker, that worker learns the owner from the
-//! directory, remembers the path, and passes its datagrams on:
+//! With `SO_REUSEPORT` the kernel spreads peers over the workers' sockets by address, so it is not known in advance which
+//! socket a peer will reach. A session therefore waits in the [`Directory`], which all workers share, until the first worker
+//! that receives its check adopts it. If a later address of the same peer hashes to another worker, that worker finds the owner
+//! in the directory, remembers the path, and forwards its datagrams:
 //!
 //! ```text
 //! match mux.receive(path, datagram, now) {
@@ -30,12 +28,11 @@
 //! }
 //! ```
 //!
-//! After each call the caller sends what [`Mux::poll_transmit`] yields, handles what
-//! [`Mux::poll_event`] yields, removes what [`Mux::poll_retired`] yields from the directory, and
-//! sleeps no longer than [`Mux::timeout`] says.
+//! After each call the caller sends what [`Mux::poll_transmit`] yields, handles what [`Mux::poll_event`] yields, removes what
+//! [`Mux::poll_retired`] yields from the directory, and sleeps no longer than until [`Mux::timeout`].
 //!
-//! A session whose peer makes the libraries for DTLS or SRTP panic ends with [`CloseReason::Panicked`];
-//! a check that does so is dropped, because it could be forged.
+//! A session whose peer makes the DTLS or SRTP libraries panic ends with [`CloseReason::Panicked`]; a check that does so is
+//! dropped, because it could be forged.
 //!
 //! Bounds: sessions per worker, paths per session, handshakes under way, routes to other workers.
 
@@ -71,18 +68,18 @@ use routes::Routes;
 use session::Session;
 use timers::Timers;
 
-/// Sessions of one worker: no network card keeps up with more, and tables need a bound.
+/// Largest number of sessions of one worker: no network card keeps up with more, and tables need a bound.
 const SESSIONS_MAX: usize = 65_536;
 
-/// How long a session may take from adoption to keys. Browsers give up at about the same time.
+/// Longest time from a session's adoption to its keys. Browsers give up at about the same time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Names a session of one [`Mux`]. The slot is reused, the pair is not.
+/// Name of a session of one [`Mux`]. The slot is reused, the pair is not.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Handle {
-    /// The session's slot in its worker's table; small, for tables of the caller's own.
+    /// Slot of the session in its worker's table; a small number, suitable as an index for the caller's own tables.
     pub slot: u32,
-    /// How many sessions had the slot before.
+    /// Number of sessions that had the slot before.
     pub generation: u32,
 }
 
@@ -113,49 +110,48 @@ impl Handle {
     }
 }
 
-/// A session as offer and answer agreed on it.
+/// Session parameters as offer and answer agreed on them.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// Our name and password, as in the answer.
     pub local: Credentials,
-    /// The peer's name, as in its offer.
+    /// Name of the peer, as in its offer.
     pub remote_ufrag: Box<str>,
-    /// The peer's certificate, as in its offer.
+    /// Certificate of the peer, as in its offer.
     pub fingerprint: Fingerprint,
-    /// Who opens the DTLS connection, as in the answer.
+    /// Side that opens the DTLS connection, as in the answer.
     pub setup: Setup,
 }
 
-/// What happened to a session.
+/// Event of a session.
 #[derive(Debug)]
 pub enum Event {
-    /// The peer's certificate is the one of its offer, and the keys are there. Media may be sent to
-    /// `path`.
+    /// The peer's certificate matches its offer, and the keys are available. Media may be sent to `path`.
     Connected {
-        /// How to seal what is sent.
+        /// Keys that seal outgoing media.
         keys: Box<Keys>,
-        /// Where to send it.
+        /// Destination of outgoing media.
         path: Path,
     },
-    /// From now on everything is to be sent to another path.
+    /// Everything must be sent to another path from now on.
     Moved {
-        /// The path the peer chose.
+        /// Path that the peer chose.
         path: Path,
     },
     /// The session is over and its handle void.
     Closed {
-        /// Why.
+        /// Reason of the end.
         reason: CloseReason,
     },
 }
 
-/// Why a session ended.
+/// Reason why a session ended.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum CloseReason {
     /// No check of its path arrived.
     #[error("no connectivity check arrived; UDP or its port may be blocked")]
     NeverCame,
-    /// The peer proved its path but made no keys in time.
+    /// The peer proved its path but did not complete the handshake in time.
     #[error("the peer was reached, but made no keys in time")]
     NotConnected,
     /// The peer fell silent.
@@ -167,16 +163,16 @@ pub enum CloseReason {
     /// The peer closed the session.
     #[error("the peer closed the session")]
     PeerClosed,
-    /// Our code panicked over what the peer sent.
+    /// Our code panicked over a packet from the peer.
     #[error("a defect of the server ended the session")]
     Panicked,
-    /// Another party ended it: the peer by its signalling, or an operator.
+    /// Another party ended the session: the peer by its signalling, or an operator.
     #[error("the end of the session was asked for")]
     Requested,
 }
 
 impl CloseReason {
-    /// A short word for metrics.
+    /// Returns a short name for metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NeverCame => "never-came",
@@ -191,21 +187,21 @@ impl CloseReason {
     }
 }
 
-/// A datagram to be sent.
+/// Datagram to be sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Transmit {
-    /// Where to.
+    /// Destination.
     pub path: Path,
-    /// What.
+    /// Content.
     pub datagram: Bytes,
 }
 
-/// The worker's sessions are at their limit.
+/// Error of a worker whose sessions are at their limit.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the worker has {SESSIONS_MAX} sessions")]
 pub struct Full;
 
-/// Why an RTCP packet was not sent.
+/// Reason why an RTCP packet was not sent.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum RtcpError {
     /// There is no such session, or it has no keys yet.
@@ -216,7 +212,7 @@ pub enum RtcpError {
     Srtp(#[from] srtp::Error),
 }
 
-/// The sessions of one worker.
+/// All sessions of one worker; pass every datagram to [`receive`](Self::receive), then call the `poll_*` methods.
 pub struct Mux {
     provider: Arc<dyn RTCCryptoProvider>,
     acceptor: Acceptor,
@@ -234,7 +230,7 @@ pub struct Mux {
 base::debug!(Mux as it { sessions: it.len(), counters: it.counters });
 
 impl Mux {
-    /// A worker without sessions.
+    /// Creates a worker without sessions.
     pub fn new(identity: &ServerIdentity) -> Self {
         Self {
             provider: identity.provider().clone(),
@@ -251,7 +247,7 @@ impl Mux {
         }
     }
 
-    /// Sessions, connected or not.
+    /// Returns the number of sessions, connected or not.
     pub fn len(&self) -> usize {
         self.sessions.len()
     }
@@ -261,7 +257,7 @@ impl Mux {
         self.len() == 0
     }
 
-    /// What was received and refused so far.
+    /// Returns the counts of received and refused datagrams so far.
     pub fn counters(&self) -> Counters {
         Counters {
             half_open: self.acceptor.half_open() as u64,
@@ -269,7 +265,7 @@ impl Mux {
         }
     }
 
-    /// Takes a session on.
+    /// Adopts a session.
     pub fn adopt(&mut self, new: NewSession, now: Instant) -> Result<Handle, Full> {
         if self.sessions.len() >= SESSIONS_MAX {
             return Err(Full);
@@ -282,12 +278,12 @@ impl Mux {
         Ok(handle)
     }
 
-    /// The session that has this name of ours.
+    /// Returns the session that has this name of ours.
     pub fn find(&self, ufrag: &str) -> Option<Handle> {
         self.handle(*self.by_ufrag.get(ufrag)?)
     }
 
-    /// Every session, connected or not.
+    /// Returns every session, connected or not.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
         self.sessions.iter().map(|(slot, _)| Handle::of_slot(slot))
     }
@@ -297,12 +293,12 @@ impl Mux {
         self.by_path.contains_key(&path)
     }
 
-    /// Where a session's media is to be sent, once the peer has chosen.
+    /// Returns the destination of a session's media, once the peer has chosen.
     pub fn path(&self, handle: Handle) -> Option<Path> {
         self.session(handle)?.path()
     }
 
-    /// Gives a session new names (ICE restart). Its keys stay. False when there is no such session.
+    /// Gives a session new names (ICE restart). Its keys stay. Returns false if there is no such session.
     pub fn restart(&mut self, handle: Handle, local: Credentials, remote_ufrag: &str) -> bool {
         let Some(session) = self.session_mut(handle) else {
             return false;
@@ -316,7 +312,7 @@ impl Mux {
         true
     }
 
-    /// Seals a plain compound packet and queues a copy, so the caller's buffer is free again.
+    /// Seals a plain compound packet and queues a copy, so that the caller's buffer is free again.
     pub fn send_rtcp(&mut self, handle: Handle, compound: &[u8]) -> Result<(), RtcpError> {
         let session = self.session_mut(handle).ok_or(RtcpError::NotConnected)?;
         let path = session.path().ok_or(RtcpError::NotConnected)?;
@@ -331,8 +327,7 @@ impl Mux {
         Ok(())
     }
 
-    /// Ends a session: the peer is notified, and no event follows. False when there is no such
-    /// session.
+    /// Ends a session: the peer is notified, and no event follows. Returns false if there is no such session.
     pub fn close(&mut self, handle: Handle, now: Instant) -> bool {
         if self.session(handle).is_none() {
             return false;
@@ -341,7 +336,7 @@ impl Mux {
         true
     }
 
-    /// Forgets a path that can no longer be used: a TCP connection that was closed.
+    /// Forgets a path that can no longer be used, such as a TCP connection that was closed.
     pub fn forget_path(&mut self, path: Path) {
         if let Some(slot) = self.by_path.remove(&path)
             && let Some(session) = self.sessions.at_mut(slot as usize)
@@ -351,32 +346,32 @@ impl Mux {
         self.routes.remove(path);
     }
 
-    /// Remembers that a path's peer belongs to another worker.
+    /// Records that a path's peer belongs to another worker.
     pub fn route(&mut self, path: Path, worker: u16) {
         self.routes.insert(path, worker);
     }
 
-    /// The next datagram to send.
+    /// Returns the next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
         self.events.pop_front()
     }
 
-    /// The next name of ours that is no longer in use: its session has ended or was given another.
+    /// Returns the next name of ours that is no longer in use: its session has ended or was given another.
     pub fn poll_retired(&mut self) -> Option<Box<str>> {
         self.retired.pop_front()
     }
 
-    /// When [`Mux::handle_timeout`] is next due.
+    /// Returns the time at which [`Mux::handle_timeout`] is next due.
     pub fn timeout(&self) -> Option<Instant> {
         self.timers.next()
     }
 
-    /// Repeats what was lost and ends sessions whose time is over.
+    /// Retransmits lost handshake messages and ends sessions whose time is over.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(slot) = self.timers.pop(now) {
             let Some(session) = self.sessions.at_mut(slot as usize) else {
@@ -409,7 +404,7 @@ impl Mux {
         self.sessions.get_mut(handle.to_slot()).map(AsMut::as_mut)
     }
 
-    /// The handle of the session at a place, if there is one.
+    /// Returns the handle of the session in a slot, if there is one.
     fn handle(&self, slot: u32) -> Option<Handle> {
         self.sessions.slot_at(slot as usize).map(Handle::of_slot)
     }
@@ -426,7 +421,7 @@ impl Mux {
         }
     }
 
-    /// Moves what the handshakes want to send to the queue.
+    /// Moves the datagrams that the handshakes want to send to the queue.
     fn flush_dtls(&mut self) {
         while let Some((key, datagram)) = self.acceptor.poll_transmit() {
             let path = self

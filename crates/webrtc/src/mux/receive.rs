@@ -1,4 +1,4 @@
-//! What becomes of a datagram.
+//! Processing of received datagrams.
 
 use std::time::Instant;
 
@@ -12,40 +12,40 @@ use crate::rtcp;
 use crate::sdp::Setup;
 use crate::srtp::Keys;
 
-/// The result of a datagram.
+/// Result of a datagram.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Received<'a> {
     /// Nothing for the caller; there may be events and datagrams to send.
     Nothing,
-    /// An RTP packet of a session's peer.
+    /// RTP packet from a session's peer.
     Rtp {
-        /// The session.
+        /// Session of the packet.
         session: Handle,
-        /// The packet's 48-bit index: its sequence number extended over wraps.
+        /// 48-bit index of the packet: its sequence number extended over wraps.
         index: u64,
-        /// The plain packet, in the caller's buffer.
+        /// Plain packet, in the caller's buffer.
         packet: &'a [u8],
     },
-    /// An RTCP packet of a session's peer.
+    /// RTCP packet from a session's peer.
     Rtcp {
-        /// The session.
+        /// Session of the packet.
         session: Handle,
-        /// The plain compound packet, in the caller's buffer.
+        /// Plain compound packet, in the caller's buffer.
         packet: &'a [u8],
     },
-    /// A check for a session that is not here: ask the [`Directory`](super::Directory).
+    /// Check for a session that is not here: look it up in the [`Directory`](super::Directory).
     Unknown {
         /// Our name in the check.
         ufrag: &'a str,
     },
-    /// A datagram for a session of another worker.
+    /// Datagram for a session of another worker.
     Elsewhere {
-        /// The worker's number.
+        /// Number of the worker.
         worker: u16,
     },
 }
 
-/// The kinds of datagrams on one port, by their first byte (RFC 7983 §7).
+/// Kind of a datagram on one port, by its first byte (RFC 7983 §7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     Stun,
@@ -66,7 +66,7 @@ impl Kind {
 }
 
 impl Mux {
-    /// Takes a datagram that arrived on `path`. It is decrypted in place.
+    /// Processes a datagram that arrived on `path`. The datagram is decrypted in place.
     pub fn receive<'a>(
         &mut self,
         path: Path,
@@ -134,7 +134,7 @@ impl Mux {
         let Some(session) = self.sessions.at_mut(slot as usize) else {
             return Err(CheckError::Forged);
         };
-        // If it panics, then before it has changed anything: while it reads what could be forged.
+        // A panic can only occur before any state has changed: while input that could be forged is parsed.
         let (agent, provider) = (&mut session.agent, &self.provider);
         let answered = panics::contain(|| agent.handle(path, datagram, now, provider.crypto()));
         let answered = answered.unwrap_or_else(|panic| {
@@ -177,8 +177,8 @@ impl Mux {
         Ok(())
     }
 
-    /// Opens the handshake of a session on a path that is proved, if that is ours to do; a path that the peer nominates
-    /// later takes its place.
+    /// Opens the handshake of a session on a proved path, if that is our task. A path that the peer nominates later replaces
+    /// it.
     fn open(&mut self, slot: u32, path: Path, now: Instant) {
         let session = self.sessions.at_mut(slot as usize);
         let opens = |session: &&mut Box<Session>| {
@@ -206,7 +206,7 @@ impl Mux {
         }
     }
 
-    /// Ends the sessions whose handshakes gave way for another's.
+    /// Ends the sessions whose handshakes were evicted in favour of others.
     fn evict(&mut self, now: Instant) {
         while let Some(key) = self.acceptor.poll_evicted() {
             let evicted = Handle::of_key(key);

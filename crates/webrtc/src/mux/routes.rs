@@ -1,8 +1,7 @@
 //! Paths whose sessions live in other workers.
 //!
-//! Two maps: a path that is used is in the young one or is moved there. When the young one is full
-//! it becomes the old one, and what was left in the old one is forgotten; its next STUN check finds
-//! the way again.
+//! There are two maps: a path that is used is in the young map or is moved there. When the young map is full it becomes the old
+//! one, and the rest of the old one is forgotten; the next STUN check of a forgotten path finds the route again.
 
 use std::collections::HashMap;
 

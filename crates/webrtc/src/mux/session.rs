@@ -1,4 +1,4 @@
-//! One session's state.
+//! State of one session.
 
 use std::time::Instant;
 
@@ -11,13 +11,13 @@ use crate::srtp::{self, Keys, Opener, RtcpOpener, RtcpSealer};
 pub(super) struct Session {
     pub(super) agent: Agent,
     pub(super) association: Association,
-    /// Where the handshake is: the best guess until the peer has nominated a path.
+    /// Path of the handshake: the best guess until the peer has nominated one.
     pub(super) dtls_path: Option<Path>,
     pub(super) secure: Option<Box<Secure>>,
     adopted: Instant,
 }
 
-/// What a connected session needs to read, and to answer in RTCP. Media is sealed by the caller.
+/// State that a connected session needs to decrypt packets and to send RTCP. The caller seals media.
 #[derive(Debug)]
 pub(super) struct Secure {
     pub(super) rtp_in: Opener,
@@ -46,7 +46,7 @@ impl Session {
         }
     }
 
-    /// Where to send: the nominated path, or else the one that its handshake comes from.
+    /// Returns the path to send to: the nominated one, or else that of its handshake.
     pub(super) fn path(&self) -> Option<Path> {
         self.agent.selected().or(self.dtls_path)
     }
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// When the session is over, unless something happens before.
+    /// Returns the time at which the session ends, unless something happens before.
     pub(super) fn due(&self) -> Instant {
         let silent = self.agent.expires();
         match self.secure {

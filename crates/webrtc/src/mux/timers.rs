@@ -1,8 +1,8 @@
-//! When each session is to be woken.
+//! Wake-up times of sessions.
 //!
-//! Each session has at most one entry. A deadline that moves away, as consent does with every
-//! check, leaves the entry where it is: the session is woken early, finds nothing due and is
-//! entered again. So a check costs a look-up and not two changes of the tree.
+//! Each session has at most one entry. A deadline that moves later, as consent does with every check, leaves the entry
+//! unchanged: the session is woken early, finds nothing due and is entered again. A check therefore costs a look-up and not two
+//! changes of the tree.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     entries: BTreeSet<(Instant, u32)>,
-    /// For each slot its entry's time.
+    /// Time of each slot's entry.
     scheduled: Vec<Option<Instant>>,
 }
 
@@ -43,7 +43,7 @@ impl Timers {
         self.entries.first().map(|(due, _)| *due)
     }
 
-    /// Takes out a slot that is due.
+    /// Removes and returns a slot that is due.
     pub(super) fn pop(&mut self, now: Instant) -> Option<u32> {
         let (due, slot) = *self.entries.first()?;
         if due > now {

@@ -1,10 +1,10 @@
-//! Wakes a worker, at the cost of a system call only when it has not been woken already.
+//! Wake-up of a worker; it costs a system call only if the worker has not been woken already.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 
-/// Rung from any thread, answered by its worker before it looks for queued work.
+/// Bell that any thread rings, and that its worker answers before it looks for queued work.
 #[derive(Debug)]
 pub(super) struct Bell {
     waker: net::Waker,
@@ -19,14 +19,14 @@ impl Bell {
         }
     }
 
-    /// Call it after queueing work.
+    /// Wakes the worker; must be called after queueing work.
     pub(super) fn ring(&self) {
         if !self.is_rung.swap(true, Ordering::AcqRel) {
             self.waker.wake();
         }
     }
 
-    /// Work that was queued before a ring that this clears is visible to the caller.
+    /// Clears the bell. Work that was queued before a ring that this clears is visible to the caller.
     pub(super) fn answer(&self) {
         self.is_rung.swap(false, Ordering::AcqRel);
     }

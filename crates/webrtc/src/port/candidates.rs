@@ -1,4 +1,4 @@
-//! The addresses that peers are told.
+//! Addresses announced to peers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,17 +6,16 @@ use super::PortConfig;
 use crate::ice::Transport;
 use crate::sdp::Candidate;
 
-/// Addresses told: a peer checks every one of them, and most are of no use to it.
+/// Largest number of announced addresses: a peer checks every one of them, and most are useless to it.
 const ADDRESSES_MAX: usize = 8;
 
-/// Documentation addresses, which no host has (RFC 5737, RFC 3849): the route to them is the
-/// default route.
+/// Documentation addresses, which no host has (RFC 5737, RFC 3849). The route to them is the default route.
 const FAR: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)),
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
 ];
 
-/// The candidates of a port that is bound to `address`: UDP for each address, then TCP.
+/// Returns the candidates of a port that is bound to `address`: UDP for each address, then TCP.
 pub(super) fn of(address: SocketAddr, config: &PortConfig) -> Vec<Candidate> {
     let ips = match &*config.public_addresses {
         [] => match address.ip().is_unspecified() {
@@ -41,7 +40,7 @@ pub(super) fn of(address: SocketAddr, config: &PortConfig) -> Vec<Candidate> {
         .collect()
 }
 
-/// This host's addresses: those on the default routes first, then all others.
+/// Returns this host's addresses: those on the default routes first, then all others.
 fn found() -> Vec<IpAddr> {
     let outwards = FAR
         .iter()
@@ -54,8 +53,7 @@ fn found() -> Vec<IpAddr> {
     outwards.chain(others).collect()
 }
 
-/// Those of the addresses found that a socket bound to all addresses of a family receives on. An
-/// IPv6 socket receives IPv4 as well.
+/// Selects the addresses on which a socket bound to all addresses of a family receives. An IPv6 socket receives IPv4 as well.
 fn choose(bound: IpAddr, found: &[IpAddr]) -> Vec<IpAddr> {
     let mut chosen = Vec::new();
     for ip in found {
@@ -89,22 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_is_told_and_nothing_else() {
+    fn what_is_configured_is_reported_and_nothing_else() {
         let mut config = config("0.0.0.0:8189");
         config.public_addresses = ips(&["198.51.100.7", "2001:db8::7"]);
-        assert_eq!(
-            texts(&of(config.listen, &config)),
-            [
-                ("198.51.100.7:8189".into(), Transport::Udp),
-                ("[2001:db8::7]:8189".into(), Transport::Udp),
-                ("198.51.100.7:8189".into(), Transport::Tcp),
-                ("[2001:db8::7]:8189".into(), Transport::Tcp),
-            ]
-        );
+        let four = |transport| ("198.51.100.7:8189".to_owned(), transport);
+        let six = |transport| ("[2001:db8::7]:8189".to_owned(), transport);
+        let (udp, tcp) = (Transport::Udp, Transport::Tcp);
+        let expected = [four(udp), six(udp), four(tcp), six(tcp)];
+        assert_eq!(texts(&of(config.listen, &config)), expected);
     }
 
     #[test]
-    fn one_address_is_told_as_it_is() {
+    fn one_address_is_reported_as_it_is() {
         let mut config = config("127.0.0.1:8189");
         config.tcp = false;
         let expected = [("127.0.0.1:8189".into(), Transport::Udp)];
@@ -112,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn all_addresses_are_told_by_name() {
+    fn all_addresses_are_reported_by_name() {
         for listen in ["0.0.0.0:1", "[::]:1"] {
             let config = config(listen);
             let candidates = of(config.listen, &config);
@@ -129,14 +123,11 @@ mod tests {
         let four = Ipv4Addr::UNSPECIFIED.into();
         let six = Ipv6Addr::UNSPECIFIED.into();
         assert_eq!(choose(four, &found), ips(&["192.0.2.2", "10.0.0.1"]));
-        assert_eq!(
-            choose(six, &found),
-            ips(&["192.0.2.2", "fd00::2", "10.0.0.1"])
-        );
+        let of_six = ips(&["192.0.2.2", "fd00::2", "10.0.0.1"]);
+        assert_eq!(choose(six, &found), of_six);
         assert_eq!(choose(four, &ips(&["fd00::2"])), ips(&["127.0.0.1"]));
-        let many: Vec<_> = (0..100)
-            .map(|bits| Ipv4Addr::from_bits(bits).into())
-            .collect();
+        let many = (0..100).map(|bits| Ipv4Addr::from_bits(bits).into());
+        let many: Vec<_> = many.collect();
         assert_eq!(choose(four, &many).len(), ADDRESSES_MAX);
     }
 }

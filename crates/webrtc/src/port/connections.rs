@@ -1,8 +1,7 @@
 //! TCP connections that carry datagrams (RFC 4571, RFC 6544), for peers that UDP does not reach.
 //!
-//! A connection is *opening* until its first frame, which names its session, and *open* from then
-//! on. What it has to send is queued, framed, up to a bound: a peer that reads nothing is sent
-//! nothing more.
+//! A connection is *opening* until its first frame, which names its session, and *open* from then on. Outgoing data is queued,
+//! framed, up to a bound: a peer that reads nothing is sent nothing more.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,31 +16,31 @@ use super::wire::{LISTENER, Sent};
 use crate::framing::{self, Deframer, HEADER_LEN};
 use crate::ice::Path;
 
-/// Connections of one worker. A thousand are more viewers over TCP than a worker has, even where
-/// UDP is blocked, and their queues are 128 MiB.
+/// Largest number of connections of one worker. A thousand is more viewers over TCP than a worker has, even where UDP is
+/// blocked, and their queues take 128 MiB.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// Of these, those that have not named a session yet. The oldest of the address that has the most
-/// makes room for a newer one.
+/// Largest number of connections that have not named a session yet. The oldest one of the address that has the most is closed
+/// for a newer one.
 const OPENING_MAX: usize = 128;
 
-/// How long a connection may take to name its session. A browser does so at once.
+/// Longest time in which a connection may name its session. A browser does so at once.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes that may wait for one connection: a large keyframe. What the kernel has not sent yet comes on
-/// top (`net::tcp::NOTSENT_LOWAT_BYTES`).
+/// Largest number of bytes queued for one connection: a large keyframe. Bytes that the kernel has not sent yet are not included
+/// (`net::tcp::NOTSENT_LOWAT_BYTES`).
 const QUEUE_BYTES_MAX: usize = 128 * 1024;
 
-/// The capacity that a queue keeps when it is empty.
+/// Capacity that a queue keeps when it is empty.
 const QUEUE_BYTES_KEPT: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     all: HashMap<u64, Connection>,
     by_path: HashMap<Path, u64>,
-    /// The last number given out. Numbers are never reused, so none is mistaken.
+    /// Last number given out. Numbers are never reused, so none is mistaken.
     numbers: u64,
-    /// Those that a send found dead, to be taken out by the caller.
+    /// Connections that a send found dead; the caller removes them.
     broken: Vec<u64>,
 }
 
@@ -57,12 +56,12 @@ struct Connection {
 
 #[derive(Debug)]
 enum State {
-    /// What has arrived so far.
+    /// Bytes that have arrived so far.
     Opening(Vec<u8>),
     Open(Deframer),
 }
 
-/// The result of a read.
+/// Result of a read.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Heard {
     Bytes(usize),
@@ -71,7 +70,7 @@ pub(super) enum Heard {
 }
 
 impl Connections {
-    /// Takes a connection on. Returns its number, if it could be watched.
+    /// Adds a connection; returns its number, if it could be watched.
     pub(super) fn insert(
         &mut self,
         stream: TcpStream,
@@ -104,7 +103,7 @@ impl Connections {
         Some(number)
     }
 
-    /// Takes a connection out, with what has arrived if it was still opening.
+    /// Removes a connection; also returns the bytes that have arrived if it was still opening.
     pub(super) fn remove(&mut self, number: u64) -> Option<(TcpStream, Path, Vec<u8>)> {
         let connection = self.all.remove(&number)?;
         let path = connection.path;
@@ -118,7 +117,7 @@ impl Connections {
         Some((connection.stream, path, said))
     }
 
-    /// The connection that has to make room for another, if one has.
+    /// Returns the connection that must be closed to make room for another, if any.
     pub(super) fn oldest_of_too_many(&self) -> Option<u64> {
         let opening = || self.all.iter().filter(|(_, c)| c.is_opening());
         if self.all.len() < OPENING_MAX || opening().count() < OPENING_MAX {
@@ -135,7 +134,7 @@ impl Connections {
         Some(oldest)
     }
 
-    /// Those that are of no use: they name no session in time, or their session is over.
+    /// Returns connections that are useless: they named no session in time, or their session is over.
     pub(super) fn useless(&self, is_known: impl Fn(Path) -> bool, now: Instant) -> Vec<u64> {
         let is_useless = |connection: &Connection| match connection.state {
             State::Opening(_) => now.duration_since(connection.since) > OPENING_TIMEOUT,
@@ -145,7 +144,7 @@ impl Connections {
         useless.map(|(number, _)| *number).collect()
     }
 
-    /// The next connection that a send found dead.
+    /// Returns the next connection that a send found dead.
     pub(super) fn take_broken(&mut self) -> Option<u64> {
         self.broken.pop()
     }
@@ -162,8 +161,7 @@ impl Connections {
         }
     }
 
-    /// Adds to what has arrived on an opening connection, and returns all of it. `None` for an open
-    /// one.
+    /// Appends to the bytes received on an opening connection, and returns all of them. `None` for an open connection.
     pub(super) fn said(&mut self, number: u64, bytes: &[u8]) -> Option<&[u8]> {
         match &mut self.all.get_mut(&number)?.state {
             State::Opening(said) => {
@@ -174,7 +172,7 @@ impl Connections {
         }
     }
 
-    /// Opens a connection that has named its session, and returns what has arrived.
+    /// Opens a connection that has named its session, and returns the bytes received so far.
     pub(super) fn open(&mut self, number: u64) -> Option<Vec<u8>> {
         let connection = self.all.get_mut(&number)?;
         let open = State::Open(Deframer::default());
@@ -187,7 +185,7 @@ impl Connections {
         }
     }
 
-    /// Lends an open connection's deframer: its datagrams may lead to sends on the same connection.
+    /// Lends out an open connection's deframer, since its datagrams may lead to sends on the same connection.
     pub(super) fn lend_deframer(&mut self, number: u64) -> Option<(Path, Deframer)> {
         let connection = self.all.get_mut(&number)?;
         match &mut connection.state {
@@ -202,7 +200,7 @@ impl Connections {
         }
     }
 
-    /// Frames datagrams and sends what the socket takes. The rest is queued.
+    /// Frames datagrams and sends as much as the socket accepts. The rest is queued.
     pub(super) fn send(
         &mut self,
         path: Path,
@@ -226,7 +224,7 @@ impl Connections {
         Sent::Gone
     }
 
-    /// Continues to send: the socket has room.
+    /// Continues sending after the socket has room again.
     pub(super) fn flush(&mut self, number: u64, poller: &Poller) {
         if let Some(connection) = self.all.get_mut(&number)
             && !connection.flush(number, poller)
@@ -241,8 +239,8 @@ impl Connection {
         matches!(self.state, State::Opening(_))
     }
 
-    /// Writes what the socket takes, and has the poller report room for the rest. False when the
-    /// connection is dead.
+    /// Writes as much as the socket accepts, and makes the poller report room for the rest. Returns false if the connection is
+    /// dead.
     fn flush(&mut self, number: u64, poller: &Poller) -> bool {
         while !self.queue.is_empty() {
             match self.stream.write(self.queue.bytes()) {
@@ -273,12 +271,12 @@ fn is_transient(error: &std::io::Error) -> bool {
 #[derive(Debug, Default)]
 struct Queue {
     bytes: Vec<u8>,
-    /// Bytes of it that were written.
+    /// Bytes at the front that were already written.
     start: usize,
 }
 
 impl Queue {
-    /// Adds datagrams. False when there is no room for all of them.
+    /// Adds datagrams; returns false if there is no room for all of them.
     fn push(&mut self, bytes: &[u8], segment: usize) -> bool {
         let framed = bytes.len() + bytes.len().div_ceil(segment) * HEADER_LEN;
         if self.bytes().len() + framed > QUEUE_BYTES_MAX {
@@ -287,7 +285,7 @@ impl Queue {
         self.bytes.drain(..self.start);
         self.start = 0;
         for datagram in bytes.chunks(segment) {
-            // Longer than any that a peer would accept.
+            // The datagram is longer than any that a peer would accept.
             let Some(header) = framing::header(datagram.len()) else {
                 continue;
             };
@@ -362,11 +360,10 @@ mod tests {
         while !queue.is_empty() {
             let mut piece = queue.bytes()[..queue.bytes().len().min(777)].to_vec();
             queue.consume(piece.len());
-            deframer
-                .push(&mut piece, |datagram| {
-                    found.push((datagram[0], datagram.len()))
-                })
-                .expect("short frames");
+            let framed = deframer.push(&mut piece, |datagram| {
+                found.push((datagram[0], datagram.len()));
+            });
+            framed.expect("short frames");
         }
         let expected: Vec<_> = (0..pushed)
             .flat_map(|number| [(number, 500), (number, 500), (number, 200)])

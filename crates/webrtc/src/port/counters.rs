@@ -1,31 +1,31 @@
-//! What workers counted, readable from any thread.
+//! Counters of all workers, readable from any thread.
 
 use crate::mux;
 
 base::numbers! {
     /// Counts since the port was opened.
     pub struct Counters {
-        /// What was received and refused.
+        /// Received and refused datagrams.
         pub mux: mux::Counters,
         /// Datagrams received over UDP.
         pub received: u64,
-        /// Datagrams of those that were longer than any that fits the path, and were dropped.
+        /// Received datagrams that were longer than any that fits the path, and were dropped.
         pub oversized: u64,
-        /// Sends that were given to the kernel over UDP.
+        /// Sends handed to the kernel over UDP.
         pub sends: u64,
-        /// Datagrams that these were.
+        /// Datagrams in those sends.
         pub datagrams: u64,
         /// Sends that found the UDP socket, or the queue of a TCP connection, full.
         pub blocked: u64,
-        /// Datagrams that could not be sent: no room, no way to the peer, or too long for it.
+        /// Datagrams that could not be sent: no room, no route to the peer, or too long for it.
         pub lost: u64,
-        /// Datagrams and connections that belonged to another worker and were passed on.
+        /// Datagrams and connections that belonged to another worker and were forwarded.
         pub forwarded: u64,
-        /// Those that were dropped because the other worker's queue was full.
+        /// Forwards that were dropped because the other worker's queue was full.
         pub forwards_lost: u64,
-        /// TCP connections that were accepted.
+        /// TCP connections accepted.
         pub connections: u64,
-        /// TCP connections that were refused or closed.
+        /// TCP connections refused or closed.
         pub connections_refused: u64,
         /// Sessions whose peers never arrived.
         pub expired: u64,

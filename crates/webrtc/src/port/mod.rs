@@ -1,25 +1,23 @@
-//! The port: where sessions meet the network.
+//! Network port of all sessions: sockets and worker threads.
 //!
 //! ```text
-//! expect(session, ticket) ─► Directory ─┐ claimed by the worker that hears of it first
+//! expect(session, ticket) ─► Directory ─┐ claimed by the first worker that receives its check
 //!                                       ▼
 //! UDP, TCP ─► worker ─► Mux ─► connected(ticket) · rtp · rtcp ─► Role ─► Outbox ─► UDP, TCP
 //!               │ ▲                                               ▲
 //!               ▼ │ datagrams and connections of other workers' sessions    turn: bells and deadlines
 //! ```
 //!
-//! A [`Port`] has one UDP port and the TCP port of the same number. Each of its workers is a thread
-//! with a socket of its own on both, and serves the sessions it adopted as [`crate::mux`]
-//! describes. The port does not know what a session is for: it keeps the session's ticket, and the
-//! worker's [`Role`] interprets it. A role belongs to one thread, so it needs no lock; everything
-//! reaches it through its methods, and [`Outbox`] is the only way out.
+//! A [`Port`] has one UDP port and the TCP port of the same number. Each of its workers is a thread with its own socket on
+//! both, and serves the sessions it adopted as [`crate::mux`] describes. The port does not know the purpose of a session: it
+//! keeps the session's ticket, and the worker's [`Role`] interprets it. A role belongs to one thread, so it needs no lock;
+//! everything reaches it through its methods, and it sends only through [`Outbox`].
 //!
-//! Invariants: a worker blocks only in its sleep; a session whose peer never arrives is given up,
-//! and its ticket dropped, within seven seconds; what waits for a worker, a connection or a peer
-//! has a bound; a worker that panics ends the process, because its share of the peers would get no
-//! answer.
+//! Invariants: a worker blocks only in its sleep; a session whose peer never arrives is given up, and its ticket dropped,
+//! within seven seconds; everything that waits for a worker, a connection or a peer has a bound; a worker that panics ends the
+//! process, because its share of the peers would receive no response.
 //!
-//! Callers: `server`, which starts it and agrees on sessions.
+//! Callers: `server`, which starts the port and agrees on sessions.
 
 mod bell;
 mod candidates;
@@ -61,30 +59,30 @@ use wire::Wire;
 pub use wire::{Outbox, Sent};
 use worker::Worker;
 
-/// Workers of one port: more than any machine's cores that one network card keeps busy.
+/// Largest number of workers of one port: more than the cores of any machine that one network card keeps busy.
 const WORKERS_MAX: usize = 64;
 
-/// Port numbers tried when any will do and the one that UDP got is taken for TCP.
+/// Number of port numbers tried if any will do and the one that UDP got is taken for TCP.
 const ATTEMPTS_MAX: usize = 16;
 
-/// How a port is to be opened.
+/// Configuration of a port.
 #[derive(Clone, Debug)]
 pub struct PortConfig {
-    /// The address to listen on, over UDP and TCP. Port 0 stands for any.
+    /// Address to listen on, over UDP and TCP. Port 0 stands for any.
     pub listen: SocketAddr,
-    /// The addresses that peers are told, the best first. If empty, those found on this host.
+    /// Addresses announced to peers, best first. If empty, those found on this host.
     pub public_addresses: Vec<IpAddr>,
-    /// Threads; 0 stands for as many as there are cores.
+    /// Number of threads; 0 stands for the number of cores.
     pub workers: usize,
-    /// Whether peers may come over TCP where UDP does not get through.
+    /// Whether peers may connect over TCP where UDP does not get through.
     pub tcp: bool,
-    /// The share of its thread that a worker may spend on datagrams as they come; with more to do it takes them by the
-    /// batch, up to 2 ms later.
+    /// Share of its thread that a worker may spend on datagrams as they arrive; with more to do it takes them in batches, up to
+    /// 2 ms later.
     pub target_utilisation: f64,
 }
 
 impl PortConfig {
-    /// As many workers as cores, addresses as found, UDP and TCP, and each datagram as it comes.
+    /// Creates the defaults: as many workers as cores, addresses as found, UDP and TCP, and each datagram as it arrives.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -96,12 +94,12 @@ impl PortConfig {
     }
 }
 
-/// The number of expected and live sessions is at its limit, or the port is closed.
+/// Error of a port whose expected and live sessions are at their limit, or that is closed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("there is no room for another WebRTC session")]
 pub struct Full;
 
-/// A port that is open until it is stopped, or the last clone is dropped. `T` is what sessions are for.
+/// Port that is open until it is stopped, or the last clone is dropped. `T` is the ticket of a session.
 pub struct Port<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
@@ -113,9 +111,8 @@ struct Inner<T> {
 }
 
 impl<T: Send + 'static> Port<T> {
-    /// Opens the port and starts its workers. `role` makes the role of each: it is given the
-    /// worker's number and a waker, which makes the worker take a turn and may be called from any
-    /// thread.
+    /// Opens the port and starts its workers. `role` creates the role of each worker from the worker's number and a waker. The
+    /// waker makes the worker take a turn and may be called from any thread.
     pub fn start<R: Role<Ticket = T>>(
         config: &PortConfig,
         identity: ServerIdentity,
@@ -165,23 +162,23 @@ impl<T: Send + 'static> Port<T> {
         Ok(port)
     }
 
-    /// The bound address.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// The addresses that peers are told, the best first.
+    /// Returns the addresses announced to peers, best first.
     pub fn candidates(&self) -> &[Candidate] {
         &self.0.candidates
     }
 
-    /// The certificate's fingerprint.
+    /// Returns the certificate's fingerprint.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.0.fingerprint
     }
 
-    /// Awaits the peer of a session, which is named by `session.local.ufrag()`. The ticket goes to
-    /// a role when the peer has connected, and is dropped when it does not connect in time.
+    /// Expects the peer of a session, which is named by `session.local.ufrag()`. The ticket is given to a role when the peer
+    /// has connected, and dropped if it does not connect in time.
     pub fn expect(&self, session: NewSession, ticket: T) -> Result<(), Full> {
         let shared = &self.0.shared;
         if shared.is_stopping() {
@@ -193,8 +190,8 @@ impl<T: Send + 'static> Port<T> {
         offered.map_err(|_| Full)
     }
 
-    /// Gives a session another name and password of ours and another name of its peer's (ICE restart).
-    /// Its keys stay. False when there is no such session, or its worker has too much to do.
+    /// Gives a session a new name and password of ours and a new name of its peer's (ICE restart). Its keys stay. Returns false
+    /// if there is no such session, or its worker is overloaded.
     pub fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
         let Inner { shared, .. } = &*self.0;
         let worker = match shared.directory.withdraw(ufrag) {
@@ -213,7 +210,7 @@ impl<T: Send + 'static> Port<T> {
         if shared.directory.own(&new, worker).is_err() {
             return false;
         }
-        let told = shared.command(
+        let reported = shared.command(
             worker,
             Command::Restart {
                 ufrag: ufrag.into(),
@@ -221,14 +218,14 @@ impl<T: Send + 'static> Port<T> {
                 remote_ufrag: remote_ufrag.into(),
             },
         );
-        if !told {
+        if !reported {
             shared.directory.remove(&new);
         }
-        told
+        reported
     }
 
-    /// Ends a session, expected or connected: its peer is notified. False when there is no such
-    /// session, or its worker has too much to do.
+    /// Ends a session, expected or connected; its peer is notified. Returns false if there is no such session, or its worker is
+    /// overloaded.
     pub fn close(&self, ufrag: &str) -> bool {
         let Inner { shared, .. } = &*self.0;
         match shared.directory.withdraw(ufrag) {
@@ -244,23 +241,23 @@ impl<T: Send + 'static> Port<T> {
         }
     }
 
-    /// What all workers counted.
+    /// Returns the counters of all workers.
     pub fn counters(&self) -> Counters {
         self.0.shared.counters()
     }
 
-    /// Sessions whose peers have sent a check, connected or not.
+    /// Returns the number of sessions whose peers have sent a check, connected or not.
     pub fn sessions(&self) -> usize {
         self.0.shared.sessions()
     }
 
-    /// Turns of each worker, at least one every second.
+    /// Returns the number of turns of each worker, which grows at least once a second.
     pub fn turns(&self) -> Vec<u64> {
         self.0.shared.turns()
     }
 
-    /// Ends all sessions and closes the port. Returns when the peers were notified and the threads
-    /// have ended, which takes no longer than a turn of their roles.
+    /// Ends all sessions and closes the port. Returns when the peers were notified and the threads have ended, which takes no
+    /// longer than a turn of their roles.
     pub fn stop(&self) {
         self.0.stop();
     }
@@ -301,7 +298,7 @@ impl<T> Drop for Inner<T> {
     }
 }
 
-/// A worker's sockets.
+/// Sockets of one worker.
 type Sockets = (udp::Socket, Option<TcpListener>);
 
 /// Opens the sockets of all workers on one port number.
@@ -313,7 +310,7 @@ fn open(config: &PortConfig, count: usize) -> io::Result<Vec<Sockets>> {
     }
     let mut attempt = 1;
     loop {
-        // It was free a moment ago, which is enough: numbers are not given out again soon.
+        // The number was free a moment ago, which is enough: numbers are not given out again soon.
         let address = udp::Socket::bind(config.listen)?.address();
         match open_at(address, config.tcp, count) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < ATTEMPTS_MAX => {
@@ -337,9 +334,9 @@ fn open_at(address: SocketAddr, tcp: bool, count: usize) -> io::Result<Vec<Socke
     Ok(sockets)
 }
 
-/// Warns once if the kernel's buffer holds less than a burst to a large audience needs.
+/// Warns once if the kernel's buffer is smaller than a burst to a large audience.
 fn report_buffers(sockets: &[Sockets]) {
-    /// A keyframe of 100 KB to a few dozen viewers at once.
+    /// Bytes of a keyframe of 100 KB to a few dozen viewers at once.
     const ENOUGH_BYTES: usize = 4 * 1024 * 1024;
     if let Some((udp, _)) = sockets.first()
         && let Ok((receive, send)) = udp.buffer_sizes()

@@ -1,12 +1,12 @@
-//! The beginning of a TCP connection: a connectivity check, or the connection is refused.
+//! Start of a TCP connection: a connectivity check, or the connection is refused.
 
 use crate::framing::HEADER_LEN;
 use crate::ice::{CHECK_LEN_MAX, looks_like_check, username};
 
-/// What a connection begins with.
+/// Content at the start of a connection.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Opening<'a> {
-    /// Too little to tell.
+    /// Too few bytes to decide.
     Incomplete,
     /// A check of the session with this name of ours, not yet verified.
     Check(&'a str),
@@ -14,7 +14,7 @@ pub(super) enum Opening<'a> {
     Foreign,
 }
 
-/// Reads the first frame. Foreign data is recognised long before the frame is complete.
+/// Parses the first frame. Foreign data is recognised long before the frame is complete.
 pub(super) fn read(bytes: &[u8]) -> Opening<'_> {
     let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
         return Opening::Incomplete;

@@ -1,25 +1,25 @@
-//! How long a worker rests between two looks at its socket, so that datagrams are taken by the batch.
+//! Pause of a worker between two reads of its socket, so that datagrams are taken in batches.
 //!
-//! Publishers send at their own times: two hundred of them wake a worker thousands of times a second, for a few
-//! datagrams each time, and half of what that costs is waking up. A worker that spends more than its target share on
-//! datagrams therefore looks for them less often, and takes more at a time. What it has not spent is saved up to
-//! [`SAVED_MAX`]: a few publishers are heard at once, and so is a keyframe.
+//! Publishers send at their own times: two hundred of them wake a worker thousands of times a second, for a few datagrams each
+//! time, and half of that cost is waking up. A worker that spends more than its target share on datagrams therefore reads them
+//! less often, and takes more at a time. Unspent time is saved up to [`SAVED_MAX`]: packets of a few publishers are received at
+//! once, and so is a keyframe.
 
 use std::time::{Duration, Instant};
 
-/// The longest rest. It is a tenth of the time between pictures, players wait longer than that for what is late, and
-/// it is as good as any longer one: a worker then wakes up 500 times a second.
+/// Longest pause. It is a tenth of the time between video frames, players wait longer than that for late packets, and a longer
+/// pause would gain nothing: a worker then wakes up 500 times a second.
 const REST_MAX: Duration = Duration::from_millis(2);
 
-/// How much of the past may be used up at once, at the target share: 400 µs of work at 2 %, or thirty datagrams.
+/// Past time that may be used up at once, at the target share: 400 µs of work at 2 %, or thirty datagrams.
 const SAVED_MAX: Duration = Duration::from_millis(20);
 
-/// See the module's description.
+/// Pause calculator; call [`worked`](Self::worked) after each batch, and [`get`](Self::get) before the next.
 #[derive(Debug)]
 pub(super) struct Rest {
-    /// Of each second, the work with datagrams should take this much.
+    /// Share of each second that work with datagrams should take.
     target_utilisation: f64,
-    /// The work so far, at its target share, fills the time up to here.
+    /// Time up to which the work so far, at its target share, is accounted for.
     paid_until: Instant,
 }
 
@@ -31,18 +31,18 @@ impl Rest {
         }
     }
 
-    /// Datagrams took the worker from `began` until `now`.
+    /// Records that datagrams occupied the worker from `began` until `now`.
     pub(super) fn worked(&mut self, began: Instant, now: Instant) {
         let work = now.saturating_duration_since(began).as_secs_f64();
         let share = work / self.target_utilisation.max(f64::EPSILON);
         let share = Duration::try_from_secs_f64(share).ok();
         let paid = share.and_then(|share| self.paid_until.max(began).checked_add(share));
-        // However long it took, nobody waits for it longer than once.
+        // However long the work took, datagrams wait for it no longer than once.
         let most = now + SAVED_MAX + REST_MAX;
         self.paid_until = paid.map_or(most, |paid| paid.min(most));
     }
 
-    /// How long to rest before the next look, at the most [`REST_MAX`].
+    /// Returns the pause before the next read, at most [`REST_MAX`].
     pub(super) fn get(&self, now: Instant) -> Duration {
         let owed = self.paid_until.saturating_duration_since(now);
         owed.saturating_sub(SAVED_MAX)

@@ -1,4 +1,4 @@
-//! What the workers of a port share, and how they are reached.
+//! State shared by the workers of a port, and their queues.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -13,31 +13,30 @@ use super::counters::Counters;
 use crate::ice::{Credentials, Path};
 use crate::mux::{Directory, NewSession};
 
-/// Datagrams and connections that may wait for another worker than the one they reached: those of a
-/// few milliseconds, of peers whose address has changed. More are lost, as on the network.
+/// Largest number of datagrams and connections that wait for another worker than the one they reached: those of a few
+/// milliseconds, from peers whose address has changed. More are lost, as on the network.
 const MAIL_MAX: usize = 1_024;
 
-/// Commands that may wait for a worker; beyond it further ones are refused. Each is caused by one
-/// HTTP request.
+/// Largest number of commands that wait for a worker; further ones are refused. Each is caused by one HTTP request.
 const COMMANDS_MAX: usize = 4_096;
 
-/// A session on its way to a worker.
+/// Session on its way to a worker.
 #[derive(Debug)]
 pub(super) struct Expected<T> {
     pub(super) session: NewSession,
     pub(super) ticket: T,
 }
 
-/// What another worker received.
+/// Input that another worker received.
 #[derive(Debug)]
 pub(super) enum Mail {
     Datagram {
         path: Path,
         bytes: Box<[u8]>,
-        /// How many workers have passed it on.
+        /// Number of workers that have forwarded it.
         hops: u8,
     },
-    /// A connection, with what was read from it.
+    /// Connection, with the bytes read from it.
     Connection {
         stream: TcpStream,
         path: Path,
@@ -45,7 +44,7 @@ pub(super) enum Mail {
     },
 }
 
-/// What a worker can be asked to do.
+/// Request to a worker.
 #[derive(Debug)]
 pub(super) enum Command {
     Restart {
@@ -58,7 +57,7 @@ pub(super) enum Command {
     },
 }
 
-/// How one worker is reached.
+/// Queues and published figures of one worker.
 pub(super) struct Post {
     mail: SyncSender<Mail>,
     commands: SyncSender<Command>,
@@ -68,13 +67,13 @@ pub(super) struct Post {
     turns: AtomicU64,
 }
 
-/// The worker's side of its [`Post`].
+/// Worker's side of its [`Post`].
 pub(super) struct Inbox {
     pub(super) mail: Receiver<Mail>,
     pub(super) commands: Receiver<Command>,
 }
 
-/// Both sides of a post for the worker that this waker wakes.
+/// Creates both sides of a post for the worker that this waker wakes.
 pub(super) fn post(waker: net::Waker) -> (Post, Inbox) {
     let (mail, mail_inbox) = sync_channel(MAIL_MAX);
     let (commands, command_inbox) = sync_channel(COMMANDS_MAX);
@@ -112,7 +111,7 @@ impl<T> Shared<T> {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Rings a worker's bell when called.
+    /// Returns a waker that rings a worker's bell.
     pub(super) fn waker(&self, worker: usize) -> Waker {
         match self.posts.get(worker) {
             Some(post) => Arc::clone(&post.bell).into(),
@@ -130,7 +129,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Passes something on to another worker. False when its queue is full.
+    /// Forwards something to another worker; returns false if its queue is full.
     pub(super) fn pass(&self, worker: u16, mail: Mail) -> bool {
         let Some(post) = self.posts.get(usize::from(worker)) else {
             return false;
@@ -140,14 +139,14 @@ impl<T> Shared<T> {
         passed
     }
 
-    /// Queues a command. False when the worker's queue is full.
+    /// Queues a command; returns false if the worker's queue is full.
     pub(super) fn command(&self, worker: u16, command: Command) -> bool {
         let Some(post) = self.posts.get(usize::from(worker)) else {
             return false;
         };
-        let told = post.commands.try_send(command).is_ok();
+        let reported = post.commands.try_send(command).is_ok();
         post.bell.ring();
-        told
+        reported
     }
 
     /// Publishes a worker's counters.
@@ -167,7 +166,7 @@ impl<T> Shared<T> {
         sum
     }
 
-    /// How often each worker has published.
+    /// Returns how many times each worker has published.
     pub(super) fn turns(&self) -> Vec<u64> {
         let turns = self.posts.iter().map(|post| &post.turns);
         turns.map(|turns| turns.load(Ordering::Relaxed)).collect()

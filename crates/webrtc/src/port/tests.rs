@@ -14,7 +14,7 @@ use crate::ice::{Path, RANDOM_LEN, Transport};
 use crate::mux::{CloseReason, Handle};
 use crate::sdp::Setup;
 use crate::srtp::{Keys, Profile, RtcpOpener, Sealer};
-use crate::testing::{CM_FIRST, Client, check_request};
+use crate::testing::{self, CM_FIRST, Client, check_request};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -49,8 +49,8 @@ enum Seen {
     Ended,
 }
 
-/// Reports its calls; answers an RTP packet with as many runs of datagrams as its first byte says,
-/// and one that says none by a report.
+/// Reports its calls. Answers an RTP packet with as many runs of datagrams as its first byte says, and a packet that requests
+/// none with a report.
 struct Echo {
     worker: usize,
     seen: SyncSender<Seen>,
@@ -204,16 +204,30 @@ impl Fixture {
         assert!(more.is_err(), "{more:?}");
     }
 
+    /// Expects that the role hears a packet next.
+    fn hear(&self, index: u64) {
+        let seen = self.next();
+        assert!(matches!(seen, Seen::Rtp(of, _) if of == index), "{seen:?}");
+    }
+
+    /// Has a peer request a run, and receive it.
+    fn serve(&self, peer: &mut Peer, index: u64) {
+        peer.send(index, &[1]);
+        self.hear(index);
+        peer.wire.take_run();
+    }
+
+    /// Expects that a session ends next, for this reason.
+    fn close(&self, reason: CloseReason) {
+        let seen = self.next();
+        assert!(matches!(seen, Seen::Closed(of) if of == reason), "{seen:?}");
+    }
+
     /// Expects a session with this number for a ticket, and makes its peer.
     fn expect(&self, ticket: u32) -> (Credentials, Client) {
         let local = Credentials::generate(&[ticket as u8; RANDOM_LEN]);
         let dtls = Client::new(&CM_FIRST, Instant::now());
-        let session = NewSession {
-            local: local.clone(),
-            remote_ufrag: "them".into(),
-            fingerprint: dtls.fingerprint,
-            setup: Setup::Passive,
-        };
+        let session = session(&local, dtls.fingerprint);
         self.port.expect(session, ticket).expect("room");
         (local, dtls)
     }
@@ -224,6 +238,29 @@ impl Fixture {
         let wire = Wire::udp(self.port.address());
         Peer::connect(wire, local, dtls, self)
     }
+
+    /// A peer that has connected over TCP.
+    fn tcp_peer(&self, ticket: u32) -> Peer {
+        let (local, dtls) = self.expect(ticket);
+        let wire = Wire::tcp(self.port.address());
+        Peer::connect(wire, local, dtls, self)
+    }
+
+    /// A peer over TCP that reads nothing of many runs, so that its connection is full. Returns the number of runs, too.
+    fn full_peer(&self) -> (Peer, usize) {
+        let mut peer = self.tcp_peer(1);
+        let sends = 60;
+        for index in 0..sends {
+            peer.send(index, &[100]);
+            self.hear(index);
+        }
+        eventually("it is full", || self.port.counters().blocked > 0);
+        (peer, sends as usize * 100)
+    }
+}
+
+fn session(local: &Credentials, fingerprint: Fingerprint) -> NewSession {
+    testing::session(local, fingerprint, Setup::Passive)
 }
 
 /// Waits for something that other threads bring about.
@@ -235,7 +272,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// How a peer reaches the port.
+/// Connection of a peer to the port.
 enum Wire {
     Udp(UdpSocket),
     Tcp(TcpStream, Deframer, Vec<Vec<u8>>),
@@ -269,9 +306,8 @@ impl Wire {
             }
             Self::Tcp(stream, ..) => {
                 let header = framing::header(datagram.len()).expect("short");
-                stream
-                    .write_all(&[&header, datagram].concat())
-                    .expect("sent");
+                let sent = stream.write_all(&[&header, datagram].concat());
+                sent.expect("sent");
             }
         }
     }
@@ -294,9 +330,9 @@ impl Wire {
                     if len == 0 {
                         return None;
                     }
-                    deframer
-                        .push(&mut room[..len], |datagram| found.push(datagram.to_vec()))
-                        .expect("framed");
+                    let pushed =
+                        deframer.push(&mut room[..len], |datagram| found.push(datagram.to_vec()));
+                    pushed.expect("framed");
                 }
                 Some(found.remove(0))
             }
@@ -389,7 +425,7 @@ fn a_peer_connects_is_heard_and_answered() {
     assert!(matches!(fixture.next(), Seen::Rtp(5, payload) if payload == [1, 2, 3]));
     peer.wire.take_run();
     peer.send(6, &[0]);
-    assert!(matches!(fixture.next(), Seen::Rtp(6, _)));
+    fixture.hear(6);
     let mut report = peer.wire.receive().expect("a report");
     let keys = peer.dtls.keys(Profile::Aes128Gcm);
     let len = RtcpOpener::new(&keys).expect("keys").open(&mut report);
@@ -404,7 +440,7 @@ fn the_handshake_is_over_before_media_comes() {
     assert_eq!(peer.wire.receive().expect("a packet"), GREETING);
 }
 
-/// What leaves in one call arrives as datagrams of the right lengths: the run of five was one send.
+/// Datagrams sent in one call arrive with the right lengths: the run of five was one send.
 #[test]
 fn a_run_is_one_send() {
     let fixture = Fixture::open(1);
@@ -433,13 +469,10 @@ fn a_peer_may_move_to_where_another_worker_listens() {
             panic!("something else");
         };
         assert_eq!((path.remote, path.transport), peer.wire.path());
-        peer.send(index, &[1]);
-        assert!(matches!(fixture.next(), Seen::Rtp(of, _) if of == index));
-        peer.wire.take_run();
+        fixture.serve(&mut peer, index);
     }
-    eventually("some were passed on", || {
-        fixture.port.counters().forwarded >= 2
-    });
+    let is_passed_on = || fixture.port.counters().forwarded >= 2;
+    eventually("some were passed on", is_passed_on);
     assert_eq!(fixture.port.sessions(), 1);
 }
 
@@ -462,11 +495,12 @@ fn workers_share_the_peers() {
             }
             dtls.receive(&wire.receive().expect("an answer"), Instant::now());
         }
+        let seen = fixture.next();
         let Seen::Connected {
             worker, ticket: of, ..
-        } = fixture.next()
+        } = seen
         else {
-            panic!("something else");
+            panic!("{seen:?}");
         };
         assert_eq!(of, ticket);
         workers[worker] += 1;
@@ -502,9 +536,7 @@ fn strangers_get_no_answer_and_do_no_harm() {
     let forged = Credentials::parse(local.ufrag(), &"x".repeat(24)).expect("well formed");
     stranger.send(&check_request(&forged, "them", &[ATTR_USE_CANDIDATE]));
     let mut peer = Peer::connect(Wire::udp(fixture.port.address()), local, dtls, &fixture);
-    peer.send(1, &[1]);
-    assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
-    peer.wire.take_run();
+    fixture.serve(&mut peer, 1);
     eventually("all are counted", || {
         let counters = fixture.port.counters();
         counters.oversized == 1 && counters.mux.checks_refused > 0
@@ -522,20 +554,14 @@ fn strangers_get_no_answer_and_do_no_harm() {
 #[test]
 fn a_peer_connects_over_tcp() {
     let fixture = Fixture::open(2);
-    let (local, dtls) = fixture.expect(1);
-    let wire = Wire::tcp(fixture.port.address());
-    let mut peer = Peer::connect(wire, local, dtls, &fixture);
-    peer.send(3, &[1]);
-    assert!(matches!(fixture.next(), Seen::Rtp(3, _)));
-    peer.wire.take_run();
+    let mut peer = fixture.tcp_peer(1);
+    fixture.serve(&mut peer, 3);
     assert_eq!(fixture.port.counters().connections, 1);
     // It hangs up and connects again over another path.
     peer.wire = Wire::udp(fixture.port.address());
     peer.wire.check(&peer.local);
     assert!(matches!(fixture.next(), Seen::Moved(_)));
-    peer.send(4, &[1]);
-    assert!(matches!(fixture.next(), Seen::Rtp(4, _)));
-    peer.wire.take_run();
+    fixture.serve(&mut peer, 4);
 }
 
 /// The kernel gives a connection to either worker. The one that has the session takes it over.
@@ -547,13 +573,10 @@ fn a_connection_goes_to_the_worker_that_has_its_session() {
         peer.wire = Wire::tcp(fixture.port.address());
         peer.wire.check(&peer.local);
         assert!(matches!(fixture.next(), Seen::Moved(_)));
-        peer.send(index, &[1]);
-        assert!(matches!(fixture.next(), Seen::Rtp(of, _) if of == index));
-        peer.wire.take_run();
+        fixture.serve(&mut peer, index);
     }
-    eventually("some were passed on", || {
-        fixture.port.counters().forwarded > 0
-    });
+    let is_passed_on = || fixture.port.counters().forwarded > 0;
+    eventually("some were passed on", is_passed_on);
 }
 
 #[test]
@@ -586,33 +609,24 @@ fn connections_of_no_session_are_closed() {
         }
         assert_eq!(answer, [], "{opening:?}");
     }
-    eventually("all are counted", || {
-        fixture.port.counters().connections_refused == 6
-    });
+    let are_counted = || fixture.port.counters().connections_refused == 6;
+    eventually("all are counted", are_counted);
     fixture.nothing_more();
 }
 
 /// A peer that reads nothing is sent nothing more, and all of it when it reads again.
 #[test]
-fn a_full_connection_blocks_and_goes_on() {
+fn a_full_connection_blocks_and_continues() {
     let fixture = Fixture::open(1);
-    let (local, dtls) = fixture.expect(1);
-    let wire = Wire::tcp(fixture.port.address());
-    let mut peer = Peer::connect(wire, local, dtls, &fixture);
-    let sends = 60;
-    for index in 0..sends {
-        peer.send(index, &[100]);
-        assert!(matches!(fixture.next(), Seen::Rtp(..)));
-    }
-    eventually("it is full", || fixture.port.counters().blocked > 0);
-    for _ in 0..sends * 100 {
+    let (mut peer, runs) = fixture.full_peer();
+    for _ in 0..runs {
         peer.wire.take_run();
     }
     assert_eq!(fixture.port.counters().lost, 0);
 }
 
 #[test]
-fn a_session_gets_other_names_and_goes_on() {
+fn a_session_gets_other_names_and_continues() {
     let fixture = Fixture::open(2);
     // A session whose peer has not arrived.
     let (former, dtls) = fixture.expect(1);
@@ -654,10 +668,7 @@ fn a_session_gets_other_names_and_goes_on() {
         }
     }
     assert!(fixture.port.close(local.ufrag()));
-    assert!(matches!(
-        fixture.next(),
-        Seen::Closed(CloseReason::Requested)
-    ));
+    fixture.close(CloseReason::Requested);
 }
 
 #[test]
@@ -670,18 +681,14 @@ fn sessions_end_however_they_are_ended() {
     // By request.
     let mut peer = fixture.udp_peer(2);
     assert!(fixture.port.close(peer.local.ufrag()));
-    assert!(matches!(
-        fixture.next(),
-        Seen::Closed(CloseReason::Requested)
-    ));
+    fixture.close(CloseReason::Requested);
     peer.hear_goodbye();
-    eventually("it is forgotten", || {
-        !fixture.port.close(peer.local.ufrag())
-    });
+    let is_forgotten = || !fixture.port.close(peer.local.ufrag());
+    eventually("it is forgotten", is_forgotten);
     // By the role.
     let mut peer = fixture.udp_peer(3);
     peer.send(1, &[0xff]);
-    assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
+    fixture.hear(1);
     peer.hear_goodbye();
     // By the peer.
     let mut peer = fixture.udp_peer(4);
@@ -689,10 +696,7 @@ fn sessions_end_however_they_are_ended() {
     while let Some(datagram) = peer.dtls.send() {
         peer.wire.send(&datagram);
     }
-    assert!(matches!(
-        fixture.next(),
-        Seen::Closed(CloseReason::PeerClosed)
-    ));
+    fixture.close(CloseReason::PeerClosed);
     eventually("no session is left", || fixture.port.sessions() == 0);
     fixture.nothing_more();
     assert!(fixture.port.0.shared.directory.is_empty());
@@ -701,13 +705,9 @@ fn sessions_end_however_they_are_ended() {
 #[test]
 fn a_session_without_a_peer_is_given_up() {
     let fixture = Fixture::open(2);
-    let session = NewSession {
-        local: Credentials::generate(&[1; RANDOM_LEN]),
-        remote_ufrag: "them".into(),
-        fingerprint: *fixture.port.fingerprint(),
-        setup: Setup::Passive,
-    };
-    let ufrag = session.local.ufrag().to_owned();
+    let local = Credentials::generate(&[1; RANDOM_LEN]);
+    let session = session(&local, *fixture.port.fingerprint());
+    let ufrag = local.ufrag().to_owned();
     let long_ago = Instant::now() - Duration::from_secs(30);
     let expected = Expected { session, ticket: 1 };
     let shared = &fixture.port.0.shared;
@@ -735,18 +735,11 @@ fn the_port_says_goodbye_and_can_be_opened_again() {
         assert!(matches!(fixture.next(), Seen::Ended));
     }
     peer.hear_goodbye();
-    let session = NewSession {
-        local: peer.local.clone(),
-        remote_ufrag: "them".into(),
-        fingerprint: peer.dtls.fingerprint,
-        setup: Setup::Passive,
-    };
+    let session = session(&peer.local, peer.dtls.fingerprint);
     assert_eq!(fixture.port.expect(session, 2), Err(Full));
     let gone = fixture.seen.recv_timeout(DEADLINE);
-    assert!(
-        matches!(gone, Err(RecvTimeoutError::Disconnected)),
-        "{gone:?}"
-    );
+    let is_gone = matches!(gone, Err(RecvTimeoutError::Disconnected));
+    assert!(is_gone, "{gone:?}");
     let again = Fixture::with(&config);
     again.udp_peer(3);
     // A port without any owner is closed.
@@ -776,22 +769,14 @@ fn a_panic_over_what_a_peer_sends_ends_its_session_and_no_other() {
     let panics = Part::Webrtc.panics();
     let mut peer = fixture.udp_peer(2);
     peer.send(1, &[DEFECT]);
-    assert!(matches!(
-        fixture.next(),
-        Seen::Closed(CloseReason::Panicked)
-    ));
+    fixture.close(CloseReason::Panicked);
     peer.hear_goodbye();
     // The same when it happens before the role knows of the session.
     let mut peer = fixture.udp_peer(UNBEARABLE);
-    assert!(matches!(
-        fixture.next(),
-        Seen::Closed(CloseReason::Panicked)
-    ));
+    fixture.close(CloseReason::Panicked);
     peer.hear_goodbye();
     assert!(Part::Webrtc.panics() >= panics + 2);
-    other.send(1, &[1]);
-    assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
-    other.wire.take_run();
+    fixture.serve(&mut other, 1);
     eventually("the others are forgotten", || fixture.port.sessions() == 1);
     fixture.udp_peer(3);
 }
@@ -800,26 +785,13 @@ fn a_panic_over_what_a_peer_sends_ends_its_session_and_no_other() {
 #[test]
 fn what_is_owed_to_a_peer_that_has_gone_is_forgotten() {
     let fixture = Fixture::open(1);
-    let (local, dtls) = fixture.expect(1);
-    let wire = Wire::tcp(fixture.port.address());
-    let mut peer = Peer::connect(wire, local, dtls, &fixture);
     // More than its connection takes, so that data is queued when it is closed.
-    let sends = 60;
-    for index in 0..sends {
-        peer.send(index, &[100]);
-        assert!(matches!(fixture.next(), Seen::Rtp(..)));
-    }
-    eventually("it is full", || fixture.port.counters().blocked > 0);
+    let (peer, _) = fixture.full_peer();
     assert!(fixture.port.close(peer.local.ufrag()));
-    assert!(matches!(
-        fixture.next(),
-        Seen::Closed(CloseReason::Requested)
-    ));
+    fixture.close(CloseReason::Requested);
     // The role still gets turns, and other peers are served.
     let mut other = fixture.udp_peer(2);
-    other.send(1, &[1]);
-    assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
-    other.wire.take_run();
+    fixture.serve(&mut other, 1);
 }
 
 /// A role that panics.

@@ -1,4 +1,4 @@
-//! One worker's sockets: how datagrams leave, over UDP and TCP; and a role's way out, which seals nothing but reports.
+//! Sockets of one worker, which send datagrams over UDP and TCP; and a role's outlet, which seals nothing except reports.
 
 use std::io;
 use std::net::TcpListener;
@@ -12,28 +12,28 @@ use super::connections::Connections;
 use crate::ice::{Path, Transport};
 use crate::mux::{Handle, Mux};
 
-/// The poller's number of the UDP socket.
+/// Poller's number of the UDP socket.
 pub(super) const UDP: u64 = 0;
-/// The poller's number of the TCP listener. Those of connections are greater.
+/// Poller's number of the TCP listener. Those of connections are greater.
 pub(super) const LISTENER: u64 = 1;
 
-/// How long nothing is sent when the system is short of memory: no event says when that is over.
+/// Pause of sending when the system is short of memory: no event announces the end of the shortage.
 const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(1);
 
-/// The result of a send.
+/// Result of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
 pub enum Sent {
-    /// It was sent. It may still be lost on the way.
+    /// The datagrams were sent. They may still be lost on the way.
     Sent,
     /// There is no room and nothing was sent. When there is room again, the role is given a turn.
     Blocked,
-    /// The path is closed for good: it was a TCP connection, and the peer has hung up. A peer that has
-    /// another path may still move.
+    /// The path is closed for good: it was a TCP connection, and the peer has hung up. A peer that has another path may still
+    /// move.
     Gone,
 }
 
-/// Sends for a role, during a call to it.
+/// Outlet of a role, during a call to it.
 pub struct Outbox<'a> {
     mux: &'a mut Mux,
     wire: &'a mut Wire,
@@ -47,25 +47,25 @@ impl<'a> Outbox<'a> {
 }
 
 impl Outbox<'_> {
-    /// Datagrams that a send may be cut into.
+    /// Largest number of datagrams in one send.
     pub const SEGMENTS_MAX: usize = udp::SEGMENTS_MAX;
 
     /// Bytes in [`Outbox::buffer`]: as many datagrams of 1,500 bytes.
     pub const LEN_MAX: usize = Self::SEGMENTS_MAX * 1_500;
 
-    /// Memory for the next send. It contains leftovers of earlier ones.
+    /// Returns the buffer of the next send. It contains leftovers of earlier sends.
     pub fn buffer(&mut self) -> &mut [u8] {
         &mut self.wire.buffer
     }
 
-    /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes of which the last
-    /// may be shorter. The kernel gets up to 64 KiB of them in one call.
+    /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes of which the last may be shorter. The
+    /// kernel gets up to 64 KiB of them in one call.
     pub fn send(&mut self, path: Path, len: usize, segment: usize) -> Sent {
         self.wire.send_buffer(path, len, segment, self.now)
     }
 
-    /// Seals a compound packet for a session's peer, to be sent as soon as the role returns. Does
-    /// nothing when the session is over.
+    /// Seals a compound packet for a session's peer, to be sent as soon as the role returns. Does nothing if the session is
+    /// over.
     pub fn rtcp(&mut self, session: Handle, compound: &[u8]) {
         if let Err(error) = self.mux.send_rtcp(session, compound) {
             tracing::trace!(?session, %error, "a report was not sent");
@@ -78,7 +78,7 @@ impl Outbox<'_> {
     }
 }
 
-/// The sockets.
+/// Sockets and buffer of one worker.
 pub(super) struct Wire {
     pub(super) poller: Poller,
     pub(super) udp: Udp,
@@ -107,7 +107,7 @@ impl Wire {
         })
     }
 
-    /// Sends the beginning of the buffer.
+    /// Sends the first `len` bytes of the buffer.
     pub(super) fn send_buffer(
         &mut self,
         path: Path,
@@ -147,7 +147,7 @@ impl Wire {
         }
     }
 
-    /// When to check whether a full socket has room.
+    /// Returns the time of the next check whether a full socket has room.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.udp.full {
             Some(Full::Until(due)) => Some(due),
@@ -155,7 +155,7 @@ impl Wire {
         }
     }
 
-    /// The UDP socket has room again.
+    /// Records that the UDP socket has room again.
     pub(super) fn has_room(&mut self) {
         if self.udp.full.take() == Some(Full::Watched) {
             watch(&self.poller, &self.udp.socket, Interest::Input);
@@ -163,20 +163,20 @@ impl Wire {
     }
 }
 
-/// A worker's UDP socket.
+/// UDP socket of one worker.
 pub(super) struct Udp {
     pub(super) socket: udp::Socket,
     full: Option<Full>,
-    /// What was sent and what was not.
+    /// Counts of sent and lost datagrams.
     pub(super) traffic: Counters,
 }
 
-/// Why nothing is sent at present, and until when.
+/// End of the time in which nothing is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Full {
-    /// Until the poller reports room.
+    /// The poller reports room.
     Watched,
-    /// Until this time: no event will come.
+    /// This time is reached: no event will come.
     Until(Instant),
 }
 
@@ -190,7 +190,7 @@ impl Udp {
         poller: &Poller,
     ) -> Sent {
         if self.full.is_some() {
-            // Others already wait for room: asking the kernel for each of them yields nothing new.
+            // Others already wait for room: a system call for each of them would yield nothing new.
             self.traffic.blocked += 1;
             return Sent::Blocked;
         }
@@ -201,7 +201,7 @@ impl Udp {
             let taken = match self.socket.send(path.remote, path.local, run, segment) {
                 udp::Sent::Whole => datagrams,
                 udp::Sent::Part(taken) => taken,
-                // The route may come back in a moment; a peer that is gone for good falls silent.
+                // The route may return in a moment; a peer that is gone for good falls silent.
                 udp::Sent::TooLong | udp::Sent::Unreachable => 0,
                 full @ (udp::Sent::Full | udp::Sent::Exhausted) => {
                     self.fill(full, now, poller);
@@ -220,7 +220,7 @@ impl Udp {
         Sent::Sent
     }
 
-    /// Sends nothing until there is room again.
+    /// Suspends sending until there is room again.
     fn fill(&mut self, why: udp::Sent, now: Instant, poller: &Poller) {
         self.full = Some(match why {
             udp::Sent::Full => {
@@ -232,8 +232,8 @@ impl Udp {
     }
 }
 
-/// Input is always of interest; room costs an event per datagram that leaves, so it is requested
-/// only when there is none.
+/// Sets the events to watch. Input is always of interest; room costs an event per datagram that leaves, so it is requested only
+/// when there is none.
 fn watch(poller: &Poller, socket: &udp::Socket, interest: Interest) {
     if let Err(error) = poller.change(socket, UDP, interest) {
         tracing::error!(%error, "the UDP socket cannot be watched");
@@ -298,10 +298,8 @@ mod tests {
         let mut room = [0; 2_000];
         for number in 0..64 {
             let len = peer.recv(&mut room).expect("a datagram");
-            assert_eq!(
-                (len, room[0]),
-                (if number < 63 { 1_216 } else { 9 }, number)
-            );
+            let expected = if number < 63 { 1_216 } else { 9 };
+            assert_eq!((len, room[0]), (expected, number));
         }
         assert_eq!(wire.udp.traffic.datagrams, 64);
         assert_eq!(wire.udp.traffic.sends, 2);

@@ -1,12 +1,11 @@
-//! RTCP, read and written by hand: what peers report about a relay's packets, and what it reports.
+//! RTCP parser and writer, hand-written: the peers' reports about a relay's packets, and the relay's own reports.
 //!
-//! [`packets`] walks a compound packet and yields the items it knows; everything else (feedback about
-//! each packet, application packets, extended reports) is skipped. Reading allocates nothing and
-//! borrows from the packet. Writing appends to the caller's buffer.
+//! [`packets`] walks a compound packet and yields the items it knows; everything else (feedback about each packet, application
+//! packets, extended reports) is skipped. Reading allocates nothing and borrows from the packet. Writing appends to the
+//! caller's buffer.
 //!
-//! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR),
-//! draft-alvestrand-rmcat-remb-03 (REMB), draft-holmer-rmcat-transport-wide-cc-extensions-01 §3
-//! (feedback about each packet).
+//! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR), draft-alvestrand-rmcat-remb-03 (REMB),
+//! draft-holmer-rmcat-transport-wide-cc-extensions-01 §3 (feedback about each packet).
 
 mod ntp;
 mod read;
@@ -29,23 +28,23 @@ const PAYLOAD_FEEDBACK: u8 = 206;
 
 /// Transport feedback: generic NACK.
 const FORMAT_NACK: u8 = 1;
-/// Transport feedback: when each packet arrived.
+/// Transport feedback: arrival time of each packet.
 const FORMAT_TRANSPORT_CC: u8 = 15;
 /// Payload feedback: picture loss indication.
 const FORMAT_PLI: u8 = 1;
 /// Payload feedback: full intra request.
 const FORMAT_FIR: u8 = 4;
-/// Payload feedback: of an application's own kind.
+/// Payload feedback: application-specific kind.
 const FORMAT_APPLICATION: u8 = 15;
 
-/// The most items of one compound packet that are read. A browser sends a handful.
+/// Largest number of items read from one compound packet. A browser sends a handful.
 const PACKETS_MAX: usize = 64;
 
-/// The lost packets one NACK message may name, as (first, bitmask) pairs: a full datagram would
-/// name four thousand, and a peer that lost so many needs a keyframe instead.
+/// Largest number of (first, bitmask) pairs read from one NACK message. A full datagram could name four thousand packets, and a
+/// peer that lost so many needs a keyframe instead.
 const NACK_PAIRS_MAX: usize = 64;
 
-/// The most packets one NACK can ask for.
+/// Largest number of packets that one NACK can request.
 pub const NACKED_MAX: usize = NACK_PAIRS_MAX * 17;
 
 /// Whether a datagram of the RTP range is RTCP (RFC 5761 §4): its second octet is a packet type.

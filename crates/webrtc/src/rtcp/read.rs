@@ -1,4 +1,4 @@
-//! Reading compound packets.
+//! Parser of compound packets.
 
 use super::{
     BYE, FORMAT_FIR, FORMAT_NACK, FORMAT_PLI, NACK_PAIRS_MAX, PACKETS_MAX, PAYLOAD_FEEDBACK,
@@ -8,8 +8,8 @@ use super::{
 /// Bytes of one report block.
 const REPORT_LEN: usize = 24;
 
-/// Walks a plain compound packet. It ends at the first item that does not fit, so a cut packet
-/// yields what came before the cut.
+/// Walks a plain compound packet. The iteration ends at the first item that does not fit, so a truncated packet yields the
+/// items before the cut.
 pub fn packets(compound: &[u8]) -> Packets<'_> {
     Packets {
         rest: compound,
@@ -17,7 +17,7 @@ pub fn packets(compound: &[u8]) -> Packets<'_> {
     }
 }
 
-/// The items of a compound packet that are understood.
+/// Iterator over the known items of a compound packet.
 #[derive(Clone, Debug)]
 pub struct Packets<'a> {
     rest: &'a [u8],
@@ -27,48 +27,48 @@ pub struct Packets<'a> {
 /// One item of a compound packet.
 #[derive(Clone, Debug)]
 pub enum Packet<'a> {
-    /// What the peer sends, and what it received of ours.
+    /// Figures of a source of the peer, and the peer's reports on ours.
     SenderReport {
-        /// The peer's source.
+        /// Source of the peer.
         ssrc: u32,
         /// Wall clock of the report: seconds since 1900, as 32.32 fixed point.
         ntp: u64,
-        /// The same instant in ticks of the source's RTP clock.
+        /// RTP time of that instant, in ticks of the source's clock.
         rtp_timestamp: u32,
         /// Packets sent so far, modulo 2^32.
         packets: u32,
         /// Payload bytes sent so far, modulo 2^32.
         octets: u32,
-        /// What was received of our sources.
+        /// Reports on our sources.
         reports: Reports<'a>,
     },
-    /// What the peer received of ours.
+    /// Reception figures of a peer.
     ReceiverReport {
-        /// The peer's source.
+        /// Source of the peer.
         ssrc: u32,
-        /// What was received of our sources.
+        /// Reports on our sources.
         reports: Reports<'a>,
     },
-    /// Requests lost packets again.
+    /// Request for lost packets.
     Nack {
-        /// The source whose packets are asked for.
+        /// Source whose packets are requested.
         media: u32,
-        /// Their sequence numbers.
+        /// Sequence numbers of the packets.
         lost: Nacks<'a>,
     },
-    /// Asks for a keyframe.
+    /// Request for a keyframe.
     PictureLoss {
-        /// The source of which a keyframe is asked.
+        /// Source of which a keyframe is requested.
         media: u32,
     },
-    /// Asks for keyframes of sources, once per new count.
+    /// Request for keyframes of several sources, once per new count.
     FullIntra {
-        /// The sources, each with the request's count.
+        /// Sources, each with the request's count.
         entries: FirEntries<'a>,
     },
-    /// The peer stops sending these sources.
+    /// End of these sources.
     Bye {
-        /// The first source named, if any.
+        /// First source named, if any.
         ssrc: Option<u32>,
     },
 }
@@ -94,7 +94,7 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Reads one item: the count or format of its first octet, its type, and what follows its header.
+/// Parses one item, given the count or format in its first octet, its type, and its body.
 fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
     match (kind, count) {
         (SENDER_REPORT, _) => {
@@ -129,14 +129,14 @@ fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
     }
 }
 
-/// What a peer received of one source since its last report.
+/// Reception figures of one source since the peer's last report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ReportBlock {
-    /// The source reported on.
+    /// Source that the block describes.
     pub ssrc: u32,
     /// Packets lost since the last report, in 256ths of those expected.
     pub fraction_lost: u8,
-    /// Packets lost since the start; negative when repetitions outnumber losses.
+    /// Packets lost since the start; negative if duplicates outnumber losses.
     pub lost: i32,
     /// The highest sequence number received, with the receiver's count of wraps above.
     pub highest_sequence: u32,
@@ -149,9 +149,8 @@ pub struct ReportBlock {
 }
 
 impl ReportBlock {
-    /// The round trip in 65,536ths of a second, given the middle 32 bits of the wall clock at the
-    /// report's arrival (RFC 3550 §6.4.1). `None` when the peer has received no sender report or
-    /// claims to have held one longer than it is old.
+    /// Returns the round trip in 65,536ths of a second, given the middle 32 bits of the wall clock at the report's arrival (RFC
+    /// 3550 §6.4.1). `None` if the peer has received no sender report, or claims to have held one longer than it is old.
     pub fn round_trip(&self, now: u32) -> Option<u32> {
         if self.last_report == 0 {
             return None;
@@ -161,7 +160,7 @@ impl ReportBlock {
     }
 }
 
-/// The report blocks of a sender's or receiver's report.
+/// Iterator over the report blocks of a sender's or receiver's report.
 #[derive(Clone, Debug)]
 pub struct Reports<'a>(&'a [u8]);
 
@@ -192,12 +191,12 @@ impl Iterator for Reports<'_> {
     }
 }
 
-/// The sequence numbers that a NACK names, at most [`NACKED_MAX`](super::NACKED_MAX).
+/// Iterator over the sequence numbers in a NACK, at most [`NACKED_MAX`](super::NACKED_MAX).
 #[derive(Clone, Debug)]
 pub struct Nacks<'a> {
     pairs: &'a [u8],
     first: u16,
-    /// Bit 0 is `first`, bit n the n-th after it.
+    /// Bit 0 stands for `first`, bit n for the n-th packet after it.
     mask: u32,
 }
 
@@ -227,7 +226,7 @@ impl Iterator for Nacks<'_> {
     }
 }
 
-/// The sources of a full intra request, each with its count: a repeated count repeats a request.
+/// Iterator over the sources of a full intra request, each with its count: a repeated count repeats a request.
 #[derive(Clone, Debug)]
 pub struct FirEntries<'a>(&'a [u8]);
 

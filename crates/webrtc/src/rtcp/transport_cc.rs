@@ -4,40 +4,40 @@
 //! [sender:32] [media:32] [base:16 count:16] [reference:24 number:8] chunk:16 … delta:8|16 …
 //! ```
 //!
-//! Chunks say of each packet whether it arrived, deltas when, each from the arrival before.
+//! Chunks say for each packet whether it arrived; deltas say when, each relative to the previous arrival.
 
 use std::time::Duration;
 
 use super::write::{item, put_words};
 use super::{FORMAT_TRANSPORT_CC, TRANSPORT_FEEDBACK};
 
-/// The unit of deltas, and how many of them the unit of references is.
+/// Unit of deltas in microseconds, and number of deltas in the unit of references.
 const DELTA_MICROS: u128 = 250;
 const DELTAS_PER_REFERENCE: i64 = 256;
 
-/// What a chunk says of a packet: that it did not arrive, or how long its delta is.
+/// Status of a packet in a chunk: lost, or the size of its delta.
 const LOST: u8 = 0;
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
 
-/// Packets that one chunk may stand for: of one status, or of a list of one or two bits each.
+/// Packets that one chunk can represent: a run of one status, or a list of one or two bits each.
 const RUN_MAX: usize = 8_191;
 const LIST_OF_ONE_BIT: usize = 14;
 const LIST_OF_TWO_BITS: usize = 7;
 
-/// When packets arrived that were numbered across all sources of a transport.
+/// Arrival times of packets that are numbered across all sources of a transport.
 #[derive(Clone, Copy, Debug)]
 pub struct TransportFeedback<'a> {
     /// Our source.
     pub ssrc: u32,
-    /// A source of the peer's.
+    /// Source of the peer.
     pub media: u32,
-    /// Counts the messages to a peer.
+    /// Number of the message among those to a peer.
     pub number: u8,
-    /// The number of the first packet.
+    /// Number of the first packet.
     pub base: u16,
-    /// Of each packet, from the first on, when it arrived, by any clock that all messages to a peer share; `None` if it
-    /// did not. At most 65,535. One that did not arrive before the last one is meant to be lost.
+    /// Arrival time of each packet, starting with the first, by any clock that all messages to a peer share; `None` if the
+    /// packet did not arrive. At most 65,535. A packet that did not arrive before the last one counts as lost.
     pub arrivals: &'a [Option<Duration>],
 }
 
@@ -64,7 +64,7 @@ impl TransportFeedback<'_> {
                         SMALL
                     }
                     Err(_) => {
-                        // Eight seconds are more than two packets of one message are ever apart.
+                        // Two packets of one message are never eight seconds apart.
                         let large = delta.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
                         deltas.extend(large.to_be_bytes());
                         LARGE
@@ -91,7 +91,7 @@ impl TransportFeedback<'_> {
     }
 }
 
-/// Writes statuses in as few chunks as are found by looking at those ahead.
+/// Writes statuses in as few chunks as a look at the next ones can find.
 fn put_chunks(out: &mut Vec<u8>, mut statuses: &[u8]) {
     while let Some(first) = statuses.first() {
         let same = statuses.iter().take(RUN_MAX);
@@ -110,7 +110,7 @@ fn put_chunks(out: &mut Vec<u8>, mut statuses: &[u8]) {
     }
 }
 
-/// The statuses as the lower 14 bits, the first one on top.
+/// Returns the statuses as the lower 14 bits, the first one on top.
 fn bits(statuses: &[u8], width: usize) -> u16 {
     let shift = |at: usize| LIST_OF_ONE_BIT - width * (at + 1);
     let statuses = statuses.iter().enumerate();
@@ -130,7 +130,7 @@ mod tests {
 
     const MILLIS: u64 = 1_000;
 
-    /// What the reference library reads: the base, and of each packet when it arrived, in microseconds.
+    /// Reads with the reference library: the base, and the arrival time of each packet in microseconds.
     fn read(bytes: &[u8]) -> (u16, Vec<Option<i64>>) {
         let mut rest = bytes;
         let found = rtc_rtcp::packet::unmarshal(&mut rest).expect("well formed");
@@ -164,10 +164,8 @@ mod tests {
 
     /// Writes arrivals given in microseconds, and compares what is read with them.
     fn check(arrivals: &[Option<u64>]) -> usize {
-        let times: Vec<_> = arrivals
-            .iter()
-            .map(|at| at.map(Duration::from_micros))
-            .collect();
+        let times = arrivals.iter().map(|at| at.map(Duration::from_micros));
+        let times: Vec<_> = times.collect();
         let feedback = TransportFeedback {
             ssrc: 1,
             media: 7,
@@ -179,11 +177,9 @@ mod tests {
         feedback.write(&mut out);
         assert_eq!(out.len() % 4, 0);
         let (base, read) = read(&out);
-        let expected: Vec<_> = arrivals
-            .iter()
-            .map(|at| at.map(|at| (at / 250 * 250) as i64))
-            .collect();
-        assert_eq!((base, read), (65_530, expected));
+        let expected = arrivals.iter();
+        let expected = expected.map(|at| at.map(|at| (at / 250 * 250) as i64));
+        assert_eq!((base, read), (65_530, expected.collect()));
         out.len()
     }
 
@@ -193,10 +189,8 @@ mod tests {
         check(&[Some(5_000 * MILLIS), None, Some(5_000 * MILLIS + 250)]);
         // Overtaken, and longer apart than a short delta.
         check(&[Some(900 * MILLIS), Some(899 * MILLIS), Some(1_100 * MILLIS)]);
-        let every_other: Vec<_> = (0..60)
-            .map(|at| (at % 2 == 0).then_some(at * MILLIS))
-            .collect();
-        check(&every_other);
+        let every_other = (0..60).map(|at| (at % 2 == 0).then_some(at * MILLIS));
+        check(&every_other.collect::<Vec<_>>());
         let outage: Vec<_> = (0..9_000)
             .map(|at| (!(3..8_990).contains(&at)).then_some(at * 30))
             .collect();

@@ -1,22 +1,22 @@
-//! Writing the items a relay sends. Each function appends one item; a compound packet is a run of
-//! them that begins with a report (RFC 3550 §6.1).
+//! Writers of the items that a relay sends. Each function appends one item; a compound packet is a sequence of items that
+//! begins with a report (RFC 3550 §6.1).
 
 use super::{
     BYE, FORMAT_APPLICATION, FORMAT_NACK, FORMAT_PLI, PAYLOAD_FEEDBACK, RECEIVER_REPORT,
     ReportBlock, SENDER_REPORT, SOURCE_DESCRIPTION, TRANSPORT_FEEDBACK,
 };
 
-/// Report blocks that fit one report: the count has five bits.
+/// Largest number of blocks in one report: the count has five bits.
 const REPORTS_MAX: usize = 31;
 
-/// What a report says of a source we send (RFC 3550 §6.4.1).
+/// Report on a source we send (RFC 3550 §6.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SenderReport {
-    /// The source.
+    /// Source of the report.
     pub ssrc: u32,
     /// Wall clock now: seconds since 1900, as 32.32 fixed point.
     pub ntp: u64,
-    /// The same instant in ticks of the source's RTP clock.
+    /// RTP time of that instant, in ticks of the source's clock.
     pub rtp_timestamp: u32,
     /// Packets sent so far, modulo 2^32.
     pub packets: u32,
@@ -62,7 +62,7 @@ pub fn write_receiver_report(out: &mut Vec<u8>, ssrc: u32, reports: &[ReportBloc
     });
 }
 
-/// Appends the source's canonical name, which ties its sound to its picture; at most 255 bytes of it.
+/// Appends the source's canonical name, which associates its audio with its video; at most 255 bytes of it.
 pub fn write_sdes(out: &mut Vec<u8>, ssrc: u32, cname: &str) {
     const CNAME: u8 = 1;
     let cname = &cname.as_bytes()[..cname.len().min(255)];
@@ -83,8 +83,8 @@ pub fn write_pli(out: &mut Vec<u8>, ssrc: u32, media: u32) {
     });
 }
 
-/// Appends a request for packets of `media` again. `lost` is in rising order, wraps included; what
-/// does not fit is left out, and requested next time.
+/// Appends a request to retransmit packets of `media`. `lost` is in rising order, wraps included; numbers that do not fit are
+/// omitted, and must be requested next time.
 pub fn write_nack(out: &mut Vec<u8>, ssrc: u32, media: u32, lost: &[u16]) {
     item(out, FORMAT_NACK, TRANSPORT_FEEDBACK, |out| {
         put_words(out, &[ssrc, media]);
@@ -108,8 +108,8 @@ pub fn write_nack(out: &mut Vec<u8>, ssrc: u32, media: u32, lost: &[u16]) {
     });
 }
 
-/// Appends how many bits per second may be sent from the sources `media` together, rounded down to
-/// 18 bits and an exponent. At most 255 sources are named.
+/// Appends the number of bits per second that may be sent from the sources `media` together, rounded down to 18 bits and an
+/// exponent. At most 255 sources are named.
 pub fn write_remb(out: &mut Vec<u8>, ssrc: u32, bits_per_second: u64, media: &[u32]) {
     const MANTISSA_BITS: u32 = 18;
     let media = &media[..media.len().min(255)];
@@ -144,7 +144,7 @@ pub(super) fn put_words(out: &mut Vec<u8>, words: &[u32]) {
     }
 }
 
-/// Appends an item's header and body, whose length the body decides.
+/// Appends an item's header and body; the body determines the length.
 pub(super) fn item(out: &mut Vec<u8>, count: u8, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([2 << 6 | count, kind, 0, 0]);

@@ -1,4 +1,4 @@
-//! Writing an answer.
+//! Writer of answers.
 
 use std::fmt::{self, Write};
 use std::net::SocketAddr;
@@ -9,24 +9,23 @@ use super::media::{Extension, Media, OfferedFormat, TRANSPORT_CC};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
-/// The format of a data channel's section (RFC 8841 §4.4), and the port that browsers name there.
+/// Format of a data channel's section (RFC 8841 §4.4), and the port that browsers name there.
 const DATA_CHANNEL: &str = "webrtc-datachannel";
 const SCTP_PORT: u16 = 5_000;
 
-/// An address of ours that a peer may check.
+/// One of our addresses that a peer may check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Candidate {
-    /// Our address: an address literal, never a name, because some browsers resolve none.
+    /// Our address as a literal, never a name, because some browsers resolve none.
     pub address: SocketAddr,
-    /// The transport.
+    /// Transport of the address.
     pub transport: Transport,
 }
 
 impl Candidate {
-    /// Writes the attribute, without `a=` (RFC 8839 §5.1). `place` is its index in our order of
-    /// preference.
+    /// Writes the attribute, without `a=` (RFC 8839 §5.1). `place` is its index in our order of preference.
     fn write(&self, out: &mut String, place: usize) -> fmt::Result {
-        /// Host candidates over UDP come first; those over TCP are for paths that block UDP.
+        /// Type preferences: host candidates over UDP come first; those over TCP are for paths that block UDP.
         const UDP: u32 = 126;
         const TCP: u32 = 90;
         let (word, kind, tail) = match self.transport {
@@ -45,55 +44,55 @@ impl Candidate {
     }
 }
 
-/// What an answer says of one section of the offer.
+/// The answer's entry for one section of the offer.
 #[derive(Clone, Copy, Debug)]
 pub enum Section<'a> {
-    /// Not used.
+    /// The section is not used.
     Rejected,
     /// We send one track.
     Sends {
-        /// The chosen one of the section's formats.
+        /// Chosen format of the section.
         format: &'a OfferedFormat,
-        /// What the answer says of the format's parameters instead of repeating the offer's.
+        /// Format parameters in the answer; `None` repeats the offer's.
         parameters: Option<&'a str>,
-        /// The source of the track.
+        /// Source of the track.
         ssrc: u32,
-        /// The source that repeats lost packets, if the format has a number for that.
+        /// Source of retransmissions, if the format has a payload type for them.
         rtx_ssrc: Option<u32>,
     },
     /// We receive one track.
     Receives {
-        /// The one of the section's formats that we prefer.
+        /// Preferred format of the section.
         format: &'a OfferedFormat,
-        /// What the answer says of all these formats' parameters instead of repeating the offer's.
+        /// Parameters of all these formats in the answer; `None` repeats the offer's.
         parameters: Option<&'a str>,
         /// Further formats that may be sent instead.
         more: &'a [OfferedFormat],
-        /// Header extensions we read, of those the section offers.
+        /// Header extensions that we read, among those the section offers.
         extensions: &'a [Extension],
-        /// The layers of the section, all of which we accept (RFC 8853); empty without simulcast.
+        /// Layers of the section, all of which we accept (RFC 8853); empty without simulcast.
         layers: &'a [Box<str>],
     },
 }
 
-/// Everything an answer says.
+/// Content of an answer; its `Display` is the whole text.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
-    /// What is answered.
+    /// Offer that is answered.
     pub offer: &'a Offer,
-    /// The answer for each section of the offer. Missing ones are rejected.
+    /// Entry for each section of the offer. Sections without one are rejected.
     pub sections: &'a [Section<'a>],
-    /// A random number that names the description.
+    /// Random number that names the description.
     pub session_id: u64,
     /// Our name and password.
     pub ice: &'a Credentials,
     /// Our certificate's fingerprint.
     pub fingerprint: &'a Fingerprint,
-    /// Our addresses, the best first.
+    /// Our addresses, best first.
     pub candidates: &'a [Candidate],
-    /// The one stream that all tracks belong to, so that they are played in step: a token.
+    /// Name of the one stream that all tracks belong to, so that they are played in sync; a token.
     pub stream: &'a str,
-    /// The canonical name of our sources: a token.
+    /// Canonical name of our sources; a token.
     pub cname: &'a str,
 }
 
@@ -108,7 +107,7 @@ impl fmt::Display for Answer<'_> {
 
 impl Answer<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
-        // A browser takes a session identifier of at most 63 bits.
+        // A browser accepts a session identifier of at most 63 bits.
         let id = self.session_id >> 1;
         write!(out, "v=0\r\no=- {id} 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n")?;
         out.push_str("a=ice-lite\r\n");
@@ -141,7 +140,7 @@ impl Answer<'_> {
     fn each(&self) -> impl Iterator<Item = (&Media, Section<'_>)> {
         let decided = self.sections.iter().copied();
         let missing = std::iter::repeat(Section::Rejected);
-        // A section that the offer does not let us use cannot be accepted.
+        // A section that is not usable cannot be accepted.
         self.offer
             .media
             .iter()
@@ -166,7 +165,7 @@ impl Answer<'_> {
             Section::Sends { rtx_ssrc: None, .. } => None,
             _ => format.rtx,
         };
-        // Port 9 says that the address is among the candidates (RFC 8829 §5.3.1).
+        // Port 9 means that the address is among the candidates (RFC 8829 §5.3.1).
         write!(out, "m={} 9 {}", media.media, media.protocol)?;
         write_numbers(out, format.payload_type, rtx)?;
         let more = match section {
@@ -215,11 +214,10 @@ impl Answer<'_> {
         Ok(())
     }
 
-    /// A rejected section keeps its index, with port 0 (RFC 3264 §6). Its other contents mean
-    /// nothing, yet peers refuse a whole answer for what a rejected section lacks: pion and werift
-    /// the description of one of its formats, werift one of the offered formats, credentials of the
-    /// section's own and a data channel's port, GStreamer a fingerprint, aiortc `rtcp-mux`. So all
-    /// of these are written; where no format is known, 0 stands for it, which pion skips.
+    /// A rejected section keeps its index, with port 0 (RFC 3264 §6). Its other contents are meaningless, yet peers refuse a
+    /// whole answer over things that a rejected section lacks: pion and werift the description of one of its formats; werift
+    /// one of the offered formats, credentials in the section itself and a data channel's port; GStreamer a fingerprint; aiortc
+    /// `rtcp-mux`. All of these are therefore written; where no format is known, 0 stands for it, which pion skips.
     fn rejection(&self, out: &mut String, media: &Media) -> fmt::Result {
         let Media {
             media: word,
@@ -258,7 +256,7 @@ impl Answer<'_> {
         Ok(())
     }
 
-    /// How we are reached. All sections share it; the addresses are named once.
+    /// Writes our transport parameters. All sections share them; the addresses are written once.
     fn transport(&self, out: &mut String, is_first: bool) -> fmt::Result {
         write!(
             out,
@@ -295,7 +293,7 @@ impl Answer<'_> {
     }
 }
 
-/// Writes the candidates and that there are no more.
+/// Writes the candidates and the end-of-candidates mark.
 pub(super) fn candidates(out: &mut String, candidates: &[Candidate]) -> fmt::Result {
     for (place, candidate) in candidates.iter().enumerate() {
         out.push_str("a=");
@@ -330,7 +328,8 @@ fn format(
         (offered.pli, "nack pli"),
         (offered.fir, "ccm fir"),
         (transport_cc, "transport-cc"),
-        // No receiver tells us how much to send, and a sender that is told of each packet finds out by itself.
+        // No receiver reports to us how much it can take, and a sender that gets feedback about each packet finds out by
+        // itself.
         (offered.remb && receives && !transport_cc, "goog-remb"),
     ];
     let feedback = feedback.into_iter().filter(|(is_offered, _)| *is_offered);
@@ -338,7 +337,7 @@ fn format(
     write_format(out, format.payload_type, rtx, codec, parameters, words)
 }
 
-/// Writes a format's number in an `m=` line, and that of its repetitions.
+/// Writes a format's payload type in an `m=` line, and that of its retransmissions.
 pub(crate) fn write_numbers(out: &mut String, payload_type: u8, rtx: Option<u8>) -> fmt::Result {
     write!(out, " {payload_type}")?;
     match rtx {
@@ -347,7 +346,7 @@ pub(crate) fn write_numbers(out: &mut String, payload_type: u8, rtx: Option<u8>)
     }
 }
 
-/// Writes a format's attributes, and those of its repetitions.
+/// Writes a format's attributes, and those of its retransmissions.
 pub(crate) fn write_format<'a>(
     out: &mut String,
     payload_type: u8,

@@ -1,4 +1,4 @@
-//! Attributes as `rtc-sdp` yields them.
+//! Access to attributes as `rtc-sdp` yields them.
 
 use rtc_sdp::description::common::Attribute;
 
@@ -20,7 +20,7 @@ pub(super) fn values<'a>(
         .filter_map(|attribute| attribute.value.as_deref())
 }
 
-/// A character of SDP's `token` (RFC 8866 §9).
+/// Whether a byte may be part of SDP's `token` (RFC 8866 §9).
 pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`{|}~".contains(&byte)
 }

@@ -1,9 +1,9 @@
-//! Codecs as SDP names them, and which offered format suits a track.
+//! Codec names in SDP, and the choice of an offered format for a track.
 
 use super::H264Profile;
 use super::h264::{H264Format, ProfileLevelId};
 
-/// The coding of an offered format, with those parameters that decide whether a track fits it.
+/// Codec of an offered format, with the parameters that decide whether a track fits it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Codec {
     /// H.264 (RFC 6184).
@@ -30,8 +30,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Reads an `rtpmap` value's encoding and a format's parameters. Nothing for codecs that are not
-    /// relayed.
+    /// Parses an `rtpmap` value's encoding and a format's parameters; `None` for codecs that are not relayed.
     pub(super) fn parse(encoding: &str, parameters: &str) -> Option<Self> {
         let mut parts = encoding.split('/');
         let name = parts.next()?;
@@ -49,7 +48,7 @@ impl Codec {
                     Some(text) => ProfileLevelId::parse(text)?,
                     None => ProfileLevelId::DEFAULT,
                 },
-                // GStreamer leaves the mode out, and takes fragments; what can take none says 0.
+                // GStreamer omits the mode but accepts fragments; receivers that accept none say 0.
                 fragments: small("packetization-mode", 1) == 1,
             }),
             90_000 if is("H265") => Self::H265 {
@@ -62,13 +61,13 @@ impl Codec {
             90_000 if is("AV1") => Self::Av1 {
                 profile: small("profile", 0),
             },
-            // GStreamer leaves the channels out, which are two in any case (RFC 7587 §4.1).
+            // GStreamer omits the channels, of which there are two in any case (RFC 7587 §4.1).
             48_000 if is("opus") && matches!(channels, None | Some("2")) => Self::Opus,
             _ => return None,
         })
     }
 
-    /// The encoding as `rtpmap` writes it.
+    /// Returns the encoding as `rtpmap` writes it.
     pub const fn rtpmap(self) -> &'static str {
         match self {
             Self::H264(_) => "H264/90000",
@@ -80,7 +79,7 @@ impl Codec {
         }
     }
 
-    /// A short lower-case name for pages, logs and the API.
+    /// Returns a short lower-case name for pages, logs and the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::H264(_) => "h264",
@@ -92,7 +91,7 @@ impl Codec {
         }
     }
 
-    /// Ticks per second of the RTP clock.
+    /// Returns the ticks per second of the RTP clock.
     pub const fn clock_rate(self) -> u32 {
         match self {
             Self::Opus => 48_000,
@@ -101,7 +100,7 @@ impl Codec {
     }
 }
 
-/// The coding of a track that is to be sent.
+/// Codec of a track that is to be sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wanted {
     /// H.264 with this profile and level in its sequence parameter set.
@@ -127,20 +126,19 @@ pub enum Wanted {
     Opus,
 }
 
-/// How well a format suits a track. The order is from worse to better.
+/// Suitability of a format for a track, ordered from worse to better.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Fit {
     /// The peer did not promise to decode this profile. Most decoders do.
     Exceeds,
     /// The peer decodes the profile as part of a larger one.
     Contains,
-    /// The peer named this very profile.
+    /// The peer named exactly this profile.
     Exact,
 }
 
 impl Wanted {
-    /// How well the track suits an offered format, and the format's rank among equals. `None` for
-    /// another codec.
+    /// Returns the suitability of an offered format, and its rank among equals. `None` for another codec.
     pub(super) fn fit(self, offered: Codec) -> Option<(Fit, u8)> {
         let same = |equal| {
             let fit = if equal { Fit::Exact } else { Fit::Exceeds };
@@ -165,7 +163,7 @@ impl Wanted {
     }
 }
 
-/// Among profiles that contain the stream's the smallest is best, among those that do not the largest.
+/// Rates an offered H.264 profile: among profiles that contain the stream's the smallest is best, among the others the largest.
 fn h264_fit(stream: H264Profile, offered: H264Profile) -> (Fit, u8) {
     if stream == offered {
         (Fit::Exact, 0)
@@ -176,7 +174,7 @@ fn h264_fit(stream: H264Profile, offered: H264Profile) -> (Fit, u8) {
     }
 }
 
-/// The value of a parameter in a `key=value; key=value` list.
+/// Returns the value of a parameter in a `key=value; key=value` list.
 pub(super) fn parameter<'a>(parameters: &'a str, key: &str) -> Option<&'a str> {
     parameters.split(';').find_map(|pair| {
         let (name, value) = pair.split_once('=')?;

@@ -1,4 +1,4 @@
-//! Certificate fingerprints (RFC 8122 §5): the value of an `a=fingerprint` line.
+//! Certificate fingerprints (RFC 8122 §5): the values of `a=fingerprint` lines.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use aws_lc_rs::digest::{Algorithm, SHA256, SHA384, SHA512, digest};
 use thiserror::Error;
 
-/// Bytes of the longest digest.
+/// Length of the longest digest, in bytes.
 const DIGEST_LEN_MAX: usize = 64;
 
-/// The digest of a certificate: an offer or answer names the one that its sender's DTLS uses.
+/// Digest of a certificate. An offer or answer names the digest of the certificate that its sender's DTLS uses.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub struct Fingerprint {
     function: Function,
-    /// The digest, followed by zeros where the function's is shorter.
+    /// Digest, followed by zeros if it is shorter.
     digest: [u8; DIGEST_LEN_MAX],
 }
 
-/// The functions that may make a digest. Older ones can be forged.
+/// Accepted hash functions. Digests of older ones can be forged.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 enum Function {
     Sha256,
@@ -46,12 +46,12 @@ impl Function {
 }
 
 impl Fingerprint {
-    /// The fingerprint of a certificate in DER, by SHA-256, which every peer knows.
+    /// Returns the fingerprint of a certificate in DER, by SHA-256, which every peer knows.
     pub fn of_certificate(der: &[u8]) -> Self {
         Self::by(Function::Sha256, der)
     }
 
-    /// Whether it is the fingerprint of this certificate in DER.
+    /// Whether this is the fingerprint of this certificate in DER.
     pub fn matches(&self, der: &[u8]) -> bool {
         Self::by(self.function, der) == *self
     }
@@ -68,7 +68,7 @@ impl Fingerprint {
     }
 }
 
-/// The function's name, a space, and pairs of hexadecimal digits with colons between them.
+/// The text form is the function's name, a space, and pairs of hexadecimal digits with colons between them.
 impl FromStr for Fingerprint {
     type Err = FingerprintError;
 
@@ -111,7 +111,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// The peer wrote something that is no fingerprint by one of these functions.
+/// Error of a peer whose text is not a fingerprint by one of these functions.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("not a fingerprint by sha-256, sha-384 or sha-512")]
 pub struct FingerprintError;

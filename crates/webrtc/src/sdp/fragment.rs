@@ -1,4 +1,4 @@
-//! `application/trickle-ice-sdpfrag` (RFC 8840 §9): what a PATCH carries.
+//! `application/trickle-ice-sdpfrag` (RFC 8840 §9), the body of a PATCH.
 
 use std::fmt::Write;
 
@@ -7,39 +7,38 @@ use thiserror::Error;
 use super::answer::{Candidate, candidates};
 use crate::ice::Credentials;
 
-/// Bytes of a fragment: credentials and a few dozen candidates.
+/// Largest fragment, in bytes: credentials and a few dozen candidates.
 const FRAGMENT_LEN_MAX: usize = 16 * 1024;
 
-/// What a fragment says. Candidates are only counted: a lite agent learns a peer's addresses from
-/// the peer's checks.
+/// Content of a fragment. Candidates are only counted: a lite agent learns a peer's addresses from the peer's checks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fragment {
-    /// The peer's name and password, if it gives them: different ones mean a restart.
+    /// Name and password of the peer, if present; different ones mean a restart.
     pub ice: Option<Credentials>,
-    /// How many candidates it lists.
+    /// Number of listed candidates.
     pub candidates: usize,
-    /// Whether it says that no more will follow.
+    /// Whether the fragment says that no more will follow.
     pub is_last: bool,
-    /// The name of the section it is about.
+    /// Name of the section that the fragment describes.
     pub mid: Option<Box<str>>,
 }
 
-/// Why a fragment is rejected. In every case the peer is at fault.
+/// Reason why a fragment is rejected. In every case the peer is at fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum FragmentError {
     /// The fragment is longer than any real one.
     #[error("the fragment is longer than {FRAGMENT_LEN_MAX} bytes")]
     TooLong,
-    /// A line is not of the form `x=…`, or of a kind that fragments do not have.
+    /// A line does not have the form `x=…`, or is of a kind that fragments do not have.
     #[error("the fragment is not an SDP fragment")]
     Syntax,
-    /// One of name and password is missing or not well formed.
+    /// Either name or password is missing or malformed.
     #[error("the fragment's ICE credentials are not well formed")]
     Ice,
 }
 
 impl Fragment {
-    /// Reads a fragment.
+    /// Parses a fragment.
     pub fn parse(text: &str) -> Result<Self, FragmentError> {
         if text.len() > FRAGMENT_LEN_MAX {
             return Err(FragmentError::TooLong);
@@ -85,8 +84,8 @@ impl Fragment {
     }
 }
 
-/// Writes the answer to an ICE restart: our new credentials and all our addresses. `mid` is the
-/// name of the first accepted section and `media` its kind.
+/// Writes the answer to an ICE restart: our new credentials and all our addresses. `mid` is the name of the first accepted
+/// section and `media` its kind.
 pub fn write_fragment(ice: &Credentials, media: &str, mid: &str, ours: &[Candidate]) -> String {
     let mut out = String::with_capacity(512);
     let written = write!(

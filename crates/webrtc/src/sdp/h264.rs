@@ -6,10 +6,10 @@
 pub struct ProfileLevelId(pub [u8; 3]);
 
 impl ProfileLevelId {
-    /// What a format without the parameter means: Baseline, level 1 (RFC 6184 §8.1).
+    /// Value assumed for a format without the parameter: Baseline, level 1 (RFC 6184 §8.1).
     pub const DEFAULT: Self = Self([0x42, 0x00, 0x0a]);
 
-    /// Reads six hexadecimal digits.
+    /// Parses six hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() != 6 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return None;
@@ -19,7 +19,7 @@ impl ProfileLevelId {
         Some(Self([profile, flags, level]))
     }
 
-    /// What an AVCDecoderConfigurationRecord says of its stream (ISO/IEC 14496-15 §5.3.3.1).
+    /// Reads the value from an AVCDecoderConfigurationRecord (ISO/IEC 14496-15 §5.3.3.1).
     pub fn of_avc_config(config: &[u8]) -> Option<Self> {
         match config {
             [1, profile, flags, level, ..] => Some(Self([*profile, *flags, *level])),
@@ -27,7 +27,7 @@ impl ProfileLevelId {
         }
     }
 
-    /// The profile, if it is one that browsers name.
+    /// Returns the profile; `Other` if browsers do not name it.
     pub const fn profile(self) -> H264Profile {
         let [profile, flags, _] = self.0;
         let (set0, set1) = (flags & 0x80 != 0, flags & 0x40 != 0);
@@ -46,18 +46,18 @@ impl ProfileLevelId {
     }
 }
 
-/// A named subset of H.264's tools.
+/// Named subset of H.264's tools.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum H264Profile {
-    /// What every decoder decodes.
+    /// Subset that every decoder decodes.
     ConstrainedBaseline,
-    /// With error resilience tools that are hardly ever used.
+    /// Subset with error resilience tools that are hardly ever used.
     Baseline,
-    /// With B-frames and CABAC.
+    /// Subset with B-frames and CABAC.
     Main,
     /// High without interlacing and B-frames.
     ConstrainedHigh,
-    /// With the 8×8 transform.
+    /// Subset with the 8×8 transform.
     High,
     /// High 4:4:4 Predictive.
     High444,
@@ -66,7 +66,7 @@ pub enum H264Profile {
 }
 
 impl H264Profile {
-    /// Whether a decoder of this profile decodes streams of that one.
+    /// Whether a decoder of this profile decodes streams of `stream`.
     pub const fn decodes(self, stream: Self) -> bool {
         use H264Profile::*;
         match stream {
@@ -80,7 +80,7 @@ impl H264Profile {
         }
     }
 
-    /// More tools, higher rank.
+    /// Returns the rank of the profile: more tools, higher rank.
     pub(super) const fn rank(self) -> u8 {
         match self {
             Self::Other => 0,
@@ -97,10 +97,9 @@ impl H264Profile {
 /// An offered H.264 format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct H264Format {
-    /// Profile and the highest level.
+    /// Profile and highest level.
     pub profile_level_id: ProfileLevelId,
-    /// Whether a NAL unit may be spread over packets (packetization mode 1), without which a picture
-    /// would have to fit one packet.
+    /// Whether a NAL unit may be spread over packets (packetization mode 1); otherwise a frame would have to fit one packet.
     pub fragments: bool,
 }
 
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_told_by_their_flags() {
+    fn profiles_are_reported_by_their_flags() {
         assert_eq!(profile("42e01f"), H264Profile::ConstrainedBaseline);
         assert_eq!(profile("42001f"), H264Profile::Baseline);
         assert_eq!(profile("4d001f"), H264Profile::Main);

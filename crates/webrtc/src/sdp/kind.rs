@@ -1,22 +1,22 @@
-//! What a media section carries, and in which direction.
+//! Kinds and directions of media sections.
 
 use rtc_sdp::description::common::Attribute;
 
 use super::attributes::has;
 
-/// What a media section carries.
+/// Kind of a media section.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MediaKind {
-    /// Sound.
+    /// Audio.
     Audio,
-    /// Picture.
+    /// Video.
     Video,
     /// Anything else.
     Other,
 }
 
 impl MediaKind {
-    /// Reads the word of an `m=` line.
+    /// Converts the word in an `m=` line.
     pub(crate) fn of(word: &str) -> Self {
         let mut kinds = [Self::Audio, Self::Video].into_iter();
         kinds
@@ -24,7 +24,7 @@ impl MediaKind {
             .unwrap_or(Self::Other)
     }
 
-    /// The word in an `m=` line.
+    /// Returns the word for an `m=` line.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Audio => "audio",
@@ -34,7 +34,7 @@ impl MediaKind {
     }
 }
 
-/// What a peer wants to do with a section.
+/// Direction that a peer wants for a section.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Direction {
     /// Send and receive.
@@ -48,14 +48,14 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Reads the attributes of a section.
+    /// Reads the direction from the attributes of a section.
     pub(super) fn of(attributes: &[Attribute]) -> Self {
         let all = [Self::SendOnly, Self::RecvOnly, Self::Inactive];
         let named = all.into_iter().find(|one| has(attributes, one.word()));
         named.unwrap_or(Self::SendRecv)
     }
 
-    /// The attribute of a section.
+    /// Returns the attribute of a section.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::SendRecv => "sendrecv",
@@ -65,12 +65,12 @@ impl Direction {
         }
     }
 
-    /// Whether the peer takes media.
+    /// Whether the peer receives media.
     pub const fn receives(self) -> bool {
         matches!(self, Self::SendRecv | Self::RecvOnly)
     }
 
-    /// Whether the peer gives media.
+    /// Whether the peer sends media.
     pub const fn sends(self) -> bool {
         matches!(self, Self::SendRecv | Self::SendOnly)
     }

@@ -10,115 +10,114 @@ use super::codec::{Codec, Fit, Wanted, parameter};
 use super::kind::{Direction, MediaKind};
 use super::offer::OfferError;
 
-/// Formats of a section: there are 128 payload types.
+/// Largest number of formats in a section: there are 128 payload types.
 const FORMATS_MAX: usize = 128;
 
-/// Header extensions and sources of a section that are kept.
+/// Limits of the header extensions and sources that are kept per section.
 const EXTENSIONS_MAX: usize = 32;
 const SOURCES_MAX: usize = 32;
 
-/// Layers of a section that are kept, and characters of a layer's name (RFC 8852 §3.1 has no limit,
-/// header extensions have).
+/// Limits of the layers that are kept per section, and of the characters in a layer's name (RFC 8852 §3.1 sets no limit, header
+/// extensions do).
 const LAYERS_MAX: usize = 8;
 const LAYER_LEN_MAX: usize = 16;
 
-/// Characters of a section's name, which is written into answers and into RTP headers.
+/// Limit of the characters in a section's name, which is written into answers and into RTP headers.
 const MID_LEN_MAX: usize = 32;
 
-/// Characters of a format's parameters, which are written into answers. Parameter sets in them may be
-/// some hundred bytes long.
+/// Limit of the characters in a format's parameters, which are written into answers. Parameter sets in them may be a few
+/// hundred bytes long.
 const PARAMETERS_LEN_MAX: usize = 1_024;
 
-/// Characters of an extension's name.
+/// Limit of the characters in an extension's name.
 const URI_LEN_MAX: usize = 128;
 
-/// The header extension that numbers the packets of all sections together, so that a receiver can tell when each of them
-/// arrived.
+/// Name of the header extension that numbers the packets of all sections together, so that a receiver can report when each of
+/// them arrived.
 pub const TRANSPORT_CC: &str =
     "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
 /// One media section.
 #[derive(Clone, Debug)]
 pub struct Media {
-    /// What it carries.
+    /// Kind of its media.
     pub kind: MediaKind,
-    /// The kind's word in the `m=` line, which a rejection repeats.
+    /// Word for the kind in the `m=` line, which a rejection repeats.
     pub(super) media: Box<str>,
-    /// The transport's word in the `m=` line, likewise.
+    /// Word for the transport in the `m=` line, which a rejection repeats.
     pub(super) protocol: Box<str>,
-    /// The format that the rejection of a section other than sound and picture repeats: it must name one.
+    /// Format that the rejection of a section other than audio and video repeats, since it must name one.
     pub(super) first_format: Box<str>,
-    /// Its name; empty when the peer gave it none.
+    /// Name of the section; empty if the peer gave it none.
     pub mid: Box<str>,
-    /// Whether the peer can use it with us: it is switched on, bundled and of RTP over DTLS.
+    /// Whether the peer can use it with us: it is enabled, bundled and uses RTP over DTLS.
     pub usable: bool,
-    /// What the peer wants to do with it.
+    /// Direction that the peer wants.
     pub direction: Direction,
-    /// The formats that a relay understands, best first.
+    /// Formats that a relay understands, best first.
     pub formats: Vec<OfferedFormat>,
     /// RTP header extensions.
     pub extensions: Vec<Extension>,
-    /// The sources the peer says it will send from.
+    /// Sources that the peer announces to send from.
     pub sources: Vec<u32>,
-    /// Which source repeats lost packets of which.
+    /// Pairs of media and retransmission sources.
     pub groups: Vec<Group>,
-    /// The names of the layers that the peer would send at once, in its order (RFC 8853); empty
-    /// without simulcast.
+    /// Names of the layers that the peer would send at once, in its order (RFC 8853); empty without simulcast.
     pub layers: Vec<Box<str>>,
-    /// How many milliseconds of sound the peer takes in one packet, or would like to have (`a=maxptime`, else
-    /// `a=ptime`; RFC 8866 §6.4).
+    /// Longest audio in one packet, in milliseconds, that the peer accepts or would like to have (`a=maxptime`, else `a=ptime`;
+    /// RFC 8866 §6.4).
     pub packet_time: Option<NonZeroU16>,
     /// Whether the peer wrote `rtcp-mux-only`.
     pub(super) rtcp_mux_only: bool,
-    /// Whether the peer takes RTCP packets that begin with no report (RFC 5506).
+    /// Whether the peer accepts RTCP packets that do not begin with a report (RFC 5506).
     pub reduced_size_rtcp: bool,
 }
 
-/// An offered format.
+/// One offered format.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OfferedFormat {
-    /// Its number in RTP headers; any of 0 to 127.
+    /// Payload type in RTP headers; any value from 0 to 127.
     pub payload_type: u8,
-    /// Its coding.
+    /// Codec of the format.
     pub codec: Codec,
-    /// Its parameters as offered, which an answer repeats; empty when there are none.
+    /// Parameters as offered, which an answer repeats; empty if there are none.
     pub parameters: Box<str>,
-    /// What the peer says back about it.
+    /// Feedback that the peer supports.
     pub feedback: Feedback,
-    /// The number under which lost packets of it are repeated (RFC 4588).
+    /// Payload type of its retransmissions (RFC 4588).
     pub rtx: Option<u8>,
 }
 
-/// Feedback that a peer offers for a format, of the kinds a relay uses.
+/// Feedback that a peer offers for a format, limited to the kinds a relay uses.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Feedback {
-    /// Asks for lost packets.
+    /// Whether it requests lost packets.
     pub nack: bool,
-    /// Asks for a keyframe after a loss.
+    /// Whether it requests a keyframe after a loss.
     pub pli: bool,
-    /// Asks for a keyframe.
+    /// Whether it requests a keyframe on demand.
     pub fir: bool,
-    /// Tells how much may be sent (draft-alvestrand-rmcat-remb).
+    /// Whether it reports how much may be sent (draft-alvestrand-rmcat-remb).
     pub remb: bool,
-    /// Tells when each packet arrived ([`TRANSPORT_CC`]).
+    /// Whether it reports when each packet arrived ([`TRANSPORT_CC`]).
     pub transport_cc: bool,
 }
 
-/// A header extension's number and name.
+/// Number and name of a header extension.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Extension {
-    /// Its number in RTP headers.
+    /// Number in RTP headers.
     pub id: u8,
-    /// Its name.
+    /// Name of the extension.
     pub uri: Box<str>,
 }
 
-/// Two sources of which the second repeats lost packets of the first.
+/// Source of media, and source of its retransmissions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Group {
-    /// The source of the media.
+    /// Source of the media.
     pub media: u32,
-    /// The source of its repetitions.
+    /// Source of the retransmissions.
     pub rtx: u32,
 }
 
@@ -139,7 +138,7 @@ impl Media {
             }
         }
         let attributes = &section.attributes;
-        // In an offer, a section with port 0 is off, unless it borrows its transport.
+        // In an offer, a section with port 0 is off, unless it shares another section's transport.
         let is_on = name.port.value != 0 || has(attributes, "bundle-only");
         let is_bundled = bundle.is_empty() || bundle.contains(&mid);
         let is_rtp = matches!(
@@ -165,7 +164,7 @@ impl Media {
         })
     }
 
-    /// The offered format that suits a track best, and how well. Among equals the peer's first.
+    /// Returns the offered format that suits a track best, and its suitability. Among equals the peer's first is chosen.
     pub fn choose(&self, wanted: Wanted) -> Option<(&OfferedFormat, Fit)> {
         let mut best: Option<(&OfferedFormat, (Fit, u8))> = None;
         for format in &self.formats {
@@ -179,12 +178,12 @@ impl Media {
         best.map(|(format, (fit, _))| (format, fit))
     }
 
-    /// The peer's first format that `accept` takes. H.264 that cannot fragment is skipped.
+    /// Returns the peer's first format that `accept` accepts. H.264 that cannot fragment is skipped.
     pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&OfferedFormat> {
         self.each(accept).next()
     }
 
-    /// The peer's formats that `accept` takes, in its order, without H.264 that cannot fragment.
+    /// Returns the peer's formats that `accept` accepts, in its order, without H.264 that cannot fragment.
     pub fn each(&self, accept: impl Fn(Codec) -> bool) -> impl Iterator<Item = &OfferedFormat> {
         self.formats.iter().filter(move |format| {
             let sendable = !matches!(format.codec, Codec::H264(h264) if !h264.fragments);
@@ -192,7 +191,7 @@ impl Media {
         })
     }
 
-    /// The number of the extension of this name.
+    /// Returns the number of the extension of this name.
     pub fn extension(&self, uri: &str) -> Option<u8> {
         let found = self.extensions.iter().find(|known| &*known.uri == uri);
         found.map(|extension| extension.id)
@@ -200,7 +199,7 @@ impl Media {
 }
 
 impl OfferedFormat {
-    /// Whether the peer takes, or will send, two channels of Opus.
+    /// Whether the peer accepts, or will send, two channels of Opus.
     pub fn is_stereo(&self) -> bool {
         ["stereo", "sprop-stereo"]
             .iter()
@@ -213,14 +212,14 @@ fn packet_time(attributes: &[Attribute]) -> Option<NonZeroU16> {
     limits.find_map(|name| value(attributes, name)?.trim().parse().ok())
 }
 
-/// The formats in the order of the `m=` line.
+/// Returns the formats in the order of the `m=` line.
 fn formats(numbers: &[String], attributes: &[Attribute]) -> Vec<OfferedFormat> {
     let numbers: Vec<u8> = numbers
         .iter()
         .take(FORMATS_MAX)
         .filter_map(|number| number.parse().ok().filter(|number| *number < 128))
         .collect();
-    // For each payload type the rest of its last line of a kind.
+    // The value of each payload type's last line, by kind of line.
     let mut encodings = [""; 128];
     let mut parameters = [""; 128];
     let mut feedback = [Feedback::default(); 128];
@@ -334,7 +333,7 @@ fn groups(attributes: &[Attribute]) -> Vec<Group> {
         .collect()
 }
 
-/// The layers that `a=simulcast` says are sent: of each layer the first alternative.
+/// Returns the layers listed as sent in `a=simulcast`, each by its first alternative.
 fn layers(attributes: &[Attribute]) -> Vec<Box<str>> {
     let mut words = value(attributes, "simulcast")
         .unwrap_or_default()
@@ -344,7 +343,7 @@ fn layers(attributes: &[Attribute]) -> Vec<Box<str>> {
         .and_then(|_| words.next());
     let names = sent.into_iter().flat_map(|list| list.split(';'));
     let names = names.filter_map(|layer| {
-        // A layer that is paused at first is marked.
+        // A layer that is paused initially is marked.
         let name = layer.split(',').next()?.trim_start_matches('~');
         let fine = !name.is_empty() && name.len() <= LAYER_LEN_MAX && name.bytes().all(is_token);
         fine.then(|| name.into())

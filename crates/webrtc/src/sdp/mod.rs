@@ -1,16 +1,14 @@
-//! SDP: reading what a browser offers, and writing what we answer.
+//! SDP: parser of browsers' offers, and writer of our answers.
 //!
-//! `rtc-sdp` knows the syntax; this module turns its result into checked types with bounds, decides
-//! nothing, and writes answers as text, because an answer is a dozen lines whose order matters to
-//! some peers. Everything that is echoed into an answer was checked to be printable and short.
+//! `rtc-sdp` handles the syntax. This module turns its result into checked types with bounds, decides nothing, and writes
+//! answers as text, because an answer is a dozen lines whose order matters to some peers. Everything that is echoed into an
+//! answer was checked to be printable and short.
 //!
-//! An [`Offer`] is read once, by the handler of the POST. [`Media::choose`] finds the format for a
-//! track that exists (WHEP), [`Media::first`] the format that a publisher prefers (WHIP), and
-//! [`Answer`] writes the outcome.
+//! An [`Offer`] is parsed once, by the handler of the POST. [`Media::choose`] finds the format for an existing track (WHEP),
+//! [`Media::first`] the format that a publisher prefers (WHIP), and [`Answer`] writes the outcome.
 //!
-//! Sources: RFC 8829 (JSEP), RFC 8839 (ICE), RFC 8122 (fingerprints), RFC 9143 (BUNDLE), RFC 4588
-//! (retransmission), RFC 8842 (DTLS), RFC 9725 (WHIP),
-//! draft-holmer-rmcat-transport-wide-cc-extensions-01 (feedback about each packet).
+//! Sources: RFC 8829 (JSEP), RFC 8839 (ICE), RFC 8122 (fingerprints), RFC 9143 (BUNDLE), RFC 4588 (retransmission), RFC 8842
+//! (DTLS), RFC 9725 (WHIP), draft-holmer-rmcat-transport-wide-cc-extensions-01 (feedback about each packet).
 
 mod answer;
 mod attributes;

@@ -1,4 +1,4 @@
-//! Reading an offer.
+//! Parser of offers.
 
 use std::io::Cursor;
 
@@ -13,36 +13,36 @@ use super::kind::{Direction, MediaKind};
 use super::media::Media;
 use crate::ice::Credentials;
 
-/// Bytes of an offer. Chromium's are 7 KiB, with simulcast and all codecs less than 16.
+/// Largest offer, in bytes. Chromium's have 7 KiB, with simulcast and all codecs less than 16.
 pub(super) const OFFER_LEN_MAX: usize = 64 * 1024;
 
-/// Media sections of an offer: sound, picture, perhaps data and a few that are switched off.
+/// Largest number of media sections in an offer: audio, video, perhaps data and a few that are off.
 const MEDIA_MAX: usize = 16;
 
-/// What a peer offers, checked.
+/// Checked offer of a peer.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// The peer's name and password for ICE.
+    /// Name and password of the peer for ICE.
     pub ice: Credentials,
-    /// The certificate that the peer's DTLS must use.
+    /// Certificate that the peer's DTLS must use.
     pub fingerprint: Fingerprint,
-    /// Our part in opening the DTLS connection.
+    /// Our role in opening the DTLS connection.
     pub setup: Setup,
-    /// The media sections in their order, which an answer keeps.
+    /// Media sections in their order, which an answer keeps.
     pub media: Vec<Media>,
 }
 
-/// Who opens the DTLS connection (RFC 4145 §4, RFC 8842 §5): of two peers one is active.
+/// Our role in opening the DTLS connection (RFC 4145 §4, RFC 8842 §5): one of the two peers is active.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Setup {
-    /// We do, once the peer has proved a path.
+    /// We open it, once the peer has proved a path.
     Active,
-    /// The peer does.
+    /// The peer opens it.
     Passive,
 }
 
 impl Setup {
-    /// The word in a description.
+    /// Returns the word in a description.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -51,13 +51,13 @@ impl Setup {
     }
 }
 
-/// Why an offer cannot be answered. In every case the peer is at fault.
+/// Reason why an offer cannot be answered. In every case the peer is at fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum OfferError {
     /// The offer is longer than any real one.
     #[error("the offer is longer than {OFFER_LEN_MAX} bytes")]
     TooLong,
-    /// The offer breaks SDP's grammar.
+    /// The offer violates SDP's grammar.
     #[error("the offer is not SDP")]
     Syntax,
     /// The offer has no media section that RTP over DTLS could use.
@@ -66,13 +66,13 @@ pub enum OfferError {
     /// The offer has more media sections than any real one.
     #[error("the offer has more than {MEDIA_MAX} media sections")]
     TooManyMedia,
-    /// Two sections have one name, or a name has strange characters.
+    /// Two sections have the same name, or a name has illegal characters.
     #[error("a media section's name is used twice or is not well formed")]
     Mid,
     /// The offer lacks well-formed ICE credentials.
     #[error("the offer has no ice-ufrag and ice-pwd, or they are not well formed")]
     Ice,
-    /// The offer lacks a fingerprint by a function that is known.
+    /// The offer lacks a fingerprint by a known hash function.
     #[error(
         "the offer has no fingerprint by sha-256, sha-384 or sha-512, or it is not well formed"
     )]
@@ -80,10 +80,10 @@ pub enum OfferError {
     /// The peer does not say that a DTLS connection may be opened.
     #[error("the offer must have setup:actpass, setup:active or setup:passive")]
     Setup,
-    /// The peer wants RTCP on a port of its own.
+    /// The peer wants RTCP on a separate port.
     #[error("the offer must have rtcp-mux")]
     NoRtcpMux,
-    /// The peer wants a transport for each section, and there is one for all.
+    /// The peer wants a separate transport for each section, but all share one.
     #[error(
         "the offer must bundle its sections (a=group:BUNDLE; of webrtcbin bundle-policy=max-bundle)"
     )]
@@ -91,7 +91,7 @@ pub enum OfferError {
 }
 
 impl Offer {
-    /// Reads an offer.
+    /// Parses an offer.
     pub fn parse(text: &str) -> Result<Self, OfferError> {
         if text.len() > OFFER_LEN_MAX {
             return Err(OfferError::TooLong);
@@ -132,7 +132,7 @@ impl Offer {
         })
     }
 
-    /// The usable sections of a kind.
+    /// Returns the usable sections of a kind, each with its index.
     pub fn sections(&self, kind: MediaKind) -> impl Iterator<Item = (usize, &Media)> {
         self.media
             .iter()
@@ -141,7 +141,7 @@ impl Offer {
     }
 }
 
-/// What all sections of a bundle share.
+/// Transport parameters that all sections of a bundle share.
 struct Transport {
     ice: Credentials,
     fingerprint: Fingerprint,
@@ -149,7 +149,7 @@ struct Transport {
 }
 
 impl Transport {
-    /// Reads it from a section, or from the session where the section lacks it.
+    /// Reads the parameters from a section, or from the session if the section lacks them.
     fn parse(section: &MediaDescription, session: &[Attribute]) -> Result<Self, OfferError> {
         let either = |key| value(&section.attributes, key).or_else(|| value(session, key));
         let ufrag = either("ice-ufrag").ok_or(OfferError::Ice)?;
@@ -182,7 +182,7 @@ fn bundle(session: &[Attribute]) -> Vec<&str> {
         .collect()
 }
 
-/// The first fingerprint by a function that is known. All are of one certificate.
+/// Returns the first fingerprint by a known function. All fingerprints describe one certificate.
 fn fingerprint(attributes: &[Attribute]) -> Option<Fingerprint> {
     values(attributes, "fingerprint").find_map(|value| value.trim().parse().ok())
 }

@@ -1,4 +1,4 @@
-//! The primitives under both profiles: key derivation, counter mode, GCM, HMAC-SHA1.
+//! Primitives of both profiles: key derivation, counter mode, GCM, HMAC-SHA1.
 
 use aws_lc_rs::aead::{AES_128_GCM, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
@@ -17,7 +17,7 @@ pub(super) const CM_TAG_LEN: usize = 10;
 /// Bytes of the GCM tag.
 pub(super) const GCM_TAG_LEN: usize = 16;
 
-/// What is derived, as the label of RFC 3711 §4.3.1.
+/// Purpose of derived keys, which selects the label of RFC 3711 §4.3.1.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Purpose {
     Rtp,
@@ -33,7 +33,7 @@ impl Purpose {
     }
 }
 
-/// The session keys of one direction and purpose.
+/// Session keys of one direction and purpose.
 pub(super) struct Session {
     pub(super) key: [u8; KEY_LEN],
     pub(super) auth: [u8; AUTH_KEY_LEN],
@@ -41,7 +41,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Derives them with a key derivation rate of zero, the only one in use.
+    /// Derives the keys with a key derivation rate of zero, the only one in use.
     pub(super) fn derive(master: &MasterKey, purpose: Purpose) -> Result<Self, Error> {
         let stream = CounterMode::new(&master.key)?;
         let [key_label, auth_label, salt_label] = purpose.labels();
@@ -57,7 +57,7 @@ impl Session {
     }
 }
 
-/// The salt with the label in its eighth octet, times 2^16.
+/// Returns the salt with the label in its eighth octet, times 2^16.
 pub(super) fn derivation_iv(master: &MasterKey, label: u8) -> [u8; 16] {
     let mut iv = [0; 16];
     iv[..SALT_LEN_MAX].copy_from_slice(&master.salt);
@@ -74,7 +74,7 @@ impl CounterMode {
         EncryptingKey::ctr(key).map(Self).map_err(|_| Error::Crypto)
     }
 
-    /// Adds the key stream that begins at `iv`.
+    /// Combines `bytes` with the key stream that begins at `iv`.
     pub(super) fn apply(&self, iv: [u8; 16], bytes: &mut [u8]) -> Result<(), Error> {
         let context = EncryptionContext::Iv128(FixedLength::from(iv));
         self.0
@@ -84,7 +84,7 @@ impl CounterMode {
     }
 }
 
-/// The expanded keys of one direction and purpose under its profile.
+/// Expanded keys of one direction and purpose under its profile.
 #[derive(Debug)]
 pub(super) enum Cipher {
     Cm(Box<CmSha1>),
@@ -134,7 +134,7 @@ impl CmSha1 {
         })
     }
 
-    /// En- or decrypts what a packet carries (RFC 3711 §4.1.1).
+    /// Encrypts or decrypts a packet's payload (RFC 3711 §4.1.1).
     pub(super) fn apply(&self, ssrc: [u8; 4], index: u64, bytes: &mut [u8]) -> Result<(), Error> {
         let mut iv = [0; 16];
         iv[..SALT_LEN_MAX].copy_from_slice(&self.salt);
@@ -185,8 +185,8 @@ impl Gcm {
         })
     }
 
-    /// The nonce of an RTP packet's 48-bit or an RTCP packet's 31-bit index (RFC 7714 §8.1, §9.1):
-    /// both stand in its last six octets.
+    /// Returns the nonce of an RTP packet's 48-bit or an RTCP packet's 31-bit index (RFC 7714 §8.1, §9.1): either index
+    /// occupies the last six octets.
     pub(super) fn nonce(&self, ssrc: [u8; 4], index: u64) -> Nonce {
         let mut iv = self.salt;
         xor(&mut iv[2..6], &ssrc);

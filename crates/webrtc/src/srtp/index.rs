@@ -1,17 +1,15 @@
-//! Packet indices: 48 bits of which the wire carries 16.
+//! Packet indices: 48 bits, of which the wire carries 16.
 
-/// A source's packet index as one receiver counts it (RFC 3711 §3.3.1).
+/// Packet index of a source as one receiver counts it (RFC 3711 §3.3.1).
 ///
-/// A stream's packets have one endless sequence number for all its listeners. A receiver assumes
-/// that the first packet it gets belongs to rollover 0, so each listener's count starts at the
-/// 2^16-block in which it joined.
+/// A stream's packets have one endless sequence number for all its listeners. A receiver assumes that the first packet it
+/// receives belongs to rollover 0, so each listener's count starts at the 2^16-block in which it joined.
 ///
-/// A receiver that joins just before a wrap and loses every packet up to it guesses wrong and
-/// decrypts nothing from then on; so no receiver should be started within the last few packets of a
-/// block.
+/// A receiver that joins just before a wrap and loses every packet up to it guesses wrong and decrypts nothing from then on;
+/// therefore no receiver should be started within the last few packets of a block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rollover {
-    /// The endless sequence number of the first packet of the block of the first packet.
+    /// Endless sequence number of the first packet in the block of the receiver's first packet.
     block: u64,
 }
 
@@ -23,8 +21,8 @@ impl Rollover {
         }
     }
 
-    /// The 48-bit index of a packet, or `None` for a packet of a block before the receiver's first,
-    /// which the receiver could not index.
+    /// Returns the 48-bit index of a packet; `None` for a packet from a block before the receiver's first, which the receiver
+    /// could not index.
     pub const fn index(self, sequence: u64) -> Option<u64> {
         match sequence.checked_sub(self.block) {
             Some(index) if index <= INDEX_MAX => Some(index),
@@ -33,11 +31,11 @@ impl Rollover {
     }
 }
 
-/// The last index that one key may protect.
+/// Last index that one key may protect.
 pub(super) const INDEX_MAX: u64 = (1 << 48) - 1;
 
-/// The index that a received sequence number most likely means, given the highest authentic index
-/// so far (RFC 3711 appendix A). Nothing when that would be before the first or after the last.
+/// Returns the most likely index of a received sequence number, given the highest authentic index so far (RFC 3711 appendix A).
+/// `None` if that would be before the first or after the last.
 pub(super) fn guess(highest: u64, sequence: u16) -> Option<u64> {
     let roc = highest >> 16;
     let last = (highest & 0xffff) as u16;

@@ -1,14 +1,12 @@
 //! Secure RTP: from the keys of a DTLS handshake to sealed and opened packets.
 //!
-//! Two profiles, one key size: AES-128-GCM (RFC 7714) because it costs a third, and AES-128 counter
-//! mode with an 80-bit HMAC-SHA1 tag (RFC 3711) because it is mandatory. All keys are expanded
-//! once; sealing and opening allocate nothing.
+//! There are two profiles with one key size: AES-128-GCM (RFC 7714) because it costs a third, and AES-128 counter mode with an
+//! 80-bit HMAC-SHA1 tag (RFC 3711) because it is mandatory. All keys are expanded once; sealing and opening allocate nothing.
 //!
-//! Invariants: state for a source is kept only once a packet of it was authentic, and for a bounded
-//! number of sources; a packet that fails changes nothing.
+//! Invariants: state for a source is kept only once a packet of it was authentic, and for a bounded number of sources; a packet
+//! that fails changes nothing.
 //!
-//! [`Sealer`] is what a listener's worker calls per packet. [`RtcpSealer`], [`RtcpOpener`] and
-//! [`Opener`] are driven by [`crate::mux`].
+//! A listener's worker calls [`Sealer`] for each packet. [`crate::mux`] drives [`RtcpSealer`], [`RtcpOpener`] and [`Opener`].
 
 mod cipher;
 mod index;
@@ -27,13 +25,13 @@ pub use open::{Opened, Opener};
 pub use rtcp::{RtcpOpener, RtcpSealer};
 pub use seal::Sealer;
 
-/// The most bytes that sealing adds to an RTP packet: the tag of AES-GCM.
+/// Largest number of bytes that sealing adds to an RTP packet: the tag of AES-GCM.
 pub const RTP_OVERHEAD_MAX: usize = 16;
 
-/// The most bytes that sealing adds to an RTCP packet: a tag and the index.
+/// Largest number of bytes that sealing adds to an RTCP packet: a tag and the index.
 pub const RTCP_OVERHEAD_MAX: usize = RTP_OVERHEAD_MAX + 4;
 
-/// How packets are protected, as negotiated by DTLS (RFC 5764 §4.1.2).
+/// Protection profile, as negotiated by DTLS (RFC 5764 §4.1.2).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Profile {
     /// `SRTP_AES128_CM_HMAC_SHA1_80`.
@@ -43,7 +41,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Bytes of a master salt.
+    /// Returns the bytes of a master salt.
     pub const fn salt_len(self) -> usize {
         match self {
             Self::Aes128CmSha1_80 => 14,
@@ -51,7 +49,7 @@ impl Profile {
         }
     }
 
-    /// A short name for logs and metrics.
+    /// Returns a short name for logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aes128CmSha1_80 => "aes-cm",
@@ -63,14 +61,14 @@ impl Profile {
 /// Bytes of a master key in either profile.
 pub(crate) const KEY_LEN: usize = 16;
 
-/// The widest master salt.
+/// Length of the longest master salt, in bytes.
 const SALT_LEN_MAX: usize = 14;
 
 /// The master key and salt of one direction. Never printed.
 #[derive(Clone, Eq, PartialEq)]
 pub struct MasterKey {
     key: [u8; KEY_LEN],
-    /// The salt, followed by zeros where the profile's is shorter (RFC 7714 §11).
+    /// Salt, followed by zeros if the profile's is shorter (RFC 7714 §11).
     salt: [u8; SALT_LEN_MAX],
 }
 
@@ -89,25 +87,25 @@ impl MasterKey {
 
 base::debug!(MasterKey {});
 
-/// What a DTLS handshake yields: how packets are protected, and the master keys of both directions.
+/// Result of a DTLS handshake: the protection profile, and the master keys of both directions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Keys {
-    /// How packets are protected.
+    /// Protection profile.
     pub profile: Profile,
-    /// Protects what we send.
+    /// Master key that protects what we send.
     pub local: MasterKey,
-    /// Protects what the peer sends.
+    /// Master key that protects what the peer sends.
     pub remote: MasterKey,
 }
 
 impl Keys {
-    /// Bytes of keying material that [`Keys::from_exported`] takes.
+    /// Returns the bytes of keying material that [`Keys::from_exported`] takes.
     pub const fn exported_len(profile: Profile) -> usize {
         2 * (KEY_LEN + profile.salt_len())
     }
 
-    /// Splits the material exported by the server's side of a DTLS handshake: client key, server
-    /// key, client salt, server salt (RFC 5764 §4.2).
+    /// Splits the material exported by the server's side of a DTLS handshake: client key, server key, client salt, server salt
+    /// (RFC 5764 §4.2).
     pub fn from_exported(profile: Profile, material: &[u8]) -> Result<Self, Error> {
         if material.len() != Self::exported_len(profile) {
             return Err(Error::KeyLength);
@@ -123,28 +121,28 @@ impl Keys {
     }
 }
 
-/// Why a packet was not sealed or opened.
+/// Reason why a packet was not sealed or opened.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Error {
-    /// The peer sent less than a header and a tag.
+    /// The packet is shorter than a header and a tag.
     #[error("the packet is too short")]
     Truncated,
-    /// The peer sent something that is not RTP version 2.
+    /// The packet is not RTP version 2.
     #[error("the packet is not RTP")]
     NotRtp,
-    /// The peer sent an RTCP packet in the clear.
+    /// The RTCP packet is not encrypted.
     #[error("the RTCP packet is not encrypted")]
     Unencrypted,
-    /// The packet was not made with the peer's keys, or was changed under way.
+    /// The packet was not made with the peer's keys, or was changed on the way.
     #[error("the packet is not authentic")]
     Forged,
-    /// The packet was seen before, or is too old to tell.
+    /// The packet was received before, or is too old for the replay window.
     #[error("the packet is a repetition or too old")]
     Replayed,
     /// The peer uses more sources than a session may have.
     #[error("the session has too many sources")]
     TooManySources,
-    /// The caller's buffer cannot take the sealed packet.
+    /// The caller's buffer is too small for the sealed packet.
     #[error("the buffer is too small")]
     NoRoom,
     /// The caller's key material has the wrong length.

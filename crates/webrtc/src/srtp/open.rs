@@ -1,4 +1,4 @@
-//! Opening RTP: in place, with the receiver's guess of the index and a replay window per source.
+//! Decryption of RTP in place, with the receiver's guess of the index and a replay window per source.
 
 use aws_lc_rs::aead::Aad;
 
@@ -8,28 +8,28 @@ use super::sources::Sources;
 use super::{Error, Keys, MasterKey, Profile};
 use crate::rtp;
 
-/// Words of 64 packets: a second and more of a fast video, so a packet that was asked for again
-/// is still told from a repetition.
+/// Words of 64 packets: at least a second of a high-rate video, so that a late retransmission is still distinguished from a
+/// replay.
 const WINDOW_WORDS: usize = 16;
 
-/// Opens the RTP packets of one peer.
+/// Opener of the RTP packets of one peer.
 #[derive(Debug)]
 pub struct Opener {
     pub(super) cipher: Cipher,
     pub(super) sources: Sources<WINDOW_WORDS>,
 }
 
-/// An opened packet: where it ends, and its place in its source's sequence.
+/// An opened packet: its end, and its position in its source's sequence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Opened {
-    /// The packet's 48-bit index: its sequence number extended over wraps.
+    /// 48-bit index of the packet: its sequence number extended over wraps.
     pub index: u64,
     /// Bytes of the plain packet, header included, at the front of the buffer.
     pub len: usize,
 }
 
 impl Opener {
-    /// Expands the keys of what the peer sends.
+    /// Expands the keys for the peer's packets.
     pub fn new(keys: &Keys) -> Result<Self, Error> {
         Self::with_master(keys.profile, &keys.remote)
     }
@@ -42,7 +42,7 @@ impl Opener {
         })
     }
 
-    /// Authenticates and decrypts `packet` where it lies. After an error its content is unspecified.
+    /// Authenticates and decrypts `packet` in place. After an error its content is unspecified.
     pub fn open(&mut self, packet: &mut [u8]) -> Result<Opened, Error> {
         let header = rtp::Header::parse(packet).ok_or(Error::NotRtp)?;
         let ssrc = header.ssrc.to_be_bytes();

@@ -1,4 +1,4 @@
-//! Sealing and opening RTCP: the index is explicit, the first eight octets stay readable.
+//! Sealing and opening of RTCP: the index is explicit, and the first eight octets stay readable.
 
 use aws_lc_rs::aead::Aad;
 
@@ -6,28 +6,28 @@ use super::cipher::{Cipher, GCM_TAG_LEN, Purpose};
 use super::sources::Sources;
 use super::{Error, Keys, MasterKey, Profile};
 
-/// The part of an RTCP packet that is never encrypted: its first header and source.
+/// Length of the part of an RTCP packet that is never encrypted: its first header and source.
 const HEADER_LEN: usize = 8;
 
-/// The word of encryption flag and index.
+/// Length of the word with the encryption flag and the index.
 const TRAILER_LEN: usize = 4;
 
-/// Says in the trailer that the packet is encrypted.
+/// Flag in the trailer that marks an encrypted packet.
 const ENCRYPTED: u32 = 1 << 31;
 
-/// The last index that one key may protect (RFC 3711 §3.4).
+/// Last index that one key may protect (RFC 3711 §3.4).
 const INDEX_MAX: u32 = ENCRYPTED - 1;
 
-/// Seals RTCP packets for one peer.
+/// Sealer of RTCP packets for one peer.
 #[derive(Debug)]
 pub struct RtcpSealer {
     pub(super) cipher: Cipher,
-    /// The index of the next packet: one count for all sources, so no index is used twice.
+    /// Index of the next packet: one count for all sources, so that no index is used twice.
     pub(super) next: u32,
 }
 
 impl RtcpSealer {
-    /// Expands the keys of what we send.
+    /// Expands the keys for our packets.
     pub fn new(keys: &Keys) -> Result<Self, Error> {
         Self::with_master(keys.profile, &keys.local)
     }
@@ -82,7 +82,7 @@ impl RtcpSealer {
     }
 }
 
-/// Opens the RTCP packets of one peer.
+/// Opener of the RTCP packets of one peer.
 #[derive(Debug)]
 pub struct RtcpOpener {
     pub(super) cipher: Cipher,
@@ -90,7 +90,7 @@ pub struct RtcpOpener {
 }
 
 impl RtcpOpener {
-    /// Expands the keys of what the peer sends.
+    /// Expands the keys for the peer's packets.
     pub fn new(keys: &Keys) -> Result<Self, Error> {
         Self::with_master(keys.profile, &keys.remote)
     }
@@ -103,8 +103,8 @@ impl RtcpOpener {
         })
     }
 
-    /// Authenticates and decrypts `packet` where it lies, and returns the length of the plain
-    /// compound packet at its front. After an error its content is unspecified.
+    /// Authenticates and decrypts `packet` in place, and returns the length of the plain compound packet at its front. After an
+    /// error its content is unspecified.
     pub fn open(&mut self, packet: &mut [u8]) -> Result<usize, Error> {
         let ssrc = ssrc(packet)?;
         let len = packet
@@ -156,7 +156,7 @@ impl RtcpOpener {
     }
 }
 
-/// What GCM authenticates beside the encrypted part (RFC 7714 §9.2).
+/// Returns the data that GCM authenticates in addition to the encrypted part (RFC 7714 §9.2).
 fn associated(header: &[u8], trailer: [u8; TRAILER_LEN]) -> Aad<[u8; HEADER_LEN + TRAILER_LEN]> {
     let mut bytes = [0; HEADER_LEN + TRAILER_LEN];
     bytes[..HEADER_LEN].copy_from_slice(&header[..HEADER_LEN]);

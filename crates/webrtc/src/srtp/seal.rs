@@ -1,4 +1,4 @@
-//! Sealing RTP: one shared plaintext, one buffer per listener.
+//! Sealing of RTP: one shared plaintext, one buffer per listener.
 
 use aws_lc_rs::aead::Aad;
 
@@ -6,12 +6,12 @@ use super::cipher::{Cipher, Purpose};
 use super::{Error, Keys, MasterKey, Profile};
 use crate::rtp;
 
-/// Seals RTP packets for one peer. It has no state but the keys, so a packet may be sealed again.
+/// Sealer of RTP packets for one peer. It has no state except the keys, so a packet may be sealed again.
 #[derive(Debug)]
 pub struct Sealer(pub(super) Cipher);
 
 impl Sealer {
-    /// Expands the keys of what we send.
+    /// Expands the keys for our packets.
     pub fn new(keys: &Keys) -> Result<Self, Error> {
         Self::with_master(keys.profile, &keys.local)
     }
@@ -21,18 +21,16 @@ impl Sealer {
         Cipher::derive(profile, master, Purpose::Rtp).map(Self)
     }
 
-    /// Bytes that sealing adds.
+    /// Returns the bytes that sealing adds.
     pub fn overhead(&self) -> usize {
         self.0.tag_len()
     }
 
-    /// Writes the sealed packet to the front of `out` and returns its length:
-    /// `header.len() + payload.len() + self.overhead()`.
+    /// Writes the sealed packet to the front of `out` and returns its length: `header.len() + payload.len() + self.overhead()`.
     ///
-    /// `index` is the packet's 48-bit index as this peer counts ([`Rollover`](super::Rollover)); its
-    /// last 16 bits are the sequence number in the header. `header` is the whole RTP header,
-    /// contributing sources and extension included. With one key, an index and source must never
-    /// come with two different packets.
+    /// `index` is the packet's 48-bit index as this peer counts ([`Rollover`](super::Rollover)); its last 16 bits are the
+    /// sequence number in the header. `header` is the whole RTP header, contributing sources and extension included. With one
+    /// key, the same index and source must never be used for two different packets.
     pub fn seal(
         &self,
         index: u64,
@@ -58,8 +56,7 @@ impl Sealer {
                 let text = &mut rest[..payload.len()];
                 text.copy_from_slice(payload);
                 cm.apply(ssrc, index, text)?;
-                // The rollover counter is authenticated after the packet; it is written to the
-                // tag's bytes for that.
+                // The rollover counter is authenticated after the packet; for that purpose it is written to the tag's bytes.
                 let roc = ((index >> 16) as u32).to_be_bytes();
                 out[plain..plain + 4].copy_from_slice(&roc);
                 let tag = cm.tag(&out[..plain + 4]);

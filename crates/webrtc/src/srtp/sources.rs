@@ -1,19 +1,19 @@
-//! The sources of one peer: which of their packets were seen.
+//! Sources of one peer, with the replay window of each.
 
 use super::Error;
 use super::window::Window;
 
-/// Sources one peer may use: sound, three sizes of picture and their retransmissions, twice over.
-/// A browser reports with one or a few.
+/// Largest number of sources of one peer: audio, three sizes of video and their retransmissions, twice over. A browser reports
+/// with one or a few.
 const SOURCES_MAX: usize = 16;
 
-/// A replay window for each source of which a packet was authentic.
+/// Replay windows of all sources from which an authentic packet arrived.
 #[derive(Debug, Default)]
 pub(super) struct Sources<const WORDS: usize>(Vec<([u8; 4], Window<WORDS>)>);
 
 impl<const WORDS: usize> Sources<WORDS> {
-    /// Checks the index of a packet of the source, which `index` tells from the highest so far,
-    /// and returns it with the source's place.
+    /// Checks the index of a packet of the source, which `index` derives from the highest so far, and returns it with the
+    /// source's place.
     pub(super) fn check(
         &self,
         ssrc: [u8; 4],
@@ -32,7 +32,7 @@ impl<const WORDS: usize> Sources<WORDS> {
         Ok((place, index))
     }
 
-    /// Notes an authentic packet of the source, whose place [`Self::check`] told.
+    /// Records an authentic packet of the source at the place that [`Self::check`] returned.
     pub(super) fn note(&mut self, place: usize, ssrc: [u8; 4], index: u64) {
         match self.0.get_mut(place) {
             Some((_, window)) => window.accept(index),

@@ -11,15 +11,11 @@ use super::*;
 const PROFILES: [Profile; 2] = [Profile::Aes128CmSha1_80, Profile::Aes128Gcm];
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text
-        .bytes()
-        .filter(u8::is_ascii_hexdigit)
-        .map(|digit| (digit as char).to_digit(16).expect("a digit") as u8)
-        .collect();
-    digits
-        .chunks(2)
-        .map(|pair| pair[0] << 4 | pair[1])
-        .collect()
+    let digits = text.bytes().filter(u8::is_ascii_hexdigit);
+    let digits = digits.map(|digit| (digit as char).to_digit(16).expect("a digit") as u8);
+    let digits: Vec<_> = digits.collect();
+    let pairs = digits.chunks(2);
+    pairs.map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 fn master(profile: Profile) -> (Vec<u8>, Vec<u8>) {
@@ -32,6 +28,21 @@ fn master(profile: Profile) -> (Vec<u8>, Vec<u8>) {
 fn master_key(profile: Profile) -> MasterKey {
     let (key, salt) = master(profile);
     MasterKey::new(profile, &key, &salt).expect("lengths are right")
+}
+
+fn pair(profile: Profile) -> (Sealer, Opener) {
+    let key = master_key(profile);
+    let sealer = Sealer::with_master(profile, &key).expect("a key");
+    let opener = Opener::with_master(profile, &key).expect("a key");
+    (sealer, opener)
+}
+
+/// A packet of a source.
+fn sealed(sealer: &Sealer, index: u64, ssrc: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; 100];
+    let len = sealer.seal(index, &header(index as u16, ssrc), payload, &mut out);
+    out.truncate(len.expect("sealed"));
+    out
 }
 
 /// The reference implementation with the same keys.
@@ -70,21 +81,16 @@ fn rfc_3711_b2_key_stream() {
 fn rfc_3711_b3_key_derivation() {
     let master = master_key(Profile::Aes128CmSha1_80);
     let session = Session::derive(&master, Purpose::Rtp).expect("derived");
-    assert_eq!(
-        session.key.to_vec(),
-        hex("C61E7A93744F39EE10734AFE3FF7A087")
-    );
+    let key = hex("C61E7A93744F39EE10734AFE3FF7A087");
+    assert_eq!(session.key.to_vec(), key);
     assert_eq!(session.salt.to_vec(), hex("30CBBC08863D8C85D49DB34A9AE1"));
-    assert_eq!(
-        session.auth.to_vec(),
-        hex("CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4")
-    );
+    let auth = hex("CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4");
+    assert_eq!(session.auth.to_vec(), auth);
 
     let stream = CounterMode::new(&master.key).expect("a key");
     let mut long = vec![0; 94];
-    stream
-        .apply(derivation_iv(&master, 1), &mut long)
-        .expect("applied");
+    let applied = stream.apply(derivation_iv(&master, 1), &mut long);
+    applied.expect("applied");
     let expected = "CEBE321F6FF7716B6FD4AB49AF256A15 6D38BAA48F0A0ACF3C34E2359E6CDBCE \
                     E049646C43D9327AD175578EF7227098 6371C10C9A369AC2F94A8C5FBCDDDC25 \
                     6D6E919A48B610EF17C2041E47403576 6B68642C59BBFC2F34DB60DBDFB2";
@@ -95,10 +101,9 @@ fn rfc_3711_b3_key_derivation() {
 fn rfc_7714_session() -> Session {
     let mut salt = [0; SALT_LEN_MAX];
     salt[..12].copy_from_slice(&hex("517569642070726f2071756f"));
+    let key = hex("000102030405060708090a0b0c0d0e0f").try_into();
     Session {
-        key: hex("000102030405060708090a0b0c0d0e0f")
-            .try_into()
-            .expect("16 bytes"),
+        key: key.expect("16 bytes"),
         auth: [0; 20],
         salt,
     }
@@ -118,22 +123,15 @@ fn rfc_7714_16_1_1_rtp() {
     let cipher = || Cipher::new(Profile::Aes128Gcm, &session).expect("a key");
     let sealer = Sealer(cipher());
     let mut out = [0; 100];
-    let len = sealer
-        .seal(0xf17b, &plain[..12], &plain[12..], &mut out)
-        .expect("sealed");
+    let len = sealer.seal(0xf17b, &plain[..12], &plain[12..], &mut out);
+    let len = len.expect("sealed");
     assert_eq!(&out[..len], expected);
     let mut opener = Opener {
         cipher: cipher(),
         sources: Sources::default(),
     };
     let opened = opener.open(&mut out[..len]).expect("opened");
-    assert_eq!(
-        opened,
-        Opened {
-            index: 0xf17b,
-            len: plain.len()
-        }
-    );
+    assert_eq!((opened.index, opened.len), (0xf17b, plain.len()));
     assert_eq!(&out[..opened.len], plain);
 }
 
@@ -173,8 +171,7 @@ proptest! {
         payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..20),
     ) {
         let profile = PROFILES[usize::from(gcm)];
-        let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
-        let mut opener = Opener::with_master(profile, &master_key(profile)).expect("a key");
+        let (sealer, mut opener) = pair(profile);
         let mut theirs = reference(profile);
         let mut their_opener = reference(profile);
         for (at, payload) in payloads.iter().enumerate() {
@@ -224,14 +221,12 @@ proptest! {
         flip in 1u8..,
     ) {
         let profile = PROFILES[usize::from(gcm)];
-        let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
-        let mut opener = Opener::with_master(profile, &master_key(profile)).expect("a key");
-        let mut good = [0; 100];
-        let len = sealer.seal(7, &header(7, 1), b"something", &mut good).expect("sealed");
-        let mut bad = good;
-        bad[at.index(len)] ^= flip;
-        prop_assert!(opener.open(&mut bad[..len]).is_err());
-        prop_assert!(opener.open(&mut good[..len]).is_ok());
+        let (sealer, mut opener) = pair(profile);
+        let mut good = sealed(&sealer, 7, 1, b"something");
+        let mut bad = good.clone();
+        bad[at.index(good.len())] ^= flip;
+        prop_assert!(opener.open(&mut bad).is_err());
+        prop_assert!(opener.open(&mut good).is_ok());
     }
 
     #[test]
@@ -245,29 +240,24 @@ proptest! {
     }
 }
 
-/// Two listeners of one endless sequence, the second of which joins after some wraps: each opens
-/// all it is sent, with the rollover counter of its own.
+/// Two listeners of one endless sequence, the second of which joins after some wraps: each opens everything it is sent, with
+/// its own rollover counter.
 #[test]
 fn late_joiners_cross_wraps() {
     for profile in PROFILES {
-        let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
+        let (sealer, _) = pair(profile);
         for joined in [100u64, 0xff00, 3 << 16 | 0xff00, 7 << 16] {
             let rollover = Rollover::starting_at(joined);
             let mut theirs = reference(profile);
-            let mut ours = Opener::with_master(profile, &master_key(profile)).expect("a key");
+            let (_, mut ours) = pair(profile);
             // Steps of a prime pass over the wraps at different places.
             for sequence in (joined..joined + 3 * 0x1_0000).step_by(251) {
                 let index = rollover.index(sequence).expect("after the join");
-                let header = header(sequence as u16, 9);
-                let mut out = [0; 60];
-                let len = sealer
-                    .seal(index, &header, b"picture", &mut out)
-                    .expect("sealed");
-                let plain = theirs
-                    .decrypt_rtp(&out[..len])
-                    .expect("the reference opens it");
+                let mut packet = sealed(&sealer, index, 9, b"picture");
+                let plain = theirs.decrypt_rtp(&packet);
+                let plain = plain.expect("the reference opens it");
                 assert_eq!(&plain[12..], b"picture");
-                let opened = ours.open(&mut out[..len]).expect("opened");
+                let opened = ours.open(&mut packet).expect("opened");
                 assert_eq!(opened.index, index);
             }
         }
@@ -277,45 +267,27 @@ fn late_joiners_cross_wraps() {
 #[test]
 fn loss_and_reordering_around_a_wrap_are_followed() {
     for profile in PROFILES {
-        let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
-        let mut opener = Opener::with_master(profile, &master_key(profile)).expect("a key");
+        let (sealer, mut opener) = pair(profile);
         let order = [
             0xfff0u64, 0x1_0002, 0xffff, 0x1_0000, 0x1_0001, 0x1_7000, 0x1_f000, 0x2_0001, 0x1_ffff,
         ];
         for index in order {
-            let mut out = [0; 60];
-            let header = header(index as u16, 9);
-            let len = sealer.seal(index, &header, b"x", &mut out).expect("sealed");
-            let mut again = out;
-            assert_eq!(
-                opener.open(&mut out[..len]).map(|opened| opened.index),
-                Ok(index)
-            );
-            assert_eq!(opener.open(&mut again[..len]), Err(Error::Replayed));
+            let mut packet = sealed(&sealer, index, 9, b"x");
+            let mut again = packet.clone();
+            let opened = opener.open(&mut packet);
+            assert_eq!(opened.map(|opened| opened.index), Ok(index));
+            assert_eq!(opener.open(&mut again), Err(Error::Replayed));
         }
     }
 }
 
 #[test]
 fn sources_are_bounded() {
-    let profile = Profile::Aes128Gcm;
-    let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
-    let mut opener = Opener::with_master(profile, &master_key(profile)).expect("a key");
-    let results: Vec<_> = (0..20)
-        .map(|ssrc| {
-            let mut out = [0; 60];
-            let len = sealer
-                .seal(1, &header(1, ssrc), b"x", &mut out)
-                .expect("sealed");
-            opener.open(&mut out[..len]).err()
-        })
-        .collect();
+    let (sealer, mut opener) = pair(Profile::Aes128Gcm);
+    let results = (0..20).map(|ssrc| opener.open(&mut sealed(&sealer, 1, ssrc, b"x")).err());
+    let results: Vec<_> = results.collect();
     assert!(results[..16].iter().all(Option::is_none));
-    assert!(
-        results[16..]
-            .iter()
-            .all(|error| *error == Some(Error::TooManySources))
-    );
+    assert_eq!(results[16..], [Some(Error::TooManySources); 4]);
 }
 
 #[test]
@@ -326,10 +298,8 @@ fn exported_material_is_split_by_role() {
     let local = MasterKey::new(profile, &material[16..32], &material[46..60]);
     let remote = MasterKey::new(profile, &material[..16], &material[32..46]);
     assert_eq!((Ok(keys.local), Ok(keys.remote)), (local, remote));
-    assert_eq!(
-        Keys::from_exported(profile, &material[1..]),
-        Err(Error::KeyLength)
-    );
+    let short = Keys::from_exported(profile, &material[1..]);
+    assert_eq!(short, Err(Error::KeyLength));
 }
 
 #[test]
@@ -352,15 +322,11 @@ fn keys_are_not_printed() {
 #[test]
 fn a_small_buffer_is_refused() {
     for profile in PROFILES {
-        let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
+        let (sealer, _) = pair(profile);
         let mut out = vec![0; 13 + sealer.overhead() - 1];
-        assert_eq!(
-            sealer.seal(1, &header(1, 1), b"x", &mut out),
-            Err(Error::NoRoom)
-        );
-        assert_eq!(
-            sealer.seal(1, &[0x80; 5], b"x", &mut out),
-            Err(Error::NotRtp)
-        );
+        let sealed = sealer.seal(1, &header(1, 1), b"x", &mut out);
+        assert_eq!(sealed, Err(Error::NoRoom));
+        let sealed = sealer.seal(1, &[0x80; 5], b"x", &mut out);
+        assert_eq!(sealed, Err(Error::NotRtp));
     }
 }

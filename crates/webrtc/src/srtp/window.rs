@@ -1,9 +1,8 @@
-//! The replay window: which of the last indices were seen.
+//! Replay window: the recently received indices of a source.
 
-/// Remembers the highest index seen and, for the `64 * WORDS` indices up to it, which were seen.
+/// Highest index received, and a bit for each of the `64 * WORDS` indices up to it.
 ///
-/// Bits are stored at `index % (64 * WORDS)`, so moving on clears what is left behind and shifts
-/// nothing.
+/// Bits are stored at `index % (64 * WORDS)`, so advancing clears the bits left behind and shifts nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Window<const WORDS: usize> {
     highest: u64,
@@ -13,7 +12,7 @@ pub(super) struct Window<const WORDS: usize> {
 impl<const WORDS: usize> Window<WORDS> {
     const SIZE: u64 = 64 * WORDS as u64;
 
-    /// A window that has seen `index` and nothing else.
+    /// Creates a window that has received `index` and nothing else.
     pub(super) fn starting_at(index: u64) -> Self {
         let mut window = Self {
             highest: index,
@@ -27,7 +26,7 @@ impl<const WORDS: usize> Window<WORDS> {
         self.highest
     }
 
-    /// Whether `index` was not seen yet and is not older than the window.
+    /// Whether `index` was not received yet and is not older than the window.
     pub(super) fn is_new(&self, index: u64) -> bool {
         if index > self.highest {
             return true;
@@ -39,7 +38,7 @@ impl<const WORDS: usize> Window<WORDS> {
         self.seen[word] & bit == 0
     }
 
-    /// Notes that `index` was seen. It must be new.
+    /// Records that `index` was received. It must be new.
     pub(super) fn accept(&mut self, index: u64) {
         if index > self.highest {
             if index - self.highest >= Self::SIZE {

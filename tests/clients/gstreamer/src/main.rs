@@ -1,5 +1,6 @@
-//! Plays a stream by `whepsrc` or `whepclientsrc` of gst-plugins-rs as they are by default, until enough of each kind is decoded:
-//! `whep-elements ELEMENT URL BUFFERS KIND…`. Prints what came as one line of JSON. Debian has none of the two.
+//! WHEP player built on `whepsrc` or `whepclientsrc` of gst-plugins-rs with their default settings: `whep-elements ELEMENT URL
+//! BUFFERS KIND…`. It plays a stream until enough buffers of each kind are decoded, and prints the counts as one line of JSON.
+//! Debian packages neither element.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use gst::prelude::*;
 
-/// Decoded buffers of each kind.
+/// Number of decoded buffers by kind.
 type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
 
 fn main() -> ExitCode {
@@ -64,7 +65,7 @@ fn source(element: &str, url: &str) -> gst::Element {
     source
 }
 
-/// Decodes what comes, as RTP or decoded already, and counts it.
+/// Decodes a pad's media, whether it arrives as RTP or already decoded, and counts the buffers.
 fn decode(pipeline: &gst::Pipeline, pad: &gst::Pad, counts: &Counts) {
     let decoder = gst::ElementFactory::make("decodebin")
         .build()
@@ -104,7 +105,7 @@ fn decode(pipeline: &gst::Pipeline, pad: &gst::Pad, counts: &Counts) {
     pad.link(&sink).expect("a link");
 }
 
-/// Waits until it is so; the error is that of an element.
+/// Waits until the condition holds; the error is that of an element.
 fn wait(pipeline: &gst::Pipeline, is_so: impl Fn() -> bool) -> Result<(), String> {
     let bus = pipeline.bus().expect("a pipeline's bus");
     while !is_so() {

@@ -1,6 +1,6 @@
-//! Cycles of a graph.
+//! Cycles in a graph.
 
-/// The strongly connected components of more than one node. `edges` has the nodes that each node leads to.
+/// Returns the strongly connected components of more than one node. `edges` lists the successors of each node.
 ///
 /// By Tarjan's algorithm ("Depth-first search and linear graph algorithms", 1972).
 pub(super) fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
@@ -23,9 +23,9 @@ pub(super) fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 struct Search<'a> {
     edges: &'a [Vec<usize>],
-    /// When each node was come to first.
+    /// Index at which each node was first visited.
     order: Vec<Option<usize>>,
-    /// The earliest of the open nodes that can be reached from each.
+    /// Earliest open node reachable from each node.
     lowest: Vec<usize>,
     /// Nodes that are not yet in a component.
     open: Vec<usize>,
@@ -34,7 +34,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// As deep as there are modules in a crate.
+    /// Visits a node. The recursion is as deep as the crate has modules.
     fn visit(&mut self, node: usize) {
         let order = self.next;
         self.next += 1;

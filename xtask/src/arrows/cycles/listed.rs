@@ -1,22 +1,24 @@
-//! The list of long cycles in `ARCHITECTURE.md`, which is held to those that there are.
+//! Comparison of the list of long cycles in `docs/internals/cycles.md` with the existing cycles.
 
 use crate::document::{below, cells};
 
-/// Lines from which a cycle is listed, with what holds it together: shorter ones are read in passing.
+/// Number of lines from which a cycle must be listed, with the reason for it: shorter ones are read in passing.
 pub(super) const LINES_MIN: usize = 1_000;
+
+/// The list, from the root of the repository.
+pub(super) const LIST: &str = "docs/internals/cycles.md";
 
 const SECTION: &str = "## Cycles of modules";
 
-/// What the list lacks, and what it has too much. A cycle is known by its crate and its first module.
+/// Returns the missing and the superfluous entries of the list. A cycle is identified by its crate and its first module.
 pub(super) fn differences(document: &str, there: &[(String, String)]) -> Vec<String> {
     let listed = rows(document);
     let absent = there.iter().filter(|cycle| !listed.contains(cycle));
-    let absent = absent.map(|(name, module)| {
-        format!("ARCHITECTURE.md: the cycle of `{module}` in `{name}` is not below `{SECTION}`")
-    });
+    let absent = absent
+        .map(|(name, module)| format!("{LIST}: the cycle of `{module}` in `{name}` is missing"));
     let gone = listed.iter().filter(|cycle| !there.contains(cycle));
     let gone = gone.map(|(name, module)| {
-        format!("ARCHITECTURE.md: there is no cycle of `{module}` in `{name}` of {LINES_MIN} lines")
+        format!("{LIST}: `{name}` has no cycle of `{module}` of {LINES_MIN} lines")
     });
     absent.chain(gone).collect()
 }
@@ -43,7 +45,7 @@ mod tests {
                         | `a` | 1,000 | `x`, `y` | z |\n\n## Next\n| `b` | 1 | `x` | z |\n";
         let cycle = |name: &str, module: &str| (name.to_owned(), module.to_owned());
         assert!(differences(document, &[cycle("a", "x")]).is_empty());
-        let told = differences(document, &[cycle("a", "y")]);
-        assert_eq!(told.len(), 2, "{told:?}");
+        let reported = differences(document, &[cycle("a", "y")]);
+        assert_eq!(reported.len(), 2, "{reported:?}");
     }
 }

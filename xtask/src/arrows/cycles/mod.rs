@@ -1,11 +1,11 @@
-//! Cycles between the modules of a crate: which module files use each other, so that none can be read without the others.
+//! Cycles between the modules of a crate: module files that use each other, so that none can be read without the others.
 //!
 //! ```text
 //!  file ─► reading (syn): definitions, imports, paths ─► tree: what each path means ─► graph: cycles, with their lines
 //! ```
 //!
-//! A module that only names another again (`pub use`) does not use it: a path through it leads to where the name is defined.
-//! Tests do not count. Paths within the arguments of macros do, those behind a glob import of another crate do not.
+//! A module that only re-exports another (`pub use`) does not use it: a path through the module leads to where the name is
+//! defined. Tests do not count. Paths within the arguments of macros do; those behind a glob import of another crate do not.
 
 mod graph;
 mod listed;
@@ -20,19 +20,20 @@ use crate::run::{Failure, Workspace};
 
 /// Modules of one crate that use each other.
 struct Cycle {
-    /// Of the files without their tests, blank lines and comments included.
+    /// Lines of the files without their tests, including blank lines and comments.
     lines: usize,
     modules: Vec<String>,
 }
 
-/// Most lines of modules that use each other: what somebody can read in an hour, since none of them can be read alone.
+/// Maximum number of lines of modules that use each other: as much as a person can read in an hour, since none of them can be
+/// read alone.
 const LINES_MAX: usize = 3_000;
 
 /// Prints the cycles of all crates, with the lines of their files.
 ///
 /// # Errors
-/// When there is a longer one than [`LINES_MAX`], or `document` lists others than there are.
-pub(super) fn check(workspace: &Workspace, document: &str) -> Result<(), Failure> {
+/// Returns an error if one is longer than [`LINES_MAX`], or if `document` lists other cycles than there are.
+pub(super) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let folder = workspace.root.join("crates");
     let mut crates: Vec<_> = std::fs::read_dir(&folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -57,14 +58,15 @@ pub(super) fn check(workspace: &Workspace, document: &str) -> Result<(), Failure
             }
         }
     }
-    errors.extend(listed::differences(document, &long));
+    let list = std::fs::read_to_string(workspace.root.join(listed::LIST))?;
+    errors.extend(listed::differences(&list, &long));
     match errors.is_empty() {
         true => Ok(()),
         false => Err(failure(&errors)),
     }
 }
 
-/// The cycles of a crate, the longest first.
+/// Returns the cycles of a crate, the longest first.
 fn cycles(source: &Path) -> Result<Vec<Cycle>, Failure> {
     let tree = Tree::read(source)?;
     let mut cycles: Vec<_> = graph::components(&tree.edges())

@@ -1,4 +1,4 @@
-//! What one file of Rust says: the names that it defines and imports, and the paths that it uses. Tests are left out.
+//! Contents of one Rust file: the names that it defines and imports, and the paths that it uses. Tests are left out.
 
 use std::collections::BTreeSet;
 
@@ -6,24 +6,24 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, UseTree, Visibility};
 
-/// See the module's description.
+/// Names and paths of one Rust file.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// Modules that are files of their own.
+    /// Names of the modules in files of their own.
     pub(super) children: Vec<String>,
     pub(super) defined: BTreeSet<String>,
     pub(super) imports: Vec<Import>,
-    /// Paths of more than one name, outside of imports.
+    /// Paths of more than one name, outside imports.
     pub(super) paths: BTreeSet<Vec<String>>,
 }
 
-/// A name that a `use` brings in.
+/// A name that a `use` imports.
 #[derive(Debug)]
 pub(super) struct Import {
     pub(super) path: Vec<String>,
-    /// `None` for all names of the path, `*`.
+    /// Imported name; `None` for all names of the path, `*`.
     pub(super) name: Option<String>,
-    /// Whether it is there for others: `pub use`, of whatever reach.
+    /// Whether it is re-exported: `pub use`, with any visibility.
     pub(super) is_for_others: bool,
 }
 
@@ -64,7 +64,7 @@ impl Reading {
         });
     }
 
-    /// Paths among the tokens of a macro.
+    /// Collects paths among the tokens of a macro.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path = Vec::new();
         let mut colons = 0;
@@ -144,7 +144,7 @@ impl<'ast> Visit<'ast> for Reading {
     }
 }
 
-/// `#[cfg(test)]`, `#[cfg(all(test, …))]`.
+/// Returns whether an attribute is `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn is_of_tests(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else {
         return false;

@@ -1,4 +1,4 @@
-//! The modules of a crate, and which of them a path means.
+//! The modules of a crate, and resolution of paths to modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,16 +7,16 @@ use super::reading::Reading;
 use crate::run::Failure;
 use crate::source;
 
-/// How often a name may be named again on its way: more is a circle of imports.
+/// Maximum number of re-exports on the way to a name: more mean a circle of imports.
 const STEPS_MAX: usize = 16;
 
-/// See the module's description. Modules are numbered, the crate's root is the first.
+/// Modules of a crate, by number; the crate's root is the first.
 pub(super) struct Tree {
     modules: Vec<Module>,
 }
 
 struct Module {
-    /// `a::b`; empty for the root.
+    /// Path such as `a::b`; empty for the root.
     name: String,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
@@ -25,7 +25,7 @@ struct Module {
 }
 
 impl Tree {
-    /// Of the folder of sources of a crate.
+    /// Reads the source folder of a crate.
     pub(super) fn read(source: &Path) -> Result<Self, Failure> {
         let mut tree = Self {
             modules: Vec::new(),
@@ -34,7 +34,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds the module of a file and those below it, whose files are in `folder`.
+    /// Adds the module of a file and its submodules, whose files are in `folder`.
     fn add(
         &mut self,
         file: &Path,
@@ -67,7 +67,7 @@ impl Tree {
         Ok(index)
     }
 
-    /// The name of a module, that of the root in words.
+    /// Returns the name of a module; `lib` for the root.
     pub(super) fn name(&self, module: usize) -> String {
         let name = &self.modules[module].name;
         if name.is_empty() { "lib" } else { name }.to_owned()
@@ -77,7 +77,7 @@ impl Tree {
         self.modules[module].lines
     }
 
-    /// The modules that each uses.
+    /// Returns the modules that each module uses.
     pub(super) fn edges(&self) -> Vec<Vec<usize>> {
         let all = 0..self.modules.len();
         all.map(|from| {
@@ -98,7 +98,7 @@ impl Tree {
             .collect()
     }
 
-    /// The module that defines what a path means, seen from a module; `None` for what is of other crates.
+    /// Returns the module that defines what a path means, seen from a module; `None` for names of other crates.
     fn find(&self, from: usize, path: &[String], steps: usize) -> Option<usize> {
         let (first, mut rest) = path.split_first()?;
         let mut module = match first.as_str() {
@@ -117,7 +117,7 @@ impl Tree {
         Some(self.named(module, name, after, steps).unwrap_or(module))
     }
 
-    /// What a name means within a module, and the rest of the path behind it.
+    /// Resolves a name within a module, and then the rest of the path.
     fn named(&self, module: usize, name: &str, rest: &[String], steps: usize) -> Option<usize> {
         let here = &self.modules[module];
         if let Some(&child) = here.children.get(name) {

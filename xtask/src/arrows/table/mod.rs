@@ -1,4 +1,4 @@
-//! The table of crates under `## Crates` in `ARCHITECTURE.md`, read and held to the law of tiers.
+//! The table of crates under `## Crates` in `ARCHITECTURE.md`, parsed and checked against the law of tiers.
 //!
 //! A row is `| tier | crate | what it contains | may use |`. The tier is 0 to 4 or `dev`; the crates
 //! are one or several names in backticks. What they may use has one of five forms:
@@ -10,8 +10,8 @@
 //!   `testkit`;
 //! * `–; what they fuzz`: nothing within the workspace. It belongs to `fuzz`, which is outside.
 //!
-//! The law is not the document's to loosen: a crate uses tiers below its own, and in tiers 0 to 2
-//! also crates of its own tier that its row names. Crates with a tier never use one without.
+//! The document cannot loosen the law: a crate uses tiers below its own, and in tiers 0 to 2 also crates of its own tier that
+//! its row names. Crates with a tier never use one without.
 
 #[cfg(test)]
 mod tests;
@@ -20,9 +20,9 @@ use std::fmt;
 
 use crate::document::{DOCUMENT, cells};
 
-/// The crate that has a row but is a workspace of its own.
+/// Crate that has a row but is a workspace of its own.
 pub(super) const FUZZ: &str = "fuzz";
-/// The one crate without a tier that others build on.
+/// The only crate without a tier that others build on.
 pub(super) const TESTKIT: &str = "testkit";
 
 const SECTION: &str = "## Crates";
@@ -33,10 +33,10 @@ const ALL: &str = "all";
 
 /// The highest tier, which assembles the others.
 const ASSEMBLY: u8 = 7;
-/// Up to this tier a row may name crates of the same tier.
+/// Highest tier whose rows may name crates of the same tier.
 const SIBLINGS_UP_TO: u8 = 2;
 
-/// How far from the data a crate is.
+/// Distance of a crate from the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tier {
     Shipped(u8),
@@ -44,25 +44,25 @@ pub(super) enum Tier {
     Dev,
 }
 
-/// One workspace member by the name other members use for it.
+/// A workspace member, by the name other members use for it.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) tier: Tier,
-    /// Members it may use in shipped code and in tests.
+    /// Members that it may use in shipped code and in tests.
     pub(super) may_use: Vec<String>,
-    /// The line of its row.
+    /// Line number of its row.
     pub(super) line: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) members: Vec<Member>,
-    /// The line of its heading.
+    /// Line number of its heading.
     pub(super) line: usize,
 }
 
-/// A row as it is written.
+/// A row as written.
 struct Row<'a> {
     line: usize,
     tier: Tier,
@@ -78,7 +78,7 @@ enum Uses<'a> {
 }
 
 impl Table {
-    /// The table, or everything that is wrong with it, each with its place.
+    /// Parses the table; returns all errors with their places if there are any.
     pub(super) fn read(document: &str) -> Result<Self, Vec<String>> {
         let (line, rows) = rows(document)?;
         let mut errors = Vec::new();
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// The line of the table's heading, and its rows.
+/// Returns the line number of the table's heading, and its rows.
 fn rows(document: &str) -> Result<(usize, Vec<Row<'_>>), Vec<String>> {
     let mut lines = (1..).zip(document.lines());
     let Some((section, _)) = lines.find(|(_, text)| text.trim_end() == SECTION) else {
@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The members that `name`, a crate of this row, may use.
+    /// Returns the members that `name`, a crate of this row, may use.
     fn resolve(&self, name: &str, rows: &[Self]) -> Result<Vec<String>, String> {
         match &self.may_use {
             Uses::Nothing => Ok(Vec::new()),
@@ -206,7 +206,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Whether the law allows that the row names `other` for its crate `name`.
+    /// Returns an error unless the law permits the row to name `other` for its crate `name`.
     fn may_name(&self, name: &str, other: &str, rows: &[Self]) -> Result<(), String> {
         let Some(row) = rows.iter().find(|row| row.crates.contains(&other)) else {
             return Err(format!("`{name}` may use `{other}`, which has no row"));
@@ -279,7 +279,7 @@ fn tier_number(text: &str) -> Option<u8> {
     (0..=ASSEMBLY).find(|number| text == number.to_string())
 }
 
-/// The crates of the tiers `first` to `last`.
+/// Returns the crates of the tiers `first` to `last`.
 fn of_tiers(rows: &[Row<'_>], first: u8, last: u8) -> Vec<String> {
     let range = Tier::Shipped(first)..=Tier::Shipped(last);
     let rows = rows.iter().filter(|row| range.contains(&row.tier));
@@ -288,7 +288,7 @@ fn of_tiers(rows: &[Row<'_>], first: u8, last: u8) -> Vec<String> {
         .collect()
 }
 
-/// Whether this is the line between the heading and the rows.
+/// Returns whether a line is the one between the heading and the rows.
 fn is_rule(line: &str) -> bool {
     cells(line).is_some_and(|cells| {
         cells.len() == HEAD.len()

@@ -1,8 +1,8 @@
-//! Tables in all forms, and the complaints about what is wrong with them.
+//! Tables in all forms, and the complaints about faulty ones.
 
 use super::*;
 
-/// A table of these rows, the first of which is in line 7.
+/// Returns a table of these rows, the first of which is in line 7.
 fn document(rows: &[&str]) -> String {
     let head = "# Architecture\n\n## Crates\n\n\
                 | tier | crate | what it contains | may use |\n|---|---|---|---|\n";
@@ -18,7 +18,7 @@ fn complaints(rows: &[&str]) -> Vec<String> {
     Table::read(&document(rows)).unwrap_err()
 }
 
-/// The one complaint about the last of these rows.
+/// Returns the only complaint about the last of these rows.
 fn complaint(rows: &[&str]) -> String {
     let complaints = complaints(rows);
     let place = format!("ARCHITECTURE.md:{}: ", rows.len() + 6);
@@ -39,7 +39,7 @@ const ROWS: &[&str] = &[
     "| dev | `xtask`, `fuzz` | tools; targets | –; what they fuzz |",
 ];
 
-/// [`ROWS`] and one more.
+/// Returns [`ROWS`] and one more.
 fn and(row: &'static str) -> Vec<&'static str> {
     [ROWS, &[row]].concat()
 }
@@ -241,7 +241,7 @@ fn no_row_loosens_the_law() {
 }
 
 #[test]
-fn all_errors_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let rows = ["| 9 | `a` | x | – |", "| 0 | `b` | x | – |", "nothing"];
     let places: Vec<_> = complaints(&rows)
         .iter()

@@ -1,9 +1,9 @@
-//! Our own dialect.
+//! Carillon's own dialect.
 //!
-//! Asked as JSON: `{"action": "publish" | "play" | "metadata", "stream", "protocol", "address", "port", "agent", "user",
-//! "password", "token", "query"}`; what the client does not present is `null`. Any 2xx permits; the body is empty or a JSON
-//! object of which `allowed` (default true), `seconds` (how long the permission lasts), `identity`, `stream` (the one that
-//! the client gets instead) and `reason` are read. 401 has the client asked for a credential; any other status below 500 denies.
+//! The question is JSON: `{"action": "publish" | "play" | "metadata", "stream", "protocol", "address", "port", "agent", "user",
+//! "password", "token", "query"}`; values that the client does not present are `null`. Any 2xx permits. The body is empty or a
+//! JSON object with the optional fields `allowed` (default true), `seconds` (duration of the permission), `identity`, `stream`
+//! (substitute for the requested one) and `reason`. 401 asks the client for a credential; any other status below 500 denies.
 
 use std::time::Duration;
 

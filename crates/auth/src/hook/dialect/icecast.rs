@@ -1,8 +1,9 @@
-//! Icecast's URL authentication: `listener_add`, `listener_remove`, `stream_auth`, and `mount_add` and `mount_remove` when a source
-//! has come and has ended (`auth_url.c`).
+//! Icecast's URL authentication: `listener_add`, `listener_remove`, `stream_auth`, and `mount_add` and `mount_remove` when a
+//! source starts and ends (`auth_url.c`).
 //!
-//! A form. What permits is a header `icecast-auth-user: 1` (2.5: `x-icecast-auth-result: ok`), whatever the status is;
-//! `icecast-auth-timelimit` says for how many seconds, `icecast-auth-message` why not. Nothing else permits.
+//! The question is a form. The header `icecast-auth-user: 1` permits (2.5: `x-icecast-auth-result: ok`), whatever the status
+//! is; `icecast-auth-timelimit` limits the permission, in seconds, and `icecast-auth-message` gives the reason of a denial.
+//! Nothing else permits.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ impl Speaks for Icecast {
 
     fn body(&self, on: &Occasion<'_>) -> Body {
         let request = on.request;
-        // Icecast appends the query of a listener's or a source's address. That of a request for titles is about the title.
+        // Icecast appends the query of a listener's or source's address. The query of a title request is about the title.
         let query = match on.action {
             Action::Play | Action::Publish => with_mark(request.query),
             Action::UpdateMetadata => String::new(),
@@ -41,9 +42,9 @@ impl Speaks for Icecast {
             }
             (Action::Publish | Action::UpdateMetadata, _) => "stream_auth",
         };
-        // A source has one secret, wherever it puts it; that of a listener in its address is in `mount`.
-        let is_told = on.action == Action::Play && has_key(request.query);
-        let token = request.token.filter(|_| !is_told);
+        // A source has one secret, wherever it puts it. A listener's secret in its address is already in `mount`.
+        let is_reported = on.action == Action::Play && has_key(request.query);
+        let token = request.token.filter(|_| !is_reported);
         let password = request.password.or(token).unwrap_or_default();
         let (name, port) = server(on.settings);
         let form = Form::default()
@@ -89,7 +90,7 @@ impl Speaks for Icecast {
     }
 }
 
-/// Adds the headers of a listener that the hook is to be told.
+/// Adds the listener's headers that the hook is to receive.
 fn passed(form: Form, request: &Request<'_>, settings: &AuthHook) -> Form {
     settings.headers.iter().fold(form, |form, name| {
         let value = request.headers.and_then(|headers| headers.header(name));
@@ -114,7 +115,7 @@ fn mount(stream: &str, to: Mount, settings: &AuthHook) -> Body {
         .finish()
 }
 
-/// The name and the port of this server.
+/// Returns the name and port of this server.
 fn server(settings: &AuthHook) -> (&str, &str) {
     let host = &settings.host[..];
     host.rsplit_once(':').unwrap_or((host, ""))

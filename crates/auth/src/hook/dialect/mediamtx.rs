@@ -1,7 +1,7 @@
 //! MediaMTX's `authMethod: http` (`internal/auth/manager.go`).
 //!
-//! JSON. 2xx permits; 401 has the client asked for a credential; anything else denies. Titles have no counterpart and
-//! are asked for as publishing. MediaMTX tells its hook of no ends.
+//! The question is JSON. 2xx permits; 401 asks the client for a credential; anything else denies. Titles have no counterpart
+//! and are asked for as publishing. MediaMTX does not report ends to its hook.
 
 use fanout::gate::Action;
 use serde_json::json;
@@ -28,7 +28,7 @@ impl Speaks for MediaMtx {
         };
         let protocol = match request.protocol {
             "whip" | "webrtc" => "webrtc",
-            // MediaMTX has HLS alone over HTTP.
+            // MediaMTX has only HLS over HTTP.
             "http" => "hls",
             other => other,
         };
@@ -54,7 +54,7 @@ impl Speaks for MediaMtx {
     }
 }
 
-/// A number in the form of a UUID (version 8, RFC 9562 §5.8), which hooks may expect of an `id`.
+/// Formats a number as a UUID (version 8, RFC 9562 §5.8), which hooks may expect of an `id`.
 fn uuid(number: u64) -> String {
     format!("00000000-0000-8000-8000-{:012x}", number & 0xffff_ffff_ffff)
 }

@@ -1,6 +1,6 @@
-//! The dialects of hooks: one module for each server whose hooks are understood. No IO.
+//! Dialects of hooks: one module for each server whose hooks are supported. No IO.
 //!
-//! A further one is a module and its row in [`DIALECTS`].
+//! To add one, write a module and add its row to [`DIALECTS`].
 
 mod carillon;
 mod icecast;
@@ -26,21 +26,21 @@ const DIALECTS: &[&dyn Speaks] = &[
 ];
 
 impl Dialect {
-    /// The names of all, as they are listed.
+    /// Names of all dialects, as they are listed.
     pub const NAMES: &str =
         "\"carillon\", \"nginx-rtmp\", \"srs\", \"mediamtx\", \"icecast\" or \"ome\"";
 
-    /// All of them.
+    /// Iterates over all dialects.
     pub fn all() -> impl Iterator<Item = Self> {
         DIALECTS.iter().copied().map(Self)
     }
 
-    /// Its name in the configuration.
+    /// Returns the dialect's name in the configuration.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// Returns whether it has a feature.
+    /// Returns whether the dialect has a feature.
     pub fn has(self, feature: HookFeature) -> bool {
         self.0.features().contains(&feature)
     }
@@ -52,7 +52,7 @@ impl Default for Dialect {
     }
 }
 
-/// No two have one name.
+/// Dialects have unique names.
 impl PartialEq for Dialect {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()

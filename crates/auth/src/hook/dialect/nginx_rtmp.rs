@@ -1,9 +1,12 @@
-//! nginx-rtmp's `on_connect`, `on_publish`, `on_play`, `on_update`, `on_publish_done` and `on_play_done` (`ngx_rtmp_notify_module.c`).
+//! nginx-rtmp's `on_connect`, `on_publish`, `on_play`, `on_update`, `on_publish_done` and `on_play_done`
+//! (`ngx_rtmp_notify_module.c`).
 //!
-//! A form; the arguments of the address are appended as the client wrote them, but for those that a hook could take for a
-//! field of the server's, and as `user`, `password` and `key` what it presents elsewhere. 2xx permits. A redirection permits under another name of the same application, that of `Location`; one
-//! to an `rtmp://` address would relay the stream, which is not done here: it is no answer, so that nothing is published that
-//! the hook did not mean. Anything else denies. An update goes on at a redirection as there, wherever that points to. Titles have no counterpart and are asked for as publishing.
+//! The question is a form. The arguments of the address are appended as the client wrote them, except those that a hook could
+//! take for a field of the server's; credentials presented elsewhere are appended as `user`, `password` and `key`. 2xx permits.
+//! A redirection permits under another name of the same application, that of `Location`. A redirection to an `rtmp://` address
+//! would relay the stream, which is not supported: it counts as no answer, so that nothing is published that the hook did not
+//! intend. Anything else denies. As in nginx-rtmp, a session continues if an update is redirected, whatever the target. Titles
+//! have no counterpart and are asked for as publishing.
 
 use fanout::gate::{Action, Request};
 use http::{HeaderMap, header};
@@ -14,11 +17,11 @@ use crate::hook::{
     Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
 };
 
-/// Longest program name that nginx-rtmp passes on, in bytes: its buffer of 32 with the zero at the end.
+/// Longest program name that nginx-rtmp passes on, in bytes: its buffer of 32 less the terminating zero.
 const FLASHVER_BYTES_MAX: usize = 31;
 
-/// The fields that tell the hook what is asked. Readers of forms take the first, the last or a list of fields with one name, so
-/// no argument of a client may have one of these.
+/// Fields of the question itself. Readers of forms take the first, the last or a list of fields with one name, so no argument
+/// of a client may have one of these names.
 const OWN: [&str; 16] = [
     "addr",
     "app",
@@ -38,7 +41,7 @@ const OWN: [&str; 16] = [
     "type",
 ];
 
-/// `start` of a player that asks for the live stream, which is -2 s in 32 bits.
+/// `start` of a player that requests the live stream: -2 s in 32 bits.
 const START_LIVE: &str = "4294965296";
 
 pub(super) struct NginxRtmp;
@@ -67,7 +70,7 @@ impl Speaks for NginxRtmp {
             .field("pageurl", "")
             .field("addr", &request.peer.ip().to_canonical().to_string());
         if on.moment == Moment::Connect {
-            // The arguments are those of the stream, which the client has not named yet; nor does nginx say who it is.
+            // The arguments belong to the stream, which the client has not named yet; nor does nginx identify the client here.
             return form.field("epoch", "0").field("call", "connect").finish();
         }
         let form = form.field("clientid", &on.number.to_string());
@@ -85,7 +88,7 @@ impl Speaks for NginxRtmp {
         };
         let form = form.field("call", call);
         let form = match on.moment {
-            // The times of its media are not told here: there are none of a listener over HTTP.
+            // Media timestamps are not reported here, because a listener over HTTP has none.
             Moment::Update { lasted } => form
                 .field("time", &lasted.as_secs().to_string())
                 .field("timestamp", &lasted.as_millis().to_string()),
@@ -110,14 +113,14 @@ impl Speaks for NginxRtmp {
                 let stream = renamed(on.request, &reply.head.headers)?;
                 Ok(Grant::to_all().renamed(Some(stream)))
             }
-            // Another application is not offered, and another name comes too late: a redirection is no refusal.
+            // Another application is not supported, and another name comes too late: a redirection is not a refusal.
             Moment::Connect | Moment::Update { .. } | Moment::End { .. } => Ok(Ok(Grant::to_all())),
         }
     }
 }
 
-/// The arguments that no reader takes for [`OWN`] ones: with a plain name, whose spelling every reader takes for what it is
-/// (PHP, for one, reads `name[]` and ` name` as `name`), and without a semicolon, which some take for the end of a field.
+/// Keeps the arguments that no reader takes for [`OWN`] ones: those with a plain name, which every reader reads as it is (PHP,
+/// for one, reads `name[]` and ` name` as `name`). Semicolons are encoded, because some take them for the end of a field.
 fn of_client(arguments: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_harmless = |argument: &&str| {
@@ -129,12 +132,12 @@ fn of_client(arguments: &str) -> String {
     harmless.join("&").replace(';', "%3B")
 }
 
-/// The stream that a redirection names.
+/// Returns the stream that a redirection names.
 fn renamed(request: &Request<'_>, headers: &HeaderMap) -> Result<String, Garbled> {
     let location = headers.get(header::LOCATION);
     let location = location.and_then(|value| value.to_str().ok());
     let location = location.ok_or(Garbled("it redirects without saying where to"))?;
-    // Behind the question mark are new arguments, of which nothing here depends.
+    // New arguments follow the question mark; nothing here depends on them.
     let name = location.split('?').next().unwrap_or_default();
     if name.contains("://") {
         return Err(Garbled(

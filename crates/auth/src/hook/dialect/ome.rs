@@ -1,9 +1,10 @@
 //! OvenMediaEngine's `AdmissionWebhooks`, opening and closing.
 //!
-//! JSON, signed in `X-OME-Signature`: the HMAC-SHA1 of the body by the secret, in URL-safe Base64 without padding. The address
-//! in it is made up of the stream's name and the configured host; what the client presents outside of its address is in the
-//! query, as `user`, `password` and `key`. The answer is 200 with `allowed`, and may have `new_url` (another stream), `lifetime`
-//! (milliseconds, 0 for no limit) and `reason`. Titles have no counterpart and are asked for as incoming.
+//! The question is JSON, signed in `X-OME-Signature`: the HMAC-SHA1 of the body with the secret, in URL-safe Base64 without
+//! padding. Its address consists of the stream's name and the configured host; credentials that the client presents outside of
+//! its address are in the query, as `user`, `password` and `key`. The answer is 200 with `allowed`, and may have `new_url`
+//! (another stream), `lifetime` (milliseconds, 0 for no limit) and `reason`. Titles have no counterpart and are asked for as
+//! incoming.
 
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ impl Speaks for Ome {
             "rtmp" => ("rtmp", "rtmp"),
             "whip" | "webrtc" => ("webrtc", "http"),
             "hls" => ("llhls", "http"),
-            // OvenMediaEngine has no others; the hook sees which it is.
+            // OvenMediaEngine has no other protocols; the hook receives Carillon's name.
             other => (other, "http"),
         };
         let address = request.peer.ip().to_canonical();
@@ -71,7 +72,7 @@ impl Speaks for Ome {
                 "time": base::date::rfc3339_millis(on.at),
             },
         }));
-        // Without a secret it is signed with an empty key.
+        // Without a secret the key is empty.
         let secret = on.settings.secret.as_ref().map_or("", Secret::reveal);
         let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret.as_bytes());
         let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&key, body.text.as_bytes()));
@@ -98,7 +99,7 @@ impl Speaks for Ome {
     }
 }
 
-/// The stream of an address: its path, without the file behind application and stream.
+/// Returns the stream of an address: its path, without the file after application and stream.
 fn stream_of(url: &str) -> Result<String, Garbled> {
     let path = url.split_once("://").and_then(|(_, rest)| {
         let (_, path) = rest.split_once('/')?;

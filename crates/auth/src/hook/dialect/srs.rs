@@ -1,7 +1,8 @@
 //! SRS's `http_hooks`: `on_connect`, `on_publish`, `on_unpublish`, `on_play` and `on_stop` (`srs_app_http_hooks.cpp`).
 //!
-//! JSON; what the client presents outside of its address is in `param`, too, as `user`, `password` and `key`. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
-//! have no counterpart and are asked for as publishing.
+//! The question is JSON; credentials that the client presents outside of its address are also in `param`, as `user`, `password`
+//! and `key`. 200 or 201 permits with the body `0`, or with an object whose `code` is 0; an empty body counts as no answer.
+//! Titles have no counterpart and are asked for as publishing.
 
 use fanout::gate::Action;
 use http::StatusCode;
@@ -14,7 +15,7 @@ use crate::hook::{
     Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
 };
 
-/// What SRS calls the host of clients that name none.
+/// SRS's name for the host of clients that name none.
 const VHOST: &str = "__defaultVhost__";
 
 pub(super) struct Srs;
@@ -55,7 +56,7 @@ impl Speaks for Srs {
         if matches!(action, "on_connect" | "on_play") {
             value["pageUrl"] = Value::from("");
         }
-        // Before that it is not known what the client wants.
+        // On connect it is not known yet what the client wants.
         if on.moment != Moment::Connect {
             value["stream"] = last_segment(request).into();
             value["param"] = with_mark(&arguments(request)).into();

@@ -1,9 +1,9 @@
-//! What an asker remembers: permissions that are kept, and failures.
+//! Tests of an asker's memory: cached permissions and failures.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use fanout::gate::{Action, Headers, Request};
+use fanout::gate::{Action, Headers};
 
 use super::{STREAM, began, request};
 use crate::hook::asker::{Breaker, Cache, Change, ENTRIES_MAX, FAILURES, REST};
@@ -32,68 +32,32 @@ fn only_the_same_question_finds_a_permission() {
     };
     let mut cache = Cache::new(LIFETIME);
     let now = Instant::now();
-    let base = Request {
-        user: Some("ann"),
-        token: None,
-        ..request(&STREAM)
-    };
+    let mut base = request(&STREAM);
+    (base.user, base.token) = (Some("ann"), None);
     let on = began(&base, &settings);
     let asked = cache.digest(&on);
     cache.keep(asked, &permitted(), now);
     let finds = |on: &Occasion<'_>| cache.find(cache.digest(on), now).is_some();
-    let again = Request {
-        peer: SocketAddr::from(([192, 0, 2, 7], 4712)),
-        ..base
-    };
-    assert!(finds(&Occasion {
-        number: 2,
-        ..began(&again, &settings)
-    }));
-    let publishes = Occasion {
-        action: Action::Publish,
-        ..on
-    };
+    let mut again = base;
+    again.peer = SocketAddr::from(([192, 0, 2, 7], 4712));
+    let mut on_again = began(&again, &settings);
+    on_again.number = 2;
+    assert!(finds(&on_again));
+    let mut publishes = on;
+    publishes.action = Action::Publish;
     assert!(!finds(&publishes));
-    let other = StreamName::parse("live/other").expect("a name");
-    for other in [
-        Request {
-            stream: &other,
-            ..base
-        },
-        Request {
-            peer: SocketAddr::from(([192, 0, 2, 8], 4711)),
-            ..base
-        },
-        Request {
-            agent: "mpv",
-            ..base
-        },
-        Request {
-            protocol: "webrtc",
-            ..base
-        },
-        Request {
-            user: None,
-            password: Some("ann"),
-            ..base
-        },
-        Request {
-            user: Some("bob"),
-            ..base
-        },
-        Request {
-            token: Some("t"),
-            ..base
-        },
-        Request {
-            query: "ann",
-            ..base
-        },
-        Request {
-            headers: Some(&Every("http://a/")),
-            ..base
-        },
-    ] {
+    let stream = StreamName::parse("live/other").expect("a name");
+    let mut others = [base; 9];
+    others[0].stream = &stream;
+    others[1].peer = SocketAddr::from(([192, 0, 2, 8], 4711));
+    others[2].agent = "mpv";
+    others[3].protocol = "webrtc";
+    (others[4].user, others[4].password) = (None, Some("ann"));
+    others[5].user = Some("bob");
+    others[6].token = Some("t");
+    others[7].query = "ann";
+    others[8].headers = Some(&Every("http://a/"));
+    for other in others {
         assert!(!finds(&began(&other, &settings)), "{other:?}");
     }
 }
@@ -128,10 +92,8 @@ fn a_full_cache_forgets_what_has_ended() {
     let now = Instant::now();
     let keep = |cache: &mut Cache, token: usize, now| {
         let token = token.to_string();
-        let asked = Request {
-            token: Some(&token),
-            ..request(&STREAM)
-        };
+        let mut asked = request(&STREAM);
+        asked.token = Some(&token);
         let digest = cache.digest(&began(&asked, &settings));
         cache.keep(digest, &permitted(), now);
         cache.find(digest, now).is_some()

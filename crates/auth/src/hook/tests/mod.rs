@@ -1,7 +1,7 @@
 //! Questions to a hook on a socket, and what becomes of them when it fails.
 
 mod memory;
-mod told;
+mod reported;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -14,6 +14,7 @@ use fanout::gate::{Action, Request};
 use media::StreamName;
 use net::holdings::Holdings;
 use net::link::Connector;
+use net::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -28,6 +29,8 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(50);
 
 const YES: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+const NO: &str = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
+const OOPS: &str = "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n";
 
 pub(super) static STREAM: LazyLock<StreamName> =
     LazyLock::new(|| StreamName::parse("live/show").expect("a name"));
@@ -66,14 +69,14 @@ fn asker_of(settings: &AuthHook) -> Asker {
     Asker::new(settings, &connector(), &Holdings::new(0)).expect("a hook")
 }
 
-/// What becomes of a listener's question.
+/// Asks about a listener.
 async fn asks(asker: &Asker, request: &Request<'_>) -> Result<Answer, Unanswered> {
     asker.ask(&asker.begin(Action::Play, request)).await
 }
 
 /// Whether the hook permits it.
-fn is_permitted(told: Result<Answer, Unanswered>) -> bool {
-    told.expect("answered").is_ok()
+fn is_permitted(reported: Result<Answer, Unanswered>) -> bool {
+    reported.expect("answered").is_ok()
 }
 
 fn connector() -> Connector {
@@ -115,32 +118,36 @@ async fn asked(listener: &TcpListener) -> (TcpStream, String) {
     (socket, String::from_utf8(text).expect("text"))
 }
 
+/// Takes one question and answers this; returns the question.
+async fn answers(listener: &TcpListener, answer: &str) -> String {
+    let (mut socket, text) = asked(listener).await;
+    socket.write_all(answer.as_bytes()).await.expect("written");
+    text
+}
+
 /// Asks once; the hook answers this.
 async fn answered(
     asker: &Asker,
     listener: &TcpListener,
     answer: &str,
 ) -> Result<Answer, Unanswered> {
-    let hook = async {
-        let (mut socket, _) = asked(listener).await;
-        socket.write_all(answer.as_bytes()).await.expect("written");
-    };
     let request = request(&STREAM);
-    tokio::join!(asks(asker, &request), hook).0
+    tokio::join!(asks(asker, &request), answers(listener, answer)).0
+}
+
+/// Another address of a hook at a port.
+fn at(port: u16, path: &str) -> Option<Url> {
+    let url = format!("http://127.0.0.1:{port}/{path}");
+    Some(url.parse().expect("an address"))
 }
 
 #[tokio::test]
 async fn a_question_is_one_request_with_the_operator_s_credentials() {
     let (listener, port) = hook().await;
     let asker = asker(port, LONG, Duration::ZERO);
-    let hook = async {
-        let (mut socket, text) = asked(&listener).await;
-        socket.write_all(YES.as_bytes()).await.expect("written");
-        text
-    };
     let request = request(&STREAM);
-    let (told, text) = tokio::join!(asks(&asker, &request), hook);
-    assert!(is_permitted(told));
+    let (reported, text) = tokio::join!(asks(&asker, &request), answers(&listener, YES));
+    assert!(is_permitted(reported));
     let head = text.to_ascii_lowercase();
     assert!(head.starts_with("post /may?x=1 http/1.1\r\n"), "{text}");
     for line in [
@@ -157,36 +164,31 @@ async fn a_question_is_one_request_with_the_operator_s_credentials() {
 async fn what_is_no_answer_gives_no_verdict() {
     let (listener, port) = hook().await;
     let asker = asker(port, LONG, Duration::ZERO);
-    let long = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n{}",
-        " ".repeat(100_000)
-    );
+    let spaces = " ".repeat(100_000);
+    let long = format!("HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n{spaces}");
     for answer in [
-        "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
+        OOPS,
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes",
         "HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n{}",
         "nonsense\r\n\r\n",
         "",
         &long,
     ] {
-        let told = answered(&asker, &listener, answer).await;
-        assert!(
-            matches!(told, Err(Unanswered::Failed(_))),
-            "{told:?}: {answer:.80}"
-        );
+        let reported = answered(&asker, &listener, answer).await;
+        let is_none = matches!(reported, Err(Unanswered::Failed(_)));
+        assert!(is_none, "{reported:?}: {answer:.80}");
     }
-    let told = answered(&asker, &listener, YES).await;
-    assert!(is_permitted(told));
+    let reported = answered(&asker, &listener, YES).await;
+    assert!(is_permitted(reported));
 }
 
 #[tokio::test]
 async fn a_permission_is_asked_for_once_while_it_is_kept() {
     let (listener, port) = hook().await;
     let asker = asker(port, LONG, LONG);
-    let no = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
-    for answer in [no, no, YES] {
-        let told = answered(&asker, &listener, answer).await;
-        assert_eq!(is_permitted(told), answer == YES);
+    for answer in [NO, NO, YES] {
+        let reported = answered(&asker, &listener, answer).await;
+        assert_eq!(is_permitted(reported), answer == YES);
     }
     // The hook would have to be asked, and is gone.
     drop(listener);
@@ -195,10 +197,9 @@ async fn a_permission_is_asked_for_once_while_it_is_kept() {
 
 /// The request of a client at this address.
 fn request_of(host: u8) -> Request<'static> {
-    Request {
-        peer: ([192, 0, 2, host], 4711).into(),
-        ..request(&STREAM)
-    }
+    let mut request = request(&STREAM);
+    request.peer = ([192, 0, 2, host], 4711).into();
+    request
 }
 
 #[tokio::test]
@@ -222,21 +223,17 @@ async fn a_hook_that_hangs_is_asked_so_much_and_who_waits_gives_way_by_address()
     });
     let mut crowd: Vec<_> = crowd.collect();
     let away: Vec<_> = crowd.iter_mut().filter_map(net::wait::at_once).collect();
-    let is_away = |told: &Result<_, _>| matches!(told, Err(Unanswered::TooMany(_)));
+    let is_away = |reported: &Result<_, _>| matches!(reported, Err(Unanswered::TooMany(_)));
     assert!(away.len() == 3 && away.iter().all(is_away), "{away:?}");
     drop(crowd);
     for mut socket in hanging {
         socket.write_all(YES.as_bytes()).await.expect("written");
     }
-    while let Some(told) = asking.join_next().await {
-        assert!(is_permitted(told.expect("no panic")));
+    while let Some(reported) = asking.join_next().await {
+        assert!(is_permitted(reported.expect("no panic")));
     }
-    let hook = async {
-        let (mut socket, _) = asked(&listener).await;
-        socket.write_all(YES.as_bytes()).await.expect("written");
-    };
-    let (told, ()) = tokio::join!(honest, hook);
-    assert!(is_permitted(told));
+    let (reported, _) = tokio::join!(honest, answers(&listener, YES));
+    assert!(is_permitted(reported));
 }
 
 #[tokio::test]
@@ -246,98 +243,76 @@ async fn a_hook_that_hangs_again_and_again_is_left_alone() {
     let mut hanging = Vec::new();
     for _ in 0..FAILURES {
         let request = request(&STREAM);
-        let (told, socket) = tokio::join!(asks(&asker, &request), listener.accept());
+        let (reported, socket) = tokio::join!(asks(&asker, &request), listener.accept());
         hanging.push(socket);
-        let is_timeout = matches!(told, Err(Unanswered::Failed(Failure::Timeout)));
-        assert!(is_timeout, "{told:?}");
+        let is_timeout = matches!(reported, Err(Unanswered::Failed(Failure::Timeout)));
+        assert!(is_timeout, "{reported:?}");
     }
-    let told = asks(&asker, &request(&STREAM)).await;
-    assert!(matches!(told, Err(Unanswered::Resting)), "{told:?}");
+    let reported = asks(&asker, &request(&STREAM)).await;
+    assert!(matches!(reported, Err(Unanswered::Resting)), "{reported:?}");
 }
 
 #[tokio::test]
 async fn a_hook_that_is_not_there_gives_no_verdict() {
     let (listener, port) = hook().await;
     drop(listener);
-    let told = asks(&asker(port, LONG, LONG), &request(&STREAM)).await;
-    let is_refused = matches!(
-        told,
-        Err(Unanswered::Failed(Failure::Exchange(
-            http_client::ExchangeError::Connect(_)
-        )))
-    );
-    assert!(is_refused, "{told:?}");
+    let reported = asks(&asker(port, LONG, LONG), &request(&STREAM)).await;
+    let Err(Unanswered::Failed(Failure::Exchange(error))) = reported else {
+        panic!("{reported:?}");
+    };
+    let is_refused = matches!(error, net::http_client::ExchangeError::Connect(_));
+    assert!(is_refused, "{error:?}");
 }
 
 #[tokio::test]
 async fn a_client_of_rtmp_is_asked_about_when_it_connects() {
     let (listener, port) = hook().await;
-    let connect_url = format!("http://127.0.0.1:{port}/connect");
-    let settings = AuthHook {
-        connect_url: Some(connect_url.parse().expect("an address")),
-        dialect: dialect("srs"),
-        ..settings(port, LONG, Duration::ZERO)
-    };
+    let mut settings = settings(port, LONG, Duration::ZERO);
+    settings.connect_url = at(port, "connect");
+    settings.dialect = dialect("srs");
     let asker = asker_of(&settings);
     let code =
         |code: u32| format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{{\"code\":{code}}}");
+    let played = async || {
+        let text = answers(&listener, &code(0)).await;
+        assert!(text.contains(r#""action":"on_play""#), "{text}");
+    };
     for (connects, expected) in [(1, false), (0, true)] {
         let hook = async {
-            let (mut socket, text) = asked(&listener).await;
+            let text = answers(&listener, &code(connects)).await;
             assert!(text.starts_with("POST /connect HTTP/1.1\r\n"), "{text}");
             assert!(text.contains(r#""action":"on_connect""#), "{text}");
-            let answer = code(connects);
-            socket.write_all(answer.as_bytes()).await.expect("written");
             if connects == 0 {
-                let (mut socket, text) = asked(&listener).await;
-                assert!(text.contains(r#""action":"on_play""#), "{text}");
-                socket.write_all(code(0).as_bytes()).await.expect("written");
+                played().await;
             }
         };
         let request = request(&STREAM);
-        let (told, ()) = tokio::join!(asks(&asker, &request), hook);
-        assert_eq!(is_permitted(told), expected);
+        let (reported, ()) = tokio::join!(asks(&asker, &request), hook);
+        assert_eq!(is_permitted(reported), expected);
     }
     // Others do not connect before they ask for something.
-    let request = Request {
-        protocol: "http",
-        ..request(&STREAM)
-    };
-    let hook = async {
-        let (mut socket, text) = asked(&listener).await;
-        assert!(text.contains(r#""action":"on_play""#), "{text}");
-        socket.write_all(code(0).as_bytes()).await.expect("written");
-    };
-    let (told, ()) = tokio::join!(asks(&asker, &request), hook);
-    assert!(is_permitted(told));
+    let mut request = request(&STREAM);
+    request.protocol = "http";
+    let (reported, ()) = tokio::join!(asks(&asker, &request), played());
+    assert!(is_permitted(reported));
 }
 
 #[tokio::test]
 async fn listeners_are_asked_about_elsewhere_and_bodies_signed_where_the_dialect_does() {
     let (listener, port) = hook().await;
-    let play_url = format!("http://127.0.0.1:{port}/play");
-    let settings = AuthHook {
-        play_url: Some(play_url.parse().expect("an address")),
-        secret: Some(Secret::new("key")),
-        dialect: dialect("ome"),
-        ..settings(port, LONG, Duration::ZERO)
-    };
+    let mut settings = settings(port, LONG, Duration::ZERO);
+    settings.play_url = at(port, "play");
+    settings.secret = Some(Secret::new("key"));
+    settings.dialect = dialect("ome");
     let asker = asker_of(&settings);
-    let hook = async {
-        let (mut socket, text) = asked(&listener).await;
-        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"allowed\":true}";
-        socket.write_all(answer.as_bytes()).await.expect("written");
-        text
-    };
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"allowed\":true}";
     let request = request(&STREAM);
-    let (told, text) = tokio::join!(asks(&asker, &request), hook);
-    assert!(is_permitted(told));
+    let (reported, text) = tokio::join!(asks(&asker, &request), answers(&listener, answer));
+    assert!(is_permitted(reported));
     assert!(text.starts_with("POST /play HTTP/1.1\r\n"), "{text}");
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, b"key");
     let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&key, body.as_bytes()));
-    assert!(
-        head.contains(&format!("x-ome-signature: {signature}")),
-        "{text}"
-    );
+    let line = format!("x-ome-signature: {signature}");
+    assert!(head.contains(&line), "{text}");
 }

@@ -1,9 +1,9 @@
-//! What a signed token claims.
+//! Claims of a signed token.
 //!
-//! | claim | whose | a permission |
+//! | claim | origin | a permission |
 //! |---|---|---|
 //! | `carillon` | ours | `{"do": "play", "on": "live/*"}`; either may be an array; `"max_sessions": 1` counts players |
-//! | `mediamtx_permissions` | MediaMTX | `{"action": "publish", "path": "live/show"}`; without a path for all, `~` before an expression |
+//! | `mediamtx_permissions` | MediaMTX | `{"action": "publish", "path": "live/show"}`; no path: all; `~` marks an expression |
 //! | `video` | LiveKit | `{"room": "live/show", "roomJoin": true, "canPublish": …, "canSubscribe": …}` |
 
 use std::num::NonZeroU32;
@@ -15,59 +15,59 @@ use serde_json::{Map, Value};
 use super::{LEEWAY, Refused, Rules};
 use crate::proof::{Scope, Scopes};
 
-/// Latest time that is a number, seconds since 1970: the year 9999.
+/// Latest time accepted as a number, in seconds since 1970: the year 9999.
 const SECONDS_MAX: f64 = 253_402_300_799.0;
 
-/// Permissions of a token that are looked at. A token has no room for many more.
+/// Most permissions of a token that are considered. A token has no room for many more.
 const PERMISSIONS_MAX: usize = 64;
 
-/// Longest subject, and identifier, that is told; longer ones are none.
+/// Longest subject or identifier kept, in bytes; longer ones are ignored.
 const SUBJECT_BYTES_MAX: usize = 128;
 
-/// Most memory of one expression, bytes. Its author holds a key, but may err.
+/// Most memory of one compiled expression, in bytes. Its author holds a key, but may err.
 const EXPRESSION_BYTES_MAX: usize = 64 * 1024;
 
-/// What a token in force claims.
+/// Claims of a token in force.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Claims {
-    /// From when on it is in force, with the [`LEEWAY`] for clocks; `None` if it does not say.
+    /// Start of validity, less the [`LEEWAY`] for clocks; `None` if the token names none.
     pub begins: Option<SystemTime>,
-    /// Until when it is in force, with the [`LEEWAY`].
+    /// End of validity, plus the [`LEEWAY`].
     pub expires: SystemTime,
-    /// Whom it is about (`sub`), if it says so in 128 bytes.
+    /// Subject (`sub`), if given in at most 128 bytes.
     pub subject: Option<String>,
-    /// What it is called itself (`jti`), if it says so in 128 bytes.
+    /// Token identifier (`jti`), if given in at most 128 bytes.
     pub id: Option<String>,
-    /// What it permits.
+    /// Permissions the token gives.
     pub permissions: Vec<Permission>,
 }
 
-/// One thing that a token permits.
+/// One permission of a token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Permission {
-    /// To do what.
+    /// Permitted scopes.
     pub scopes: Scopes,
-    /// With which streams.
+    /// Permitted streams.
     pub streams: Streams,
-    /// To how many players at a time; of permissions of our own.
+    /// Most players at a time; only in Carillon's own permissions.
     pub players_max: Option<NonZeroU32>,
 }
 
-/// Which streams a permission is for.
+/// Streams a permission is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Streams {
-    /// All of them.
+    /// All streams.
     All,
-    /// One.
+    /// One stream.
     Named(String),
-    /// Those that fit a pattern, which is the caller's to understand.
+    /// Streams that match a pattern, whose syntax is the caller's.
     Pattern(String),
-    /// Those in which a regular expression is found.
+    /// Streams whose names contain a match of a regular expression.
     Expression(String),
 }
 
 impl Claims {
-    /// Whether it is in force.
+    /// Checks that the token is in force.
     ///
     /// # Errors
     /// [`Refused::Expired`] or [`Refused::NotYet`].
@@ -75,7 +75,7 @@ impl Claims {
         in_force((self.begins, self.expires), now)
     }
 
-    /// The first permission for a scope whose streams are those that `fits` says.
+    /// Returns the first permission for a scope whose streams `fits` accepts.
     pub fn permission(
         &self,
         scope: Scope,
@@ -87,7 +87,7 @@ impl Claims {
 }
 
 impl Streams {
-    /// Whether a stream is one of them. `fits` decides whether a pattern is for it.
+    /// Whether a stream is one of these. `fits` decides whether a pattern matches the stream.
     pub fn contain(&self, stream: &str, fits: impl FnOnce(&str) -> bool) -> bool {
         match self {
             Self::All => true,
@@ -105,7 +105,7 @@ fn compiled(expression: &str) -> Option<Regex> {
     builder.size_limit(EXPRESSION_BYTES_MAX).build().ok()
 }
 
-/// Judges the claims of a token whose signature is right.
+/// Checks the claims of a token whose signature is right.
 pub(super) fn judge(
     claims: &Map<String, Value>,
     rules: &Rules,
@@ -158,7 +158,7 @@ fn in_force(
     }
 }
 
-/// A time (RFC 7519 §2, "NumericDate"), if there is one.
+/// Reads a time (RFC 7519 §2, "NumericDate"), if there is one.
 fn time(claims: &Map<String, Value>, name: &'static str) -> Result<Option<SystemTime>, Refused> {
     let Some(value) = claims.get(name) else {
         return Ok(None);
@@ -172,7 +172,7 @@ fn time(claims: &Map<String, Value>, name: &'static str) -> Result<Option<System
     ))
 }
 
-/// A text, or the texts of an array.
+/// Returns a text, or the texts of an array.
 fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> + Clone {
     let one = value.and_then(Value::as_str);
     let many = value.and_then(Value::as_array).into_iter().flatten();
@@ -184,11 +184,11 @@ fn ours(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> {
     all.into_iter().flatten().flat_map(|permission| {
         let scopes = strings(permission.get("do")).filter_map(Scope::of);
         let scopes = scopes.fold(Scopes::NONE, |scopes, scope| match scope {
-            // Who publishes a stream says what is on it.
+            // A publisher of a stream also sets its titles.
             Scope::Publish => scopes.with(scope).with(Scope::Metadata),
             _ => scopes.with(scope),
         });
-        // A number that is none permits nothing, rather than any number.
+        // An invalid number permits nothing, rather than any number of players.
         let players_max = match permission.get("max_sessions") {
             None => Some(None),
             Some(value) => {
@@ -207,7 +207,7 @@ fn ours(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> {
     })
 }
 
-/// MediaMTX takes its permissions as an array, and as a text with the array in it.
+/// MediaMTX accepts its permissions as an array, or as a text that contains the array.
 fn of_mediamtx(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> {
     let all = claims.get("mediamtx_permissions");
     let all = match all.and_then(Value::as_str) {
@@ -241,7 +241,7 @@ fn of_mediamtx(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> 
 fn of_livekit(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> {
     let video = claims.get("video");
     let of = move |name: &str| video.and_then(|video| video.get(name));
-    // What a grant does not mention is permitted to who may join.
+    // A permission that the grant does not mention is given to everyone who may join.
     let may = move |name: &str| of(name).is_none_or(|value| value.as_bool() == Some(true));
     let joins = of("roomJoin").and_then(Value::as_bool) == Some(true);
     let room = of("room").and_then(Value::as_str).filter(|_| joins);

@@ -1,37 +1,37 @@
-//! Keys that tokens are signed with: a secret, or the public keys of a set (RFC 7517).
+//! Keys that verify tokens: a secret, or the public keys of a set (RFC 7517).
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 
 use super::KEYS_TRIED_MAX;
 
-/// Keys of a set at most: an issuer has two or three at a time.
+/// Most keys of a set; an issuer has two or three at a time.
 pub const KEYS_MAX: usize = 32;
 
-/// Keys of one origin.
+/// Keys from one source.
 #[derive(Clone, Debug, Default)]
 pub struct KeySet(Vec<Key>);
 
-/// Why a text is no set of keys.
+/// Reason why a text is not a set of keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysRejected {
-    /// It is no JSON object with an array `keys`.
+    /// The text is not a JSON object with an array `keys`.
     #[error("is no JSON Web Key Set: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// None of them can be used.
+    /// None of the keys can be used.
     #[error("has no public key for signatures that can be used (RSA, P-256, P-384 or Ed25519)")]
     None,
-    /// There are too many.
+    /// There are too many keys.
     #[error("has more than {KEYS_MAX} keys")]
     TooMany,
-    /// There are too many that no token can name.
+    /// There are too many keys without a name.
     #[error(
         "has more than {KEYS_TRIED_MAX} keys without a `kid`, and a token is tried with no more"
     )]
     Nameless,
 }
 
-/// A key, with the algorithms that it is for.
+/// Key with the algorithms it is for.
 #[derive(Clone)]
 pub(super) struct Key {
     id: Option<String>,
@@ -48,7 +48,7 @@ struct Document {
 }
 
 impl KeySet {
-    /// The key of HMAC (HS256, HS384, HS512). It has no name, and takes tokens with any.
+    /// Makes an HMAC key (HS256, HS384, HS512). It has no name, and is tried for tokens with any key name.
     pub fn of_secret(secret: &str) -> Self {
         Self(vec![Key {
             id: None,
@@ -57,11 +57,11 @@ impl KeySet {
         }])
     }
 
-    /// Reads a set. Keys that are for something else, or of a kind that is not known, are left out (RFC 7517 §5); so are
-    /// secrets, which have no place in a document that is published.
+    /// Parses a set. Keys for other purposes or of an unknown kind are left out (RFC 7517 §5); so are secrets, which have no
+    /// place in a published document.
     ///
     /// # Errors
-    /// When none can be used.
+    /// Fails when no key can be used, or there are too many.
     pub fn parse(document: &[u8]) -> Result<Self, KeysRejected> {
         let document: Document = serde_json::from_slice(document)?;
         if document.keys.len() > KEYS_MAX {
@@ -77,17 +77,17 @@ impl KeySet {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those that a token may have been signed with that names a key, or none.
+    /// Returns the keys that may have signed a token with this key name, or without one.
     pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &Key> {
         self.0.iter().filter(move |key| match (id, &key.id) {
             (Some(wanted), Some(id)) => wanted == id,
@@ -97,7 +97,7 @@ impl KeySet {
 }
 
 impl Key {
-    /// `None` for one that is not used.
+    /// Reads a key; `None` for one that cannot be used.
     fn of(value: serde_json::Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(value).ok()?;
         let common = &jwk.common;
@@ -132,7 +132,7 @@ impl Key {
             _ => return None,
         };
         let algorithms = match common.key_algorithm {
-            // One that is named is the only one.
+            // A key that names its algorithm is only for that one.
             Some(named) => {
                 let named = Algorithm::try_from(named).ok()?;
                 let at = of_kind.iter().position(|algorithm| *algorithm == named)?;

@@ -1,9 +1,9 @@
-//! Tokens whose signatures were right, so that one that is presented again and again is verified once: by a viewer that
-//! reconnects, by a program that plays one stream after another, by all who see the page that it is embedded in.
+//! Cache of verified tokens. A token that is presented repeatedly is verified once: by a viewer that reconnects, by a program
+//! that plays one stream after another, by everyone who sees the page that embeds it.
 //!
-//! What a token claims is kept, and nothing of what follows from that: its times and what it permits are judged whenever it
-//! is presented. An entry holds for the very sets of keys by which it was verified. When another set is in force, be it
-//! with the same keys, all are forgotten.
+//! Only claims are cached, not decisions: times and permissions are checked each time the token is presented. An entry is valid
+//! for the sets of keys by which it was verified. When another set takes effect, even with the same keys, all entries are
+//! dropped.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use base::Bounded;
 
 use super::{Claims, KeySet};
 
-/// Tokens that are remembered: more than come again within minutes. Beyond, the one that was verified first is forgotten,
-/// which costs one verification.
+/// Most tokens remembered: more than are presented again within minutes. Beyond that the token verified first is dropped, which
+/// costs one verification.
 pub const KNOWN_MAX: usize = 4_096;
 
-/// Longest token that is remembered, bytes: four times a usual one. All together claim some megabytes, 16 MiB at most.
+/// Longest token remembered, in bytes: four times a usual one. All claims together take some megabytes, 16 MiB at most.
 pub const KNOWN_BYTES_MAX: usize = 2 * 1024;
 
-/// Claims of tokens that were verified. Tokens are known by digests that nobody else can make.
+/// Claims of verified tokens. The tokens are identified by digests that nobody else can compute.
 #[derive(Debug)]
 pub struct Known {
-    /// Those by which all entries were verified. That they are kept makes a comparison of addresses enough.
+    /// Sets by which all entries were verified. They are kept alive, so comparing pointers is enough.
     sets: Vec<Arc<KeySet>>,
     claims: Bounded<[u8; 32], Arc<Claims>>,
 }
@@ -40,7 +40,7 @@ impl Known {
         }
     }
 
-    /// What a token claims that one of these sets has verified.
+    /// Returns the claims of a token that one of these sets has verified.
     pub fn find(&mut self, token: &[u8; 32], sets: &[Arc<KeySet>]) -> Option<Arc<Claims>> {
         if !self.are(sets) {
             *self = Self::by(sets);
@@ -48,7 +48,7 @@ impl Known {
         self.claims.get(token).cloned()
     }
 
-    /// Remembers what a token claims, unless other sets are in force by now.
+    /// Remembers a token's claims, unless other sets are in effect by now.
     pub fn note(&mut self, token: [u8; 32], sets: &[Arc<KeySet>], claims: Arc<Claims>) {
         if self.are(sets) && self.claims.get(&token).is_none() {
             self.claims.insert(token, claims);
@@ -111,7 +111,7 @@ mod tests {
         assert!(known.find(&digest(0), &before).is_some());
         let after = [secret, set()];
         assert_eq!(known.find(&digest(0), &after), None, "read again");
-        // Verified before the file was read again, and told of after that.
+        // Verified before the file was read again, and noted after that.
         known.note(digest(1), &before, claims());
         assert_eq!(known.find(&digest(1), &after), None);
         known.note(digest(1), &after, claims());

@@ -9,7 +9,7 @@ const SECRET: &str = "an-issuers-secret-of-32-characters";
 /// The moment of all tests, seconds since 1970.
 const NOW: u64 = 1_800_000_000;
 
-/// Of P-256, from RFC 7517 appendix A.1, and two that are left out.
+/// Key set with a P-256 key from RFC 7517 appendix A.1, and two that are left out.
 const SET: &str = r#"{"keys": [
     {"kty": "EC", "crv": "P-256", "use": "enc", "kid": "sealed",
      "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
@@ -53,21 +53,16 @@ fn permits(claims: Value, stream: &str) -> [bool; 2] {
 #[test]
 fn times_are_numbers_and_clocks_may_differ() {
     let leeway = LEEWAY.as_secs();
-    let over = Err(Refused::Expired);
+    let (soon, latest) = (NOW + 60, NOW + leeway);
+    let (over, not_yet) = (Err(Refused::Expired), Err(Refused::NotYet));
     let claim = |name| Err(Refused::Claim(name));
     for (claims, expected) in [
         (json!({"exp": NOW + 60}), Ok(NOW + 60 + leeway)),
         (json!({"exp": NOW - leeway + 1}), Ok(NOW + 1)),
         (json!({"exp": NOW - leeway}), over),
         (json!({"exp": 0}), over),
-        (
-            json!({"exp": NOW + 60, "nbf": NOW + leeway}),
-            Ok(NOW + 60 + leeway),
-        ),
-        (
-            json!({"exp": NOW + 60, "nbf": NOW + leeway + 1}),
-            Err(Refused::NotYet),
-        ),
+        (json!({"exp": soon, "nbf": latest}), Ok(soon + leeway)),
+        (json!({"exp": soon, "nbf": latest + 1}), not_yet),
         (json!({}), claim("exp")),
         (json!({"exp": null}), claim("exp")),
         (json!({"exp": "never"}), claim("exp")),
@@ -79,9 +74,8 @@ fn times_are_numbers_and_clocks_may_differ() {
         (json!({"exp": NOW + 60, "nbf": []}), claim("nbf")),
     ] {
         let expires = verified(&claims).map(|claims| claims.expires);
-        let expected =
-            expected.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(expires, expected, "{claims}");
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(expires, expected.map(at), "{claims}");
     }
     let fraction = verified(&json!({"exp": NOW as f64 + 0.5})).expect("in force");
     let left = fraction.expires.duration_since(now()).expect("later");
@@ -94,99 +88,73 @@ fn issuer_and_audience_are_those_that_are_expected() {
         issuer: issuer.map(str::to_owned),
         audience: audience.map(str::to_owned),
     };
-    let told = |claims: Value, rules: &Rules| {
+    let reported = |claims: Value, rules: &Rules| {
         let mut claims = claims;
         claims["exp"] = json!(NOW + 60);
         verified_with(&claims, rules).err()
     };
     let (any, ours) = (rules(None, None), rules(Some("i"), Some("us")));
-    assert_eq!(told(json!({"iss": "x"}), &any), None);
+    assert_eq!(reported(json!({"iss": "x"}), &any), None);
+    let other = Some(Refused::OtherAudience);
+    assert_eq!(reported(json!({"aud": "us"}), &any), other);
+    assert_eq!(reported(json!({"iss": "i", "aud": "us"}), &ours), None);
     assert_eq!(
-        told(json!({"aud": "us"}), &any),
-        Some(Refused::OtherAudience)
+        reported(json!({"iss": "i", "aud": ["a", "us"]}), &ours),
+        None
     );
-    assert_eq!(told(json!({"iss": "i", "aud": "us"}), &ours), None);
-    assert_eq!(told(json!({"iss": "i", "aud": ["a", "us"]}), &ours), None);
-    for aud in [
-        json!("usa"),
-        json!([]),
-        json!(["a"]),
-        json!(null),
-        json!({"us": 1}),
-    ] {
-        let told = told(json!({"iss": "i", "aud": aud}), &ours);
-        assert_eq!(told, Some(Refused::OtherAudience));
+    for aud in ["\"usa\"", "[]", "[\"a\"]", "null", "{\"us\": 1}"] {
+        let claims = format!("{{\"iss\": \"i\", \"aud\": {aud}}}");
+        let claims = serde_json::from_str(&claims).expect("JSON");
+        assert_eq!(reported(claims, &ours), other, "{aud}");
     }
     for iss in [json!("I"), json!(["i"]), json!(null)] {
-        let told = told(json!({"iss": iss, "aud": "us"}), &ours);
-        assert_eq!(told, Some(Refused::OtherIssuer));
+        let reported = reported(json!({"iss": iss, "aud": "us"}), &ours);
+        assert_eq!(reported, Some(Refused::OtherIssuer));
     }
 }
 
+const OURS: &str =
+    r#"{"carillon": [{"do": ["play", "fly"], "on": ["a/*", "b"]}, {"do": "publish", "on": "c"}]}"#;
+const MEDIAMTX: &str = r#"{"mediamtx_permissions": [
+    {"action": "read", "path": "a/x"}, {"action": "publish", "path": "~^c/[0-9]+$"},
+    {"action": "api"}, {"action": "read", "path": "~("}, {"action": "playback", "path": "~^d"}]}"#;
+
+/// Claims, a stream, and what they permit on it.
+const PERMITTED: &str = r#"
+OURS a/x => play
+OURS b => play
+OURS c => publish
+OURS d => nothing
+MEDIAMTX a/x => play
+MEDIAMTX a/xy => nothing
+MEDIAMTX c/17 => publish
+MEDIAMTX c/17b => nothing
+MEDIAMTX d/e => play
+{"mediamtx_permissions": [{"action": "read"}]} any => play
+{"mediamtx_permissions": "[{\"action\": \"read\", \"path\": \"\"}]"} any => play
+{"mediamtx_permissions": "all"} any => nothing
+{"mediamtx_permissions": [{"action": "read", "path": 5}]} any => nothing
+{"video": {"room": "a/x", "roomJoin": true}} a/x => play and publish
+{"video": {"room": "a/x", "roomJoin": true}} a/y => nothing
+{"video": {"room": "a/x", "roomJoin": true, "canPublish": false}} a/x => play
+{"video": {"room": "a/x", "roomJoin": true, "canSubscribe": false}} a/x => publish
+{"video": {"room": "a/x", "roomJoin": true, "canPublish": "yes"}} a/x => play
+{"video": {"room": "a/x", "roomJoin": false}} a/x => nothing
+{"video": {"room": "a/x"}} a/x => nothing
+{"carillon": {"do": "play", "on": "**"}} a => nothing
+{"carillon": ["play"], "video": [], "sub": 5} a => nothing
+{} a => nothing
+"#;
+
 #[test]
 fn permissions_are_read_in_three_forms() {
-    let ours = json!({"carillon": [{"do": ["play", "fly"], "on": ["a/*", "b"]}, {"do": "publish", "on": "c"}]});
-    let media = json!({"mediamtx_permissions": [
-        {"action": "read", "path": "a/x"}, {"action": "publish", "path": "~^c/[0-9]+$"},
-        {"action": "api"}, {"action": "read", "path": "~("}, {"action": "playback", "path": "~^d"}]});
-    let room = |more: Value| {
-        let mut grant = json!({"room": "a/x", "roomJoin": true});
-        let all = grant.as_object_mut().expect("an object");
-        all.extend(more.as_object().expect("an object").clone());
-        json!({ "video": grant })
-    };
-    let (both, neither) = ([true, true], [false, false]);
-    let (play, publish) = ([true, false], [false, true]);
-    for (claims, stream, expected) in [
-        (ours.clone(), "a/x", play),
-        (ours.clone(), "b", play),
-        (ours.clone(), "c", publish),
-        (ours, "d", neither),
-        (media.clone(), "a/x", play),
-        (media.clone(), "a/xy", neither),
-        (media.clone(), "c/17", publish),
-        (media.clone(), "c/17b", neither),
-        (media, "d/e", play),
-        (
-            json!({"mediamtx_permissions": [{"action": "read"}]}),
-            "any",
-            play,
-        ),
-        (
-            json!({"mediamtx_permissions": "[{\"action\": \"read\", \"path\": \"\"}]"}),
-            "any",
-            play,
-        ),
-        (json!({"mediamtx_permissions": "all"}), "any", neither),
-        (
-            json!({"mediamtx_permissions": [{"action": "read", "path": 5}]}),
-            "any",
-            neither,
-        ),
-        (room(json!({})), "a/x", both),
-        (room(json!({})), "a/y", neither),
-        (room(json!({"canPublish": false})), "a/x", play),
-        (room(json!({"canSubscribe": false})), "a/x", publish),
-        (room(json!({"canPublish": "yes"})), "a/x", play),
-        (room(json!({"roomJoin": false})), "a/x", neither),
-        (json!({"video": {"room": "a/x"}}), "a/x", neither),
-        (
-            json!({"carillon": {"do": "play", "on": "**"}}),
-            "a",
-            neither,
-        ),
-        (
-            json!({"carillon": ["play"], "video": [], "sub": 5}),
-            "a",
-            neither,
-        ),
-        (json!({}), "a", neither),
-    ] {
-        assert_eq!(
-            permits(claims.clone(), stream),
-            expected,
-            "{claims} {stream}"
-        );
+    for row in PERMITTED.lines().filter(|row| !row.is_empty()) {
+        let (given, permitted) = row.split_once(" => ").expect(row);
+        let (claims, stream) = given.rsplit_once(' ').expect(row);
+        let claims = claims.replace("OURS", OURS).replace("MEDIAMTX", MEDIAMTX);
+        let claims = serde_json::from_str(&claims).expect(row);
+        let expected = ["play", "publish"].map(|action| permitted.contains(action));
+        assert_eq!(permits(claims, stream), expected, "{row}");
     }
 }
 
@@ -214,21 +182,14 @@ fn a_set_has_the_public_keys_for_signatures_that_are_known() {
     let set = KeySet::parse(SET.as_bytes()).expect("a set");
     assert_eq!(set.len(), 1);
     let none = SET.replace("\"verify\"", "\"encrypt\"");
-    assert!(matches!(
-        KeySet::parse(none.as_bytes()),
-        Err(KeysRejected::None)
-    ));
+    let refused = |text: &str| KeySet::parse(text.as_bytes()).err();
+    assert!(matches!(refused(&none), Some(KeysRejected::None)));
     for text in ["", "[]", "{}", "{\"keys\": 5}"] {
-        assert!(matches!(
-            KeySet::parse(text.as_bytes()),
-            Err(KeysRejected::Syntax(_))
-        ));
+        let is_syntax = matches!(refused(text), Some(KeysRejected::Syntax(_)));
+        assert!(is_syntax, "{text}");
     }
     let many = format!("{{\"keys\": [{}{{}}]}}", "{},".repeat(KEYS_MAX));
-    assert!(matches!(
-        KeySet::parse(many.as_bytes()),
-        Err(KeysRejected::TooMany)
-    ));
+    assert!(matches!(refused(&many), Some(KeysRejected::TooMany)));
 }
 
 #[test]
@@ -242,9 +203,7 @@ fn a_token_is_tried_with_few_keys() {
         let keys: Vec<_> = ids.iter().map(|id| key(id)).collect();
         KeySet::parse(format!("{{\"keys\": [{}]}}", keys.join(",")).as_bytes())
     };
-    let named: Vec<_> = (0..8)
-        .map(|number| format!("\"kid\": \"{number}\", "))
-        .collect();
+    let named: Vec<_> = (0..8).map(|it| format!("\"kid\": \"{it}\", ")).collect();
     let mut ids: Vec<&str> = named.iter().map(String::as_str).collect();
     ids.extend([""; KEYS_TRIED_MAX]);
     let many = set(&ids).expect("a set");
@@ -261,7 +220,7 @@ fn a_token_is_tried_with_few_keys() {
 }
 
 #[test]
-fn what_no_key_has_signed_is_told_from_what_an_unknown_one_may_have() {
+fn what_no_key_has_signed_is_reported_from_what_an_unknown_one_may_have() {
     let set = KeySet::parse(SET.as_bytes()).expect("a set");
     let secret = KeySet::of_secret(SECRET);
     let judged = |header: Value, sets: &[&KeySet]| {
@@ -275,58 +234,38 @@ fn what_no_key_has_signed_is_told_from_what_an_unknown_one_may_have() {
         verify(&text, sets, &Rules::default(), now()).err()
     };
     let (forged, unknown) = (Some(Refused::Forged), Some(Refused::UnknownKey));
+    let by = |alg: &str, kid: &str| json!({"alg": alg, "kid": kid});
     for (header, sets, expected) in [
-        (json!({"alg": "ES256", "kid": "one"}), &[&set][..], forged),
-        (json!({"alg": "HS256", "kid": "one"}), &[&set], forged),
+        (by("ES256", "one"), &[&set][..], forged),
+        (by("HS256", "one"), &[&set], forged),
         (json!({"alg": "ES256"}), &[&set], forged),
-        (json!({"alg": "ES256", "kid": "two"}), &[&set], unknown),
-        (
-            json!({"alg": "ES256", "kid": "two"}),
-            &[&set, &secret],
-            unknown,
-        ),
-        (
-            json!({"alg": "HS256", "kid": "two"}),
-            &[&set, &secret],
-            forged,
-        ),
-        (
-            json!({"alg": "HS256", "kid": "public-secret"}),
-            &[&set],
-            unknown,
-        ),
-        (
-            json!({"alg": "ES256", "kid": "k".repeat(257)}),
-            &[&set],
-            forged,
-        ),
+        (by("ES256", "two"), &[&set], unknown),
+        (by("ES256", "two"), &[&set, &secret], unknown),
+        (by("HS256", "two"), &[&set, &secret], forged),
+        (by("HS256", "public-secret"), &[&set], unknown),
+        (by("ES256", &"k".repeat(257)), &[&set], forged),
         (json!({"alg": "none"}), &[&set, &secret], forged),
         (json!({}), &[&set, &secret], forged),
         (json!({"alg": "ES256"}), &[], unknown),
     ] {
         assert_eq!(judged(header.clone(), sets), expected, "{header}");
     }
-    let long = format!(
-        "{}{}",
-        token(&json!({"exp": NOW + 60})),
-        "A".repeat(TOKEN_BYTES_MAX)
-    );
-    let told = verify(&long, [&secret].into_iter(), &Rules::default(), now());
-    assert_eq!(told.err(), Some(Refused::Forged));
+    let long = token(&json!({"exp": NOW + 60})) + &"A".repeat(TOKEN_BYTES_MAX);
+    let reported = verify(&long, [&secret].into_iter(), &Rules::default(), now());
+    assert_eq!(reported.err(), Some(Refused::Forged));
 }
 
 #[test]
-fn tokens_are_told_from_keys() {
+fn tokens_are_reported_from_keys() {
     assert!(is_meant(&token(&json!({}))));
-    for text in [
-        "",
-        "bells-at-noon-41",
-        "play.2000.cXHXnxcUd4mAi_hT01vjMw",
-        "eyJ",
-        "eyJhbGciOiJub25lIn0.e30",
-        "eyJhbGciOiJub25lIn0.e30.a.b",
-        "eyJhbGciOiJub25lIn0.e30.a b",
-    ] {
+    for text in ["", "bells-at-noon-41", "play.2000.cXHXnxcUd4mAi_hT01vjMw"] {
         assert!(!is_meant(text), "{text}");
+    }
+    for rest in ["", "hbGciOiJub25lIn0.e30"] {
+        assert!(!is_meant(&format!("eyJ{rest}")), "{rest}");
+    }
+    for signature in ["a.b", "a b"] {
+        let text = format!("eyJhbGciOiJub25lIn0.e30.{signature}");
+        assert!(!is_meant(&text), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! The tags of a file that is written no more.
+//! Parser of the tags of a finished file.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::flv::{
 };
 use crate::walk::{Closed, Piece, Pieces, halve};
 
-/// Bytes of a tag that tell what it is.
+/// Bytes of a tag that identify its content.
 const PEEKED_BYTES: usize = TAG_HEADER_BYTES + 2;
 
-/// The time of a sample that follows none, in milliseconds.
+/// Upper bound on the assumed duration of the last sample, in milliseconds.
 const SAMPLE_MILLIS_MAX: u32 = 1_000;
 
-/// See the module's description.
+/// Tags of a file, and the facts for its metadata.
 #[derive(Debug, Default)]
 pub struct Tags {
-    /// Where the metadata's own part is, if the file begins with it.
+    /// Offset of the server's own part of the metadata, if the file begins with it.
     metadata: Option<u64>,
-    /// The last times of sound and pictures, and how long each last one lasted.
-    sound: Track,
+    /// Last times of audio and video, and the assumed duration of each last sample.
+    audio: Track,
     pictures: Track,
     facts: Facts,
     /// Keyframes so far, of which one in `every` is listed.
@@ -110,7 +110,7 @@ impl Pieces for Tags {
         let Some(size) = front.get(trailer..length) else {
             return Short(length);
         };
-        // One that was not written whole has zeros in its place.
+        // A tag that was not written completely has zeros in place of its trailer.
         if size != (trailer as u32).to_be_bytes() {
             return Foreign;
         }
@@ -121,7 +121,7 @@ impl Pieces for Tags {
                 }
             }
             TAG_SCRIPT => {}
-            TAG_AUDIO => self.sound.take(head.millis),
+            TAG_AUDIO => self.audio.take(head.millis),
             TAG_VIDEO if body >= 2 => self.picture(begin, at, head.millis),
             TAG_VIDEO => {}
             _ => return Foreign,
@@ -130,11 +130,11 @@ impl Pieces for Tags {
     }
 
     fn close(&mut self, bytes: u64) -> Closed {
-        let millis = self.sound.ends().max(self.pictures.ends());
+        let millis = self.audio.ends().max(self.pictures.ends());
         let lasts = Duration::from_millis(millis.into());
         self.facts.seconds = lasts.as_secs_f64();
         self.facts.bytes = bytes;
-        let has_media = self.sound.at.is_some() || self.pictures.at.is_some();
+        let has_media = self.audio.at.is_some() || self.pictures.at.is_some();
         let patch = self.metadata.map(|at| (at, metadata::head(&self.facts)));
         Closed {
             bytes: if has_media { bytes } else { 0 },

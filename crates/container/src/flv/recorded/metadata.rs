@@ -1,40 +1,40 @@
-//! `onMetaData` of a file: what is to be filled in when it is closed, and what its publisher said.
+//! `onMetaData` of a file: values that are filled in when the file is closed, and the values of its publisher.
 
 use crate::flv::amf::{Amf, NUMBER, OBJECT, OBJECT_END};
 use crate::flv::read::ON_METADATA;
 
-/// Keyframes that are listed at most: an hour of one every two seconds, in 32 KiB. Of more every second one is, or every
-/// fourth.
+/// Upper bound on the keyframes listed: an hour of one every two seconds, in 32 KiB. If there are more, every second
+/// one is listed, or every fourth.
 pub const KEYFRAMES_MAX: usize = 1_820;
 
-/// Numbers in the three arrays together: a position and a time for each keyframe.
+/// Numbers in the three arrays together: an offset and a time for each keyframe.
 const NUMBERS: usize = 2 * KEYFRAMES_MAX;
 
-/// A marker and eight bytes.
+/// Bytes of a number: a marker and eight bytes.
 const NUMBER_BYTES: usize = 9;
 
-/// The longest of the publisher's own that is kept: OBS sends some 400 bytes.
+/// Upper bound on the bytes of publisher metadata that is kept: OBS sends some 400 bytes.
 const OWN_BYTES_MAX: usize = 16 * 1024;
 
-/// How deep values of the publisher's lie in one another at most.
+/// Upper bound on the nesting depth of the publisher's values.
 const DEPTH_MAX: usize = 8;
 
 const ECMA_ARRAY: u8 = 8;
 const STRICT_ARRAY: u8 = 10;
 
-/// What the server says itself, or what is wrong in a file.
+/// Keys that the server states itself, or that are wrong in a file.
 const REPLACED: [&[u8]; 3] = [b"duration", b"filesize", b"keyframes"];
 
-/// What is known of a file.
+/// Known facts about a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) seconds: f64,
     pub(super) bytes: u64,
-    /// Where keyframes begin, and when, in seconds.
+    /// Offsets and times in seconds of keyframes.
     pub(super) keyframes: Vec<(u64, f64)>,
 }
 
-/// The body of `onMetaData` with what is known now, and with what the publisher said in its own.
+/// Returns the body of `onMetaData` with the facts known so far, and with the values of the publisher's own metadata.
 pub(super) fn body(facts: &Facts, own: Option<&[u8]>) -> Vec<u8> {
     let mut body = Amf(head(facts));
     let own = own.filter(|own| own.len() <= OWN_BYTES_MAX);
@@ -53,13 +53,13 @@ pub(super) fn head_bytes() -> usize {
     head(&Facts::default()).len()
 }
 
-/// The part of the body that changes when a file is closed; always of the same length.
+/// Returns the part of the body that changes when a file is closed; always of the same length.
 pub(super) fn head(facts: &Facts) -> Vec<u8> {
     let keyframes = &facts.keyframes[..facts.keyframes.len().min(KEYFRAMES_MAX)];
     let mut head = Amf(Vec::with_capacity(256 + NUMBERS * NUMBER_BYTES));
     head.0.extend_from_slice(ON_METADATA);
     head.0.push(ECMA_ARRAY);
-    // An approximation, says the specification; readers go by the end.
+    // The specification calls this count an approximation; readers go by the end marker.
     head.0.extend([0; 4]);
     head.key(b"duration");
     head.number(facts.seconds);
@@ -80,10 +80,10 @@ pub(super) fn head(facts: &Facts) -> Vec<u8> {
     head.0
 }
 
-/// Whether a body begins with what [`head`] has made, whatever was known then.
+/// Returns whether a body begins with the output of [`head`], whatever the facts were.
 pub(super) fn is_own(body: &[u8]) -> bool {
     let empty = head(&Facts::default());
-    // Up to the first number.
+    // Bytes before the first number.
     let fixed = ON_METADATA.len() + 5 + 2 + REPLACED[0].len() + 1;
     let count = empty.len();
     body.len() >= count
@@ -98,7 +98,7 @@ fn array(out: &mut Amf, name: &[u8], count: usize) {
     out.0.extend((count as u32).to_be_bytes());
 }
 
-/// Names and values of a publisher's `onMetaData`, the values as they are.
+/// Returns the names and unparsed values of a publisher's `onMetaData`.
 fn properties(body: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut rest = body.strip_prefix(ON_METADATA)?;
     rest = match rest.split_first()? {
@@ -122,7 +122,7 @@ fn named(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(u16::from_be_bytes(*length).into())
 }
 
-/// Bytes of the value in AMF0 that `bytes` begins with.
+/// Returns the length of the AMF0 value at the start of `bytes`.
 fn value_bytes(bytes: &[u8], depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     let (kind, rest) = bytes.split_first()?;

@@ -1,4 +1,4 @@
-//! A file of FLV: tags as a lane has them, behind metadata that tells where the keyframes are.
+//! FLV recordings: the tags of a lane, after metadata that lists the keyframes.
 //!
 //! ```text
 //!  ┌────────┬─────────────────────────────────────────┬─────────┬─────┬─────┬ ┄
@@ -7,9 +7,9 @@
 //!  └────────┴─────────────────────────────────────────┴─────────┴─────┴─────┴ ┄
 //! ```
 //!
-//! * [`Rebase`] begins a file and has its times begin at zero. The metadata has room for [`KEYFRAMES_MAX`] keyframes,
-//!   which are zeros in an array of its own until they are known.
-//! * [`walk`] finds the file's whole part, and what the metadata has to say of it.
+//! * [`Rebase`] begins a file and shifts its times so that they begin at zero. The metadata has room for
+//!   [`KEYFRAMES_MAX`] keyframes, which are zeros in an array of their own until they are known.
+//! * [`walk`] finds the file's whole part, and the facts for its metadata.
 
 mod index;
 mod metadata;
@@ -23,7 +23,7 @@ pub use self::metadata::KEYFRAMES_MAX;
 pub use self::rebase::Rebase;
 use crate::walk::Walk;
 
-/// Goes through a file of FLV of so many bytes.
+/// Creates a walk through an FLV file of `file_bytes` bytes.
 pub fn walk(file_bytes: u64) -> Walk<Tags> {
     Walk::of(file_bytes)
 }

@@ -1,21 +1,21 @@
-//! Tags for a file: from zero on.
+//! Rebasing of tags for a file, so that times begin at zero.
 
 use super::metadata::{self, Facts};
 use crate::flv::{FILE_HEADER_BYTES, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TagHead};
 
-/// Timestamps are signed and wrap after 24.8 days.
+/// Mask of timestamps, which are signed and wrap after 24.8 days.
 const TIMESTAMP_MASK: u32 = 0x7FFF_FFFF;
 
-/// Half of that: a time that far ahead is one before.
+/// Half of the timestamp range: a time that far ahead counts as one before.
 const HALF: u32 = TIMESTAMP_MASK / 2 + 1;
 
-/// See the module's description. It knows when its file begins, in milliseconds of the lane.
+/// Time shift of one file: the lane's time at which the file begins, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Rebase(u32);
 
 impl Rebase {
-    /// Of a file whose first tag is at the front of `first`, behind what a lane's joiner is given first; and the file's
-    /// beginning. `None` if they are not of FLV.
+    /// Begins a file at the first tag of `first`; `preamble` is the data that a lane's joiner is sent first. Returns
+    /// the beginning of the file as well. `None` if they are not FLV.
     pub fn begin(preamble: &[u8], first: &[u8]) -> Option<(Self, Vec<u8>)> {
         let rebase = Self(TagHead::read(first.first_chunk()?).millis);
         let (header, rest) = preamble.split_at_checked(FILE_HEADER_BYTES)?;
@@ -58,7 +58,7 @@ impl Rebase {
         }
     }
 
-    /// What decoders are told in a lane's preamble: files whose preambles agree in it may be one.
+    /// Returns the decoder configuration in a lane's preamble: media whose preambles agree in it may share a file.
     pub fn codecs(preamble: &[u8]) -> Vec<u8> {
         let tags = preamble.get(FILE_HEADER_BYTES..).unwrap_or_default();
         let mut codecs = Vec::new();
@@ -70,7 +70,7 @@ impl Rebase {
     }
 }
 
-/// The tags that are there as a whole, each with its size behind it.
+/// Returns the whole tags, each with its trailing size.
 fn whole_tags(mut tags: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (tag, rest) = tags.split_at(whole(tags)?.bytes() as usize);
@@ -79,7 +79,7 @@ fn whole_tags(mut tags: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The head of the tag that `tags` begins with, if all of it is there.
+/// Returns the head of the tag at the start of `tags`, if the whole tag is there.
 fn whole(tags: &[u8]) -> Option<TagHead> {
     let head = TagHead::read(tags.first_chunk()?);
     (head.bytes() <= tags.len() as u64).then_some(head)

@@ -1,36 +1,18 @@
 use super::metadata::{Facts, body, head, head_bytes, is_own};
 use super::*;
-use crate::{Closed, Walker};
-
-fn tag(kind: u8, millis: u32, body: &[u8]) -> Vec<u8> {
-    let [_, size @ ..] = (body.len() as u32).to_be_bytes();
-    let [extended, time @ ..] = millis.to_be_bytes();
-    let mut tag = vec![kind];
-    tag.extend(size);
-    tag.extend(time);
-    tag.extend([extended, 0, 0, 0]);
-    tag.extend_from_slice(body);
-    tag.extend((11 + body.len() as u32).to_be_bytes());
-    tag
-}
+use crate::Closed;
+use crate::testing::{closed, flv_tag as tag};
 
 fn close(file: &[u8]) -> Closed {
-    let mut walk = walk(file.len() as u64);
-    while let Some(wanted) = walk.wants() {
-        walk.take(&file[wanted.start as usize..wanted.end as usize]);
-    }
-    walk.close()
+    closed(walk(file.len() as u64), file)
 }
 
-/// A file of so many pictures, of which each tenth is a keyframe, 40 ms apart, and where the keyframes are.
+/// A file of this many video frames 40 ms apart, of which each tenth is a keyframe, and the keyframes' offsets.
 fn file(pictures: u32) -> (Vec<u8>, Vec<u64>) {
     let own = b"\x02\0\x0AonMetaData\x08\0\0\0\x02\0\x05width\0\x40\x94\0\0\0\0\0\0\0\x08duration\0\0\0\0\0\0\0\0\0\0\0\x09";
-    let preamble = [
-        &crate::flv::file_header(false, true)[..],
-        &tag(18, 9_000, own),
-        &tag(9, 9_000, b"\x17\0\0\0\0config"),
-    ]
-    .concat();
+    let header = crate::flv::file_header(false, true).to_vec();
+    let (metadata, config) = (tag(18, 9_000, own), tag(9, 9_000, b"\x17\0\0\0\0config"));
+    let preamble = [header, metadata, config].concat();
     let first = tag(9, 10_000, b"\x17\x01\0\0\0picture");
     let (rebase, mut file) = Rebase::begin(&preamble, &first).expect("FLV");
     let mut keyframes = Vec::new();
@@ -39,12 +21,9 @@ fn file(pictures: u32) -> (Vec<u8>, Vec<u64>) {
         if is_key {
             keyframes.push(file.len() as u64);
         }
-        let body: &[u8] = if is_key {
-            b"\x17\x01\0\0\0picture"
-        } else {
-            b"\x27\x01\0\0\0picture"
-        };
-        let mut tag = tag(9, 10_000 + 40 * picture, body);
+        let mut body = *b"\x27\x01\0\0\0picture";
+        body[0] -= 0x10 * u8::from(is_key);
+        let mut tag = tag(9, 10_000 + 40 * picture, &body);
         rebase.tags(&mut tag);
         file.extend(tag);
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use media::codec::opus;
-use media::{Codec, Framing, Item, Kind, Sample, Script, Span, Timestamp, Track, TrackId};
+use media::{Codec, Framing, Item, Kind, Sample, Script, Span, Timestamp, Track};
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::{pieces, read_flv, samples, track, tracks};
 
 const AVCC: &[u8] = &[
     1, 0x42, 0xC0, 0x0C, 0xFF, 0xE1, 0, 4, 0x67, 0x42, 0xC0, 0x0C, 1, 0, 4, 0x68, 0xCB, 0x83, 0xCB,
@@ -20,28 +21,14 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn h264_track() -> Track {
-    Track {
-        id: TrackId::VIDEO,
-        kind: Kind::Video,
-        codec: Codec::H264,
-        framing: Framing::Bare,
-        config: Bytes::from_static(AVCC),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    }
+    track(Codec::H264, AVCC)
 }
 
 fn aac_track() -> Track {
     Track {
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
-        codec: Codec::Aac,
-        framing: Framing::Bare,
-        config: Bytes::from_static(&[0x12, 0x10]),
         sample_rate: 44_100,
         channels: 2,
-        flv: None,
+        ..track(Codec::Aac, &[0x12, 0x10])
     }
 }
 
@@ -64,67 +51,78 @@ fn hevc_track(config: &'static [u8]) -> Track {
 }
 
 fn sample(track: &Track, dts: i64, pts: i64, keyframe: bool, data: impl Into<Vec<u8>>) -> Sample {
-    let data = Bytes::from(data.into());
     let duration = match track.codec {
         Codec::Aac => Span::from_samples(1_024, 44_100),
         Codec::Mp3 => Span::from_samples(1_152, 44_100),
         _ => Span::ZERO,
     };
     Sample {
-        track: track.id,
-        dts: at(dts),
         pts: at(pts),
-        duration,
         keyframe,
-        data,
-        flv: None,
+        ..Sample::frame(track.id, at(dts), duration, data.into().into())
     }
+}
+
+/// The tag of a sample, whole.
+fn tag_of(track: &Track, sample: &Sample) -> Vec<u8> {
+    let mut tag = Vec::new();
+    let put = &mut |bytes: &[u8]| tag.extend_from_slice(bytes);
+    Tag::sample(track, sample).unwrap().write(put);
+    tag
 }
 
 /// Feeds video bodies, one per millisecond.
 fn video(bodies: &[&'static [u8]]) -> Vec<Item> {
-    let mut depacketizer = Depacketizer::default();
-    let mut out = Vec::new();
-    for (millis, body) in (0..).zip(bodies) {
-        depacketizer.video(at(millis), Bytes::from_static(body), &mut out);
-    }
-    out
+    let bodies = bodies.iter().map(|body| Bytes::from_static(body));
+    depacketized((0..).zip(bodies).map(|(at, body)| (true, at, body)))
 }
 
 fn audio(bodies: &[&'static [u8]]) -> Vec<Item> {
+    let bodies = bodies.iter().map(|body| Bytes::from_static(body));
+    depacketized((0..).zip(bodies).map(|(at, body)| (false, at, body)))
+}
+
+/// The items of bodies of video or audio at these times.
+fn depacketized(bodies: impl IntoIterator<Item = (bool, i64, Bytes)>) -> Vec<Item> {
     let mut depacketizer = Depacketizer::default();
     let mut out = Vec::new();
-    for (millis, body) in (0..).zip(bodies) {
-        depacketizer.audio(at(millis), Bytes::from_static(body), &mut out);
+    for (is_video, millis, body) in bodies {
+        match is_video {
+            true => depacketizer.video(at(millis), body, &mut out),
+            false => depacketizer.audio(at(millis), body, &mut out),
+        }
     }
     out
 }
 
 /// A short word for each item, so that a test reads as a list.
 fn words(items: &[Item]) -> Vec<String> {
-    items
-        .iter()
-        .map(|item| match item {
-            Item::Track(track) => {
-                let is_kept = track.flv.is_some();
-                let form = if is_kept { "kept" } else { "plain" };
-                format!("track {} {} {form}", track.id.0, track.codec)
-            }
-            Item::Sample(sample) => format!(
-                "{} {} {}",
-                sample.track.0,
-                if sample.keyframe { "key" } else { "delta" },
-                sample.bytes()
-            ),
-            Item::Metadata(script) => format!("metadata {}", script.body.len()),
-            Item::Script(script) => format!("script {}", script.body.len()),
-            other => format!("{other:?}"),
-        })
-        .collect()
+    let words = items.iter().map(|item| match item {
+        Item::Track(track) => {
+            let is_kept = track.flv.is_some();
+            let form = if is_kept { "kept" } else { "plain" };
+            format!("track {} {} {form}", track.id.0, track.codec)
+        }
+        Item::Sample(sample) => {
+            let form = if sample.keyframe { "key" } else { "delta" };
+            format!("{} {form} {}", sample.track.0, sample.bytes())
+        }
+        other => format!("{other:?}"),
+    });
+    words.collect()
+}
+
+fn leaked(parts: &[&[u8]]) -> &'static [u8] {
+    Vec::leak(parts.concat())
 }
 
 fn avc_header() -> &'static [u8] {
-    Box::leak([&[0x17, 0, 0, 0, 0], AVCC].concat().into_boxed_slice())
+    leaked(&[&[0x17, 0, 0, 0, 0], AVCC])
+}
+
+/// Returns what a track keeps of its publisher's: its sequence header, and its facts.
+fn kept(track: &Track) -> (&[u8], &[u8]) {
+    whole::split(track.flv.as_deref().unwrap_or_default())
 }
 
 #[test]
@@ -134,33 +132,29 @@ fn a_tag_is_written_to_the_byte() {
     let track = h264_track();
     let picture = sample(&track, 0x0123_4567, 0x0123_45B7, true, *b"nal");
     Tag::sample(&track, &picture).unwrap().write(&mut emit);
-    let sound = aac_track();
-    Tag::headers(&sound, at(5)).for_each(|tag| tag.write(&mut emit));
-    assert_eq!(
-        written,
-        [
-            b"FLV\x01\x05\x00\x00\x00\x09\x00\x00\x00\x00".as_slice(),
-            b"\x09\x00\x00\x08\x23\x45\x67\x01\x00\x00\x00\x17\x01\x00\x00\x50nal\x00\x00\x00\x13",
-            b"\x08\x00\x00\x04\x00\x00\x05\x00\x00\x00\x00\xAF\x00\x12\x10\x00\x00\x00\x0F",
-        ]
-        .concat()
-    );
+    let audio = aac_track();
+    Tag::headers(&audio, at(5)).for_each(|tag| tag.write(&mut emit));
+    let expected = [
+        b"FLV\x01\x05\x00\x00\x00\x09\x00\x00\x00\x00".as_slice(),
+        b"\x09\x00\x00\x08\x23\x45\x67\x01\x00\x00\x00\x17\x01\x00\x00\x50nal\x00\x00\x00\x13",
+        b"\x08\x00\x00\x04\x00\x00\x05\x00\x00\x00\x00\xAF\x00\x12\x10\x00\x00\x00\x0F",
+    ];
+    assert_eq!(written, expected.concat());
 }
 
 #[test]
 fn timestamps_wrap_and_never_point_backwards() {
     let track = aac_track();
-    let stamp = |millis: i64| {
-        let mut tag = Vec::new();
-        let sample = sample(&track, millis, millis, true, *b"x");
-        let put = &mut |bytes: &[u8]| tag.extend_from_slice(bytes);
-        Tag::sample(&track, &sample).unwrap().write(put);
-        u32::from_be_bytes([tag[7], tag[4], tag[5], tag[6]])
-    };
-    assert_eq!(stamp(0xFF_FFFF), 0xFF_FFFF);
-    assert_eq!(stamp(0x100_0000), 0x100_0000);
-    assert_eq!(stamp(0x8000_0001), 1);
-    assert_eq!(stamp(-40), 0);
+    for (millis, stamp) in [
+        (0xFF_FFFF, 0xFF_FFFF),
+        (0x100_0000, 0x100_0000),
+        (0x8000_0001, 1),
+        (-40, 0),
+    ] {
+        let tag = tag_of(&track, &sample(&track, millis, millis, true, *b"x"));
+        let written = u32::from_be_bytes([tag[7], tag[4], tag[5], tag[6]]);
+        assert_eq!(written, stamp, "{millis}");
+    }
 }
 
 #[test]
@@ -185,16 +179,12 @@ fn what_flv_cannot_carry_is_not_written() {
 
 #[test]
 fn a_sequence_header_repeated_is_no_news_and_a_changed_one_is() {
-    let changed = {
-        let mut header = avc_header().to_vec();
-        header[8] = 0x0D;
-        &*Box::leak(header.into_boxed_slice())
-    };
-    let items = video(&[avc_header(), b"\x17\x01\0\0\0key", avc_header(), changed]);
-    assert_eq!(
-        words(&items),
-        ["track 1 h264 plain", "1 key 3", "track 1 h264 plain"]
-    );
+    let mut changed = avc_header().to_vec();
+    changed[8] = 0x0D;
+    let key = b"\x17\x01\0\0\0key";
+    let items = video(&[avc_header(), key, avc_header(), changed.leak()]);
+    let track = "track 1 h264 plain";
+    assert_eq!(words(&items), [track, "1 key 3", track]);
 }
 
 #[test]
@@ -212,9 +202,7 @@ fn what_carries_no_media_is_passed_over() {
         b"\x27\x01\0\0\x28delta",
     ]);
     assert_eq!(words(&items), ["track 1 h264 plain", "1 delta 5"]);
-    let Some(Item::Sample(last)) = items.last() else {
-        panic!("a sample")
-    };
+    let last = samples(&items)[0];
     assert_eq!((last.dts, last.pts), (at(9), at(49)));
     let items = audio(&[
         b"",
@@ -229,73 +217,32 @@ fn what_carries_no_media_is_passed_over() {
 
 #[test]
 fn enhanced_names_of_known_codecs_are_bare_too() {
-    let start = Box::leak([b"\x90avc1", AVCC].concat().into_boxed_slice());
+    let start = leaked(&[b"\x90avc1", AVCC]);
     let items = video(&[start, b"\x91avc1\0\0\x10nal", b"\xA3avc1nal"]);
-    assert_eq!(
-        words(&items),
-        ["track 1 h264 plain", "1 key 3", "1 delta 3"]
-    );
-    let items = audio(&[
-        b"\x90mp4a\x12\x10",
-        b"\x91mp4aframe",
-        b"\x91.mp3\xFF\xFB\x90\x64rest",
-    ]);
-    assert_eq!(
-        words(&items),
-        [
-            "track 0 aac plain",
-            "0 key 5",
-            "track 0 mp3 plain",
-            "0 key 8"
-        ]
-    );
-    let Item::Track(mp3) = &items[2] else {
-        panic!("a track")
-    };
+    let expected = ["track 1 h264 plain", "1 key 3", "1 delta 3"];
+    assert_eq!(words(&items), expected);
+    let mp3 = b"\x91.mp3\xFF\xFB\x90\x64rest";
+    let items = audio(&[b"\x90mp4a\x12\x10", b"\x91mp4aframe", mp3]);
+    assert_eq!(words(&items)[..2], ["track 0 aac plain", "0 key 5"]);
+    assert_eq!(words(&items)[2..], ["track 0 mp3 plain", "0 key 8"]);
+    let mp3 = tracks(&items)[1];
     assert_eq!((mp3.sample_rate, mp3.channels), (44_100, 2));
 }
 
 #[test]
 fn unknown_codecs_are_relayed_whole() {
-    let items = video(&[
-        b"\x90hvc1config",
-        b"\x91hvc1\0\0\x10frame",
-        b"\xA1hvc1\0\0\0f",
-        b"\x92hvc1",
-    ]);
-    assert_eq!(
-        words(&items),
-        ["track 1 hevc kept", "1 key 13", "1 delta 9", "1 delta 5"]
-    );
-    let Item::Track(track) = &items[0] else {
-        panic!("a track")
-    };
-    assert_eq!(
-        whole::split(track.flv.as_deref().unwrap_or_default()),
-        (&b"\x90hvc1config"[..], &b""[..])
-    );
-    // Sorenson H.263, Speex, and an unknown codec.
-    assert_eq!(
-        words(&video(&[b"\x22frame"])),
-        ["track 1 FLV1 kept", "1 delta 6"]
-    );
-    assert_eq!(
-        words(&audio(&[b"\xB6frame"])),
-        ["track 0 speex kept", "0 key 6"]
-    );
-    assert_eq!(
-        words(&audio(&[b"\x72frame", b"\x82frame"])),
-        [
-            "track 0 pcma kept",
-            "0 key 6",
-            "track 0 pcmu kept",
-            "0 key 6"
-        ]
-    );
-    assert_eq!(
-        words(&audio(&[b"\x91????x"])),
-        ["track 0 ???? kept", "0 key 6"]
-    );
+    // Sorenson H.263; Speex, G.711, and an unknown codec.
+    let items = video(&[b"\x22frame"]);
+    assert_eq!(words(&items), ["track 1 FLV1 kept", "1 delta 6"]);
+    for (body, codec) in [
+        (b"\xB6frame", "speex"),
+        (b"\x72frame", "pcma"),
+        (b"\x82frame", "pcmu"),
+        (b"\x91????x", "????"),
+    ] {
+        let track = format!("track 0 {codec} kept");
+        assert_eq!(words(&audio(&[body])), [&track[..], "0 key 6"]);
+    }
 }
 
 #[test]
@@ -307,23 +254,14 @@ fn a_configuration_that_cannot_be_read_is_relayed_whole() {
 #[test]
 fn a_codec_change_without_a_header_drops_the_old_configuration() {
     let items = video(&[b"\x90hvc1config", b"\x91av01frame"]);
-    let Item::Track(track) = &items[1] else {
-        panic!("a track")
-    };
-    assert!(track.config.is_empty());
+    assert!(tracks(&items)[1].config.is_empty());
 }
 
 #[test]
 fn samples_share_the_memory_of_their_message() {
-    let mut depacketizer = Depacketizer::default();
-    let mut out = Vec::new();
-    depacketizer.video(at(0), Bytes::from_static(avc_header()), &mut out);
-    let body = Bytes::from_static(b"\x17\x01\0\0\0payload");
-    depacketizer.video(at(0), body.clone(), &mut out);
-    let Some(Item::Sample(sample)) = out.last() else {
-        panic!("a sample")
-    };
-    assert_eq!(sample.data.as_ptr(), body[5..].as_ptr());
+    let body = b"\x17\x01\0\0\0payload";
+    let items = video(&[avc_header(), body]);
+    assert_eq!(samples(&items)[0].data.as_ptr(), body[5..].as_ptr());
 }
 
 #[test]
@@ -336,21 +274,16 @@ fn a_picture_may_be_presented_before_it_is_decoded() {
         b"\x27\x01\xFF\xFF\xB0b",
     ];
     let items = video(&bodies);
-    let samples = items.iter().filter_map(|item| match item {
-        Item::Sample(sample) => Some(sample),
-        _ => None,
-    });
-    let distances = samples.clone().map(|it| (it.pts - it.dts).millis());
+    let samples = samples(&items);
+    let distances = samples.iter().map(|it| (it.pts - it.dts).millis());
     assert_eq!(distances.collect::<Vec<_>>(), [0, 120, -80]);
-    for (sample, body) in samples.zip(&bodies[1..]) {
-        let mut tag = Vec::new();
-        let put = &mut |bytes: &[u8]| tag.extend_from_slice(bytes);
-        Tag::sample(&h264_track(), sample).unwrap().write(put);
+    for (sample, body) in samples.iter().zip(&bodies[1..]) {
+        let tag = tag_of(&h264_track(), sample);
         assert_eq!(&tag[11..tag.len() - 4], *body);
     }
 }
 
-/// What the heads of listeners' files say of sound and pictures.
+/// Audio and video flags in the heads of listeners' files.
 #[derive(Default)]
 struct Heads(Vec<(bool, bool)>);
 
@@ -360,8 +293,8 @@ impl Sink for Heads {
     fn tag(&mut self, _: &Tag<'_>) {}
 
     fn preamble(&mut self, opening: &Opening<'_>) {
-        self.0
-            .push((opening.has(Kind::Audio), opening.has(Kind::Video)));
+        let has = [Kind::Audio, Kind::Video].map(|kind| opening.has(kind));
+        self.0.push(has.into());
     }
 
     fn end_unit(&mut self, _: Timestamp, _: Option<()>) {}
@@ -395,15 +328,10 @@ fn a_file_has_the_tracks_that_its_metadata_announces() {
 fn the_reader_says_what_is_wrong() {
     let read = |bytes: &[u8]| Reader::default().push(bytes, &mut Vec::new());
     assert_eq!(read(b"FLW"), Err(ReadError::NotFlv));
-    assert_eq!(
-        read(b"FLV\x01\x05\xFF\x00\x00\x00"),
-        Err(ReadError::HeaderLength(0xFF00_0000))
-    );
-    let long = [
-        &file_header(true, true)[..],
-        &[9, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0],
-    ]
-    .concat();
+    let far = read(b"FLV\x01\x05\xFF\x00\x00\x00");
+    assert_eq!(far, Err(ReadError::HeaderLength(0xFF00_0000)));
+    let tag = [9, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0];
+    let long = [&file_header(true, true)[..], &tag].concat();
     assert_eq!(read(&long), Err(ReadError::TagTooLong(0xFF_FFFF)));
 }
 
@@ -428,13 +356,11 @@ fn a_script_that_is_too_long_is_passed_over() {
                 reader.push(piece, &mut items).unwrap();
                 assert!(reader.buffered_bytes() <= SCRIPT_BODY_BYTES_MAX + 15);
             }
-            let lengths: Vec<_> = items
-                .iter()
-                .map(|item| match item {
-                    Item::Script(script) => script.body.len(),
-                    other => panic!("{other:?}"),
-                })
-                .collect();
+            let lengths = items.iter().map(|item| match item {
+                Item::Script(script) => script.body.len(),
+                other => panic!("{other:?}"),
+            });
+            let lengths: Vec<_> = lengths.collect();
             match is_kept {
                 true => assert_eq!(lengths, [length, 1]),
                 false => assert_eq!(lengths, [1], "{length} {piece}"),
@@ -472,16 +398,16 @@ fn file(frames: &[(bool, Vec<u8>, u8)]) -> (Vec<u8>, Vec<Item>) {
             Tag::headers(track, at(now)).for_each(|tag| tag.write(&mut emit));
             items.push(Item::Track(Arc::new(track.clone())));
         }
-        let (keyframe, pts, data) = match track.codec {
-            Codec::H264 => (*keyframe, now + i64::from(*choice), payload.clone()),
-            Codec::Aac => (true, now, payload.clone()),
-            Codec::Mp3 => (
-                true,
-                now,
-                [&[0xFF, 0xFB, 0x90, 0x64], &payload[..]].concat(),
-            ),
-            _ => (*keyframe, now, payload.clone()),
+        let is_mp3 = track.codec == Codec::Mp3;
+        let head: &[u8] = if is_mp3 {
+            &[0xFF, 0xFB, 0x90, 0x64]
+        } else {
+            &[]
         };
+        let data = [head, payload].concat();
+        let keyframe = *keyframe || track.kind == Kind::Audio;
+        let is_h264 = track.codec == Codec::H264;
+        let pts = now + if is_h264 { i64::from(*choice) } else { 0 };
         let mut sample = sample(track, now, pts, keyframe, data);
         if track.codec == Codec::Hevc {
             let first = if keyframe { 0x93 } else { 0xA3 };
@@ -504,14 +430,8 @@ proptest! {
         let (bytes, expected) = file(&frames);
         let mut reader = Reader::default();
         let mut items = Vec::new();
-        let mut rest = &bytes[..];
-        for cut in cuts.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (piece, after) = rest.split_at((*cut).min(rest.len()));
+        for piece in pieces(&bytes, &cuts) {
             reader.push(piece, &mut items).expect("a clean file");
-            rest = after;
         }
         prop_assert_eq!(format!("{items:?}"), format!("{expected:?}"));
         prop_assert_eq!(reader.buffered_bytes(), 0);

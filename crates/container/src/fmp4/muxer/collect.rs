@@ -1,4 +1,4 @@
-//! Samples to fragments: how long each sample lasts, and when a fragment is complete.
+//! Collection of samples into fragments: determines each sample's duration, and when a fragment is complete.
 
 use bytes::Bytes;
 use media::{Kind, Sample, Span, Timestamp};
@@ -9,20 +9,21 @@ use super::super::fragment::Piece;
 use super::super::sink::{FragmentCandidate, Sink, Turn};
 use super::{Muxer, picture_span};
 
-/// Sound waits for its fragment's pictures this much longer than the fragment should span: long enough for
-/// two pictures a second, and for publishers that send sound ahead.
-const SOUND_HELD_MAX: Span = Span::from_millis(500);
+/// Extra time, beyond a fragment's span, that audio waits for the fragment's video: long enough for two frames a
+/// second, and for publishers that send audio ahead.
+const AUDIO_HELD_MAX: Span = Span::from_millis(500);
 
-/// How much longer than the one before it a picture seems to be, or shorter, where its times are rounded to
+/// Largest apparent difference between the durations of consecutive frames that is due to times rounded to
 /// milliseconds.
 const ROUNDING_MAX: Span = Span::from_millis(1);
 
-/// How much of its room a fragment takes at the least before it ends for want of it, in per cent: what parts of HLS have
-/// to have (RFC 8216bis §4.4.4.9). Else its last picture lasts on in the next.
+/// Minimum fill of a fragment, in per cent of its room, before it ends because the next frame does not fit: the minimum
+/// for HLS parts (RFC 8216bis §4.4.4.9). Below it, the fragment takes its last frame, which lasts into the next
+/// fragment.
 const ROOM_TAKEN_MIN: i64 = 85;
 
-/// The most by which the last picture and sound of an epoch are extended, until the next epoch's begin. The
-/// stream's time hardly advances in between.
+/// Longest extension of an epoch's last video and audio frame until the next epoch begins. The stream's time hardly
+/// advances in between.
 const EPOCH_GAP_MAX: Span = Span::from_millis(500);
 
 impl<P: Clone> Muxer<P> {
@@ -54,12 +55,12 @@ impl<P: Clone> Muxer<P> {
         }
         self.settle(at, sink);
         let spans = self.fragment.pictures().map(picture_span);
-        let is_due = spans.is_some_and(|span| span >= self.span) && !self.awaits_sound();
+        let is_due = spans.is_some_and(|span| span >= self.span) && !self.awaits_audio();
         if is_due || self.fragment.is_full() {
             self.end_fragment(sink);
         }
         if sample.keyframe {
-            self.admit_sound(sink);
+            self.admit_audio(sink);
             self.split_at_keyframe(at, sink);
         }
         if !self.has_room_for_picture(at, sink) && !self.may_split_at(at, sink) {
@@ -79,19 +80,18 @@ impl<P: Clone> Muxer<P> {
         });
     }
 
-    /// Sound that has waited for a keyframe comes in here, with an initialization segment that tells of it.
-    fn admit_sound(&mut self, sink: &mut impl Sink<Preamble = P>) {
-        let sound = self.carried(Kind::Audio);
-        let is_known = sound.is_some_and(|index| self.tracks[index].is_known());
-        if self.is_sound_late && is_known {
+    /// Admits audio that has waited for a keyframe, with an initialization segment that describes it.
+    fn admit_audio(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        let audio = self.carried(Kind::Audio);
+        let is_known = audio.is_some_and(|index| self.tracks[index].is_known());
+        if self.is_audio_late && is_known {
             self.end_fragment(sink);
-            self.is_sound_late = false;
+            self.is_audio_late = false;
             self.is_init_stale = true;
         }
     }
 
-    /// The first keyframe after a change carries its parameter sets: ffmpeg and VLC ignore all segments but
-    /// the first.
+    /// Adds parameter sets to the first keyframe after a change: ffmpeg and VLC ignore all segments but the first.
     fn introduce(&mut self, index: usize, data: Bytes) -> Bytes {
         let track = &self.tracks[index];
         let known = self.picture_config.replace(track.config().clone());
@@ -102,22 +102,22 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The next epoch's pictures begin at `at`. The last one's picture and sound last until then, so that
-    /// players that stop at gaps play on; unless that is too long.
+    /// Bridges the gap to the next epoch, whose video begins at `at`: unless that is too long, the last epoch's video
+    /// and audio are extended until then, so that players that stop at gaps continue to play.
     fn bridge_epochs(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
         let now = to_time(at, PICTURE_TIMESCALE);
         let pending = self.pending.as_ref();
         let paused = pending.map(|it| now - to_time(it.at, PICTURE_TIMESCALE));
         if paused.is_some_and(|paused| paused <= EPOCH_GAP_MAX) {
             self.settle(at, sink);
-            let end = to_units(now, self.sound_clock.rate());
-            self.fragment.stretch_sound(end);
-            self.sound_clock.hold_until(end);
+            let end = to_units(now, self.audio_clock.rate());
+            self.fragment.stretch_audio(end);
+            self.audio_clock.hold_until(end);
         }
         self.close_epoch(sink);
     }
 
-    pub(super) fn sound(
+    pub(super) fn audio(
         &mut self,
         index: usize,
         dts: Timestamp,
@@ -128,12 +128,12 @@ impl<P: Clone> Muxer<P> {
         let Some(duration) = track.frame_samples(&data).filter(|_| track.is_known()) else {
             return;
         };
-        if self.is_sound_late {
+        if self.is_audio_late {
             return;
         }
         let rate = track.timescale();
         let has_pictures = self.carried(Kind::Video).is_some();
-        let may_join = self.joins.at_sound(self.now, has_pictures);
+        let may_join = self.joins.at_audio(self.now, has_pictures);
         self.has_begun |= may_join;
         if !self.has_begun {
             return;
@@ -150,39 +150,39 @@ impl<P: Clone> Muxer<P> {
             };
             self.split_at(next, sink);
         }
-        self.sound_clock.set_rate(rate);
+        self.audio_clock.set_rate(rate);
         let lasts = self.pending.is_some() && !self.is_for_files;
-        let (at, longer) = match self.sound_clock.place(dts, duration) {
+        let (at, longer) = match self.audio_clock.place(dts, duration) {
             FramePosition::Next { at, longer } => (at, longer),
-            // A pause of sound alone: the first frame after it begins where it began, and lasts for as long.
+            // A pause of audio alone: the first frame after it begins where the pause began, and lasts for as long.
             FramePosition::Jump {
                 from: Some(from),
                 at,
             } if lasts => (from, u32::try_from(at - from).unwrap_or(u32::MAX)),
             FramePosition::Jump { at, .. } => {
-                // A fragment has one time for all its sound.
-                self.end_fragment_with_sound(sink);
+                // A fragment has one time for all its audio.
+                self.end_fragment_with_audio(sink);
                 (at, 0)
             }
             FramePosition::Behind => return,
         };
-        let sound = Piece {
+        let audio = Piece {
             at,
             duration: duration.saturating_add(longer),
             composition: 0,
             is_sync: true,
             data,
         };
-        if self.pending.is_none() && !self.has_room_for(&sound, sink) {
+        if self.pending.is_none() && !self.has_room_for(&audio, sink) {
             self.end_fragment(sink);
         }
-        if self.fragment.sound().is_none() {
-            self.joins_at_sound = may_join;
-            self.sound_since = sound.at + u64::from(longer);
+        if self.fragment.audio().is_none() {
+            self.joins_at_audio = may_join;
+            self.audio_since = audio.at + u64::from(longer);
         }
-        let end = sound.end();
-        self.fragment.push_sound(sound);
-        self.end_fragment_after_sound(end, sink);
+        let end = audio.end();
+        self.fragment.push_audio(audio);
+        self.end_fragment_after_audio(end, sink);
     }
 
     /// Ends the fragment if another one has to begin with `next`.
@@ -193,46 +193,47 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The same with a keyframe that has come in time.
+    /// Ends the fragment if another one has to begin with a keyframe at `at` in the current epoch.
     pub(super) fn split_at_keyframe(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
         self.split_at(picture_candidate(at, None, true, Turn::InTime), sink);
     }
 
-    /// Ends the fragment if the sound that ends at `end` must not wait any longer.
-    fn end_fragment_after_sound(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
-        let rate = self.sound_clock.rate();
+    /// Ends the fragment if the audio that ends at `end` must not wait any longer.
+    fn end_fragment_after_audio(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
+        let rate = self.audio_clock.rate();
         let now = to_time(end, rate);
         if self.cover_pause(now, sink) {
             return;
         }
         let patience = match self.pending {
-            Some(_) => self.span + SOUND_HELD_MAX,
+            Some(_) => self.span + AUDIO_HELD_MAX,
             None => self.span,
         };
-        // Parts are as long as their pictures.
+        // Parts are as long as their video.
         let may_end = !self.is_of_parts || self.pending.is_none();
-        let is_due = may_end && now - to_time(self.sound_since, rate) >= patience;
+        let is_due = may_end && now - to_time(self.audio_since, rate) >= patience;
         if is_due || self.fragment.is_full() {
             self.end_fragment(sink);
         }
     }
 
-    fn end_fragment_with_sound(&mut self, sink: &mut impl Sink<Preamble = P>) {
-        if self.fragment.sound().is_some() {
+    fn end_fragment_with_audio(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        if self.fragment.audio().is_some() {
             self.end_fragment(sink);
         }
     }
 
-    fn has_room_for(&self, sound: &Piece, sink: &impl Sink<Preamble = P>) -> bool {
-        let Some((begin, _)) = self.fragment.sound() else {
+    fn has_room_for(&self, audio: &Piece, sink: &impl Sink<Preamble = P>) -> bool {
+        let Some((begin, _)) = self.fragment.audio() else {
             return true;
         };
-        let begin = to_time(begin, self.sound_clock.rate());
-        let span = to_time(sound.end(), self.sound_clock.rate()) - begin;
+        let begin = to_time(begin, self.audio_clock.rate());
+        let span = to_time(audio.end(), self.audio_clock.rate()) - begin;
         sink.room(begin).is_none_or(|room| span <= room)
     }
 
-    /// Whether the picture that begins at `at` can be expected to go into the fragment. What is certain not to gain another picture need not wait for the end of this one.
+    /// Returns whether the frame that begins at `at` can be expected to fit into the fragment. A fragment that
+    /// certainly gains no other frame need not wait for the end of this one.
     fn has_room_for_picture(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
         let Some((begin, _)) = self.fragment.pictures() else {
             return true;
@@ -243,28 +244,29 @@ impl<P: Clone> Muxer<P> {
         !room.is_some_and(ends_before)
     }
 
-    /// Whether another fragment may have to begin with the picture that begins at `at`, and not only after it: then the
-    /// fragment before it is written with that, so that readers are told of both at once.
+    /// Returns whether another fragment may have to begin with the frame that begins at `at`, and not only after it:
+    /// then the fragment before is written together with it, so that readers learn of both at once.
     fn may_split_at(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
         let until = at + 2 * u64::from(self.picture_span);
         let candidate = picture_candidate(at, Some(until), false, Turn::InTime);
         self.splits_at(candidate, sink)
     }
 
-    /// What comes after a pause of all media splits nothing until what was before it is written.
+    /// Returns whether a fragment has to begin with `next`. After a pause of all media nothing is split until the media
+    /// before it is written.
     fn splits_at(&self, next: FragmentCandidate, sink: &impl Sink<Preamble = P>) -> bool {
         self.rested.is_none() && sink.splits_at(next)
     }
 
-    pub(super) fn awaits_sound(&self) -> bool {
-        let sound = self.carried(Kind::Audio);
-        let is_known = sound.is_some_and(|index| self.tracks[index].is_known());
-        self.is_first && !is_known && self.joins.awaits_sound(self.now, sound.is_some())
+    pub(super) fn awaits_audio(&self) -> bool {
+        let audio = self.carried(Kind::Audio);
+        let is_known = audio.is_some_and(|index| self.tracks[index].is_known());
+        self.is_first && !is_known && self.joins.awaits_audio(self.now, audio.is_some())
     }
 
-    /// The pending picture lasts until `end` and goes into this fragment, or into the next if this one has no
-    /// space for it. One that would leave too much of the space, or has no space anywhere, goes into this one and lasts on
-    /// in those that follow.
+    /// Ends the pending frame at `end` and puts it into this fragment, or into the next if this one has no space for
+    /// it. A frame that would leave too much of the space unused, or that fits nowhere, goes into this fragment and
+    /// lasts into those that follow.
     pub(super) fn settle(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
         let Some(mut picture) = self.pending.take() else {
             return;
@@ -278,7 +280,7 @@ impl<P: Clone> Muxer<P> {
         let begin = pictures.map_or(at, |(begin, _)| begin);
         let room = sink.room(to_time(begin, PICTURE_TIMESCALE));
         let is_long = room.is_some_and(|room| picture_span((at, until)) > room);
-        // Readers have been told what follows a fragment that is written already.
+        // Readers already know what follows a fragment that is written.
         let may_split = pictures.is_some() || is_long;
         let is_split = may_split && self.splits_at(candidate, sink);
         let ends_before = |room| ends_before((begin, at, until), room, Span::ZERO);
@@ -292,7 +294,7 @@ impl<P: Clone> Muxer<P> {
         self.end_whole_fragments(sink);
     }
 
-    /// The pending picture lasts as long as the one before it.
+    /// Ends the pending frame, with the duration of the one before it.
     pub(super) fn settle_as_before(&mut self, sink: &mut impl Sink<Preamble = P>) {
         if let Some(pending) = &self.pending {
             let end = pending.at + u64::from(self.picture_span);
@@ -302,7 +304,7 @@ impl<P: Clone> Muxer<P> {
     }
 }
 
-/// A picture that may begin a fragment; its times are in units of [`PICTURE_TIMESCALE`].
+/// Creates the candidate for a frame that may begin a fragment; its times are in units of [`PICTURE_TIMESCALE`].
 fn picture_candidate(
     at: u64,
     until: Option<u64>,
@@ -318,7 +320,7 @@ fn picture_candidate(
     }
 }
 
-/// Whether a fragment that began at `begin` ends before the picture from `at` to `end`, within some `tolerance`.
+/// Returns whether a fragment that began at `begin` ends before the frame from `at` to `end`, within some `tolerance`.
 fn ends_before((begin, at, end): (u64, u64, u64), room: Span, tolerance: Span) -> bool {
     let is_full = picture_span((begin, end)) > room + tolerance;
     let is_long = picture_span((at, end)) > room + tolerance;

@@ -1,13 +1,13 @@
-//! Items to fragments: what is carried, where a fragment ends, and where listeners may join.
+//! Muxer of items into fragments: decides which tracks are carried, where a fragment ends, and where listeners may
+//! join.
 //!
-//! The duration of a picture is known when the next one comes, so one picture is pending, and fragments end
-//! when it is settled: before each keyframe, and once the pictures span as much as they should. Sound goes
-//! along, in the order of arrival. Sound alone is written as soon as it spans as much.
+//! The duration of a video frame is known when the next one arrives, so one frame is pending, and fragments end when it
+//! is settled: before each keyframe, and once the video spans as much as it should. Audio is added in the order of
+//! arrival. Audio without video is written as soon as it spans as much.
 //!
-//! Live media has no holes, because players stop at them, and browsers show nothing behind them before the next
-//! keyframe, of either track. Where one track pauses, its last sample lasts until it goes on; pictures that are away
-//! for longer are replaced by the newest keyframe (`pause`). Where both pause, media begins anew. Files have what
-//! there was.
+//! Live media has no gaps, because players stop at them, and browsers show nothing after them before the next keyframe,
+//! of either track. Where one track pauses, its last sample lasts until the track continues; video that is missing for
+//! longer is replaced by the newest keyframe (`pause`). Where both pause, media begins anew. Files keep the gaps.
 
 mod collect;
 mod pause;
@@ -19,80 +19,80 @@ use media::{Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 use self::pause::StandIn;
 use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
-use super::clock::{PictureClock, SoundClock, to_time};
+use super::clock::{AudioClock, PictureClock, to_time};
 use super::fragment::{Fragment, Piece};
 use super::sink::{Fragmentation, Init, Sink};
 use crate::joins::Joins;
 
-/// Tracks remembered at the most: as many as a stream announces.
+/// Upper bound on the tracks remembered: as many as a stream announces.
 const TRACKS_MAX: usize = 16;
 
-/// How long the only picture of an epoch lasts: one of 25 a second.
+/// Assumed duration of the only frame of an epoch: one of 25 a second.
 const PICTURE_SPAN_ASSUMED: u32 = PICTURE_TIMESCALE / 25;
 
-/// Turns a stream's items into fragments.
+/// Muxer of a stream's items into fragments; call [`push`](Self::push) for each item, then [`finish`](Self::finish).
 ///
-/// Where there are pictures, listeners join at their keyframes; else at every fragment. Nothing is
-/// written before the first join point: no listener could decode it.
+/// If there is video, listeners join at its keyframes; else at every fragment. Nothing is written before the first
+/// join point, because no listener could decode it.
 ///
 /// `P` is the [`Sink::Preamble`] of the sink that is written to.
 #[derive(Debug)]
 pub struct Muxer<P> {
     span: Span,
-    /// It carries what players take from files alone, and leaves pauses as they are.
+    /// The muxer carries codecs that players accept only in files, and leaves pauses as they are.
     is_for_files: bool,
-    /// Its fragments are parts.
+    /// Fragments are parts.
     is_of_parts: bool,
-    /// Of each kind the first one is carried.
+    /// Announced tracks; the first of each kind is carried.
     tracks: Vec<Carried>,
     joins: Joins,
     has_begun: bool,
     /// No fragment of this epoch has been written.
     is_first: bool,
-    /// Whether the collected and pending samples belong to the last epoch, described by the segment in force.
+    /// The collected and pending samples belong to the last epoch, described by the segment in force.
     is_closing: bool,
-    /// The tracks of that epoch.
+    /// Tracks of the last epoch.
     closing_tracks: Vec<Carried>,
-    /// No fragment of that epoch has been written.
+    /// No fragment of the last epoch has been written.
     is_closing_first: bool,
-    /// Whether no picture can be decoded before the next keyframe.
+    /// No video frame can be decoded before the next keyframe.
     wants_keyframe: bool,
-    /// The configuration of the pictures so far.
+    /// Configuration of the video so far.
     picture_config: Option<Bytes>,
     picture_clock: PictureClock,
-    sound_clock: SoundClock,
+    audio_clock: AudioClock,
     fragment: Fragment,
-    /// What there was before a pause of all media. It is written with what comes after that, so that readers are told of
-    /// both at once.
+    /// Media before a pause of all media. It is written together with the media after the pause, so that readers learn
+    /// of both at once.
     rested: Option<Fragment>,
-    /// The picture that lasts until the next one comes.
+    /// Frame that lasts until the next one arrives.
     pending: Option<Piece>,
-    /// How long the one before it lasted.
+    /// Duration of the frame before it.
     picture_span: u32,
-    /// What stands for pictures that are away.
+    /// Stand-in for missing video.
     stand_in: StandIn,
-    /// Pictures that wait for sound, from a keyframe on.
+    /// Video that waits for audio, from a keyframe on.
     held: Vec<Sample>,
-    /// The track of sound that has come in mid-group, and waits for a keyframe.
-    is_sound_late: bool,
-    /// When the first sound of the fragment should be decoded.
-    sound_since: u64,
-    /// A listener may start at the sound that the fragment begins with.
-    joins_at_sound: bool,
+    /// The audio track arrived in mid-group, and waits for a keyframe.
+    is_audio_late: bool,
+    /// Decoding time of the fragment's first audio frame.
+    audio_since: u64,
+    /// A listener may start at the audio with which the fragment begins.
+    joins_at_audio: bool,
     init: Option<Init>,
     is_init_stale: bool,
     preamble: Option<P>,
-    /// Fragments so far.
+    /// Number of fragments so far.
     number: u32,
-    /// The latest time of all samples, and of those that were collected.
+    /// Latest time of all samples, and of those that were collected.
     now: Timestamp,
     collected: Timestamp,
-    /// The time of the latest unit.
+    /// Time of the latest unit.
     at: Timestamp,
 }
 
 impl<P: Clone> Muxer<P> {
-    /// A muxer for a new stream, without tracks.
+    /// Creates a muxer for a new stream, without tracks.
     pub fn new(fragmentation: Fragmentation) -> Self {
         Self {
             span: fragmentation.bounded(),
@@ -108,16 +108,16 @@ impl<P: Clone> Muxer<P> {
             wants_keyframe: true,
             picture_config: None,
             picture_clock: PictureClock::default(),
-            sound_clock: SoundClock::default(),
+            audio_clock: AudioClock::default(),
             fragment: Fragment::default(),
             rested: None,
             pending: None,
             picture_span: PICTURE_SPAN_ASSUMED,
             stand_in: StandIn::default(),
             held: Vec::new(),
-            is_sound_late: false,
-            sound_since: 0,
-            joins_at_sound: false,
+            is_audio_late: false,
+            audio_since: 0,
+            joins_at_audio: false,
             init: None,
             is_init_stale: true,
             preamble: None,
@@ -128,8 +128,8 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The same, whose fragments are parts: they end by their sink's [`room`](Sink::room) of `room_max`, and never
-    /// before they are as long as that.
+    /// Creates a muxer whose fragments are parts: they end by their sink's [`room`](Sink::room) of `room_max`, and
+    /// never before they are as long as that.
     pub fn of_parts(room_max: Span) -> Self {
         let span = room_max + room_max;
         Self {
@@ -139,7 +139,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The same, whose fragments become a file: what [`can_file`](super::can_file) admits is in it.
+    /// Creates a muxer whose fragments become a file: it carries everything that [`can_file`](super::can_file) admits.
     pub fn for_files(fragmentation: Fragmentation) -> Self {
         Self {
             is_for_files: true,
@@ -158,8 +158,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Writes what has been collected, because nothing follows: the last picture lasts as long as the one
-    /// before it.
+    /// Writes the collected media, because nothing follows: the last frame lasts as long as the one before it.
     pub fn finish(&mut self, sink: &mut impl Sink<Preamble = P>) {
         self.release(sink);
         self.close(Kind::Video, sink);
@@ -195,22 +194,22 @@ impl<P: Clone> Muxer<P> {
             self.joins.expect_none(track.kind);
         }
         if let Some(carried) = carried.filter(|_| self.tracks.len() < TRACKS_MAX) {
-            self.is_sound_late |= self.comes_late(carried.track.kind);
+            self.is_audio_late |= self.comes_late(carried.track.kind);
             self.tracks.push(carried);
             self.is_init_stale = true;
         }
     }
 
-    /// Whether a first track of that kind comes in mid-group: the pictures after it could not be decoded.
+    /// Returns whether a first track of that kind arrives in mid-group: the video after it could not be decoded.
     fn comes_late(&self, kind: Kind) -> bool {
         let is_live = !self.is_for_files && !self.is_first && !self.wants_keyframe;
         let has_pictures = self.carried(Kind::Video).is_some();
         is_live && has_pictures && kind == Kind::Audio && self.carried(kind).is_none()
     }
 
-    /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
-    /// nothing of the last one's, whose last picture lasts until then. What it has left is written with what follows, so
-    /// that readers are told of both at once.
+    /// Begins an epoch, since the next publisher announces its own tracks. Joiners wait for its video, if it has any,
+    /// and for nothing of the last publisher, whose last frame lasts until then. The rest of the last epoch is written
+    /// with what follows, so that readers learn of both at once.
     fn begin_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
         self.release(sink);
         self.end_rest(sink);
@@ -225,16 +224,16 @@ impl<P: Clone> Muxer<P> {
             self.tracks.clear();
         }
         self.joins = self.joins.anew();
-        self.sound_clock.interrupt();
+        self.audio_clock.interrupt();
         self.stand_in = StandIn::default();
-        self.is_sound_late = false;
+        self.is_audio_late = false;
         self.has_begun = false;
         self.is_first = true;
         self.wants_keyframe = true;
         self.is_init_stale = true;
     }
 
-    /// Writes what the last epoch left.
+    /// Writes the rest of the last epoch.
     fn close_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
         if self.is_closing {
             self.settle_as_before(sink);
@@ -260,13 +259,13 @@ impl<P: Clone> Muxer<P> {
         {
             self.learn(index, &frame, sink);
         }
-        if !self.awaits_sound() {
+        if !self.awaits_audio() {
             self.release(sink);
         }
         self.collect(index, sample, sink);
     }
 
-    /// Collects a sample of a track that is carried.
+    /// Collects a sample of a carried track.
     fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
         let Some(data) = self.tracks[index].payload(sample) else {
             return;
@@ -275,12 +274,12 @@ impl<P: Clone> Muxer<P> {
         self.now = self.now.max(sample.dts);
         match self.kind(index) {
             Kind::Video => self.picture(index, sample, data, sink),
-            Kind::Audio => self.sound(index, sample.dts, data, sink),
+            Kind::Audio => self.audio(index, sample.dts, data, sink),
         }
     }
 
-    /// Takes a frame's facts about its track. If they change the description, the samples collected so far
-    /// are written first.
+    /// Takes a frame's facts about its track. If they change the description, the samples collected so far are written
+    /// first.
     fn learn(&mut self, index: usize, frame: &[u8], sink: &mut impl Sink<Preamble = P>) {
         if let Some(news) = self.tracks[index].news(frame) {
             if self.tracks[index].is_known() {
@@ -291,7 +290,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The index of the carried track of a kind.
+    /// Returns the index of the carried track of a kind.
     fn carried(&self, kind: Kind) -> Option<usize> {
         let mut tracks = self.tracks.iter();
         tracks.position(|carried| carried.track.kind == kind)
@@ -306,7 +305,7 @@ impl<P: Clone> Muxer<P> {
         self.tracks[index].track.kind
     }
 
-    /// Writes what has been collected of a kind, because what follows has another description or none.
+    /// Writes the collected media of a kind, because the following media has another description or none.
     fn close(&mut self, kind: Kind, sink: &mut impl Sink<Preamble = P>) {
         self.end_rest(sink);
         if kind == Kind::Video {

@@ -1,8 +1,8 @@
-//! What is written where media pauses: sound that waits, pictures that wait, and stand-ins for pictures.
+//! Handling of pauses: audio that waits, video that waits, and stand-ins for video.
 //!
 //! ```text
-//! pictures  K P P P          K P P
-//! sound     s s s s s s s s s s s s
+//! video     K P P P          K P P
+//! audio     s s s s s s s s s s s s
 //! written   K P P P────K──K──K P P     the keyframe again, in each part, until one comes
 //!                 └ for as long as it is waited for
 //! ```
@@ -16,38 +16,38 @@ use super::super::fragment::Piece;
 use super::super::sink::Sink;
 use super::Muxer;
 
-/// How long sound goes on without a picture before the last one ends, and a stand-in begins. Pictures that come every
-/// two seconds, slower than any encoder's, need none.
+/// Longest audio without a new video frame before the last frame ends and a stand-in begins. Video with a frame every
+/// two seconds, slower than any encoder's, needs no stand-in.
 const PICTURE_HELD_MAX: Span = Span::from_millis(2_000);
 
-/// How long a stand-in lasts where fragments are no parts.
+/// Duration of a stand-in if fragments are not parts.
 const STAND_IN_SPAN: Span = Span::from_millis(500);
 
-/// A time without any media, after which it begins anew.
+/// Time without any media after which media begins anew.
 const REST_MIN: Span = Span::from_millis(2_000);
 
-/// Bytes of pictures that wait for sound, and pictures: a group of ten seconds of six megabits.
+/// Upper bounds on the video that waits for audio, in bytes and in frames: a group of ten seconds at six megabits.
 const HELD_BYTES_MAX: usize = 8 << 20;
 const HELD_MAX: usize = 1_024;
 
-/// What stands for pictures that are away: the newest keyframe, which can be decoded whatever is missing.
+/// Stand-in for missing video: the newest keyframe, which can be decoded whatever is missing.
 #[derive(Debug, Default)]
 pub(super) struct StandIn {
-    /// The keyframe, and when it is presented after it is decoded.
+    /// The keyframe, and its presentation time minus its decoding time.
     keyframe: Option<(Bytes, i32)>,
-    /// It stands there now.
+    /// The stand-in is shown now.
     is_shown: bool,
-    /// Where the media was when the last picture came.
+    /// Media time at which the last video frame arrived.
     since: Timestamp,
 }
 
 impl StandIn {
-    /// A picture has come, when the media was at `now`.
+    /// Records the arrival of a video frame at media time `now`.
     pub(super) fn picture(&mut self, now: Timestamp) {
         self.since = now;
     }
 
-    /// The picture that is written is a keyframe.
+    /// Records that a keyframe is written.
     pub(super) fn keyframe(&mut self, data: &Bytes, composition: i32) {
         self.keyframe = Some((data.clone(), composition));
         self.is_shown = false;
@@ -55,15 +55,15 @@ impl StandIn {
 }
 
 impl<P: Clone> Muxer<P> {
-    /// Whether `picture` waits for sound, without which it would need another initialization segment soon. What waits
-    /// begins with the newest keyframe.
+    /// Holds `picture` if it has to wait for audio, without which another initialization segment would soon be needed;
+    /// returns whether it does. The waiting video begins with the newest keyframe.
     pub(super) fn holds(&mut self, picture: &Sample) -> bool {
-        if !self.is_of_parts || !self.awaits_sound() {
+        if !self.is_of_parts || !self.awaits_audio() {
             return false;
         }
         self.now = self.now.max(picture.dts);
         self.joins.picture(self.now);
-        if !self.awaits_sound() {
+        if !self.awaits_audio() {
             return false;
         }
         let held: usize = self.held.iter().map(|held| held.data.len()).sum();
@@ -77,7 +77,7 @@ impl<P: Clone> Muxer<P> {
         true
     }
 
-    /// Collects the pictures that have waited.
+    /// Collects the video that has waited.
     pub(super) fn release(&mut self, sink: &mut impl Sink<Preamble = P>) {
         for picture in std::mem::take(&mut self.held) {
             if let Some(index) = self.carried(Kind::Video) {
@@ -86,7 +86,8 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Begins anew if there was no media before `dts` for a while. Pictures that depend on others are not decoded then.
+    /// Begins anew if there was no media before `dts` for a while. Video frames that depend on others are then not
+    /// decoded.
     pub(super) fn rest(&mut self, dts: Timestamp, sink: &mut impl Sink<Preamble = P>) {
         if self.is_for_files || !self.has_begun || dts - self.collected <= REST_MIN {
             return;
@@ -94,14 +95,14 @@ impl<P: Clone> Muxer<P> {
         self.end_rest(sink);
         self.settle_as_before(sink);
         self.rested = Some(std::mem::take(&mut self.fragment));
-        self.sound_clock.interrupt();
+        self.audio_clock.interrupt();
         self.stand_in = StandIn::default();
         self.joins.resume(dts);
         self.wants_keyframe = true;
         self.has_begun = false;
     }
 
-    /// Writes what there was before a pause, which what follows does not continue.
+    /// Writes the media before a pause, which the following media does not continue.
     pub(super) fn end_rest(&mut self, sink: &mut impl Sink<Preamble = P>) {
         if let Some(rested) = self.rested.take() {
             let next = std::mem::replace(&mut self.fragment, rested);
@@ -111,7 +112,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Ends the pending picture if sound has gone on without another until `now`. Returns whether it did.
+    /// Ends the pending frame if audio has continued without another until `now`. Returns whether the frame was ended.
     pub(super) fn cover_pause(
         &mut self,
         now: Timestamp,
@@ -130,7 +131,7 @@ impl<P: Clone> Muxer<P> {
         if now - self.stand_in.since < awaited || now - to_time(at, PICTURE_TIMESCALE) < awaited {
             return false;
         }
-        // Whole parts.
+        // Only whole parts are covered.
         let until = to_units(now, PICTURE_TIMESCALE);
         let step = room.map_or(1, |room| {
             to_units(Timestamp::ZERO + room, PICTURE_TIMESCALE)
@@ -149,7 +150,7 @@ impl<P: Clone> Muxer<P> {
         let Some((data, composition)) = keyframe.filter(|_| !self.is_for_files) else {
             return;
         };
-        // What comes next may depend on pictures that the decoder no longer has.
+        // The following frames may depend on frames that the decoder no longer has.
         self.wants_keyframe = true;
         self.stand_in.is_shown = true;
         self.split_at_keyframe(at, sink);
@@ -162,14 +163,14 @@ impl<P: Clone> Muxer<P> {
         });
     }
 
-    /// A keyframe has come at `at`: a stand-in that has only just begun there is not needed.
+    /// Withdraws a stand-in that begins no earlier than `at`, where a keyframe has arrived.
     pub(super) fn withdraw_stand_in(&mut self, at: u64) {
         if self.stand_in.is_shown {
             self.pending.take_if(|stand_in| stand_in.at >= at);
         }
     }
 
-    /// The stand-in belongs to an epoch that has ended: it is written, and what follows comes after it.
+    /// Keeps the stand-in of an epoch that has ended: it is written, and the following media comes after it.
     pub(super) fn keep_stand_in(&mut self) {
         if let Some(stand_in) = &self.pending {
             self.picture_clock.hold_until(stand_in.at + 1);

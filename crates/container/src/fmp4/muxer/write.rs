@@ -1,4 +1,4 @@
-//! Fragments to units: where listeners may join, and which segment is in force.
+//! Writing of fragments as units: decides where listeners may join, and which segment is in force.
 
 use media::{Kind, Span, Timestamp};
 
@@ -9,10 +9,10 @@ use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
 
 impl<P: Clone> Muxer<P> {
-    /// Writes the fragment, without the pending picture.
+    /// Writes the fragment, without the pending frame.
     pub(super) fn end_fragment(&mut self, sink: &mut impl Sink<Preamble = P>) {
-        let rate = self.sound_clock.rate();
-        let (begin, duration) = match (self.fragment.pictures(), self.fragment.sound()) {
+        let rate = self.audio_clock.rate();
+        let (begin, duration) = match (self.fragment.pictures(), self.fragment.audio()) {
             (Some(range), _) => (to_time(range.0, PICTURE_TIMESCALE), picture_span(range)),
             (None, Some((begin, end))) => {
                 let begin = to_time(begin, rate);
@@ -24,7 +24,8 @@ impl<P: Clone> Muxer<P> {
         self.write_fragment(begin, duration, sink);
     }
 
-    /// Writes what is more than one fragment may be, because its last picture lasts long. That lasts on in what is left.
+    /// Writes everything that exceeds one fragment because the last frame lasts long. That frame lasts into the
+    /// remaining fragment.
     pub(super) fn end_whole_fragments(&mut self, sink: &mut impl Sink<Preamble = P>) {
         while let Some((begin, end)) = self.fragment.pictures() {
             let at = to_time(begin, PICTURE_TIMESCALE);
@@ -36,24 +37,24 @@ impl<P: Clone> Muxer<P> {
                 return;
             }
             let until_time = to_time(until, PICTURE_TIMESCALE);
-            let from = to_units(until_time, self.sound_clock.rate());
-            let sounds = self.fragment.split_sound(from);
+            let from = to_units(until_time, self.audio_clock.rate());
+            let audio_frames = self.fragment.split_audio(from);
             self.end_rest(sink);
             self.write_fragment(at, until_time - at, sink);
-            self.fragment.begin_within((until, end), sounds);
+            self.fragment.begin_within((until, end), audio_frames);
         }
     }
 
-    /// Writes the fragment; before it its segment, if that is not the one that listeners have.
+    /// Writes the fragment, preceded by its segment if listeners do not have that yet.
     fn write_fragment(
         &mut self,
         begin: Timestamp,
         duration: Span,
         sink: &mut impl Sink<Preamble = P>,
     ) {
-        let rate = self.sound_clock.rate();
-        let is_sound = self.fragment.pictures().is_none();
-        let may_join = self.fragment.begins_with_keyframe() || is_sound && self.joins_at_sound;
+        let rate = self.audio_clock.rate();
+        let is_audio = self.fragment.pictures().is_none();
+        let may_join = self.fragment.begins_with_keyframe() || is_audio && self.joins_at_audio;
         if self.number == 0 && !may_join {
             self.fragment.clear();
             return;
@@ -69,7 +70,7 @@ impl<P: Clone> Muxer<P> {
         };
         let join = may_join.then(|| self.preamble(sink)).flatten();
         self.number = self.number.wrapping_add(1);
-        let is_independent = self.fragment.has_keyframe() || is_sound && self.joins_at_sound;
+        let is_independent = self.fragment.has_keyframe() || is_audio && self.joins_at_audio;
         let unit = Unit {
             content: Content::Fragment,
             at: self.at,
@@ -85,7 +86,7 @@ impl<P: Clone> Muxer<P> {
         sink.fragment(Collected {
             unit,
             number: self.number,
-            sound_rate: rate,
+            audio_rate: rate,
             fragment: &mut self.fragment,
             tracks,
         });
@@ -93,7 +94,7 @@ impl<P: Clone> Muxer<P> {
         sink.end_unit(unit, join);
     }
 
-    /// Whether what is written next belongs to the present epoch.
+    /// Returns whether the next unit belongs to the current epoch or to the last one.
     pub(super) fn turn(&self) -> Turn {
         match self.is_closing {
             true => Turn::Late,
@@ -101,17 +102,17 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Puts the segment in force that describes the tracks as they are known now. Joiners receive it first,
-    /// so in the log it stands only where it changes.
+    /// Puts the segment in force that describes the tracks as they are known now. Joiners receive it first, so the log
+    /// contains it only where it changes.
     pub(super) fn renew_init(&mut self, sink: &mut impl Sink<Preamble = P>) {
         if !std::mem::take(&mut self.is_init_stale) {
             return;
         }
         let describe = |index: usize| self.tracks[index].describe();
         let picture = self.carried(Kind::Video).and_then(describe);
-        let sound = self.carried(Kind::Audio).filter(|_| !self.is_sound_late);
-        let sound = sound.and_then(describe);
-        let bytes = init::write(picture.as_ref(), sound.as_ref());
+        let audio = self.carried(Kind::Audio).filter(|_| !self.is_audio_late);
+        let audio = audio.and_then(describe);
+        let bytes = init::write(picture.as_ref(), audio.as_ref());
         let generation = match &self.init {
             Some(known) if known.bytes == bytes => return,
             Some(known) => {

@@ -1,50 +1,21 @@
 //! Real media through real tools: ffmpeg reads what is written, packet for packet and frame for frame.
 
-use std::io::Write;
-use std::time::Duration;
-
 use media::TrackId;
 use testkit::{Clip, Tool, framemd5};
 
 use super::*;
-use crate::flv::Reader;
+use crate::frames::Syntax;
+use crate::testing::{self, of_frames, samples};
 
-const DEADLINE: Duration = Duration::from_secs(120);
-
-/// The items of a clip in FLV.
-fn of_flv(clip: Clip) -> Vec<Item> {
-    let file = std::fs::read(clip.seconds(4)).expect("the clip was made");
-    let mut items = Vec::new();
-    let read = Reader::default().push(&file, &mut items);
-    read.expect("ffmpeg writes FLV");
-    items
-}
-
-/// A file that ffmpeg makes.
+/// A file that ffmpeg makes of three seconds.
 fn encoded(arguments: &str) -> tempfile::TempPath {
-    let path = temporary(b"");
+    let picture = "testsrc2=size=320x180:rate=30000/1001:duration=3";
     let sweep = "aevalsrc=0.3*sin(2*PI*(200+15*t)*t)|0.3*sin(2*PI*(300+10*t)*t):s=48000:d=3";
-    let _ = Tool::ffmpeg()
-        .env("SVT_LOG", "1")
-        .args(["-y", "-f", "lavfi", "-i"])
-        .arg("testsrc2=size=320x180:rate=30000/1001:duration=3")
-        .args(["-f", "lavfi", "-i", sweep])
-        .args(arguments.split_whitespace())
-        // Dolby's codecs have no configuration before their first packet, and edits are not followed.
-        .args("-strict -2 -threads 1 -f mp4 -use_editlist 0".split_whitespace())
-        .args(["-movflags", "delay_moov+default_base_moof+frag_keyframe"])
-        .arg(&path)
-        .run(DEADLINE);
-    path
-}
-
-fn temporary(bytes: &[u8]) -> tempfile::TempPath {
-    let mut file = tempfile::Builder::new()
-        .suffix(".mp4")
-        .tempfile()
-        .expect("a temporary file");
-    file.write_all(bytes).expect("written");
-    file.into_temp_path()
+    // Dolby's codecs have no configuration before their first packet, and edits are not followed.
+    testing::encoded(&format!(
+        "-f lavfi -i {picture} -f lavfi -i {sweep} {arguments} -strict -2 -threads 1 -f mp4 \
+         -use_editlist 0 -movflags delay_moov+default_base_moof+frag_keyframe"
+    ))
 }
 
 fn hashes(frames: &[framemd5::Frame], is_video: bool) -> Vec<&str> {
@@ -56,24 +27,19 @@ fn hashes(frames: &[framemd5::Frame], is_video: bool) -> Vec<&str> {
 fn ffmpeg_finds_every_packet_and_frame_of_a_clip_at_its_time() {
     for clip in [Clip::Flv, Clip::FlvBframes, Clip::FlvLarger] {
         let source = clip.seconds(4);
-        let items = of_flv(clip);
-        // Sound that came before the first keyframe is left out.
-        let early = items.iter().filter_map(|item| match item {
-            Item::Sample(sample) => Some(sample.track),
-            _ => None,
-        });
-        let early = early.take_while(|track| *track != TrackId::VIDEO).count();
+        let items = of_flv(clip, 4);
+        // Audio that arrived before the first keyframe is left out.
+        let mut samples = samples(&items).into_iter();
+        let early = samples.position(|it| it.track == TrackId::VIDEO);
+        let early = early.expect("a picture");
         for fragmentation in [span(0), Fragmentation::default(), span(1_000)] {
             let made = temporary(&Log::cut(&items, fragmentation).joined(0));
             let sent = framemd5::packets(&source);
             let got = framemd5::packets(&made);
             assert_eq!(hashes(&got, true), hashes(&sent, true), "{clip:?}");
-            assert_eq!(
-                hashes(&got, false),
-                hashes(&sent, false)[early..],
-                "{clip:?}"
-            );
-            // FLV counts milliseconds; sound is where it was, or nearer to where it was cut.
+            let expected = &hashes(&sent, false)[early..];
+            assert_eq!(hashes(&got, false), expected, "{clip:?}");
+            // FLV counts milliseconds; audio is where it was, or nearer to where it was cut.
             let (sent, got) = (framemd5::video(&sent), framemd5::video(&got));
             for (sent, got) in sent.iter().zip(&got) {
                 assert_eq!(got.pts, 90 * sent.pts);
@@ -89,7 +55,7 @@ fn ffmpeg_finds_every_packet_and_frame_of_a_clip_at_its_time() {
 #[test]
 fn a_listener_that_comes_later_has_every_packet_from_a_keyframe_on() {
     let sent = framemd5::packets(Clip::FlvBframes.seconds(4));
-    let log = Log::of(&of_flv(Clip::FlvBframes));
+    let log = Log::of(&of_flv(Clip::FlvBframes, 4));
     for nth in [1, 2] {
         let made = temporary(&log.joined(nth));
         let got = framemd5::packets(&made);
@@ -109,7 +75,7 @@ fn ffmpeg_decodes_on_when_another_publisher_has_other_headers() {
     let mut items = Vec::new();
     for (epoch, clip) in epochs.into_iter().enumerate() {
         items.push(Item::Epoch);
-        items.extend(of_flv(clip).into_iter().map(|item| match item {
+        items.extend(of_flv(clip, 4).into_iter().map(|item| match item {
             Item::Sample(mut sample) => {
                 let from = Span::from_millis(4_100 * epoch as i64);
                 (sample.dts, sample.pts) = (sample.dts + from, sample.pts + from);
@@ -119,13 +85,9 @@ fn ffmpeg_decodes_on_when_another_publisher_has_other_headers() {
         }));
     }
     let log = Log::of(&items);
-    let segments = log
-        .units
-        .iter()
-        .filter(|it| it.unit.content == Content::Init);
-    assert_eq!(segments.count(), 2);
+    assert_eq!(log.inits(), 2);
     let made = temporary(&log.joined(0));
-    // It knows the first segment alone, and so no other rate of sound.
+    // ffmpeg knows only the first segment, and so no other audio rate.
     let pictures = framemd5::decoded_by(Tool::ffmpeg(), &made, &["-an"]);
     assert_eq!(pictures.len(), 300);
     assert!(framemd5::is_monotonic(&pictures));
@@ -168,12 +130,9 @@ fn every_codec_comes_out_as_it_went_in() {
                 continue;
             };
             assert_eq!(got.entry, sent.entry, "{codec}");
-            assert_eq!(
-                (got.sizes, got.channels),
-                (sent.sizes, sent.channels),
-                "{codec}"
-            );
-            // Descriptors tell bitrates, which nothing here knows.
+            assert_eq!(got.sizes, sent.sizes, "{codec}");
+            assert_eq!(got.channels, sent.channels, "{codec}");
+            // Descriptors state bitrates, which nothing here knows.
             if got.record.0 != *b"esds" {
                 assert_eq!(got.record, sent.record, "{codec}");
             }
@@ -190,48 +149,24 @@ fn every_codec_comes_out_as_it_went_in() {
 
 #[test]
 fn dolby_without_a_record_is_described_as_ffmpeg_does() {
-    for (codec, arguments) in [
-        ("AC-3", "-vn -map 1:a -c:a ac3 -b:a 192k"),
-        ("E-AC-3", "-vn -map 1:a -c:a eac3 -b:a 192k"),
-    ] {
-        let source = encoded(arguments);
+    for (codec, name) in [(media::Codec::Ac3, "ac3"), (media::Codec::Eac3, "eac3")] {
+        let source = encoded(&format!("-vn -map 1:a -c:a {name} -b:a 192k"));
         let original = File::parse(&std::fs::read(&source).expect("it was made"));
-        let items = original.items().into_iter().map(|item| match item {
-            Item::Track(track) => Item::Track(
-                media::Track {
-                    config: bytes::Bytes::new(),
-                    ..(*track).clone()
-                }
-                .into(),
-            ),
-            other => other,
-        });
-        let log = Log::of(&items.collect::<Vec<_>>());
-        let (made, sent) = (log.file(), original.trak(b"soun").expect("sound"));
-        assert_eq!(
-            made.trak(b"soun").expect("sound").record,
-            sent.record,
-            "{codec}"
-        );
+        let mut items = original.items();
+        items[0] = Item::Track(track(codec, b"").into());
+        let file = Log::of(&items).file();
+        let [made, sent] = [&file, &original].map(|it| it.trak(b"soun").expect("sound"));
+        assert_eq!(made.record, sent.record, "{name}");
     }
 }
 
 #[test]
-fn sources_that_frame_their_sound_themselves() {
-    for clip in [Clip::Mp3, Clip::Adts] {
-        let source = clip.seconds(4);
-        let file = std::fs::read(&source).expect("the clip was made");
-        let syntax = if clip == Clip::Mp3 {
-            crate::frames::Syntax::MpegAudio
-        } else {
-            crate::frames::Syntax::Adts
-        };
-        let mut items = Vec::new();
-        let mut demuxer = crate::frames::Demuxer::new(syntax);
-        demuxer.push(&file, &mut items);
-        let made = temporary(&Log::of(&items).joined(0));
-        let (sent, got) = (framemd5::decoded(&source), framemd5::decoded(&made));
-        let join = framemd5::join(&sent, &got, 1).expect("the same sound");
+fn sources_that_frame_their_audio_themselves() {
+    for (clip, syntax) in [(Clip::Mp3, Syntax::MpegAudio), (Clip::Adts, Syntax::Adts)] {
+        let made = temporary(&Log::of(&of_frames(clip, syntax, 4)).joined(0));
+        let sent = framemd5::decoded(clip.seconds(4));
+        let join = framemd5::join(&sent, &framemd5::decoded(&made), 1);
+        let join = join.expect("the same sound");
         assert!(join.missing <= 1 && join.at <= 1, "{clip:?} {join:?}");
     }
 }

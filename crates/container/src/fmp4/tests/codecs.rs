@@ -6,6 +6,7 @@ use media::{Codec, Framing, TrackId};
 use super::super::{can_file, can_mux, codec_string, media_type};
 use super::reader::{Moov, Trak, descriptor};
 use super::*;
+use crate::testing::VP8_KEY;
 
 /// The one track of a file of a few samples.
 fn trak_of(announced: media::Track, samples: &[&[u8]]) -> (Trak, Log) {
@@ -46,10 +47,8 @@ fn pictures_have_their_record_and_size() {
     }
     assert_eq!(name(Codec::H264, &avc).as_deref(), Some("avc1.64001F"));
     assert_eq!(name(Codec::Hevc, &hevc).as_deref(), Some("hvc1.1.6.L60.90"));
-    assert_eq!(
-        name(Codec::Av1, AV1_RECORD).as_deref(),
-        Some("av01.0.00M.08")
-    );
+    let av1 = name(Codec::Av1, AV1_RECORD);
+    assert_eq!(av1.as_deref(), Some("av01.0.00M.08"));
 }
 
 #[test]
@@ -89,12 +88,8 @@ fn vp9_says_in_its_keyframes_how_large_it_is() {
         picture_of(&larger, 160, true),
     ];
     let file = Log::of(&items).file();
-    let widths: Vec<_> = file
-        .moovs
-        .iter()
-        .map(|it| it.tracks[0].sizes[0].0)
-        .collect();
-    assert_eq!(widths, [320, 640]);
+    let widths = file.moovs.iter().map(|it| it.tracks[0].sizes[0].0);
+    assert_eq!(widths.collect::<Vec<_>>(), [320, 640]);
     assert_eq!(file.rows(1).count(), 4);
 }
 
@@ -118,10 +113,8 @@ fn av1_has_no_temporal_delimiters() {
 #[test]
 fn av1_may_have_its_sequence_header_in_band() {
     let units = &AV1_RECORD[4..];
-    let (trak, _) = trak_of(
-        track(Codec::Av1, &AV1_RECORD[..4]),
-        &[units, b"\x32\x01\x20"],
-    );
+    let samples = [units, b"\x32\x01\x20"];
+    let (trak, _) = trak_of(track(Codec::Av1, &AV1_RECORD[..4]), &samples);
     assert_eq!(trak.sizes, [(320, 180); 2]);
     assert_eq!(trak.record.1, AV1_RECORD[..4]);
 }
@@ -135,28 +128,15 @@ fn aac_with_and_without_adts_is_the_same() {
     let frame = |unit: &[u8]| [&writer.header(unit.len()).expect("short")[..], unit].concat();
     let mut of_two = frame(b"of two");
     of_two[6] |= 1;
-    let frames = [
-        frame(b"first"),
-        of_two,
-        frame(b""),
-        b"no header".to_vec(),
-        frame(b"second"),
-    ];
-    let frames: Vec<_> = frames.iter().map(Vec::as_slice).collect();
+    let (first, empty, second) = (frame(b"first"), frame(b""), frame(b"second"));
+    let frames = [&first[..], &of_two, &empty, b"no header", &second];
     let (trak, other) = trak_of(framed, &frames);
     assert_eq!(trak.record, bare.record);
     assert_eq!((&bare.entry, &bare.record.0), (b"mp4a", b"esds"));
-    assert_eq!(
-        (bare.timescale, bare.rate, bare.channels),
-        (44_100, 44_100, 2)
-    );
+    assert_eq!((bare.timescale, bare.rate), (44_100, 44_100));
+    assert_eq!(bare.channels, 2);
     assert_eq!(descriptor(&bare.record.1[4..], 5).as_deref(), Some(AAC_44));
-    let data = |log: &Log| {
-        log.file()
-            .rows(2)
-            .map(|row| row.data.clone())
-            .collect::<Vec<_>>()
-    };
+    let data = |log: &Log| -> Vec<_> { log.file().rows(2).map(|row| row.data.clone()).collect() };
     assert_eq!(data(&log), [&b"first"[..], b"second"]);
     assert_eq!(data(&other), data(&log));
     assert_eq!(name(Codec::Aac, AAC_44).as_deref(), Some("mp4a.40.2"));
@@ -177,20 +157,18 @@ fn mp3_is_known_by_its_frames() {
         (0xFFFB_9064_u32, 417, 44_100, 2, 1_152, 0x6B),
         (0xFFF3_80C4, 208, 22_050, 1, 576, 0x69),
     ] {
-        let mut frame = vec![0; bytes];
-        frame[..4].copy_from_slice(&header.to_be_bytes());
+        let mut frame = header.to_be_bytes().to_vec();
+        frame.resize(bytes, 0);
         for framing in [Framing::Bare, Framing::SelfFramed] {
             let mut announced = track(Codec::Mp3, b"");
             announced.framing = framing;
             announced.sample_rate = rate;
-            let expected = format!("mp4a.{object:X}");
-            assert_eq!(codec_string(&announced), Some(expected));
+            let name = codec_string(&announced);
+            assert_eq!(name, Some(format!("mp4a.{object:X}")));
             let (trak, log) = trak_of(announced, &[&frame, b"noise", &frame]);
             assert_eq!((trak.timescale, trak.channels), (rate, channels));
-            assert_eq!(
-                descriptor(&trak.record.1[4..], 4).map(|it| it[0]),
-                Some(object)
-            );
+            let found = descriptor(&trak.record.1[4..], 4).expect("a descriptor");
+            assert_eq!(found[0], object);
             assert_eq!(descriptor(&trak.record.1[4..], 5), None);
             let file = log.file();
             assert_eq!(file.rows(2).count(), 2);
@@ -207,10 +185,8 @@ fn opus_has_its_header_in_the_other_byte_order() {
     let (trak, _) = trak_of(track(Codec::Opus, &head), &[b"\xFC1", b"\xFC2"]);
     assert_eq!((&trak.entry, &trak.record.0), (b"Opus", b"dOps"));
     assert_eq!(trak.record.1, [0, 2, 0x01, 0x38, 0, 0, 0xBB, 0x80, 0, 1, 0]);
-    assert_eq!(
-        (trak.timescale, trak.rate, trak.channels),
-        (48_000, 48_000, 2)
-    );
+    assert_eq!((trak.timescale, trak.rate), (48_000, 48_000));
+    assert_eq!(trak.channels, 2);
     // 5.1 in three streams, two of them coupled.
     let mut surround = opus::head(2).to_vec();
     surround[9] = 6;
@@ -234,15 +210,11 @@ fn flac_has_its_first_block() {
     let mut block = vec![0x12, 0, 0x12, 0, 0, 0, 0, 0, 0, 0, 0x0A, 0xC4, 0x42, 0xF0];
     block.resize(34, 7);
     let config = [b"fLaC\0\0\0\x22", &block[..]].concat();
-    let (trak, log) = trak_of(
-        track(Codec::Flac, &config),
-        &[b"\xFF\xF8\xC9\x18\0", b"noise"],
-    );
+    let samples: [&[u8]; 2] = [b"\xFF\xF8\xC9\x18\0", b"noise"];
+    let (trak, log) = trak_of(track(Codec::Flac, &config), &samples);
     assert_eq!((&trak.entry, &trak.record.0), (b"fLaC", b"dfLa"));
-    assert_eq!(
-        trak.record.1,
-        [&[0, 0, 0, 0, 0x80, 0, 0, 34][..], &block].concat()
-    );
+    let boxed = [&[0, 0, 0, 0, 0x80, 0, 0, 34][..], &block].concat();
+    assert_eq!(trak.record.1, boxed);
     assert_eq!((trak.timescale, trak.channels), (44_100, 2));
     let durations: Vec<_> = log.file().rows(2).map(|row| row.duration).collect();
     assert_eq!(durations, [4_096]);
@@ -272,12 +244,8 @@ fn dolby_is_known_by_its_frames() {
     // Another layout makes another segment.
     let mono = [0x0B, 0x77, 0x12, 0x34, 0x14, 0x40, 0x23, 0xFF];
     let announced = Item::Track(track(Codec::Ac3, b"").into());
-    let items = [
-        announced,
-        sound_of(plain, 0),
-        sound_of(&mono, 32),
-        sound_of(&mono, 64),
-    ];
+    let [first, second] = [32, 64].map(|at| audio_of(&mono, at));
+    let items = [announced, audio_of(plain, 0), first, second];
     let channels = |moov: &Moov| moov.tracks[0].channels;
     let file = Log::of(&items).file();
     assert_eq!(file.moovs.iter().map(channels).collect::<Vec<_>>(), [2, 1]);
@@ -286,14 +254,8 @@ fn dolby_is_known_by_its_frames() {
 #[test]
 fn what_mp4_does_not_carry_is_refused() {
     let record = avc_record(SPS_720P);
-    for codec in [
-        Codec::Vorbis,
-        Codec::Pcma,
-        Codec::Pcmu,
-        Codec::Speex,
-        Codec::Vp8,
-        Codec::Vvc,
-    ] {
+    use Codec::{Pcma, Pcmu, Speex, Vorbis, Vp8, Vvc};
+    for codec in [Vorbis, Pcma, Pcmu, Speex, Vp8, Vvc] {
         assert!(!can_mux(&track(codec, &record)), "{codec:?}");
         assert_eq!(name(codec, &record), None);
     }
@@ -309,12 +271,9 @@ fn what_mp4_does_not_carry_is_refused() {
 fn vp8_is_in_files_alone() {
     let vp8 = track(Codec::Vp8, b"");
     assert!(!can_mux(&vp8) && can_file(&vp8));
-    let keyframe = [0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00];
     let mut log = Log::default();
-    let mut muxer = Muxer::for_files(Fragmentation::default());
-    let items = [Item::Track(vp8.into()), picture_of(&keyframe, 0, true)];
-    items.iter().for_each(|item| muxer.push(item, &mut log));
-    muxer.finish(&mut log);
+    let items = [Item::Track(vp8.into()), picture_of(VP8_KEY, 0, true)];
+    log.fill_by(Muxer::for_files(Fragmentation::default()), &items);
     let file = log.joined(0);
     let has = |wanted: &[u8]| file.windows(wanted.len()).any(|at| at == wanted);
     assert!(has(b"vp08") && has(b"vpcC") && has(&[1, 0x40, 0, 0xB4]));
@@ -325,12 +284,8 @@ fn the_segment_names_its_brands_and_both_tracks() {
     let file = Log::of(&broadcast(1, (25, 1), 25)).file();
     let moov = &file.moovs[0];
     assert_eq!(moov.brands, [*b"iso5", *b"iso6", *b"cmfc", *b"mp41"]);
-    let ids: Vec<_> = moov
-        .tracks
-        .iter()
-        .map(|trak| (trak.id, trak.handler))
-        .collect();
-    assert_eq!(ids, [(1, *b"vide"), (2, *b"soun")]);
+    let ids = moov.tracks.iter().map(|trak| (trak.id, trak.handler));
+    assert_eq!(ids.collect::<Vec<_>>(), [(1, *b"vide"), (2, *b"soun")]);
 }
 
 #[test]
@@ -343,10 +298,8 @@ fn the_media_type_names_what_is_carried() {
     let of = |tracks: &[&media::Track]| media_type(tracks.iter().copied());
     let both = r#"video/mp4; codecs="avc1.64001F,mp4a.40.2""#;
     assert_eq!(of(&[&aac, &h264]).as_deref(), Some(both));
-    assert_eq!(
-        of(&[&speex, &h264, &vp9, &aac, &opus]).as_deref(),
-        Some(both)
-    );
+    let some = of(&[&speex, &h264, &vp9, &aac, &opus]);
+    assert_eq!(some.as_deref(), Some(both));
     assert_eq!(of(&[&opus]).as_deref(), Some(r#"audio/mp4; codecs="opus""#));
     assert_eq!(of(&[&vp9, &aac]).as_deref(), Some("video/mp4"));
     assert_eq!(of(&[&speex]), None);

@@ -1,4 +1,4 @@
-//! What sinks hear of a fragment before it is written, and what they may write before it.
+//! Data that sinks receive of a fragment before it is written, and data that they may write before it.
 
 use bytes::Bytes;
 use media::{Codec, EventContent, Kind, TimedEvent, TrackId};
@@ -33,8 +33,8 @@ impl Sink for Teller {
         let tag = Tag::default().title("A title").into_bytes();
         self.put(&EventMessage::of_tag(at, &tag).to_bytes());
         self.times.push(at);
-        self.fragments
-            .push((fragment.unit(), fragment.samples().collect()));
+        let samples = fragment.samples().collect();
+        self.fragments.push((fragment.unit(), samples));
         let codec = |kind| fragment.track(kind).map(|track| track.codec);
         self.codecs.push([Kind::Video, Kind::Audio].map(codec));
         fragment.write(&mut |bytes| self.log.put(bytes));
@@ -53,7 +53,7 @@ impl Sink for Teller {
     }
 }
 
-fn told(items: &[Item]) -> Teller {
+fn reported(items: &[Item]) -> Teller {
     let mut teller = Teller::default();
     let mut muxer = Muxer::new(Fragmentation::default());
     items.iter().for_each(|item| muxer.push(item, &mut teller));
@@ -64,26 +64,19 @@ fn told(items: &[Item]) -> Teller {
 #[test]
 fn samples_are_those_that_are_written() {
     let items = broadcast(2, (25, 1), 25);
-    let teller = told(&items);
+    let teller = reported(&items);
     let both = [Some(Codec::H264), Some(Codec::Aac)];
     assert!(teller.codecs.iter().all(|codecs| *codecs == both));
     let file = teller.log.file();
     assert_eq!(file.fragments.len(), teller.fragments.len());
     for (fragment, (unit, samples)) in file.fragments.iter().zip(&teller.fragments) {
-        for (id, track, timescale) in [(1, TrackId::VIDEO, 90_000_u32), (2, TrackId::AUDIO, 48_000)]
-        {
+        for (id, track, scale) in [(1, TrackId::VIDEO, 90_000_u32), (2, TrackId::AUDIO, 48_000)] {
+            let at = |units| Timestamp::ZERO + Span::from_samples(units, scale);
             let rows = fragment.rows(id).iter();
+            let rows = rows.map(|row| (&row.data[..], at(row.at), row.is_sync));
             let of_track = samples.iter().filter(|sample| sample.track == track);
-            assert!(
-                rows.clone()
-                    .map(|row| &row.data[..])
-                    .eq(of_track.clone().map(|sample| &sample.data[..]))
-            );
-            let at = |units| Timestamp::ZERO + Span::from_samples(units, timescale);
-            assert!(
-                rows.map(|row| (at(row.at), row.is_sync))
-                    .eq(of_track.map(|sample| (sample.dts, sample.keyframe)))
-            );
+            let of_track = of_track.map(|it| (&it.data[..], it.dts, it.keyframe));
+            assert!(rows.eq(of_track));
         }
         assert_eq!(samples[0].dts, unit.at, "the first picture leads");
         let behind = &samples[1..];
@@ -92,9 +85,9 @@ fn samples_are_those_that_are_written() {
 }
 
 #[test]
-fn sound_alone_is_timed_by_its_own_clock() {
-    let sounds: Vec<_> = (0..50).map(|n| sound(n * 1_024 / 48 + 1_000)).collect();
-    let teller = told(&[vec![aac()], sounds].concat());
+fn audio_alone_is_timed_by_its_own_clock() {
+    let audio_frames: Vec<_> = (0..50).map(|n| audio(n * 1_024 / 48 + 1_000)).collect();
+    let teller = reported(&[vec![aac()], audio_frames].concat());
     let first = MediaTime {
         count: 48_000,
         timescale: 48_000,
@@ -118,15 +111,12 @@ fn what_an_epoch_leaves_over_is_late() {
     items.push(h264());
     items.push(picture(1_040, true));
     items.push(picture(1_080, false));
-    let teller = told(&items);
-    let units: Vec<_> = teller.fragments.iter().map(|it| it.0).collect();
-    let turns = units.iter().map(|unit| (unit.turn, unit.begins_epoch));
-    let turns: Vec<_> = turns.collect();
+    let teller = reported(&items);
+    let units = teller.fragments.iter().map(|it| it.0);
+    let turns: Vec<_> = units.map(|unit| (unit.turn, unit.begins_epoch)).collect();
     assert_eq!(turns[0], (Turn::InTime, true));
-    assert_eq!(
-        turns[turns.len() - 2..],
-        [(Turn::Late, false), (Turn::InTime, true)]
-    );
+    let last = [(Turn::Late, false), (Turn::InTime, true)];
+    assert_eq!(turns[turns.len() - 2..], last);
     let (_, late) = &teller.fragments[turns.len() - 2];
     assert!(late.iter().any(|it| it.track == TrackId::VIDEO));
 }
@@ -135,9 +125,9 @@ fn what_an_epoch_leaves_over_is_late() {
 fn an_epoch_of_one_picture_has_its_own_tracks_although_it_is_late() {
     let items = [
         vec![h264(), picture(0, true), Item::Epoch],
-        vec![aac(), sound(200)],
+        vec![aac(), audio(200)],
     ];
-    let teller = told(&items.concat());
+    let teller = reported(&items.concat());
     let shape = teller.fragments.iter().zip(&teller.codecs);
     let shape = shape.map(|((unit, _), codecs)| (unit.turn, unit.begins_epoch, *codecs));
     assert!(shape.eq([

@@ -1,4 +1,4 @@
-//! Where fragments begin and end, and what is in them.
+//! Beginning, end and content of fragments.
 
 use media::Span;
 
@@ -7,17 +7,14 @@ use super::*;
 #[test]
 fn a_fragment_spans_a_tenth_of_a_second_and_ends_before_each_keyframe() {
     let log = Log::of(&broadcast(2, (25, 1), 7));
-    let shape = log.shape();
-    assert_eq!(
-        shape[..5],
-        [
-            (0, 120, true),
-            (120, 120, false),
-            (240, 40, false),
-            (280, 120, true),
-            (400, 120, false)
-        ]
-    );
+    let expected = [
+        (0, 120, true),
+        (120, 120, false),
+        (240, 40, false),
+        (280, 120, true),
+        (400, 120, false),
+    ];
+    assert_eq!(log.shape()[..5], expected);
     for fragment in &log.file().fragments {
         let pictures = fragment.rows(1);
         let keyframes = pictures.iter().filter(|row| row.is_sync).count();
@@ -25,24 +22,26 @@ fn a_fragment_spans_a_tenth_of_a_second_and_ends_before_each_keyframe() {
     }
 }
 
+fn lasts_each(log: &Log, millis: i64) -> bool {
+    let mut all = log.fragments();
+    all.all(|it| it.unit.duration == Span::from_millis(millis))
+}
+
 #[test]
 fn a_span_of_nothing_makes_a_fragment_of_each_picture() {
     let items = broadcast(1, (25, 1), 25);
     let log = Log::cut(&items, span(0));
     assert_eq!(log.shape().len(), 25);
-    assert!(
-        log.fragments()
-            .all(|unit| unit.unit.duration == Span::from_millis(40))
-    );
+    assert!(lasts_each(&log, 40));
     let file = log.file();
     assert!(file.fragments.iter().all(|it| it.rows(1).len() == 1));
-    let sounds = items.into_iter().filter(is_sound);
-    let alone: Vec<_> = std::iter::once(aac()).chain(sounds).collect();
+    let audio_frames = items.into_iter().filter(is_audio);
+    let alone: Vec<_> = std::iter::once(aac()).chain(audio_frames).collect();
     let log = Log::cut(&alone, span(0));
     assert_eq!(log.shape().len(), alone.len() - 1);
 }
 
-fn is_sound(item: &Item) -> bool {
+fn is_audio(item: &Item) -> bool {
     matches!(item, Item::Sample(sample) if sample.track == media::TrackId::AUDIO)
 }
 
@@ -93,12 +92,9 @@ fn one_picture_waits_for_the_next_and_nothing_longer() {
 }
 
 #[test]
-fn two_pictures_a_second_keep_their_sound() {
+fn two_pictures_a_second_keep_their_audio() {
     let log = Log::of(&broadcast(10, (2, 1), 4));
-    assert!(
-        log.fragments()
-            .all(|unit| unit.unit.duration == Span::from_millis(500))
-    );
+    assert!(lasts_each(&log, 500));
     let file = log.file();
     assert!(file.fragments.iter().all(|it| !it.rows(1).is_empty()));
 }
@@ -114,26 +110,20 @@ fn a_fragment_ends_before_it_would_have_no_room() {
             };
             log.fill(&items, span(1_000));
             let file = log.file();
-            let longest = log
-                .fragments()
-                .map(|unit| unit.unit.duration.millis())
-                .max();
-            assert!(longest <= Some(room), "{longest:?} of {room}");
-            let longest = log.fragments().map(|unit| unit.unit.duration).max();
+            let longest = log.longest().expect("fragments");
+            assert!(longest.millis() <= room, "{longest:?} of {room}");
             let least = Span::from_millis(room - room.min(50));
-            assert!(longest >= Some(least), "{longest:?} of {room}");
-            assert_eq!(
-                file.rows(1).count(),
-                data_of(&items, |it| it.track.0 == 1).len()
-            );
+            assert!(longest >= least, "{longest:?} of {room}");
+            let sent = data_of(&items, |it| it.track.0 == 1).len();
+            assert_eq!(file.rows(1).count(), sent);
         }
     }
 }
 
 #[test]
-fn sound_alone_ends_before_it_would_have_no_room() {
-    let sounds = programme(0, 4, (25, 1), 25).into_iter().filter(is_sound);
-    let items: Vec<_> = std::iter::once(aac()).chain(sounds).collect();
+fn audio_alone_ends_before_it_would_have_no_room() {
+    let audio_frames = programme(0, 4, (25, 1), 25).into_iter().filter(is_audio);
+    let items: Vec<_> = std::iter::once(aac()).chain(audio_frames).collect();
     let mut log = Log {
         room: Some(Span::from_millis(70)),
         ..Log::default()
@@ -148,7 +138,7 @@ fn sound_alone_ends_before_it_would_have_no_room() {
 
 #[test]
 fn what_a_fragment_holds_is_bounded() {
-    // Pictures that take no time, sound that no picture joins, and heavy pictures.
+    // Video frames that take no time, audio without video, and large video frames.
     let mut items = vec![h264(), aac(), picture(0, true)];
     items.extend((0..10_000).map(|_| picture(0, false)));
     let log = Log::cut(&items, span(10_000));

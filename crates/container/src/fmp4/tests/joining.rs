@@ -1,4 +1,4 @@
-//! Where listeners may start, and what they are sent first.
+//! Join points of listeners, and the data that listeners are sent first.
 
 use media::{Codec, Framing, Track, TrackId};
 
@@ -10,10 +10,10 @@ const WITH_PICTURES: &[u8] = b"\x02\0\x0aonMetaData\x03\0\x05width\0";
 fn nothing_is_written_before_the_first_keyframe() {
     let mut items = vec![h264(), aac()];
     items.extend((0..20).map(|n| picture(n * 40, false)));
-    items.extend((0..20).map(|n| sound(n * 21)));
+    items.extend((0..20).map(|n| audio(n * 21)));
     assert!(Log::of(&items).units.is_empty());
     items.push(picture(1_000, true));
-    items.push(sound(1_001));
+    items.push(audio(1_001));
     let log = Log::of(&items);
     assert_eq!(log.shape(), [(1_000, 40, true)]);
     let file = log.file();
@@ -37,8 +37,8 @@ fn listeners_join_at_keyframes_and_share_a_preamble() {
 }
 
 #[test]
-fn sound_alone_is_joined_anywhere() {
-    let items = [vec![aac()], (0..50).map(|n| sound(n * 64 / 3)).collect()].concat();
+fn audio_alone_is_joined_anywhere() {
+    let items = [vec![aac()], (0..50).map(|n| audio(n * 64 / 3)).collect()].concat();
     let log = Log::of(&items);
     assert!(log.shape().len() >= 10);
     assert!(log.shape().iter().all(|(_, _, join)| *join));
@@ -46,23 +46,16 @@ fn sound_alone_is_joined_anywhere() {
 }
 
 #[test]
-fn sound_waits_two_seconds_for_a_picture_that_is_announced() {
+fn audio_waits_two_seconds_for_a_picture_that_is_announced() {
     let announced = [metadata(WITH_PICTURES), aac()];
-    let sounds = (0..200).map(|n| sound(n * 64 / 3));
-    let items: Vec<_> = announced.into_iter().chain(sounds).collect();
+    let audio_frames = (0..200).map(|n| audio(n * 64 / 3));
+    let items: Vec<_> = announced.into_iter().chain(audio_frames).collect();
     let log = Log::of(&items);
     assert!((2_000..2_022).contains(&log.shape()[0].0));
     let with_picture = [&items[..], &[h264(), picture(4_300, true)]].concat();
     let log = Log::of(&with_picture);
-    let inits = log
-        .units
-        .iter()
-        .filter(|it| it.unit.content == Content::Init);
-    assert_eq!(
-        inits.count(),
-        1,
-        "another segment when the picture comes after all"
-    );
+    // Another segment when the picture comes after all.
+    assert_eq!(log.inits(), 1);
 }
 
 #[test]
@@ -84,7 +77,7 @@ fn the_first_of_each_kind_is_carried() {
         let at = Timestamp::from_millis(n * 40);
         items.push(picture(n * 40, true));
         items.push(sample(TrackId(3), at, n == 0, b"hevc"));
-        items.push(sound(n * 40));
+        items.push(audio(n * 40));
         items.push(sample(TrackId(4), at, true, b"\xF8opus"));
     }
     let file = Log::of(&items).file();
@@ -96,30 +89,24 @@ fn the_first_of_each_kind_is_carried() {
 
 #[test]
 fn tracks_that_come_with_the_first_fragment_are_in_its_segment() {
-    // MP3 is announced by its first frame, which comes after the first picture.
+    // MP3 is announced by its first frame, which comes after the first video frame.
     let mp3 = Item::Track(track(Codec::Mp3, b"").into());
-    let mut frame = vec![0; 417];
-    frame[..4].copy_from_slice(&0xFFFB_9064_u32.to_be_bytes());
+    let frame = mp3_frame();
     let mut items = vec![h264(), picture(0, true), mp3];
     for n in 1..30 {
-        items.push(sound_of(&frame, n * 26 - 26));
+        items.push(audio_of(&frame, n * 26 - 26));
         items.push(picture(n * 33, false));
     }
     let log = Log::of(&items);
     let file = log.file();
     assert_eq!((file.moovs.len(), file.moovs[0].tracks.len()), (1, 2));
-    assert!(
-        log.units
-            .iter()
-            .all(|unit| unit.unit.content == Content::Fragment)
-    );
+    assert_eq!(log.inits(), 0);
 }
 
 #[test]
-fn the_first_pictures_wait_for_sound_that_is_announced() {
+fn the_first_pictures_wait_for_audio_that_is_announced() {
     let mp3 = || Item::Track(track(Codec::Mp3, b"").into());
-    let mut frame = vec![0; 417];
-    frame[..4].copy_from_slice(&0xFFFB_9064_u32.to_be_bytes());
+    let frame = mp3_frame();
     let announced = metadata(b"\x02\0\x0aonMetaData\x03\0\x0caudiocodecid\0");
     for (announcement, late, segments) in [
         (announced.clone(), 1_500, 1),
@@ -130,31 +117,28 @@ fn the_first_pictures_wait_for_sound_that_is_announced() {
         let mut items = vec![h264(), announcement];
         items.extend((0..late / 40).map(|n| picture(n * 40, n % 50 == 0)));
         items.push(mp3());
-        items.push(sound_of(&frame, late));
+        items.push(audio_of(&frame, late));
         for n in late / 40..125 {
             items.push(picture(n * 40, n % 50 == 0));
-            items.push(sound_of(&frame, n * 40));
+            items.push(audio_of(&frame, n * 40));
         }
         let log = Log::of(&items);
         let file = log.file();
         assert_eq!(file.moovs.len(), segments, "{late} ms");
-        // What comes after another segment can be decoded.
+        // Media after another segment can be decoded.
         let mut others = file.fragments.iter().filter(|it| it.moov == 2);
         assert!(others.next().is_none_or(|first| first.rows(1)[0].is_sync));
         assert_eq!(file.rows(1).count(), 125);
-        let longest = log.fragments().map(|unit| unit.unit.duration).max();
-        assert!(longest <= Some(Span::from_millis(2_000)));
+        assert!(log.longest() <= Some(Span::from_millis(2_000)));
     }
 }
 
 #[test]
 fn other_headers_make_another_segment_and_wait_for_a_keyframe() {
     let mut items = broadcast(1, (25, 1), 25);
-    items.push(Item::Track(
-        track(Codec::H264, &avc_record(SPS_180P)).into(),
-    ));
-    items.push(picture(1_000, false));
-    items.push(sound(1_003));
+    let other = track(Codec::H264, &avc_record(SPS_180P));
+    items.push(Item::Track(other.into()));
+    items.extend([picture(1_000, false), audio(1_003)]);
     items.extend((0..50).map(|n| picture(1_040 + n * 40, n % 25 == 0)));
     let log = Log::of(&items);
     let file = log.file();
@@ -169,24 +153,13 @@ fn other_headers_make_another_segment_and_wait_for_a_keyframe() {
     // The first keyframe brings its parameter sets along, for players that pass over the segment.
     let (_, picture) = first.data.split_at(first.data.len() - 12);
     assert_eq!(picture, b"picture 1040");
-    assert_eq!(
-        &first.data[..4 + SPS_180P.len()],
-        [&[0, 0, 0, 25], SPS_180P].concat()
-    );
-    assert!(
-        file.rows(1)
-            .skip(26)
-            .all(|row| row.data.starts_with(b"picture"))
-    );
-    // What came before lasted until the change.
-    assert_eq!(
-        file.fragments
-            .iter()
-            .filter(|it| it.moov == 1)
-            .flat_map(|it| it.rows(1))
-            .count(),
-        25
-    );
+    let sets = [&[0, 0, 0, 25], SPS_180P].concat();
+    assert!(first.data.starts_with(&sets));
+    let mut others = file.rows(1).skip(26);
+    assert!(others.all(|row| row.data.starts_with(b"picture")));
+    // The media before lasted until the change.
+    let before = file.fragments.iter().filter(|it| it.moov == 1);
+    assert_eq!(before.flat_map(|it| it.rows(1)).count(), 25);
     assert_eq!(log.preambles, 2);
 }
 
@@ -208,7 +181,7 @@ fn another_epoch_begins_with_a_keyframe_and_its_own_tracks() {
     items.push(Item::Epoch);
     items.push(Item::Track(track(Codec::Aac, AAC_44).into()));
     items.push(Item::Track(track(Codec::Hevc, &hevc_record()).into()));
-    items.extend([picture(1_010, false), sound(1_010)]);
+    items.extend([picture(1_010, false), audio(1_010)]);
     items.extend(programme(1_050, 1, (30, 1), 15));
     let log = Log::of(&items);
     let file = log.file();
@@ -218,16 +191,13 @@ fn another_epoch_begins_with_a_keyframe_and_its_own_tracks() {
     let next = file.fragments.iter().find(|it| it.moov == 2).expect("more");
     assert!(next.rows(1)[0].data.ends_with(b"picture 1050"));
     assert_eq!(next.rows(2)[0].data, b"sound 1050");
-    // The epoch before lost nothing, and its picture and sound last until the next one's.
-    let last = |id| {
-        file.fragments
-            .iter()
-            .filter(|it| it.moov == 1)
-            .flat_map(move |it| it.rows(id))
-            .last()
-    };
+    // The epoch before lost nothing, and its video and audio last until the next one's.
     assert_eq!(file.rows(1).filter(|row| row.at < 90_000).count(), 25);
-    let ends = [last(1), last(2)].map(|row| row.map(|row| row.at + u64::from(row.duration)));
+    let ends = [1, 2].map(|id| {
+        let before = file.fragments.iter().filter(|it| it.moov == 1);
+        let last = before.flat_map(|it| it.rows(id)).last();
+        last.map(|row| row.at + u64::from(row.duration))
+    });
     assert_eq!(ends, [Some(1_050 * 90), Some(1_050 * 48)]);
 }
 
@@ -244,18 +214,16 @@ fn an_epoch_that_comes_late_leaves_a_gap() {
 }
 
 #[test]
-fn an_epoch_without_pictures_is_sound() {
+fn an_epoch_without_pictures_is_audio() {
     let mut items = broadcast(1, (25, 1), 25);
     items.extend([Item::Epoch, aac()]);
-    items.extend((0..20).map(|n| sound(1_010 + n * 64 / 3)));
+    items.extend((0..20).map(|n| audio(1_010 + n * 64 / 3)));
     let log = Log::of(&items);
     let file = log.file();
     assert_eq!(file.moovs[1].tracks.len(), 1);
-    let after = log
-        .units
-        .iter()
-        .skip_while(|it| it.unit.content == Content::Fragment);
-    assert!(after.skip(1).all(|unit| unit.join.is_some()));
+    let mut after = log.units.iter();
+    assert!(after.any(|unit| unit.unit.content == Content::Init));
+    assert!(after.all(|unit| unit.join.is_some()));
 }
 
 #[test]
@@ -265,19 +233,14 @@ fn a_track_that_goes_leaves_its_place_to_the_next() {
         ..track(Codec::H264, &avc_record(SPS_180P))
     };
     let gone = Track {
+        id: TrackId(5),
         framing: Framing::SelfFramed,
         ..track(Codec::H264, b"")
     };
     let mut items = vec![Item::Track(second.into()), h264()];
     let at = Timestamp::from_millis;
     items.extend((0..10).map(|n| sample(TrackId(5), at(n * 40), n == 0, b"second")));
-    items.push(Item::Track(
-        Track {
-            id: TrackId(5),
-            ..gone
-        }
-        .into(),
-    ));
+    items.push(Item::Track(gone.into()));
     items.extend((10..20).map(|n| picture(n * 40, n == 12)));
     let file = Log::of(&items).file();
     assert_eq!(file.moovs.len(), 2);
@@ -290,7 +253,7 @@ fn a_track_that_goes_leaves_its_place_to_the_next() {
 fn empty_samples_are_left_out() {
     let mut items = broadcast(1, (25, 1), 25);
     items.insert(20, picture_of(b"", 300, false));
-    items.insert(21, sound_of(b"", 300));
+    items.insert(21, audio_of(b"", 300));
     let mut same = items.clone();
     same.retain(|item| !matches!(item, Item::Sample(sample) if sample.data.is_empty()));
     assert_eq!(Log::of(&items).joined(0), Log::of(&same).joined(0));

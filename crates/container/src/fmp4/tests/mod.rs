@@ -17,7 +17,7 @@ use std::sync::Arc;
 use media::{Item, Sample, Span, Timestamp};
 
 use self::made_up::*;
-use self::reader::File;
+use self::reader::{File, Row};
 use super::{Content, Fragmentation, Init, Muxer, Sink, Unit};
 
 /// One unit as a lane would have it.
@@ -81,25 +81,27 @@ impl Log {
     }
 
     fn fill(&mut self, items: &[Item], fragmentation: Fragmentation) {
-        let mut muxer = Muxer::new(fragmentation);
+        self.fill_by(Muxer::new(fragmentation), items);
+    }
+
+    fn fill_by(&mut self, mut muxer: Muxer<Arc<Init>>, items: &[Item]) {
         items.iter().for_each(|item| muxer.push(item, self));
         muxer.finish(self);
         assert!(self.open.is_empty(), "every unit ends");
     }
 
-    /// What a listener has that joined at the `nth` join point and stayed.
+    /// Returns the bytes received by a listener that joined at the `nth` join point and stayed.
     fn joined(&self, nth: usize) -> Vec<u8> {
         let joins = self.units.iter().enumerate();
         let mut joins = joins.filter_map(|(at, unit)| Some((at, unit.join.as_ref()?)));
         let (at, preamble) = joins.nth(nth).expect("so many join points");
         let mut bytes = preamble.bytes.to_vec();
-        self.units[at..]
-            .iter()
-            .for_each(|unit| bytes.extend_from_slice(&unit.bytes));
+        let units = self.units[at..].iter();
+        units.for_each(|unit| bytes.extend_from_slice(&unit.bytes));
         bytes
     }
 
-    /// The same, read.
+    /// Parses the output for the first joiner.
     fn file(&self) -> File {
         File::parse(&self.joined(0))
     }
@@ -109,7 +111,18 @@ impl Log {
         units.filter(|unit| unit.unit.content == Content::Fragment)
     }
 
-    /// When each fragment begins and how long it lasts, in milliseconds, and whether one may join.
+    /// Initialization segments between fragments.
+    fn inits(&self) -> usize {
+        let units = self.units.iter();
+        units.filter(|it| it.unit.content == Content::Init).count()
+    }
+
+    /// The duration of the longest fragment.
+    fn longest(&self) -> Option<Span> {
+        self.fragments().map(|unit| unit.unit.duration).max()
+    }
+
+    /// Returns the beginning and duration of each fragment, in milliseconds, and whether one may join.
     fn shape(&self) -> Vec<(i64, i64, bool)> {
         let shape = |unit: &Written| {
             let rounding = Span::from_ticks(media::TICKS_PER_SECOND / 2_000);
@@ -119,6 +132,15 @@ impl Log {
         };
         self.fragments().map(shape).collect()
     }
+}
+
+/// Demands that each row begins where the one before it ended.
+fn seamless<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<&'a Row> {
+    let rows: Vec<_> = rows.into_iter().collect();
+    for pair in rows.windows(2) {
+        assert_eq!(pair[1].at, pair[0].at + u64::from(pair[0].duration));
+    }
+    rows
 }
 
 /// Data of the samples among `items`.

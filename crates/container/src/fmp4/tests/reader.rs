@@ -1,9 +1,9 @@
 //! A reader of fragmented MP4 that shares nothing with the writer. It knows what ffmpeg writes, too.
 
 use bytes::Bytes;
-use media::{
-    Codec, Framing, Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestamp, Track, TrackId,
-};
+use media::{Codec, Item, Sample, Span, TICKS_PER_SECOND, Timestamp, Track, TrackId};
+
+use super::made_up;
 
 /// A whole file, or a run of a log.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Trak {
     pub(super) id: u32,
     pub(super) handler: [u8; 4],
     pub(super) timescale: u32,
-    /// Of `tkhd`, then of the sample entry.
+    /// Dimensions in `tkhd`, then in the sample entry.
     pub(super) sizes: [(u16, u16); 2],
     pub(super) entry: [u8; 4],
     pub(super) channels: u16,
@@ -43,7 +43,7 @@ struct Defaults {
 #[derive(Debug)]
 pub(super) struct Moof {
     pub(super) number: u32,
-    /// How many segments came before it.
+    /// Number of segments before it.
     pub(super) moov: usize,
     pub(super) trafs: Vec<Traf>,
 }
@@ -73,9 +73,8 @@ impl Moof {
 
 impl Traf {
     pub(super) fn end(&self) -> u64 {
-        self.rows
-            .last()
-            .map_or(self.at, |row| row.at + u64::from(row.duration))
+        let last = self.rows.last();
+        last.map_or(self.at, |row| row.at + u64::from(row.duration))
     }
 }
 
@@ -192,28 +191,9 @@ impl Trak {
         track
     }
 
-    /// The configuration as the vocabulary has it.
-    fn config(&self) -> Vec<u8> {
+    /// The codec, and its configuration as the vocabulary has it.
+    fn coding(&self) -> (Codec, Vec<u8>) {
         let record = &self.record.1;
-        match &self.entry {
-            b"avc1" | b"hvc1" | b"av01" | b"vp09" | b"ac-3" | b"ec-3" => record.clone(),
-            b"fLaC" => record[8..].to_vec(),
-            b"Opus" => {
-                let mut head = b"OpusHead\x01".to_vec();
-                head.push(record[1]);
-                for field in [2..4, 4..8, 8..10] {
-                    head.extend(record[field].iter().rev());
-                }
-                head.push(record[10]);
-                head
-            }
-            b"mp4a" => descriptor(&record[4..], 5).unwrap_or_default(),
-            other => panic!("a {:?}", String::from_utf8_lossy(other)),
-        }
-    }
-
-    fn track(&self) -> Track {
-        let config = self.config();
         let codec = match &self.entry {
             b"avc1" => Codec::H264,
             b"hvc1" => Codec::Hevc,
@@ -221,21 +201,30 @@ impl Trak {
             b"vp09" => Codec::Vp9,
             b"ac-3" => Codec::Ac3,
             b"ec-3" => Codec::Eac3,
-            b"fLaC" => Codec::Flac,
-            b"Opus" => Codec::Opus,
-            _ if config.is_empty() => Codec::Mp3,
-            _ => Codec::Aac,
+            b"fLaC" => return (Codec::Flac, record[8..].to_vec()),
+            b"Opus" => {
+                let mut head = [b"OpusHead\x01", &record[1..2]].concat();
+                for field in [2..4, 4..8, 8..10] {
+                    head.extend(record[field].iter().rev());
+                }
+                head.push(record[10]);
+                return (Codec::Opus, head);
+            }
+            b"mp4a" => match descriptor(&record[4..], 5) {
+                Some(config) => return (Codec::Aac, config),
+                None => return (Codec::Mp3, Vec::new()),
+            },
+            other => panic!("a {:?}", String::from_utf8_lossy(other)),
         };
-        let is_picture = &self.handler == b"vide";
+        (codec, record.clone())
+    }
+
+    fn track(&self) -> Track {
+        let (codec, config) = self.coding();
         Track {
-            id: self.track_id(),
-            kind: if is_picture { Kind::Video } else { Kind::Audio },
-            codec,
-            framing: Framing::Bare,
-            config: config.into(),
             sample_rate: self.rate.into(),
             channels: self.channels as u8,
-            flv: None,
+            ..made_up::track(codec, &config)
         }
     }
 
@@ -249,14 +238,11 @@ impl Trak {
     fn sample(&self, row: &Row) -> Sample {
         let tick = TICKS_PER_SECOND / i64::from(self.timescale);
         let dts = Timestamp::from_ticks(row.at as i64 * tick);
+        let data = Bytes::copy_from_slice(&row.data);
         Sample {
-            track: self.track_id(),
-            dts,
             pts: dts + Span::from_ticks(row.composition * tick),
-            duration: Span::ZERO,
             keyframe: row.is_sync,
-            data: Bytes::copy_from_slice(&row.data),
-            flv: None,
+            ..Sample::frame(self.track_id(), dts, Span::ZERO, data)
         }
     }
 }
@@ -284,20 +270,12 @@ impl Traf {
     fn parse(traf: &[u8], whole: &[u8], moov: &Moov, data_at: &mut usize) -> Self {
         let tfhd = find(traf, b"tfhd");
         let flags = u32_at(tfhd, 0) & 0xFF_FFFF;
-        assert_eq!(
-            flags & 0x02_0001,
-            0x02_0000,
-            "positions count from the moof"
-        );
+        // Positions count from the moof.
+        assert_eq!(flags & 0x02_0001, 0x02_0000);
         let track = u32_at(tfhd, 4);
         let trak = moov.tracks.iter().find(|trak| trak.id == track);
         let mut defaults = trak.expect("a track of every traf").trex;
-        let mut fields = tfhd[8..]
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .copied()
-            .map(u32::from_be_bytes);
+        let mut fields = words(&tfhd[8..]);
         assert_eq!(flags & 2, 0, "the one sample description");
         for (flag, field) in [
             (0x08, &mut defaults.duration),
@@ -316,12 +294,7 @@ impl Traf {
         for (_, trun) in boxes(traf).filter(|(kind, _)| kind == b"trun") {
             let columns = u32_at(trun, 0) & 0xFF_FFFF;
             let is_signed = trun[0] == 1;
-            let mut fields = trun[8..]
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .copied()
-                .map(u32::from_be_bytes);
+            let mut fields = words(&trun[8..]);
             let mut field = |flag: u32, default: u32| {
                 if columns & flag == 0 {
                     return default;
@@ -333,20 +306,14 @@ impl Traf {
             for index in 0..u32_at(trun, 4) {
                 let duration = field(0x100, defaults.duration);
                 let size = field(0x200, defaults.size) as usize;
-                let flags = if index == 0 {
-                    first_flags
-                } else {
-                    defaults.flags
-                };
-                let flags = field(0x400, flags);
+                let others = defaults.flags;
+                let flags = field(0x400, if index == 0 { first_flags } else { others });
                 let composition = field(0x800, 0);
+                assert!(is_signed || composition < 1 << 31);
                 rows.push(Row {
                     at,
                     duration,
-                    composition: match is_signed {
-                        true => i64::from(composition as i32),
-                        false => i64::from(composition),
-                    },
+                    composition: i64::from(composition as i32),
                     is_sync: flags & 0x1_0000 == 0,
                     data: whole[*data_at..*data_at + size].to_vec(),
                 });
@@ -411,4 +378,9 @@ pub(super) fn descriptor(mut data: &[u8], tag: u8) -> Option<Vec<u8>> {
 
 fn u32_at(data: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(data[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn words(data: &[u8]) -> impl Iterator<Item = u32> {
+    let words = data.as_chunks::<4>().0.iter();
+    words.map(|word| u32::from_be_bytes(*word))
 }

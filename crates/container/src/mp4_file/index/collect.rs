@@ -1,26 +1,26 @@
-//! The samples of a fragmented file, collected from its `moof` boxes.
+//! Samples of a fragmented file, collected from its `moof` boxes.
 
 use super::super::moof::{Defaults, Part, parts};
 use super::moov::Track;
 use super::tables::Sample;
 use super::{Error, SAMPLES_MAX};
 
-/// See the module's description.
+/// Collector of samples.
 #[derive(Debug)]
 pub(super) struct Collected {
     tracks: Vec<Track>,
-    /// Of each, what `trex` says, and when its next sample is decoded if its fragment does not say it.
+    /// Defaults from each track's `trex`, and the decoding time of its next sample if its fragment does not state one.
     states: Vec<(Defaults, u64)>,
     left: usize,
     /// Bytes of the file.
     length: u64,
-    /// There was a `moof`, and a whole `mdat` behind one.
+    /// There was a `moof`, and a whole `mdat` after one.
     has_moof: bool,
     has_fragment: bool,
 }
 
 impl Collected {
-    /// For tracks that have no samples yet, and begin as late as their edits say.
+    /// Creates the collector for tracks that have no samples yet; each track's beginning is the delay from its edits.
     pub(super) fn new(tracks: Vec<Track>, moov: &[u8], length: u64) -> Self {
         let states = tracks.iter();
         let states = states.map(|track| (Defaults::of(moov, track.id), 0));
@@ -34,17 +34,17 @@ impl Collected {
         }
     }
 
-    /// A `moof` that begins there. What makes no sense ends what is collected of its track.
+    /// Takes a `moof` that begins at `begin`. A track's part is collected up to its first invalid sample.
     pub(super) fn push(&mut self, begin: u64, moof: &[u8]) {
         self.has_moof = true;
         let mut data_end = begin;
         for traf in parts(moof) {
-            // A fragment of the other track may still be whole.
+            // The other track's part of the fragment may still be valid.
             let _whole = self.track_fragment(begin, &mut data_end, traf);
         }
     }
 
-    /// An `mdat` ends.
+    /// Takes the end of an `mdat`.
     pub(super) fn end(&mut self) {
         self.has_fragment |= self.has_moof;
     }
@@ -57,7 +57,7 @@ impl Collected {
         if let Some(at) = part.at {
             match track.samples.last_mut() {
                 None => track.begin = track.begin.saturating_add(at),
-                // A gap belongs to the sample before it.
+                // A gap extends the sample before it.
                 Some(last) => {
                     let gap = i128::from(at) - i128::from(*next);
                     let duration = i128::from(last.duration) + gap;
@@ -77,7 +77,7 @@ impl Collected {
                 let row = run.row()?;
                 let end = offset.checked_add(u64::from(row.size));
                 let end = end.filter(|end| *end <= self.length)?;
-                // What takes no bytes of the file must not take memory without end.
+                // Samples that take no bytes of the file must not take unlimited memory.
                 self.left = self.left.checked_sub(1)?;
                 track.samples.push(Sample {
                     offset,
@@ -94,7 +94,7 @@ impl Collected {
         Some(())
     }
 
-    /// The tracks; none if there were more samples than are read.
+    /// Returns the tracks; none if there were more samples than are read.
     pub(super) fn finish(self) -> Result<Vec<Track>, Error> {
         match self.left {
             _ if !self.has_fragment => Err(Error::NoTrack),

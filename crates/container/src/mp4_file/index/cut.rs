@@ -1,10 +1,10 @@
-//! What is read of a fragmented file, as its boxes come.
+//! Data collected from a fragmented file, as its boxes arrive.
 
 use super::collect::Collected;
 use super::fragments::Fragments;
 use super::moov::TrackHead;
 
-/// See the module's description.
+/// Collected segments or samples of a fragmented file.
 #[derive(Debug)]
 pub(super) enum Cut {
     Segments(Fragments, Vec<TrackHead>),
@@ -12,7 +12,7 @@ pub(super) enum Cut {
 }
 
 impl Cut {
-    /// A `moof` that begins there.
+    /// Takes a `moof` that begins at `begin`.
     pub(super) fn push(&mut self, begin: u64, moof: &[u8]) {
         match self {
             Self::Segments(fragments, _) => fragments.push(begin, moof),
@@ -20,7 +20,7 @@ impl Cut {
         }
     }
 
-    /// An `mdat` ends there.
+    /// Takes the end of an `mdat`.
     pub(super) fn end_at(&mut self, end: u64) {
         match self {
             Self::Segments(fragments, _) => fragments.end_at(end),

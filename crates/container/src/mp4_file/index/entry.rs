@@ -1,4 +1,4 @@
-//! `stsd`: how a track is coded, and the configuration of its decoder (ISO/IEC 14496-12 §8.5.2, 14496-14 §6.7.2).
+//! `stsd`: a track's codec and the configuration of its decoder (ISO/IEC 14496-12 §8.5.2, 14496-14 §6.7.2).
 
 use bytes::Bytes;
 use media::codec::aac::AudioSpecificConfig;
@@ -12,15 +12,15 @@ use crate::fmp4::entry::{
     OBJECT_MPEG1_AUDIO, OBJECT_MPEG2_AUDIO,
 };
 
-/// Bytes of an entry before the codec's own boxes: of pictures, and of sound in the versions of QuickTime.
+/// Bytes of an entry before the codec's own boxes: of video, and of audio in the versions of QuickTime.
 const VISUAL_BYTES: usize = 78;
-const SOUND_BYTES: [usize; 3] = [28, 44, 64];
+const AUDIO_BYTES: [usize; 3] = [28, 44, 64];
 
 /// `objectTypeIndication`: AAC of MPEG-2 in three profiles, and MPEG audio of either version.
 const OBJECTS_AAC_2: std::ops::RangeInclusive<u8> = 0x66..=0x68;
 const OBJECTS_MPEG_AUDIO: [u8; 2] = [OBJECT_MPEG2_AUDIO, OBJECT_MPEG1_AUDIO];
 
-/// Width and height of the pictures of a `stsd`.
+/// Returns the width and height of the video from a `stsd`.
 pub(super) fn dimensions(stsd: &[u8]) -> Option<(u16, u16)> {
     let (_, body) = first(stsd)?;
     let mut numbers = Numbers(body);
@@ -29,13 +29,13 @@ pub(super) fn dimensions(stsd: &[u8]) -> Option<(u16, u16)> {
     Some(((size >> 16) as u16, size as u16))
 }
 
-/// The track of the first entry of a whole `stsd`; `None` if it has another codec than FLV can carry, or no usable
+/// Returns the track of the first entry of a whole `stsd`; `None` if FLV cannot carry its codec, or if it has no usable
 /// configuration.
 pub(super) fn track(stsd: &[u8], is_picture: bool) -> Option<Track> {
     let (kind, body) = first(stsd)?;
     match is_picture {
         true => picture(&kind, body.get(VISUAL_BYTES..)?),
-        false => sound(&kind, body),
+        false => audio(&kind, body),
     }
 }
 
@@ -59,7 +59,7 @@ fn picture(kind: &[u8; 4], boxes: &[u8]) -> Option<Track> {
     Some(of(TrackId::VIDEO, Kind::Video, codec, record))
 }
 
-fn sound(kind: &[u8; 4], body: &[u8]) -> Option<Track> {
+fn audio(kind: &[u8; 4], body: &[u8]) -> Option<Track> {
     let mut numbers = Numbers(body);
     numbers.skip(8)?;
     let version = numbers.u32()? >> 16;
@@ -67,7 +67,7 @@ fn sound(kind: &[u8; 4], body: &[u8]) -> Option<Track> {
     let channels = (numbers.u32()? >> 16) as u8;
     numbers.skip(4)?;
     let sample_rate = numbers.u32()? >> 16;
-    let boxes = body.get(*SOUND_BYTES.get(version as usize)?..)?;
+    let boxes = body.get(*AUDIO_BYTES.get(version as usize)?..)?;
     let mp3 = || Track {
         sample_rate,
         channels,
@@ -102,7 +102,7 @@ fn of(id: TrackId, kind: Kind, codec: Codec, record: &[u8]) -> Track {
     }
 }
 
-/// The object type, and the decoder's own record, which may be empty.
+/// Returns the object type, and the decoder's own record, which may be empty.
 fn decoder(descriptors: &[u8]) -> Option<(u8, &[u8])> {
     let stream = descriptor(descriptors, ES_DESCRIPTOR)?;
     let flags = *stream.get(2)?;
@@ -122,11 +122,11 @@ fn decoder(descriptors: &[u8]) -> Option<(u8, &[u8])> {
     Some((*config.first()?, specific))
 }
 
-/// The content of the descriptor at the front, if it has this tag.
+/// Returns the content of the descriptor at the front, if it has this tag.
 fn descriptor(bytes: &[u8], tag: u8) -> Option<&[u8]> {
     let (found, mut rest) = bytes.split_first()?;
     let mut length = 0;
-    // Seven bits a byte, four bytes at most.
+    // Seven bits per byte, four bytes at most.
     for _ in 0..4 {
         let (byte, behind) = rest.split_first()?;
         rest = behind;

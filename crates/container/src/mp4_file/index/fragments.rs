@@ -10,24 +10,24 @@ use super::{Error, SEGMENTS_MAX, Segment, time};
 use crate::fmp4::boxes::Boxes;
 use crate::fmp4::parts::put_brands;
 
-/// One fragment.
+/// Fragment of the file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fragment {
     begin: u64,
-    /// Its `mdat`'s end; zero while there is none.
+    /// End of its `mdat`; zero until it is known.
     end: u64,
-    /// When it begins, and how long it lasts, if that is known; on the first track's clock.
+    /// Beginning, if known, and duration, on the first track's clock.
     at: Option<u64>,
     duration: u64,
-    /// It begins with a keyframe.
+    /// The fragment begins with a keyframe.
     is_independent: bool,
 }
 
-/// See the module's description.
+/// Fragments of a file, collected in order.
 #[derive(Debug)]
 pub(super) struct Fragments {
     init: Vec<u8>,
-    /// The track that is cut by.
+    /// Track at whose keyframes the file is cut.
     id: u32,
     timescale: u32,
     defaults: Defaults,
@@ -35,7 +35,7 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Of a file with this `moov`.
+    /// Creates the collector for a file with this `moov`.
     pub(super) fn new(heads: &[TrackHead], body: &[u8]) -> Self {
         let head = heads.first().cloned().unwrap_or_default();
         let mut init = Boxes::default();
@@ -50,7 +50,7 @@ impl Fragments {
         }
     }
 
-    /// A `moof` that begins there.
+    /// Takes a `moof` that begins at `begin`.
     pub(super) fn push(&mut self, begin: u64, moof: &[u8]) {
         let mut fragment = Fragment {
             begin,
@@ -70,14 +70,14 @@ impl Fragments {
         self.fragments.push(fragment);
     }
 
-    /// An `mdat` ends there.
+    /// Takes the end of an `mdat`.
     pub(super) fn end_at(&mut self, end: u64) {
         if let Some(last) = self.fragments.last_mut() {
             last.end = end;
         }
     }
 
-    /// Groups the fragments that are whole, behind the initialization segment.
+    /// Groups the whole fragments into segments, and returns them with the initialization segment.
     pub(super) fn finish(mut self, segment: Duration) -> Result<(Vec<u8>, Vec<Segment>), Error> {
         self.fragments.retain(|fragment| fragment.end > 0);
         let mut segments = Vec::new();

@@ -1,13 +1,13 @@
-//! The initialization segment of a plain file: its tracks, with empty tables.
+//! Initialization segment of a plain file: its tracks, with empty tables.
 
 use super::moov::TrackHead;
 use crate::fmp4::boxes::Boxes;
 use crate::fmp4::parts::{put_brands, put_movie_header, put_without_samples};
 
-/// What files have whose samples are in fragments.
+/// Brands of files whose samples are in fragments.
 pub(super) const BRANDS: [&[u8; 4]; 3] = [b"iso5", b"iso6", b"mp41"];
 
-/// Units of the presentation's own clock in one second; nothing is counted in them.
+/// Units of the presentation's own clock per second; nothing is counted in them.
 const MOVIE_TIMESCALE: u32 = 1_000;
 
 /// Writes the segment.
@@ -15,7 +15,7 @@ pub(super) fn write(heads: &[TrackHead]) -> Vec<u8> {
     let mut boxes = Boxes::default();
     put_brands(&mut boxes, &BRANDS);
     boxes.put_box(b"moov", |moov| {
-        // The duration is in the fragments, and the next track's number is to be looked for.
+        // The duration is in the fragments, and readers must search for the next track number.
         put_movie_header(moov, MOVIE_TIMESCALE, 0, u32::MAX);
         for head in heads {
             moov.put_box(b"trak", |trak| put_track(trak, head));
@@ -46,7 +46,7 @@ fn put_track(trak: &mut Boxes, head: &TrackHead) {
     });
 }
 
-/// A header with a duration of zero, whose place depends on the version.
+/// Copies a header with its duration set to zero; the duration's offset depends on the version.
 fn put_timeless(boxes: &mut Boxes, header: &[u8], duration_at: [usize; 2]) {
     let is_long = header.get(8).is_some_and(|version| *version > 0);
     let (at, bytes) = match is_long {

@@ -1,16 +1,17 @@
-//! What an MP4 file holds, and where: read from its boxes, for sending it in segments.
+//! Index of an MP4 file: its tracks and segments, read from its boxes, so that the file can be sent in segments.
 //!
 //! ```text
 //! plain:       ftyp mdat moov          its sample tables ─► segments, each made into a fragment when it is wanted
 //! fragmented:  ftyp moov (moof mdat)*  its fragments     ─► segments, each a range of the file
 //! ```
 //!
-//! A hybrid file that was finished is a plain one. Of a file with several tracks of pictures or of sound the first of
-//! each counts; of an edit list its first edit. [`Indexer`] asks for ranges of the file, and is given them. Of a
-//! fragmented file the index has its segments or its samples, whichever it was [read for](Purpose).
+//! A finalised hybrid file is a plain one. Of a file with several video or several audio tracks, the first of each is
+//! used; of an edit list, its first edit. [`Indexer`] requests ranges of the file and is given them. The index of a
+//! fragmented file has either its segments or its samples, depending on its [`Purpose`].
 //!
-//! Everything in a file may be wrong. Memory follows from what was read, within [`MOOV_BYTES_MAX`], [`SAMPLES_MAX`] and
-//! [`BOXES_MAX`]; its segments are bounded in number ([`SEGMENTS_MAX`]), in bytes, in samples and in pieces.
+//! Everything in a file may be wrong. Memory is proportional to the bytes read, within [`MOOV_BYTES_MAX`],
+//! [`SAMPLES_MAX`] and [`BOXES_MAX`]; segments are bounded in number ([`SEGMENTS_MAX`]), in bytes, in samples and in
+//! pieces.
 
 mod collect;
 mod cut;
@@ -50,74 +51,76 @@ use self::samples::Samples;
 use self::tables::Sample;
 use super::walk::Head;
 
-/// The longest `moov`: a day of pictures and sound has 48 MB.
+/// Upper bound on the bytes of a `moov`: a day of video and audio has 48 MB.
 pub const MOOV_BYTES_MAX: u64 = 64 << 20;
 
-/// Samples of a file: seven hours of 30 pictures a second with sound. Each takes 24 bytes of memory.
+/// Upper bound on the samples of a file: seven hours of 30 frames a second with audio. Each takes 24 bytes of memory.
 pub const SAMPLES_MAX: usize = 2_000_000;
 
-/// Boxes of a file: more than a day of fragments of a second has.
+/// Upper bound on the boxes of a file: more than a day of one-second fragments has.
 pub const BOXES_MAX: usize = 200_000;
 
-/// Segments of a file: a day and a third of ordinary ones. Each takes 48 bytes of memory, and a line of the playlist.
+/// Upper bound on the segments of a file: a day and a third of ordinary ones. Each takes 48 bytes of memory, and a line
+/// of the playlist.
 pub const SEGMENTS_MAX: usize = 20_000;
 
-/// The longest `moof`: some hundred samples take a few kilobytes.
+/// Upper bound on the bytes of a `moof`: some hundred samples take a few kilobytes.
 const MOOF_BYTES_MAX: u64 = 1 << 20;
 
-/// Bytes that are read where a box begins: the header of any, and all of most `moof`.
+/// Bytes that are read at the beginning of a box: enough for any header, and for all of most `moof` boxes.
 const LOOK_BYTES: u64 = 4 << 10;
 
-/// How long a segment is, if keyframes allow: what HLS recommends.
+/// Duration of a segment, if keyframes allow: the value that HLS recommends.
 const SEGMENT: Duration = Duration::from_secs(6);
 
-/// Why a file has no index.
+/// Reason why a file has no index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// It is no MP4 file, or is cut where it must not be.
+    /// The file is not an MP4 file, or is cut where it must not be.
     #[error("it is not an MP4 file, or an incomplete one")]
     Malformed,
-    /// Its tables contradict one another, or the file.
+    /// The sample tables contradict each other or the file.
     #[error("its sample tables contradict one another or the file")]
     Contradictory,
-    /// It has neither pictures nor sound.
+    /// The file has neither video nor audio.
     #[error("it has no track that can be played")]
     NoTrack,
-    /// It has more than is read.
+    /// The file has more samples, boxes or segments than are read.
     #[error("it has more samples, boxes or segments than are read")]
     TooLarge,
-    /// It needs something that segments cannot have.
+    /// The file needs something that segments cannot have.
     #[error("its format changes, or a segment would have too many bytes, samples or pieces")]
     Unsuitable,
 }
 
-/// What an index is read for. That of a plain file serves both.
+/// Purpose for which an index is read. The index of a plain file serves both.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Purpose {
-    /// To send the file in [segments](Index::segments).
+    /// Sending the file in [segments](Index::segments).
     Segments,
-    /// To send its samples [one by one](Index::next).
+    /// Sending the file's samples [one by one](Index::next).
     Samples,
 }
 
-/// Reads a file's boxes.
+/// Reader of a file's boxes: pass it the bytes that it [`wants`](Self::wants) until [`take`](Self::take) returns the
+/// index.
 #[derive(Debug)]
 pub struct Indexer {
     purpose: Purpose,
     length: u64,
-    /// Where the next box begins.
+    /// Offset of the next box.
     at: u64,
     boxes: usize,
-    /// The body of a box that must be whole.
+    /// Box whose body must be read whole, and the range of that body.
     body: Option<(Head, Range<u64>)>,
-    /// Of a fragmented file, once `moov` was read.
+    /// Fragments read so far of a fragmented file, once `moov` was read.
     fragments: Option<Cut>,
-    /// What `moov` says beside its tracks.
+    /// Metadata in `moov`.
     tags: Tags,
 }
 
 impl Indexer {
-    /// Of a file of this length.
+    /// Creates an indexer for a file of `length` bytes.
     pub fn new(length: u64, purpose: Purpose) -> Self {
         Self {
             purpose,
@@ -130,7 +133,7 @@ impl Indexer {
         }
     }
 
-    /// The bytes that it needs next.
+    /// Returns the range of the file to read next.
     pub fn wants(&self) -> Range<u64> {
         match &self.body {
             Some((_, range)) => range.clone(),
@@ -138,10 +141,10 @@ impl Indexer {
         }
     }
 
-    /// Takes the bytes that it wanted. The index, when it is complete.
+    /// Takes the wanted bytes; returns the index once it is complete.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no index.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Index>, Error> {
         if let Some((head, _)) = self.body.take() {
             return self.read(head, bytes);
@@ -195,7 +198,7 @@ impl Indexer {
                 cut.push(begin, body);
                 Ok(None)
             }
-            // A second `moov` says nothing.
+            // A second `moov` is ignored.
             Some(_) => Ok(None),
             None => {
                 let movie = Movie::read(body, self.length)?;
@@ -215,14 +218,14 @@ impl Indexer {
         }
     }
 
-    /// There are no more whole boxes.
+    /// Ends the input, since there are no more whole boxes.
     fn end(&mut self) -> Result<Index, Error> {
         let cut = self.fragments.take().ok_or(Error::Malformed)?;
         Index::of_fragments(cut, std::mem::take(&mut self.tags))
     }
 }
 
-/// What a file holds.
+/// Index of a file.
 #[derive(Debug)]
 pub struct Index {
     init: Vec<u8>,
@@ -235,14 +238,14 @@ pub struct Index {
 #[derive(Debug)]
 enum Layout {
     Samples(Samples),
-    /// Nothing beside the segments of a fragmented file.
+    /// Only the segments of a fragmented file.
     Fragments,
-    /// The tracks of one, with what samples there are in its fragments.
+    /// Tracks of a fragmented file, with the samples from its fragments.
     Collected(Vec<Track>),
 }
 
 impl Layout {
-    /// The tracks whose samples are known.
+    /// Returns the tracks whose samples are known.
     fn tracks(&self) -> &[Track] {
         match self {
             Self::Samples(samples) => samples.tracks(),
@@ -252,23 +255,23 @@ impl Layout {
     }
 }
 
-/// One segment of a file.
+/// Segment of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// How long it lasts.
+    /// Duration of the segment.
     pub duration: Duration,
-    /// Where it is in the file; `None` if it has to be [packaged](Index::packaged).
+    /// Byte range in the file; `None` if the segment has to be [packaged](Index::packaged).
     pub range: Option<Range<u64>>,
-    /// It begins with a keyframe, if there are pictures, or is the first.
+    /// The segment begins with a keyframe, if there is video, or is the first.
     pub is_independent: bool,
 }
 
-/// A segment that is made from samples: these bytes, and behind them those of the file.
+/// Segment made from samples: bytes to send first, then ranges of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packaged {
     /// `moof`, and the header of `mdat`.
     pub head: Vec<u8>,
-    /// Its body.
+    /// Ranges of the file that make up the body of `mdat`.
     pub ranges: Vec<Range<u64>>,
 }
 
@@ -309,7 +312,7 @@ impl Index {
         }
     }
 
-    /// Whether it serves a purpose. Else it has nothing of what that one takes.
+    /// Returns whether the index serves this purpose. Otherwise it lacks the data for it.
     pub fn is_for(&self, purpose: Purpose) -> bool {
         match self.layout {
             Layout::Samples(_) => true,
@@ -318,20 +321,20 @@ impl Index {
         }
     }
 
-    /// The initialization segment.
+    /// Returns the initialization segment.
     pub fn init(&self) -> &[u8] {
         &self.init
     }
 
-    /// The segments, in their order.
+    /// Returns the segments in order.
     ///
     /// # Errors
-    /// Why there are none. The samples can be sent one by one all the same.
+    /// The reason why there are none. The samples can still be sent one by one.
     pub fn segments(&self) -> Result<&Arc<[Segment]>, Error> {
         self.segments.as_ref().map_err(|error| *error)
     }
 
-    /// A segment by its place among them; `None` if there is none, or if it is a range of the file.
+    /// Packages segment `number`; `None` if there is none, or if it is a range of the file.
     pub fn packaged(&self, number: usize) -> Option<Packaged> {
         match &self.layout {
             Layout::Samples(samples) => samples.packaged(number),
@@ -339,7 +342,7 @@ impl Index {
         }
     }
 
-    /// Memory that such a segment takes, at most.
+    /// Returns an upper bound on the memory of such a packaged segment.
     pub fn packaged_memory(&self, number: usize) -> Option<usize> {
         match &self.layout {
             Layout::Samples(samples) => samples.packaged_memory(number),
@@ -347,49 +350,50 @@ impl Index {
         }
     }
 
-    /// How long it plays.
+    /// Returns the total duration of the segments.
     pub fn duration(&self) -> Duration {
         let segments = self.segments.iter().flat_map(|segments| segments.iter());
         segments.map(|segment| segment.duration).sum()
     }
 
-    /// The tracks whose samples can be sent one by one: those that FLV can carry. None of a fragmented file that has
-    /// more samples than are read.
+    /// Returns the tracks whose samples can be sent one by one: those that FLV can carry. Empty for a fragmented file
+    /// with more samples than are read.
     pub fn tracks(&self) -> impl Iterator<Item = &Arc<media::Track>> {
         self.reel.tracks()
     }
 
-    /// Width and height of the pictures.
+    /// Returns the width and height of the video.
     pub fn dimensions(&self) -> Option<(u16, u16)> {
         self.reel.dimensions
     }
 
-    /// What the file calls itself.
+    /// Returns the title and artist in the file.
     pub fn tags(&self) -> &Tags {
         &self.tags
     }
 
-    /// Whole samples of the sound at its beginning and at its end that are not heard: what its encoder added.
+    /// Returns the number of whole audio samples at the beginning and at the end that are encoder padding and should
+    /// not be played.
     pub fn unheard(&self) -> (usize, usize) {
         silence::unheard(self.layout.tracks(), &self.tags)
     }
 
-    /// How long these tracks last.
+    /// Returns the duration of the sendable tracks.
     pub fn length(&self) -> Span {
         self.reel.length(self.layout.tracks())
     }
 
-    /// The place of the last keyframe that is decoded no later than `at`.
+    /// Returns the position of the last keyframe that is decoded no later than `at`.
     pub fn seek(&self, at: Timestamp) -> Cursor {
         self.reel.seek(self.layout.tracks(), at)
     }
 
-    /// The sample at a place, which is the next one's afterwards.
+    /// Returns the sample at the cursor, and advances the cursor.
     pub fn next(&self, cursor: &mut Cursor) -> Option<Placed> {
         self.reel.next(self.layout.tracks(), cursor)
     }
 
-    /// Memory that it takes, about.
+    /// Returns the approximate memory in bytes.
     pub fn memory(&self) -> usize {
         let segments = self.segments.as_ref().map_or(0, |segments| segments.len());
         let cuts = match &self.layout {
@@ -402,7 +406,7 @@ impl Index {
     }
 }
 
-/// Time on a clock of so many units in a second.
+/// Converts a time from a clock of `timescale` units per second.
 pub(super) fn time(units: u64, timescale: u32) -> Duration {
     let scale = u64::from(timescale.max(1));
     let nanos = (units % scale) * 1_000_000_000 / scale;

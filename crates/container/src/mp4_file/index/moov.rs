@@ -1,21 +1,21 @@
-//! `moov`: the tracks of a file, and whether their samples are in tables or in fragments.
+//! `moov`: the tracks of a file, with their samples in tables or in fragments.
 
 use super::super::numbers::Numbers;
 use super::super::walk::{behind_times, children, find, stbl, timescale};
 use super::tables::{self, Sample};
 use super::{Error, SAMPLES_MAX};
 
-/// What `moov` says.
+/// Parsed `moov`.
 #[derive(Debug)]
 pub(super) struct Movie {
-    /// Of the tracks that are sent, pictures first.
+    /// Heads of the tracks that are sent, video first.
     pub(super) heads: Vec<TrackHead>,
     pub(super) tracks: Vec<Track>,
-    /// The samples are here. Otherwise they are in fragments that follow.
+    /// The samples are in `moov`. Otherwise they are in the fragments that follow.
     pub(super) has_samples: bool,
 }
 
-/// What a track is, in the file's own boxes.
+/// Description of a track, in the file's own boxes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TrackHead {
     pub(super) id: u32,
@@ -26,47 +26,47 @@ pub(super) struct TrackHead {
 }
 
 impl TrackHead {
-    /// How the track is coded.
+    /// Returns the `stsd`, which describes the track's codec.
     pub(super) fn stsd(&self) -> &[u8] {
         let [.., stsd] = &self.boxes;
         stsd
     }
 }
 
-/// The samples of a track.
+/// Samples of a track.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) id: u32,
     pub(super) timescale: u32,
-    /// When its first sample is decoded, on its clock.
+    /// Decoding time of the first sample, on the track's clock.
     pub(super) begin: u64,
-    /// Of sound, what of its samples is heard.
+    /// Part of an audio track that is played.
     pub(super) heard: Option<Heard>,
     pub(super) samples: Vec<Sample>,
 }
 
-/// The part of a track that its edit shows, on the track's clock.
+/// Part of a track that its edit shows, on the track's clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Heard {
     pub(super) from: u64,
-    /// Zero is all that follows.
+    /// Duration; zero means everything that follows.
     pub(super) duration: u64,
-    /// How exact the duration is: a unit of the movie's clock.
+    /// Precision of the duration: a unit of the movie's clock.
     pub(super) within: u64,
 }
 
-/// The first edit of a track that shows something.
+/// First edit of a track that shows something.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edit {
-    /// How long nothing is shown before it, and how long it is, on the movie's clock.
+    /// Duration of the empty edit before it, and its own duration, on the movie's clock.
     empty: u64,
     duration: u64,
-    /// From where on the track it is, on its own clock.
+    /// Start of the edit in the track, on the track's own clock.
     from: u64,
 }
 
 impl Movie {
-    /// Reads the body of a `moov` in a file of this length.
+    /// Parses the body of a `moov` in a file of `length` bytes.
     pub(super) fn read(body: &[u8], length: u64) -> Result<Self, Error> {
         let scale = find(body, b"mvhd").and_then(timescale);
         let scale = scale.ok_or(Error::Malformed)?;
@@ -114,8 +114,8 @@ impl Movie {
     }
 }
 
-/// Has the tracks begin where their edits are shown at one time. None begins earlier than it would without edits, so
-/// that no time is negative.
+/// Delays tracks so that their edits are shown at the same time. No track begins earlier than it would without edits,
+/// so that no time is negative.
 fn align(tracks: &mut [Option<(TrackHead, Track, u64)>; 2]) {
     let leads = tracks.iter().flatten();
     let leads: Vec<_> = leads
@@ -129,13 +129,13 @@ fn align(tracks: &mut [Option<(TrackHead, Track, u64)>; 2]) {
     }
 }
 
-/// Time on one clock as time on another.
+/// Converts a time from one clock to another.
 pub(super) fn scaled(units: u64, from: u32, to: u32) -> u64 {
     let scaled = u128::from(units) * u128::from(to) / u128::from(from.max(1));
     u64::try_from(scaled).unwrap_or(0)
 }
 
-/// `None` if it is a track of neither pictures nor sound.
+/// Reads the head of a track; `None` if it is neither video nor audio.
 fn head(trak: &[u8]) -> Option<TrackHead> {
     let whole = |bytes, kind: &[u8; 4]| {
         let found = children(bytes).find(|child| &child.kind == kind)?;
@@ -164,7 +164,7 @@ fn head(trak: &[u8]) -> Option<TrackHead> {
     })
 }
 
-/// All of the track, if it has no edits.
+/// Returns the first edit that shows something; all of the track, if it has no edits.
 fn edit(trak: &[u8]) -> Edit {
     let mut empty = 0_u64;
     let list = find(trak, b"edts").and_then(|edts| find(edts, b"elst"));

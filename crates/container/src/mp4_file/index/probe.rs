@@ -1,4 +1,4 @@
-//! How long a file plays, as its `mvhd` says: a few reads, without its samples.
+//! Duration of a file according to its `mvhd`: a few reads, without its samples.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -7,10 +7,11 @@ use super::super::numbers::Numbers;
 use super::super::walk::{Head, find};
 use super::{Error, LOOK_BYTES, time};
 
-/// Boxes before `moov`: a file has a handful.
+/// Upper bound on the boxes before `moov`: a file has a handful.
 const BOXES_MAX: usize = 64;
 
-/// Looks for the duration of a file.
+/// Search for the duration of a file: pass it the bytes that it [`wants`](Self::wants) until [`take`](Self::take)
+/// returns it.
 #[derive(Debug, Default)]
 pub struct Probe {
     length: u64,
@@ -19,7 +20,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Of a file of this length.
+    /// Creates a probe of a file of `length` bytes.
     pub fn new(length: u64) -> Self {
         Self {
             length,
@@ -27,16 +28,16 @@ impl Probe {
         }
     }
 
-    /// The bytes that it needs next.
+    /// Returns the range of the file to read next.
     pub fn wants(&self) -> Range<u64> {
         self.at..self.length.min(self.at.saturating_add(LOOK_BYTES))
     }
 
-    /// Takes the bytes that it wanted. The duration, once it is found; zero if it is not known, as that of a file that
-    /// is being written.
+    /// Takes the wanted bytes. Returns the duration once it is found; zero if it is not known, as in a file that is
+    /// still being written.
     ///
     /// # Errors
-    /// When it is no MP4 file.
+    /// If the file is not an MP4 file.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Duration>, Error> {
         self.boxes += 1;
         let head = Head::read(bytes, self.length - self.at);
@@ -52,13 +53,13 @@ impl Probe {
     }
 }
 
-/// What `mvhd` says; zero if that is not known.
+/// Reads the duration from `mvhd`; zero if it is not known.
 pub(in super::super) fn duration(mvhd: &[u8]) -> Option<Duration> {
     let mut numbers = Numbers(mvhd);
     let version = numbers.times()?;
     let timescale = numbers.u32()?;
     let units = numbers.by_version(version)?;
-    // All ones stand for a duration that is not known.
+    // All ones mean an unknown duration.
     let is_known = units < u64::from(u32::MAX);
     Some(time(if is_known { units } else { 0 }, timescale))
 }

@@ -1,7 +1,7 @@
-//! The samples of a file in the order in which they are decoded: for sending them one by one, from any keyframe.
+//! Samples of a file in decoding order, for sending them one by one from any keyframe.
 //!
-//! Times begin with zero at what is decoded first. A sample is presented no earlier than it is decoded: pictures of a
-//! file that says otherwise are decoded as much earlier.
+//! Times begin with zero at the sample that is decoded first. A sample is presented no earlier than it is decoded: if a
+//! file states otherwise, its video is decoded correspondingly earlier.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,56 +12,57 @@ use super::entry;
 use super::moov::{Track, TrackHead};
 use super::tables::Sample;
 
-/// The tracks that can be sent. Their samples are the index's.
+/// Tracks that can be sent. Their samples are the index's.
 #[derive(Debug, Default)]
 pub(super) struct Reel {
     sides: Vec<Side>,
-    /// Width and height of the pictures.
+    /// Width and height of the video.
     pub(super) dimensions: Option<(u16, u16)>,
 }
 
-/// A track of it.
+/// Track of a reel.
 #[derive(Debug)]
 struct Side {
-    /// Its place among those of the index.
+    /// Position among the index's tracks.
     place: usize,
     track: Arc<media::Track>,
-    /// When its first sample is decoded.
+    /// Decoding time of the first sample.
     begin: Timestamp,
-    /// The least composition offset, if that is negative.
+    /// Smallest composition offset, if it is negative.
     earlier: i64,
 }
 
-/// A place among the samples.
+/// Position among the samples.
 #[derive(Clone, Debug)]
 pub struct Cursor(Vec<Place>);
 
-/// Of each track, the next sample, and how long after the first it is decoded, in units of its clock.
+/// Position in one track: its next sample, and that sample's decoding time after the first, in units of the track's
+/// clock.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     number: usize,
     units: u64,
 }
 
-/// A sample, and where it is in the file.
+/// Sample and its range in the file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Placed {
-    /// The track, one of [`Index::tracks`](super::Index::tracks).
+    /// Track, one of [`Index::tracks`](super::Index::tracks).
     pub track: TrackId,
-    /// When it is decoded.
+    /// Decoding time.
     pub dts: Timestamp,
-    /// When it is presented.
+    /// Presentation time.
     pub pts: Timestamp,
-    /// How long it lasts.
+    /// Duration.
     pub duration: Span,
-    /// It depends on no other.
+    /// The sample depends on no other.
     pub keyframe: bool,
-    /// Its bytes.
+    /// Byte range in the file.
     pub range: Range<u64>,
 }
 
 impl Reel {
-    /// Of a file's tracks, each with its head.
+    /// Creates the reel of a file's tracks, each with its head.
     pub(super) fn new(heads: &[TrackHead], tracks: &[Track]) -> Self {
         let sides = heads.iter().zip(tracks).enumerate();
         let sides = sides.filter_map(|(place, (head, track))| {
@@ -93,7 +94,7 @@ impl Reel {
         self.sides.iter().map(|side| &side.track)
     }
 
-    /// How long all of it lasts.
+    /// Returns the total duration.
     pub(super) fn length(&self, tracks: &[Track]) -> Span {
         let ends = self.sides(tracks).map(|(side, track)| {
             let samples = track.samples.iter();
@@ -108,14 +109,15 @@ impl Reel {
         sides.filter_map(|side| Some((side, tracks.get(side.place)?)))
     }
 
-    /// The last keyframe that is decoded no later than `at`, and what of the other track follows.
+    /// Returns the position of the last keyframe that is decoded no later than `at`, and of what follows in the other
+    /// track.
     pub(super) fn seek(&self, tracks: &[Track], at: Timestamp) -> Cursor {
         let mut from = at;
         let places = self.sides(tracks).map(|(side, track)| {
             let (mut place, mut found) = (Place::default(), Place::default());
             while let Some(sample) = track.samples.get(place.number) {
                 let dts = side.time(place, track);
-                // The first track has the pictures, if there are any: the sound begins with its keyframe.
+                // The first track is the video, if there is any: audio begins with its keyframe.
                 let is_first = side.place == 0 || self.sides.len() == 1;
                 if is_first && dts > at {
                     break;
@@ -134,7 +136,7 @@ impl Reel {
             }
             if side.place == 0 {
                 from = match found.number {
-                    // What comes before the first picture is with it.
+                    // Audio before the first video frame belongs to it.
                     0 => Timestamp::ZERO,
                     _ => side.time(found, track),
                 };
@@ -144,7 +146,7 @@ impl Reel {
         Cursor(places.collect())
     }
 
-    /// The sample that is decoded next.
+    /// Returns the sample that is decoded next.
     pub(super) fn next(&self, tracks: &[Track], cursor: &mut Cursor) -> Option<Placed> {
         let sides = self.sides(tracks).zip(&mut cursor.0);
         let sides = sides.filter_map(|((side, track), place)| {

@@ -14,14 +14,14 @@ use crate::fmp4::parts::{PICTURE_COLUMNS, put_picture, put_run, put_track};
 const ROW_BYTES: usize = 16;
 const RANGE_BYTES: usize = size_of::<Range<u64>>();
 
-/// Bytes of a head without its samples, at most.
+/// Upper bound on the bytes of a head without its samples.
 const HEAD_BYTES: usize = 256;
 
 /// Tracks of a file, cut into segments.
 #[derive(Debug)]
 pub(super) struct Samples {
     tracks: Vec<Track>,
-    /// Where each segment begins, and where the last one ends; none if they cannot be cut.
+    /// Beginning of each segment, then the end of the last one; empty if the tracks cannot be cut.
     cuts: Vec<Cut>,
 }
 
@@ -42,7 +42,7 @@ impl Samples {
         &self.tracks
     }
 
-    /// Each track of a segment: its samples, and when the first is decoded.
+    /// Returns each track's part of a segment: its samples, and the decoding time of the first.
     fn parts(&self, number: usize) -> impl Iterator<Item = (&Track, u64, &[Sample])> {
         let cuts = self.cuts.get(number).zip(self.cuts.get(number + 1));
         let parts = cuts.map(|(begin, end)| between(&self.tracks, begin, end));
@@ -55,7 +55,7 @@ impl Samples {
         samples.map(|sample| u64::from(sample.size)).sum()
     }
 
-    /// Memory that a segment takes once it is packaged, at most; `None` if there is none.
+    /// Returns an upper bound on the memory of a packaged segment; `None` if there is none.
     pub(super) fn packaged_memory(&self, number: usize) -> Option<usize> {
         self.cuts.get(number + 1)?;
         let parts = self.parts(number);
@@ -74,7 +74,7 @@ impl Samples {
                     if !samples.is_empty() {
                         put_samples(moof, track, (at, data_at), samples);
                     }
-                    // A segment's data is bounded.
+                    // The bytes of a segment are bounded.
                     data_at += samples.iter().map(|sample| sample.size).sum::<u32>();
                 }
             });
@@ -98,7 +98,7 @@ impl Samples {
         })
     }
 
-    /// Memory that it takes beside its tracks.
+    /// Returns the memory in bytes, without that of the tracks.
     pub(super) fn cuts_memory(&self) -> usize {
         self.cuts.len() * size_of::<Cut>()
     }

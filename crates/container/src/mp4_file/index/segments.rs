@@ -1,8 +1,8 @@
-//! Where the segments of a plain file begin.
+//! Cutter of a plain file into segments.
 //!
-//! They begin with keyframes of the first track, which has the pictures if there are any. One that comes late is not
-//! waited for: the file is cut between other samples then, so that no segment is long, however few keyframes there are.
-//! Sound that begins before the pictures, or ends after them, counts.
+//! Segments begin with keyframes of the first track, which is the video if there is any. The cutter does not wait for a
+//! late keyframe: the file is then cut between other samples, so that no segment is long, however few keyframes there
+//! are. Audio that begins before the video, or ends after it, counts.
 
 use std::time::Duration;
 
@@ -10,28 +10,30 @@ use super::moov::{Track, scaled};
 use super::tables::Sample;
 use super::{Error, SEGMENTS_MAX, Segment, time};
 
-/// How long a keyframe is waited for. Encoders make one each 250 pictures: every four minutes of a lecture that has one
-/// picture a second.
+/// Longest wait for a keyframe. Encoders write one every 250 frames: every four minutes of a lecture with one frame a
+/// second.
 const KEYFRAME_WAIT: Duration = Duration::from_secs(300);
 
-/// The length of segments that no keyframe ends, in ordinary ones.
+/// Length of segments that no keyframe ends, in ordinary segments.
 const WITHOUT_KEYFRAME: u64 = 2;
 
-/// Bytes of a segment, whose positions are counted in 31 bits.
+/// Upper bound on the bytes of a segment, whose positions are counted in 31 bits.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
-/// Samples of a segment: five minutes of 120 pictures a second and of sound have 65,000. Each has 16 bytes in its head.
+/// Upper bound on the samples of a segment: five minutes of 120 frames a second plus audio have 65,000. Each has
+/// 16 bytes in the segment's head.
 const SEGMENT_SAMPLES_MAX: usize = 100_000;
 
-/// Pieces of the file in a segment, each of which is read by itself: five minutes of 25 pictures a second that alternate
-/// with sound have 15,000.
+/// Upper bound on a segment's pieces of the file, each of which needs a read of its own: five minutes of 25 frames a
+/// second that alternate with audio have 15,000.
 const SEGMENT_RANGES_MAX: usize = 20_000;
 
-/// Where a segment begins: for each track the number of its first sample, and when that is decoded.
+/// Beginning of a segment: for each track the number of its first sample, and that sample's decoding time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cut(pub(super) [(usize, u64); 2]);
 
-/// Cuts the tracks of a file into segments of a length. There is one cut more than segments: the end.
+/// Cuts the tracks of a file into segments of a given length. The last cut is the end, so there is one more cut than
+/// segments.
 pub(super) fn cut(tracks: &[Track], segment: Duration) -> Result<(Vec<Cut>, Vec<Segment>), Error> {
     let mut cutter = Cutter::new(tracks, segment)?;
     let keyframes = cutter.keyframes();
@@ -48,7 +50,7 @@ pub(super) fn cut(tracks: &[Track], segment: Duration) -> Result<(Vec<Cut>, Vec<
     }
 }
 
-/// The samples of each track between two cuts.
+/// Returns the samples of each track between two cuts.
 pub(super) fn between<'a>(
     tracks: &'a [Track],
     Cut(begin): &Cut,
@@ -72,15 +74,15 @@ fn is_fit(tracks: &[Track], begin: &Cut, end: &Cut) -> bool {
     count <= SEGMENT_SAMPLES_MAX && ranges <= SEGMENT_RANGES_MAX && bytes <= SEGMENT_BYTES_MAX
 }
 
-/// Goes through all tracks at once. Times are on the first track's clock.
+/// Cutter that goes through all tracks at once. Times are on the first track's clock.
 struct Cutter<'a> {
     walks: Vec<Walk<'a>>,
     first: &'a Track,
-    /// The length of a segment, and how long a keyframe is waited for.
+    /// Length of a segment, and the longest wait for a keyframe.
     least: u64,
     wait: u64,
     cuts: Vec<Cut>,
-    /// When each segment begins, and whether with a keyframe.
+    /// Beginning of each segment, and whether the segment begins with a keyframe.
     begins: Vec<(u64, bool)>,
     end: u64,
 }
@@ -106,12 +108,12 @@ impl<'a> Cutter<'a> {
             cuts: Vec::new(),
             begins: Vec::new(),
         };
-        // What comes before the first picture is with it, whatever that is.
+        // Anything before the first video frame belongs to the first segment.
         cutter.begin(begin, true)?;
         Ok(cutter)
     }
 
-    /// The keyframes that segments begin with, without the first sample.
+    /// Returns the keyframes that segments begin with, except the first sample.
     fn keyframes(&self) -> Vec<(usize, u64)> {
         let mut found = Vec::new();
         let mut at = self.first.begin;
@@ -126,12 +128,12 @@ impl<'a> Cutter<'a> {
         found
     }
 
-    /// When the last segment begins.
+    /// Returns the beginning of the last segment.
     fn last(&self) -> u64 {
         self.begins.last().map_or(0, |(at, _)| *at)
     }
 
-    /// Cuts what is before a time, if that is too long to wait for. Each segment has samples.
+    /// Cuts the part before `until`, if that is too long a wait. Each segment has samples.
     fn fill(&mut self, until: u64) -> Result<(), Error> {
         if until.saturating_sub(self.last()) <= self.wait {
             return Ok(());
@@ -163,7 +165,7 @@ impl<'a> Cutter<'a> {
         self.begin(at, true)
     }
 
-    /// Begins a segment where the tracks are.
+    /// Begins a segment at the tracks' current positions.
     fn begin(&mut self, at: u64, is_independent: bool) -> Result<(), Error> {
         if self.begins.len() >= SEGMENTS_MAX {
             return Err(Error::TooLarge);
@@ -202,12 +204,12 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// A way through a track.
+/// Position in a track.
 #[derive(Clone)]
 struct Walk<'a> {
     track: &'a Track,
     number: usize,
-    /// When that sample is decoded, on the track's clock.
+    /// Decoding time of that sample, on the track's clock.
     at: u64,
 }
 
@@ -220,7 +222,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// When the next sample is decoded, on a clock; `None` at the end.
+    /// Returns the decoding time of the next sample, on a clock of rate `clock`; `None` at the end.
     fn next(&self, clock: u32) -> Option<u64> {
         let is_there = self.number < self.track.samples.len();
         is_there.then(|| self.time(clock))
@@ -230,15 +232,15 @@ impl<'a> Walk<'a> {
         scaled(self.at, self.track.timescale, clock)
     }
 
-    /// To the first sample that is not decoded before a time on a clock.
+    /// Advances to the first sample that is not decoded before `time`, on a clock of rate `clock`.
     fn until(&mut self, time: u64, clock: u32) {
         let [own, other] = [self.track.timescale, clock].map(u128::from);
         self.walk(|_, at| u128::from(at) * other < u128::from(time) * own);
     }
 
-    fn walk(&mut self, goes_on: impl Fn(usize, u64) -> bool) {
+    fn walk(&mut self, continues: impl Fn(usize, u64) -> bool) {
         while let Some(sample) = self.track.samples.get(self.number)
-            && goes_on(self.number, self.at)
+            && continues(self.number, self.at)
         {
             self.number += 1;
             self.at = self.at.saturating_add(u64::from(sample.duration));
@@ -270,12 +272,12 @@ mod tests {
         }
     }
 
-    /// Pictures, 25 a second, and sound beside them.
+    /// Video at 25 frames a second, with audio.
     fn film(seconds: usize, keyframes: usize) -> [Track; 2] {
-        let sounds = seconds * 48_000 / 1_024;
+        let audio_frames = seconds * 48_000 / 1_024;
         [
             track(1, 12_800, (seconds * 25, 512), keyframes),
-            track(2, 48_000, (sounds, 1_024), 1),
+            track(2, 48_000, (audio_frames, 1_024), 1),
         ]
     }
 
@@ -286,13 +288,10 @@ mod tests {
         for (place, track) in tracks.iter().enumerate() {
             let mut reached = (0, track.begin);
             for pair in cuts.windows(2) {
-                assert_eq!(
-                    pair[0].0[place], reached,
-                    "a sample is missing, or there twice"
-                );
-                let (_, at, samples) = between(tracks, &pair[0], &pair[1])
-                    .nth(place)
-                    .expect("the track");
+                // None is missing, or there twice.
+                assert_eq!(pair[0].0[place], reached);
+                let found = between(tracks, &pair[0], &pair[1]).nth(place);
+                let (_, at, samples) = found.expect("the track");
                 assert_eq!(at, reached.1);
                 let lasts: u64 = samples.iter().map(|it| u64::from(it.duration)).sum();
                 reached = (reached.0 + samples.len(), at + lasts);
@@ -312,10 +311,8 @@ mod tests {
     fn a_film_of_one_keyframe_is_cut_by_time() {
         let tracks = film(7_200, usize::MAX);
         let lengths = lengths(&tracks);
-        assert!(
-            lengths.iter().all(|it| (6.0..18.1).contains(it)),
-            "{lengths:?}"
-        );
+        let mut all = lengths.iter();
+        assert!(all.all(|it| (6.0..18.1).contains(it)), "{lengths:?}");
         assert!((lengths.iter().sum::<f64>() - 7_200.0).abs() < 0.1);
         assert_eq!(independent(&tracks), 1, "the first");
     }
@@ -333,27 +330,25 @@ mod tests {
     }
 
     #[test]
-    fn sound_counts_that_begins_earlier_or_ends_later() {
-        let [mut pictures, sound] = film(20, 50);
+    fn audio_counts_that_begins_earlier_or_ends_later() {
+        let [mut pictures, audio] = film(20, 50);
         pictures.begin = 3 * 12_800 / 2;
         pictures.samples.truncate(15 * 25);
-        assert_eq!(lengths(&[pictures, sound])[..2], [7.5, 6.0]);
-        let [mut pictures, sound] = film(20, 50);
+        assert_eq!(lengths(&[pictures, audio])[..2], [7.5, 6.0]);
+        let [mut pictures, audio] = film(20, 50);
         pictures.samples.truncate(7 * 25);
-        let found = lengths(&[pictures, sound]);
-        assert!(
-            found[0] == 6.0 && (13.9..14.1).contains(&found[1]),
-            "{found:?}"
-        );
+        let found = lengths(&[pictures, audio]);
+        assert_eq!(found[0], 6.0);
+        assert!((13.9..14.1).contains(&found[1]), "{found:?}");
     }
 
     #[test]
-    fn a_picture_with_an_hour_of_sound_is_cut_by_time() {
-        let [mut pictures, sound] = film(3_600, 50);
+    fn a_picture_with_an_hour_of_audio_is_cut_by_time() {
+        let [mut pictures, audio] = film(3_600, 50);
         pictures.samples.truncate(1);
-        let found = lengths(&[pictures, sound]);
+        let found = lengths(&[pictures, audio]);
         assert!(found.iter().all(|it| *it < 18.1), "{found:?}");
-        // A picture that claims to last for an hour has nothing behind it to be cut.
+        // A video frame that claims to last for an hour is followed by nothing that could be cut.
         let [mut pictures, _] = film(1, 1);
         pictures.samples.truncate(1);
         pictures.samples[0].duration = 3_600 * 12_800;

@@ -1,14 +1,15 @@
-//! What of a file's sound is not heard: an encoder begins with samples of silence, and fills its last frame with more.
+//! Encoder padding in a file's audio: an encoder begins with samples of silence, and fills its last frame with more.
 //!
-//! `iTunSMPB` tells it to the sample, an edit list to a unit of the movie's clock. In doubt a sample is heard.
+//! `iTunSMPB` gives its length to the sample, an edit list to a unit of the movie's clock. In doubt, a sample is
+//! played.
 
 use super::moov::Track;
 use super::tags::Tags;
 
-/// Whole samples at the beginning and at the end of the sound that are not heard.
+/// Returns the number of whole audio samples at the beginning and at the end that should not be played.
 pub(super) fn unheard(tracks: &[Track], tags: &Tags) -> (usize, usize) {
-    let sound = tracks.iter().find(|track| track.heard.is_some());
-    let Some((track, heard)) = sound.and_then(|track| Some((track, track.heard?))) else {
+    let audio = tracks.iter().find(|track| track.heard.is_some());
+    let Some((track, heard)) = audio.and_then(|track| Some((track, track.heard?))) else {
         return (0, 0);
     };
     let durations = track
@@ -39,6 +40,14 @@ mod tests {
     use super::super::tables::Sample;
     use super::*;
 
+    fn heard(from: u64, duration: u64) -> Heard {
+        Heard {
+            from,
+            duration,
+            within: 45,
+        }
+    }
+
     fn track(samples: u64, heard: Heard) -> Track {
         let sample = |number| Sample {
             offset: number,
@@ -58,40 +67,33 @@ mod tests {
 
     #[test]
     fn whole_samples_outside_of_the_edit_are_not_heard() {
-        let unheard = |from, duration| {
-            let within = 45;
-            let heard = Heard {
-                from,
-                duration,
-                within,
-            };
-            unheard(&[track(10, heard)], &Tags::default())
-        };
-        assert_eq!(unheard(0, 0), (0, 0));
-        assert_eq!(unheard(1_023, 0), (0, 0));
-        assert_eq!(unheard(2_112, 0), (2, 0));
-        assert_eq!(unheard(1_024, 8 * 1_024), (1, 0), "the clock is coarse");
-        assert_eq!(unheard(1_024, 8 * 1_024 - 45), (1, 1));
-        assert_eq!(unheard(u64::MAX, u64::MAX), (10, 0));
+        for (from, duration, expected) in [
+            (0, 0, (0, 0)),
+            (1_023, 0, (0, 0)),
+            (2_112, 0, (2, 0)),
+            // The clock is coarse.
+            (1_024, 8 * 1_024, (1, 0)),
+            (1_024, 8 * 1_024 - 45, (1, 1)),
+            (u64::MAX, u64::MAX, (10, 0)),
+        ] {
+            let tracks = [track(10, heard(from, duration))];
+            let found = unheard(&tracks, &Tags::default());
+            assert_eq!(found, expected, "{from} {duration}");
+        }
     }
 
     #[test]
     fn what_the_encoder_says_is_exact() {
-        let all = Heard {
-            from: 0,
-            duration: 0,
-            within: 45,
-        };
-        let unheard = |silence| {
-            let silence = Some(silence);
+        for (silence, expected) in [
+            ((2_112, 2_047), (2, 1)),
+            ((2_048, 2_048), (2, 2)),
+            ((u64::MAX, u64::MAX), (10, 10)),
+        ] {
             let tags = Tags {
-                silence,
+                silence: Some(silence),
                 ..Tags::default()
             };
-            unheard(&[track(10, all)], &tags)
-        };
-        assert_eq!(unheard((2_112, 2_047)), (2, 1));
-        assert_eq!(unheard((2_048, 2_048)), (2, 2));
-        assert_eq!(unheard((u64::MAX, u64::MAX)), (10, 10));
+            assert_eq!(unheard(&[track(10, heard(0, 0))], &tags), expected);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of a track's samples, `stbl`, one row for each sample (ISO/IEC 14496-12 §8.6, §8.7).
+//! Tables of a track's samples, `stbl`, one row for each sample (ISO/IEC 14496-12 §8.6, §8.7).
 
 use bytes::Buf;
 
@@ -6,21 +6,21 @@ use super::super::numbers::Numbers;
 use super::super::walk::find;
 use super::Error;
 
-/// One sample.
+/// Sample in the tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// Where it is in the file.
+    /// Offset in the file.
     pub(super) offset: u64,
     pub(super) size: u32,
-    /// Until the next is decoded.
+    /// Time until the next sample is decoded, on the track's clock.
     pub(super) duration: u32,
-    /// When it is shown, after it is decoded.
+    /// Presentation time minus decoding time, on the track's clock.
     pub(super) composition: i32,
-    /// It depends on no other.
+    /// The sample depends on no other.
     pub(super) is_sync: bool,
 }
 
-/// Reads the body of `stbl`. Samples are `max` at most, and within a file of this length.
+/// Reads the body of `stbl`. At most `max` samples are allowed, all within a file of `length` bytes.
 pub(super) fn read(stbl: &[u8], max: usize, length: u64) -> Result<Vec<Sample>, Error> {
     let Some(mut sizes) = Sizes::read(stbl) else {
         return Ok(Vec::new());
@@ -32,7 +32,7 @@ pub(super) fn read(stbl: &[u8], max: usize, length: u64) -> Result<Vec<Sample>, 
     let mut compositions = Runs::read(stbl, b"ctts");
     let mut syncs = Syncs::read(stbl);
     let mut chunks = Chunks::read(stbl);
-    // No more than the tables could tell of, whatever they claim.
+    // No more than the tables can describe, whatever they claim.
     let mut samples = Vec::with_capacity(sizes.count.min(stbl.len()));
     while samples.len() < sizes.count {
         let (mut offset, in_chunk) = chunks.next()?;
@@ -57,16 +57,16 @@ pub(super) fn read(stbl: &[u8], max: usize, length: u64) -> Result<Vec<Sample>, 
 /// `stsz` or `stz2`.
 struct Sizes<'a> {
     count: usize,
-    /// Of each sample, if all have the same.
+    /// Size of every sample, if all have the same.
     common: u32,
-    /// Bits of a row.
+    /// Bits per row.
     bits: u8,
     rows: &'a [u8],
     at: usize,
 }
 
 impl<'a> Sizes<'a> {
-    /// `None` if there are no samples.
+    /// Reads the sizes; `None` if there are no samples.
     fn read(stbl: &'a [u8]) -> Option<Self> {
         let (table, is_compact) = match find(stbl, b"stsz") {
             Some(table) => (table, false),
@@ -82,7 +82,7 @@ impl<'a> Sizes<'a> {
         };
         let rows = numbers.0;
         (count > 0).then_some(Self {
-            // A table that is cut has as many as it has, so that memory follows from what was read.
+            // A table that is cut counts only the rows it has, so that memory is proportional to the bytes read.
             count: match (common, bits) {
                 (0, 4 | 8 | 16 | 32) => count.min(rows.len() * 8 / usize::from(bits)),
                 _ => count,
@@ -119,7 +119,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// `stts` or `ctts`: how often which value comes.
+/// `stts` or `ctts`: run-length encoded values.
 struct Runs<'a> {
     rows: Numbers<'a>,
     left: u32,
@@ -144,7 +144,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// `stss`: the numbers of the samples that depend on no other; without one that is all of them.
+/// `stss`: numbers of the samples that depend on no other; without the box, all samples.
 struct Syncs<'a> {
     rows: Option<Numbers<'a>>,
     next: u32,
@@ -159,7 +159,7 @@ impl<'a> Syncs<'a> {
         }
     }
 
-    /// To be asked of each sample in turn.
+    /// Returns whether sample `number` depends on no other; must be called for each sample in turn.
     fn next(&mut self, number: u32) -> bool {
         let Some(rows) = &mut self.rows else {
             return true;
@@ -171,14 +171,14 @@ impl<'a> Syncs<'a> {
     }
 }
 
-/// `stsc` with `stco` or `co64`: where each chunk is, and how many samples it has.
+/// `stsc` with `stco` or `co64`: the offset of each chunk, and its number of samples.
 struct Chunks<'a> {
     offsets: Numbers<'a>,
     is_long: bool,
     runs: Numbers<'a>,
     in_chunk: u32,
     number: u32,
-    /// The first chunk of the next run.
+    /// First chunk of the next run.
     next_run: Option<u32>,
 }
 
@@ -214,13 +214,13 @@ impl<'a> Chunks<'a> {
             true => self.offsets.u64(),
             false => self.offsets.u32().map(u64::from),
         };
-        // Chunks are counted by what was read, so that a table without samples in them ends.
+        // Chunks are bounded by the bytes read, so that a table without samples in its chunks ends.
         let offset = offset.ok_or(Error::Contradictory)?;
         Ok((offset, self.in_chunk))
     }
 }
 
-/// The rows of a table, behind their count.
+/// Returns the rows of a table, after their count.
 fn rows<'a>(stbl: &'a [u8], kind: &[u8; 4]) -> &'a [u8] {
     let table = find(stbl, kind).unwrap_or_default();
     table.get(8..).unwrap_or_default()

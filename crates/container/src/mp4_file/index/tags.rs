@@ -1,33 +1,33 @@
-//! What a file calls itself, and what an encoder says of the silence that it added: `moov/udta/meta/ilst`, as iTunes
-//! writes it (QuickTime File Format, "Metadata"; of `iTunSMPB` there is no specification).
+//! Title and artist of a file, and the encoder's statement of the silence that it added: `moov/udta/meta/ilst`, as
+//! iTunes writes it (QuickTime File Format, "Metadata"; `iTunSMPB` has no specification).
 
 use super::super::walk::{children, find};
 
-/// Bytes of a text: more than any title has.
+/// Length limit of a text in bytes: more than any title has.
 const TEXT_BYTES_MAX: usize = 1_024;
 
-/// The name of a box whose kind does not tell what it holds, and what is looked for among these.
+/// Kind of a box whose content is identified by a name inside it, and the name that is searched for.
 const FREE_FORM: &[u8; 4] = b"----";
 const GAPLESS: &[u8] = b"iTunSMPB";
 
-/// See the module's description. The texts are as the file has them.
+/// Tags of a file. Texts are exactly as in the file.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tags {
     /// `©nam`.
     pub title: Option<String>,
     /// `©ART`.
     pub artist: Option<String>,
-    /// Samples of silence before and behind the sound.
+    /// Samples of silence before and after the audio.
     pub(super) silence: Option<(u64, u64)>,
 }
 
 impl Tags {
-    /// Reads the body of a `moov`.
+    /// Reads the tags in the body of a `moov`.
     pub(super) fn read(moov: &[u8]) -> Self {
         let mut tags = Self::default();
         let meta = find(moov, b"udta").and_then(|udta| find(udta, b"meta"));
         let meta = meta.unwrap_or_default();
-        // With a version and flags, but not in files of QuickTime.
+        // `meta` has a version and flags, but not in QuickTime files.
         let list = meta.get(4..).and_then(|boxes| find(boxes, b"ilst"));
         for item in children(list.or_else(|| find(meta, b"ilst")).unwrap_or_default()) {
             match &item.kind {
@@ -43,7 +43,7 @@ impl Tags {
     }
 }
 
-/// The text of an item, which is UTF-8; `None` if there is none.
+/// Returns the text of an item, which is UTF-8; `None` if there is none.
 fn text(item: &[u8]) -> Option<String> {
     // A type and a language come first.
     let text = find(item, b"data")?.get(8..)?;
@@ -52,12 +52,13 @@ fn text(item: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The name of an item of the free form.
+/// Returns the name of a free-form item.
 fn name(item: &[u8]) -> Option<&[u8]> {
     find(item, b"name")?.get(4..)
 }
 
-/// ` 00000000 00000840 000001CA …`: the second number is what comes before the sound, the third what comes behind it.
+/// Parses ` 00000000 00000840 000001CA …`: the second number is the silence before the audio, the third the silence
+/// after it.
 fn silence(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().skip(1);
     let mut number = || u64::from_str_radix(numbers.next()?, 16).ok();
@@ -86,11 +87,8 @@ mod tests {
     #[test]
     fn texts_and_silence_are_found_in_both_forms_of_the_box() {
         let smpb = b" 00000000 00000840 000001CA 00000000003F31F6 00000000";
-        let [mean, name] = [
-            (b"mean", &b"\0\0\0\0com.apple.iTunes"[..]),
-            (b"name", b"\0\0\0\0iTunSMPB"),
-        ]
-        .map(|(kind, text)| boxed(kind, text));
+        let mean = boxed(b"mean", b"\0\0\0\0com.apple.iTunes");
+        let name = boxed(b"name", b"\0\0\0\0iTunSMPB");
         let data = boxed(b"data", &[&[0; 8][..], smpb].concat());
         let items = [
             item(b"\xA9nam", "Jóga".as_bytes()),

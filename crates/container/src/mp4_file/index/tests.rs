@@ -1,38 +1,27 @@
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use tempfile::TempPath;
-use testkit::{Tool, framemd5};
+use testkit::framemd5;
 
 use super::*;
+use crate::testing::{encoded, temporary};
 
-const DEADLINE: Duration = Duration::from_secs(120);
-
-/// An MP4 file of 15 s with a keyframe each 2 s, B-frames and sound.
+/// An MP4 file of 15 s with a keyframe every 2 s, B-frames and audio.
 fn made(codecs: &str, flags: &str) -> TempPath {
-    let path = temporary(b"");
-    let _ = Tool::ffmpeg()
-        .args(["-y", "-f", "lavfi", "-i"])
-        .arg("testsrc2=size=160x90:rate=25:duration=15")
-        .args("-f lavfi -i sine=frequency=440:sample_rate=44100:duration=15".split_whitespace())
-        .args(codecs.split_whitespace())
-        .args(["-threads", "1", "-f", "mp4", "-movflags", flags])
-        .arg(&path)
-        .run(DEADLINE);
-    path
+    let (picture, audio) = ("testsrc2=size=160x90:rate=25", "sine=frequency=440");
+    encoded(&format!(
+        "-f lavfi -i {picture}:duration=15 -f lavfi -i {audio}:sample_rate=44100:duration=15 \
+         {codecs} -threads 1 -f mp4 -movflags {flags}"
+    ))
 }
 
 const BOTH: &str = "-c:v libx264 -preset ultrafast -bf 2 -g 50 -c:a aac";
+const PICTURES: &str = "-map 0:v -c:v libx264 -preset ultrafast -g 50";
+const FRAGMENTED: &str = "+frag_keyframe+empty_moov+default_base_moof";
 
-fn temporary(bytes: &[u8]) -> TempPath {
-    let mut file = tempfile::Builder::new()
-        .suffix(".mp4")
-        .tempfile()
-        .expect("a temporary file");
-    file.write_all(bytes).expect("written");
-    file.into_temp_path()
+fn read(codecs: &str, flags: &str) -> Vec<u8> {
+    fs::read(made(codecs, flags)).expect("made")
 }
 
 fn index(file: &[u8]) -> Result<Index, Error> {
@@ -58,9 +47,9 @@ fn segments(index: &Index, file: &[u8]) -> Vec<Vec<u8>> {
         Some(range) => of(range).to_vec(),
         None => {
             let Packaged { mut head, ranges } = index.packaged(number).expect("it has samples");
-            ranges
-                .iter()
-                .for_each(|range| head.extend_from_slice(of(range)));
+            for range in &ranges {
+                head.extend_from_slice(of(range));
+            }
             head
         }
     };
@@ -71,15 +60,10 @@ fn segments(index: &Index, file: &[u8]) -> Vec<Vec<u8>> {
 /// The packets of a track: what each is, and when it is shown after the first, on its clock.
 fn packets(path: &Path, is_video: bool) -> Vec<(String, i64)> {
     let all = framemd5::packets(path);
-    let all = match is_video {
-        true => framemd5::video(&all),
-        false => framemd5::audio(&all),
-    };
-    let first = all.iter().map(|packet| packet.pts).min().unwrap_or(0);
-    let packets = all.into_iter();
-    packets
-        .map(|packet| (packet.md5, packet.pts - first))
-        .collect()
+    let own: Vec<_> = all.iter().filter(|it| it.is_video == is_video).collect();
+    let first = own.iter().map(|packet| packet.pts).min().unwrap_or(0);
+    let packets = own.into_iter();
+    packets.map(|it| (it.md5.clone(), it.pts - first)).collect()
 }
 
 fn assert_equal_packets(source: &Path, index: &Index, file: &[u8]) {
@@ -95,12 +79,8 @@ fn segments_have_the_packets_of_the_file() {
     for (codecs, flags, is_plain) in [
         (BOTH, "+faststart", true),
         (BOTH, "-faststart", true),
-        (
-            "-map 0:v -c:v libx264 -preset ultrafast -g 50",
-            "+faststart",
-            true,
-        ),
-        (BOTH, "+frag_keyframe+empty_moov+default_base_moof", false),
+        (PICTURES, "+faststart", true),
+        (BOTH, FRAGMENTED, false),
         (BOTH, "+frag_keyframe+delay_moov+default_base_moof", false),
     ] {
         let source = made(codecs, flags);
@@ -119,7 +99,7 @@ fn segments_have_the_packets_of_the_file() {
 #[test]
 fn the_duration_is_found_without_the_samples() {
     for flags in ["+faststart", "-faststart"] {
-        let file = fs::read(made(BOTH, flags)).expect("made");
+        let file = read(BOTH, flags);
         let mut probe = Probe::new(file.len() as u64);
         let duration = loop {
             let wants = probe.wants();
@@ -132,16 +112,12 @@ fn the_duration_is_found_without_the_samples() {
         assert!((14.9..15.2).contains(&duration), "{duration}");
     }
     assert!(Probe::new(0).take(b"").is_err());
-    assert!(
-        Probe::new(8)
-            .take(b"\0\0\0\x08free")
-            .expect("a box")
-            .is_none()
-    );
+    let found = Probe::new(8).take(b"\0\0\0\x08free");
+    assert!(found.expect("a box").is_none());
 }
 
 #[test]
-fn sound_alone_is_cut_by_time() {
+fn audio_alone_is_cut_by_time() {
     let source = made("-map 1:a -c:a aac", "+faststart");
     let file = fs::read(&source).expect("made");
     let index = index(&file).expect("an index");
@@ -169,16 +145,13 @@ fn each_segment_begins_with_a_keyframe_and_plays_alone() {
 
 #[test]
 fn a_file_that_is_cut_has_its_whole_fragments_or_no_index() {
-    let plain = fs::read(made(BOTH, "+faststart")).expect("made");
+    let plain = read(BOTH, "+faststart");
     let cut = &plain[..plain.len() - 1];
     assert_eq!(index(cut).map(drop), Err(Error::Contradictory));
-    let late = fs::read(made(BOTH, "-faststart")).expect("made");
-    assert_eq!(
-        index(&late[..late.len() - 1]).map(drop),
-        Err(Error::Malformed)
-    );
-    let flags = "+frag_keyframe+empty_moov+default_base_moof";
-    let fragmented = fs::read(made(BOTH, flags)).expect("made");
+    let late = read(BOTH, "-faststart");
+    let cut = &late[..late.len() - 1];
+    assert_eq!(index(cut).map(drop), Err(Error::Malformed));
+    let fragmented = read(BOTH, FRAGMENTED);
     let whole = index(&fragmented).expect("an index").duration();
     let cut = &fragmented[..fragmented.len() * 2 / 3];
     let shorter = index(cut).expect("an index");
@@ -206,12 +179,9 @@ fn what_is_no_file_has_no_index() {
 
 #[test]
 fn any_damage_to_a_moov_is_an_index_or_an_error() {
-    let file = fs::read(made(BOTH, "+faststart")).expect("made");
-    let moov = file
-        .windows(4)
-        .position(|kind| kind == b"moov")
-        .expect("moov")
-        - 4;
+    let file = read(BOTH, "+faststart");
+    let moov = file.windows(4).position(|kind| kind == b"moov");
+    let moov = moov.expect("moov") - 4;
     let length = u32::from_be_bytes(file[moov..moov + 4].try_into().expect("four")) as usize;
     for at in (moov + 8..moov + length).step_by(3) {
         let mut damaged = file[..moov + length + 64].to_vec();
@@ -230,8 +200,7 @@ fn samples(index: &Index, file: &[u8]) -> Vec<Vec<(bool, Vec<u8>)>> {
     let of = |track: &Arc<media::Track>| {
         let own = all.iter().filter(|placed| placed.track == track.id);
         let bytes = |range: &Range<u64>| file[range.start as usize..range.end as usize].to_vec();
-        own.map(|placed| (placed.keyframe, bytes(&placed.range)))
-            .collect()
+        own.map(|it| (it.keyframe, bytes(&it.range))).collect()
     };
     index.tracks().map(of).collect()
 }
@@ -239,9 +208,8 @@ fn samples(index: &Index, file: &[u8]) -> Vec<Vec<(bool, Vec<u8>)>> {
 #[test]
 fn the_index_of_a_fragmented_file_has_what_it_was_read_for() {
     const BOTH_PURPOSES: [Purpose; 2] = [Purpose::Segments, Purpose::Samples];
-    let plain = fs::read(made(BOTH, "+faststart")).expect("made");
-    let flags = "+frag_keyframe+empty_moov+default_base_moof";
-    let fragmented = fs::read(made(BOTH, flags)).expect("made");
+    let plain = read(BOTH, "+faststart");
+    let fragmented = read(BOTH, FRAGMENTED);
     let [one, other] = BOTH_PURPOSES.map(|it| index_for(it, &plain).expect("an index"));
     for purpose in BOTH_PURPOSES {
         assert!(one.is_for(purpose) && other.is_for(purpose));
@@ -272,17 +240,14 @@ fn the_index_of_a_fragmented_file_has_what_it_was_read_for() {
 
 #[test]
 fn a_song_tells_its_title_and_its_silence() {
-    let path = temporary(b"");
-    let _ = Tool::ffmpeg()
-        .args("-y -f lavfi -i sine=sample_rate=44100:duration=3 -c:a aac".split_whitespace())
-        .args(["-metadata", "title=Jóga", "-metadata", "artist=Björk"])
-        .args(["-f", "ipod"])
-        .arg(&path)
-        .run(DEADLINE);
+    let path = encoded(
+        "-f lavfi -i sine=sample_rate=44100:duration=3 -c:a aac -metadata title=Jóga \
+         -metadata artist=Björk -f ipod",
+    );
     let file = fs::read(&path).expect("made");
     let index = index_for(Purpose::Samples, &file).expect("an index");
     assert_eq!(index.tags().title.as_deref(), Some("Jóga"));
     assert_eq!(index.tags().artist.as_deref(), Some("Björk"));
-    // A frame before the sound, and a part of one behind it.
+    // A frame before the audio, and a part of one after it.
     assert_eq!(index.unheard(), (1, 0));
 }

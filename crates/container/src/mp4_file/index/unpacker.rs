@@ -1,7 +1,7 @@
-//! The samples of fragments, one by one: for what is sent otherwise than in fragments, also while a file grows.
+//! Unpacker of fragments into single samples, for output that is not sent in fragments, also while a file grows.
 //!
-//! An [`Index`](super::Index) knows all of a file; an [`Unpacker`] knows its tracks alone, and is given one fragment after
-//! another.
+//! An [`Index`](super::Index) knows all of a file; an [`Unpacker`] knows only its tracks, and is given one fragment
+//! after another.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::walk::{children, stbl};
 use super::super::{Fragment, Init, Run};
 use super::entry;
 
-/// See the module's description.
+/// Unpacker of a file's fragments; call [`samples`](Self::samples) for each.
 #[derive(Debug)]
 pub struct Unpacker {
     init: Init,
@@ -21,7 +21,7 @@ pub struct Unpacker {
     leaves_out: bool,
 }
 
-/// A track whose samples can be sent.
+/// Track whose samples can be sent.
 #[derive(Debug)]
 struct Side {
     id: u32,
@@ -30,7 +30,7 @@ struct Side {
 }
 
 impl Unpacker {
-    /// Of a file with these tracks: of each kind the first, if it is one that FLV can carry.
+    /// Creates an unpacker for a file with these tracks: the first of each kind is used, if FLV can carry it.
     pub fn new(init: &Init) -> Self {
         let mut sides: Vec<Side> = Vec::new();
         let mut dimensions = None;
@@ -60,23 +60,23 @@ impl Unpacker {
         }
     }
 
-    /// The tracks whose samples it unpacks.
+    /// Returns the tracks whose samples are unpacked.
     pub fn tracks(&self) -> impl Iterator<Item = &Arc<Track>> {
         self.sides.iter().map(|side| &side.track)
     }
 
-    /// Whether there are other tracks.
+    /// Returns whether there are other tracks.
     pub fn leaves_out(&self) -> bool {
         self.leaves_out
     }
 
-    /// Width and height of the pictures.
+    /// Returns the width and height of the video.
     pub fn dimensions(&self) -> Option<(u16, u16)> {
         self.dimensions
     }
 
-    /// The samples of a fragment, in the order in which they are decoded; their times count from the file's beginning.
-    /// `unit` is all of it. `None` if that makes no sense.
+    /// Returns the samples of a fragment in decoding order; their times count from the file's beginning. `unit` is the
+    /// whole fragment. `None` if it is invalid.
     pub fn samples(&self, unit: &Bytes) -> Option<Vec<Sample>> {
         let fragment = Fragment::of_unit(&self.init, unit, 0, unit.len() as u64)?;
         let mut samples = Vec::new();
@@ -95,7 +95,7 @@ impl Side {
         let (mut units, mut at) = (run.at, usize::try_from(run.data).ok()?);
         for row in &run.rows {
             let end = at.checked_add(usize::try_from(row.size).ok()?)?;
-            // All of them were found to be within the unit.
+            // Parsing found all samples to be within the unit.
             let data = (end <= unit.len()).then(|| unit.slice(at..end))?;
             let time = |units| Timestamp::ZERO + Span::from_samples(units, self.timescale);
             let duration = Span::from_samples(row.duration.into(), self.timescale);
@@ -110,7 +110,7 @@ impl Side {
     }
 }
 
-/// The whole `stsd` of a track.
+/// Returns the whole `stsd` of a track.
 fn description(trak: &[u8]) -> Option<&[u8]> {
     let found = children(stbl(trak)?).find(|child| child.kind == *b"stsd")?;
     Some(found.whole)

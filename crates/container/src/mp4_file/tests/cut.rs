@@ -6,14 +6,10 @@ use super::*;
 
 #[test]
 fn a_tail_that_is_cut_anywhere_is_found() {
-    let file = Lane::of(items(Clip::Flv), Span::ZERO).file();
+    let file = Lane::recorded(Clip::Flv);
     let all = scan(&file);
-    assert_eq!(
-        all.outcome,
-        Outcome::Fragmented {
-            whole: file.len() as u64
-        }
-    );
+    let whole = file.len() as u64;
+    assert_eq!(all.outcome, Outcome::Fragmented { whole });
     let count = all.fragments.len();
     assert!(count >= 4, "{count}");
     let last = all.fragments[count - 1].range.clone();
@@ -26,19 +22,14 @@ fn a_tail_that_is_cut_anywhere_is_found() {
     // Within the first fragment there is nothing to keep, and before it nothing at all.
     let first = all.fragments[0].range.clone();
     for cut in 0..first.start {
-        assert_eq!(
-            scan(&file[..cut as usize]).outcome,
-            Outcome::Nothing,
-            "{cut}"
-        );
+        let scanned = scan(&file[..cut as usize]);
+        assert_eq!(scanned.outcome, Outcome::Nothing, "{cut}");
     }
     let scanned = scan(&file[..first.start as usize]);
     let init = scanned.init.expect("tracks");
-    assert_eq!(
-        Finaliser::new(init).finish(first.start),
-        Err(NotFinalised::Empty)
-    );
-    // What is left opens, and has all before the cut.
+    let finished = Finaliser::new(init).finish(first.start);
+    assert_eq!(finished, Err(NotFinalised::Empty));
+    // The rest opens, and has everything before the cut.
     for cut in [last.start + 20, last.start + 400, last.end - 1] {
         let (plain, _) = finalised(&file[..cut as usize]);
         let pictures = framemd5::video(&framemd5::decoded(temporary(&plain)));
@@ -54,7 +45,7 @@ fn a_tail_that_is_cut_anywhere_is_found() {
 
 #[test]
 fn zeros_and_noise_at_the_end_are_no_part_of_it() {
-    let file = Lane::of(items(Clip::Flv), Span::ZERO).file();
+    let file = Lane::recorded(Clip::Flv);
     let whole = file.len() as u64;
     for tail in [
         vec![0; 5_000],
@@ -68,7 +59,7 @@ fn zeros_and_noise_at_the_end_are_no_part_of_it() {
 
 #[test]
 fn finalising_may_be_interrupted_anywhere_and_done_again() {
-    let file = Lane::of(items(Clip::FlvBframes), Span::ZERO).file();
+    let file = Lane::recorded(Clip::FlvBframes);
     let whole = file.len();
     let (plain, finished) = finalised(&file);
     let moov = whole as u64;
@@ -76,13 +67,8 @@ fn finalising_may_be_interrupted_anywhere_and_done_again() {
     assert_eq!(movie_duration(&plain[whole..]), Some(finished.duration));
     // The index was appended, or a part of it, and the header was not written.
     let appended = [file, finished.moov].concat();
-    for cut in [
-        whole,
-        whole + 1,
-        whole + 100,
-        appended.len() - 1,
-        appended.len(),
-    ] {
+    let end = appended.len();
+    for cut in [whole, whole + 1, whole + 100, end - 1, end] {
         let (again, _) = finalised(&appended[..cut]);
         assert!(again == plain, "{cut}");
     }

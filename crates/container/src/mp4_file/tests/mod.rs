@@ -4,15 +4,14 @@ mod cut;
 mod times;
 mod whole;
 
-use std::io::Write;
 use std::ops::Range;
 
 use media::{Item, Span};
 use testkit::Clip;
 
 use super::*;
-use crate::flv::Reader;
 use crate::fmp4::{self, Fragmentation, Muxer, Unit};
+use crate::testing::{of_flv, temporary};
 
 /// Fragments of a lane, and their initialization segment.
 #[derive(Default)]
@@ -39,7 +38,7 @@ impl fmp4::Sink for Lane {
 }
 
 impl Lane {
-    /// Of items that are this much later than they say.
+    /// Creates the lane of items that are this much later than they say.
     pub(super) fn of(items: Vec<Item>, later: Span) -> Self {
         let mut lane = Self::default();
         let mut muxer = Muxer::new(Fragmentation {
@@ -53,6 +52,11 @@ impl Lane {
         }
         muxer.finish(&mut lane);
         lane
+    }
+
+    /// The file that four seconds of a clip are recorded in.
+    pub(super) fn recorded(clip: Clip) -> Vec<u8> {
+        Self::of(of_flv(clip, 4), Span::ZERO).file()
     }
 
     /// The file that they are recorded in.
@@ -72,16 +76,7 @@ impl Lane {
     }
 }
 
-/// The items of a clip in FLV.
-pub(super) fn items(clip: Clip) -> Vec<Item> {
-    let file = std::fs::read(clip.seconds(4)).expect("the clip was made");
-    let mut items = Vec::new();
-    let read = Reader::default().push(&file, &mut items);
-    read.expect("ffmpeg writes FLV");
-    items
-}
-
-/// What a scan of a file comes to.
+/// Result of a scan of a file.
 #[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) init: Option<Init>,
@@ -121,13 +116,4 @@ pub(super) fn finalised(file: &[u8]) -> (Vec<u8>, Finished) {
     let at = finished.header_at as usize;
     file[at..at + PLACEHOLDER_BYTES].copy_from_slice(&finished.header);
     (file, finished)
-}
-
-pub(super) fn temporary(bytes: &[u8]) -> tempfile::TempPath {
-    let mut file = tempfile::Builder::new()
-        .suffix(".mp4")
-        .tempfile()
-        .expect("a temporary file");
-    file.write_all(bytes).expect("written");
-    file.into_temp_path()
 }

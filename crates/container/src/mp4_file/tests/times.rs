@@ -7,6 +7,7 @@ use media::{Kind, Sample};
 
 use super::*;
 use crate::mp4_file::index::Unpacker;
+use crate::testing::samples;
 
 /// Reads what a timeline wants.
 fn read(timeline: &mut Timeline, file: &[u8]) {
@@ -23,11 +24,7 @@ fn timeline(file: &[u8]) -> Timeline {
 
 /// A clip of so many seconds, as a file.
 fn recorded(seconds: u32) -> Vec<u8> {
-    let file = std::fs::read(Clip::Flv.seconds(seconds)).expect("the clip was made");
-    let mut items = Vec::new();
-    let read = Reader::default().push(&file, &mut items);
-    read.expect("ffmpeg writes FLV");
-    Lane::of(items, Span::ZERO).file()
+    Lane::of(of_flv(Clip::Flv, seconds), Span::ZERO).file()
 }
 
 #[test]
@@ -40,10 +37,8 @@ fn fragments_are_the_same_before_and_after_a_file_is_finalised() {
     assert!(!is_finalised(&file[..PLACEHOLDER_END_MAX]));
     assert!(is_finalised(&plain[..PLACEHOLDER_END_MAX]));
     let rest = PLACEHOLDER_END_MAX..file.len();
-    assert!(
-        file[rest.clone()] == plain[rest],
-        "no other byte is changed"
-    );
+    // No other byte is changed.
+    assert!(file[rest.clone()] == plain[rest]);
     assert_eq!(open.points(), closed.points());
     assert_eq!(open.init_segment(), closed.init_segment());
     let tracks = |init: Option<&Init>| init.map(|init| init.tracks().to_vec());
@@ -52,7 +47,7 @@ fn fragments_are_the_same_before_and_after_a_file_is_finalised() {
     for (point, fragment) in open.points().iter().zip(&fragments) {
         assert_eq!(point.range(), fragment.range);
     }
-    // A player that followed the growing file goes on in the same numbers.
+    // A player that followed the growing file continues with the same numbers.
     let segments = closed.segments(0, true);
     let last = segments.last().expect("segments").clone();
     assert_eq!(open.segments(0, false), segments[..segments.len() - 1]);
@@ -92,17 +87,17 @@ fn a_time_is_found_at_the_keyframe_before_it() {
         let point = timeline.points()[timeline.at(asked)];
         let last = timeline.points().last().expect("fragments").at();
         let late = asked.min(last).saturating_sub(point.at());
-        // Pictures begin somewhat later than sound.
+        // Video begins somewhat later than audio.
         let first = timeline.points()[0].at();
         assert!(point.is_sync() && point.at() <= asked.max(first));
-        // The clip's picture groups last for a second.
+        // The clip has a keyframe every second.
         assert!(late <= Duration::from_millis(1_050), "{asked:?} {late:?}");
     }
 }
 
 #[test]
 fn fragments_are_unpacked_into_the_samples_they_are_made_of() {
-    let items = items(Clip::FlvBframes);
+    let items = of_flv(Clip::FlvBframes, 4);
     let file = Lane::of(items.clone(), Span::from_millis(5_000)).file();
     let timeline = timeline(&file);
     let unpacker = Unpacker::new(timeline.init().expect("tracks"));
@@ -110,20 +105,14 @@ fn fragments_are_unpacked_into_the_samples_they_are_made_of() {
         let Range { start, end } = point.range();
         Bytes::copy_from_slice(&file[start as usize..end as usize])
     });
-    let got: Vec<Sample> = units
-        .flat_map(|unit| unpacker.samples(&unit).expect("samples"))
-        .collect();
+    let got = units.flat_map(|unit| unpacker.samples(&unit).expect("samples"));
+    let got: Vec<Sample> = got.collect();
     assert_eq!(unpacker.tracks().count(), 2);
     for track in unpacker.tracks() {
-        let made_of: Vec<_> = items
-            .iter()
-            .filter_map(|item| match item {
-                Item::Sample(sample) if sample.track == track.id => Some(sample),
-                _ => None,
-            })
-            .collect();
+        let mut made_of = samples(&items);
+        made_of.retain(|sample| sample.track == track.id);
         let got: Vec<_> = got.iter().filter(|it| it.track == track.id).collect();
-        // Sound before the first picture is in no file.
+        // Audio before the first video frame is in no file.
         let made_of = &made_of[made_of.len() - got.len()..];
         for (got, made_of) in got.iter().zip(made_of) {
             assert_eq!((&got.data, got.keyframe), (&made_of.data, made_of.keyframe));

@@ -1,29 +1,29 @@
-//! How many samples a packet decodes to.
+//! Lengths of packets in decoded samples.
 
 use media::codec::{flac, opus};
 
 use super::super::mapping::Mapping;
 
-/// Bits of a mode in Vorbis' setup header, the one that tells its block size first.
+/// Bits of a mode in Vorbis' setup header, the first of which gives the mode's block size.
 const MODE_BITS: usize = 41;
 
-/// Modes of a Vorbis stream at most.
+/// Upper bound on the modes of a Vorbis stream.
 const MODES_MAX: usize = 64;
 
-/// Counts the samples of a stream's packets.
+/// Counter of the samples of a stream's packets.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Counter {
     lengths: Lengths,
-    /// Those of the packets that have ended.
+    /// Samples of the packets that have ended.
     pub(in super::super) samples: u64,
     pub(in super::super) packets: u64,
-    /// What the packet lasts that has begun and not ended.
+    /// Length of the packet that has begun and not ended.
     pub(in super::super) open: Option<u64>,
 }
 
 impl Counter {
-    /// Of a stream with these header packets, of which there are two or three; `None` if its positions cannot be
-    /// changed, or are not understood.
+    /// Creates the counter of a stream with these header packets, of which there are two or three; `None` if its
+    /// positions cannot be changed, or are not understood.
     pub(in super::super) fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
         Some(Self {
             lengths: Lengths::of(mapping, headers)?,
@@ -33,7 +33,7 @@ impl Counter {
         })
     }
 
-    /// Takes a piece of a packet, and whether it is the last one. A packet's first bytes tell how long that is.
+    /// Takes a piece of a packet; `ends` marks the last piece. A packet's first bytes determine its length.
     pub(in super::super) fn take(&mut self, piece: &[u8], ends: bool) {
         let open = self.open.take();
         let length = open.unwrap_or_else(|| self.lengths.of_packet(piece));
@@ -46,17 +46,17 @@ impl Counter {
     }
 }
 
-/// What is needed to know the lengths of a stream's packets.
+/// Data needed to determine the lengths of a stream's packets.
 #[derive(Clone, Debug)]
 enum Lengths {
-    /// They tell by themselves.
+    /// Opus packets state their lengths.
     Opus,
-    /// So do these.
+    /// FLAC packets state their lengths, too.
     Flac,
-    /// A packet lasts a quarter of its block and of the one before it.
+    /// A Vorbis packet lasts a quarter of its block plus a quarter of the block before.
     Vorbis {
         blocks: [u32; 2],
-        /// Whether each mode has the larger block.
+        /// Flag of each mode that is true for the larger block.
         modes: Vec<bool>,
         last: Option<u32>,
     },
@@ -82,7 +82,7 @@ impl Lengths {
         }
     }
 
-    /// The samples that a decoder returns for the next packet.
+    /// Returns the samples that a decoder returns for the next packet.
     fn of_packet(&mut self, packet: &[u8]) -> u64 {
         match self {
             Self::Opus => opus::samples(packet).unwrap_or(0),
@@ -108,8 +108,8 @@ impl Lengths {
     }
 }
 
-/// Whether each mode of a Vorbis setup header has the larger block. They are at its end, and what precedes them is long:
-/// they are read backwards, until a count of them precedes them.
+/// Reads whether each mode of a Vorbis setup header has the larger block. The modes are at the end, after much other
+/// data: they are read backwards, until a count of them precedes them.
 fn modes(setup: &[u8]) -> Option<Vec<bool>> {
     let end = setup.len() * 8;
     let bit = |at: usize| setup[at / 8] >> (at % 8) & 1 == 1;

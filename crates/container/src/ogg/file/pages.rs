@@ -1,4 +1,4 @@
-//! The pages of a file that is written no more.
+//! Parser of the pages of a finished file.
 
 use std::time::Duration;
 
@@ -6,32 +6,33 @@ use super::super::mapping::Mapping;
 use super::super::page::{self, FLAG_LAST, Front, HEADER_BYTES, Page};
 use crate::walk::{Closed, Piece, Pieces};
 
-/// Logical streams that are looked at, of all links of a file: one a minute in half a day, more than there are titles.
+/// Upper bound on the logical streams that are read, of all links of a file: one a minute in half a day, more than
+/// there are titles.
 const STREAMS_MAX: usize = 1_024;
 
-/// A position at the end of a first page that is beyond this is one of a stream that was joined midway.
+/// Largest plausible position at the end of a first page, in seconds; beyond it, the stream was joined midway.
 const FIRST_PAGE_SECONDS_MAX: f64 = 5.0;
 
-/// See the module's description.
+/// Pages of a file, and the facts found in them.
 #[derive(Debug, Default)]
 pub struct Pages {
     links: Vec<Link>,
     streams: usize,
-    /// Pages of the present link have come that begin no stream.
+    /// Pages of the current link have arrived that begin no stream.
     is_open: bool,
-    /// How long the links last that are over.
+    /// Total duration of the finished links, in seconds.
     lasted: f64,
     patches: Vec<(u64, Vec<u8>)>,
 }
 
-/// A logical stream of the present link.
+/// Logical stream of the current link.
 #[derive(Debug)]
 struct Link {
     serial: u32,
     mapping: Mapping,
     begins: Option<f64>,
     ends: f64,
-    /// Its last page, and where that is.
+    /// Offset of its last page, and that page.
     last: (u64, Page),
 }
 

@@ -1,4 +1,4 @@
-//! Pages for a file: numbered from zero, with positions from its beginning.
+//! Rebasing of pages for a file: numbered from zero, with positions from its beginning.
 
 use bytes::Bytes;
 
@@ -6,18 +6,19 @@ use super::super::mapping::Mapping;
 use super::super::page::{self, Page, PagePosition};
 use super::length::Counter;
 
-/// Logical streams of a link; see [`super::super::chain`].
+/// Upper bound on the logical streams of a link; see [`super::super::chain`].
 const STREAMS_MAX: usize = 16;
 
-/// Bytes of header packets that are kept until all are there: see [`super::super::HEADER_BYTES_MAX`].
+/// Upper bound on the bytes of header packets that are kept until all have arrived: see
+/// [`super::super::HEADER_BYTES_MAX`].
 const HEADERS_BYTES_MAX: usize = super::super::HEADER_BYTES_MAX;
 
-/// See the module's description. Of a link with several streams, or with one whose packets' lengths are not known, pages
-/// are numbered, and positions stay: the streams would be torn apart.
+/// Rebaser of one file's pages. In a link with several streams, or with a stream whose packet lengths are not known,
+/// pages are numbered but positions stay: otherwise the streams would drift apart.
 #[derive(Debug, Default)]
 pub struct Rebase {
     streams: Vec<Stream>,
-    /// Pages of this link have come that begin no stream.
+    /// Pages of this link have arrived that begin no stream.
     is_open: bool,
 }
 
@@ -28,31 +29,31 @@ struct Stream {
     position: Position,
 }
 
-/// How far the first position of a stream is known.
+/// Progress towards a stream's first position.
 #[derive(Debug)]
 enum Position {
-    /// Its header packets come.
+    /// Its header packets are arriving.
     Headers {
         mapping: Mapping,
         whole: Vec<Vec<u8>>,
         packet: Vec<u8>,
         bytes: usize,
     },
-    /// So many samples have come, and no page with a position.
+    /// Samples have arrived, but no page with a position.
     Data(Counter),
-    /// Positions are less by this.
+    /// Amount by which positions are reduced.
     Known(u64),
 }
 
 impl Rebase {
-    /// Takes whole pages, and returns them as the file has them. What is no page is left out.
+    /// Takes whole pages, and returns them as the file stores them. Bytes that are not a page are left out.
     pub fn push(&mut self, pages: &Bytes) -> Vec<u8> {
         let mut out = Vec::with_capacity(pages.len());
         page::pages(pages.clone()).for_each(|page| self.page(&page, &mut out));
         out
     }
 
-    /// Whether the link has one stream, whose headers are complete, and of which positions are counted.
+    /// Returns whether the link has one stream, whose headers are complete, and whose positions are being counted.
     pub(super) fn is_counted(&self) -> bool {
         let is_counted = |it: &Stream| matches!(it.position, Position::Data(_));
         self.streams.len() == 1 && self.streams.iter().all(is_counted)
@@ -107,7 +108,7 @@ impl Stream {
         }
     }
 
-    /// By how much a page's position is less in the file.
+    /// Returns the amount by which a page's position is reduced in the file.
     fn take(&mut self, page: &Page, is_alone: bool) -> u64 {
         if let Position::Known(less) = self.position {
             return less;
@@ -116,7 +117,7 @@ impl Stream {
             self.position = Position::Known(0);
             return 0;
         }
-        // The end of a packet of which the beginning did not come is none.
+        // The end of a packet whose beginning did not arrive is discarded.
         let is_unknown =
             matches!(&self.position, Position::Data(counter) if counter.open.is_none());
         let is_end_of_unknown = page.is_continued() && is_unknown;
@@ -125,7 +126,7 @@ impl Stream {
         }
         match (&self.position, page.granule()) {
             (Position::Data(counter), Some(granule)) if counter.packets > 0 => {
-                // A last page may be cut short, and then tells less than its packets have.
+                // A last page may be cut short, and then its position is less than the samples of its packets.
                 let less = granule.saturating_sub(counter.samples);
                 self.position = Position::Known(less);
                 less
@@ -143,7 +144,7 @@ impl Stream {
                 packet,
                 bytes,
             } => {
-                // Sound instead of the last headers, as FLAC may have any number of them.
+                // Audio instead of the last headers, as FLAC may have any number of them.
                 let is_data = matches!(mapping, Mapping::Flac { .. })
                     && packet.is_empty()
                     && !whole.is_empty()

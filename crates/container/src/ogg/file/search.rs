@@ -1,7 +1,7 @@
-//! The page in a file with which a listener begins who wants a time.
+//! Search for the page at which a listener begins in order to play from a given time.
 //!
-//! Positions count from the beginning of a link. So the links are gone through one after another, each by a bisection,
-//! until the time lies in one; of those before, the last position tells how long they last.
+//! Positions count from the beginning of a link. So the links are searched one after another, each by a bisection,
+//! until the time lies in one; the last position of each earlier link gives its duration.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use super::super::page::{self, Front, PAGE_BYTES_MAX, Page};
 use super::super::{HEADER_BYTES_MAX, Meaning};
 use crate::search::{Bisection, LOOK_BYTES, LOOKS_MAX, Mark, Marks, Place, Search};
 
-/// Bytes of which a wrong checksum may be computed in one look: a file that holds nothing but beginnings of long pages would
-/// have each of them checked.
+/// Bytes for which a wrong checksum may be computed in one look: in a file that holds only beginnings of long pages,
+/// each of them would be checked.
 const CHECKED_IN_VAIN_MAX: usize = 16 * PAGE_BYTES_MAX;
 
-/// See the module's description.
+/// Search in one file; see [`Search`] for how to drive it.
 #[derive(Debug)]
 pub struct PageSearch {
-    /// From the beginning of the present link.
+    /// Time searched for, from the beginning of the current link.
     to: i64,
-    /// When that link begins.
+    /// Beginning of that link.
     began: i64,
     end: u64,
     looks: usize,
@@ -33,22 +33,22 @@ pub struct PageSearch {
 
 #[derive(Debug)]
 enum Step {
-    /// The header pages of a link are read, from here on.
+    /// Reading the header pages of a link, from this offset on.
     Headers(Box<Chain>, u64),
-    /// Its first position is looked for.
+    /// Searching for the link's first position.
     First(Pages, Bytes, u64),
-    /// Its pages are.
+    /// Searching among the link's pages.
     Pages(Pages, Bytes, Bisection),
     Over,
 }
 
-/// The pages of a link as marks.
+/// Pages of a link as marks.
 #[derive(Debug)]
 struct Pages {
     chain: Box<Chain>,
     serial: u32,
     mapping: Mapping,
-    /// What positions count from, and the last one that was seen.
+    /// Origin of positions, and the last position seen.
     origin: i64,
     last: i64,
 }
@@ -73,7 +73,7 @@ impl PageSearch {
         }
     }
 
-    /// The pages of a link's headers in a look at them.
+    /// Reads the pages of a link's headers from one look.
     fn headers(&mut self, mut chain: Box<Chain>, begin: u64, bytes: &Bytes) -> Step {
         let mut offset = 0;
         let mut checks = CHECKED_IN_VAIN_MAX;
@@ -92,7 +92,7 @@ impl PageSearch {
             let data = begin + data as u64;
             self.best = Some(self.place_in(&header, (data, 0)));
             let Some((serial, mapping)) = chain.leader() else {
-                // Nothing in it tells a time.
+                // Nothing in this link gives a time.
                 return Step::Over;
             };
             let pages = Pages {
@@ -111,7 +111,7 @@ impl PageSearch {
         }
     }
 
-    /// What positions count from, by the first one; then the pages are looked for.
+    /// Determines the origin of positions from the first one, then starts the search among the pages.
     fn first(&self, mut pages: Pages, header: Bytes, data: u64, bytes: &Bytes) -> Step {
         let (mut offset, mut checks) = (0, CHECKED_IN_VAIN_MAX);
         while let Some((at, page)) = next_page(bytes, offset, &mut checks) {
@@ -126,7 +126,7 @@ impl PageSearch {
         Step::Pages(pages, header, search)
     }
 
-    /// A link has been gone through: the next one begins where it ends, if it ends before the time.
+    /// Ends the search of a link: the next link begins where this one ends, if it ends before the time.
     fn end_link(&mut self, pages: &Pages, header: &Bytes, search: &Bisection) {
         self.looks = search.looks();
         self.best = Some(self.place_in(header, search.found));
@@ -185,26 +185,26 @@ impl Search for PageSearch {
 }
 
 impl Pages {
-    /// The position of a page, if it has one and is the leader's.
+    /// Returns the position of a page, if it has one and belongs to the leader.
     fn granule(&self, page: &Page) -> Option<i64> {
         let granule = page.granule().filter(|_| page.serial() == self.serial)?;
         Some(self.mapping.ticks(granule))
     }
 }
 
-/// A page begins where the one before it ends, so marks are looked for from that one on.
+/// A page begins where the one before it ends, so the search for marks starts at that page.
 impl Marks for Pages {
     fn first(&mut self, bytes: &Bytes) -> Mark {
         let mut checks = CHECKED_IN_VAIN_MAX;
         let mut offset = 0;
-        // The last position, and the page that has it.
+        // Last position, and the page that has it.
         let mut before: Option<(usize, i64)> = None;
         while let Some((at, page)) = next_page(bytes, offset, &mut checks) {
             if !self.chain.has(&page) {
                 return Mark::Beyond(at);
             }
             if at != offset {
-                // What is between is lost, so the page does not begin where the one before ended.
+                // Data in between is lost, so the page does not begin where the one before ended.
                 before = None;
             }
             let is_leader = page.serial() == self.serial;
@@ -232,7 +232,7 @@ impl Marks for Pages {
     }
 }
 
-/// The next page that is whole, and where it begins. What is none is passed over.
+/// Returns the next whole page and its offset, skipping anything else.
 fn next_page(bytes: &Bytes, mut at: usize, checks: &mut usize) -> Option<(usize, Page)> {
     loop {
         let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
@@ -251,6 +251,6 @@ fn next_page(bytes: &Bytes, mut at: usize, checks: &mut usize) -> Option<(usize,
     }
 }
 
-/// Headers are read in looks, none of which may be without a whole page.
+/// Headers are read in looks, each of which must contain a whole page.
 const _: () =
     assert!(LOOK_BYTES > 2 * PAGE_BYTES_MAX as u64 && LOOK_BYTES < HEADER_BYTES_MAX as u64);

@@ -1,46 +1,48 @@
-//! One physical stream out of what was read in one file after another.
+//! Splicing of files into one physical stream.
 //!
-//! * A link begins with its header pages, and the last page of each of its streams says so. Whether a recording that ends is
-//!   gone on with is known only afterwards, so one page is held back; streams that end before it get an empty page.
-//! * What has the same header as the link that is open goes on in it, if its positions can be counted from there;
-//!   everything else is a link of its own, whose streams have other serial numbers than those before.
-//! * Positions count from where a link begins, as in a file ([`Rebase`]).
+//! * A link begins with its header pages, and the last page of each of its streams is marked as such. Whether a
+//!   recording that ends is continued is known only afterwards, so one page is held back; streams that end before it
+//!   get an empty page.
+//! * Media with the same header as the open link continues that link, if its positions can be counted from there.
+//!   Anything else is a link of its own, whose streams have serial numbers that differ from those before.
+//! * Positions count from the beginning of a link, as in a file ([`Rebase`]).
 
 use bytes::Bytes;
 
 use super::super::page::{self, FLAG_LAST, Page, PagePosition};
 use super::Rebase;
 
-/// Logical streams of a link; see [`super::super::chain`].
+/// Upper bound on the logical streams of a link; see [`super::super::chain`].
 const STREAMS_MAX: usize = 16;
 
-/// See the module's description.
+/// Splicer of files into one stream: pass it each [`header`](Self::header) and its [`pages`](Self::pages), then
+/// [`end`](Self::end).
 #[derive(Debug, Default)]
 pub struct Splice {
     header: Bytes,
     rebase: Rebase,
     streams: Vec<Stream>,
-    /// The serial numbers of the link before.
+    /// Serial numbers of the link before.
     before: Vec<u32>,
-    /// The page that was read last, which is not written yet.
+    /// Last page read, which is not written yet.
     held: Option<(Page, PagePosition)>,
 }
 
-/// A stream of the link that is open.
+/// Stream of the open link.
 #[derive(Debug)]
 struct Stream {
-    /// Its number where it was read.
+    /// Serial number in the source.
     source: u32,
     serial: u32,
-    /// The number of its next page.
+    /// Number of its next page.
     sequence: u32,
-    /// What is added to its positions, and the last one that was written.
+    /// Offset added to its positions, and the last position written.
     base: u64,
     last: u64,
 }
 
 impl Splice {
-    /// What follows has this header. Returns what is written for that.
+    /// Begins media with this header, and returns the bytes to write for it.
     pub fn header(&mut self, header: &Bytes) -> Vec<u8> {
         let mut rebase = Rebase::default();
         let pages = Bytes::from(rebase.push(header));
@@ -59,7 +61,8 @@ impl Splice {
         out
     }
 
-    /// Takes pages that follow the header, and returns what is written for them. What is no page is left out.
+    /// Takes pages that follow the header, and returns the bytes to write for them. Bytes that are not a page are left
+    /// out.
     pub fn pages(&mut self, pages: &Bytes) -> Vec<u8> {
         let mut out = Vec::with_capacity(pages.len());
         let pages = self.rebase.push(pages);
@@ -67,7 +70,7 @@ impl Splice {
         out
     }
 
-    /// Nothing follows: returns what is written at the end.
+    /// Ends the stream, and returns the bytes to write at the end.
     pub fn end(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         self.header.clear();
@@ -98,7 +101,7 @@ impl Splice {
         out
     }
 
-    /// Gives the streams that begin in some pages numbers that none of the link before has.
+    /// Assigns numbers that differ from those of the link before to the streams that begin in some pages.
     fn open(&mut self, pages: Bytes) {
         for page in page::pages(pages) {
             if page.is_first() && self.streams.len() < STREAMS_MAX {

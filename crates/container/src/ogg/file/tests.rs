@@ -5,7 +5,8 @@ use media::codec::opus;
 use media::{Item, Span};
 use proptest::prelude::*;
 
-use super::super::page::{self, FLAG_FIRST, FLAG_LAST, Front, Page, build};
+use super::super::page::{FLAG_FIRST, FLAG_LAST, build};
+use super::super::tests::{opus_headers, pages};
 use super::super::{Demuxer, PAGE_BYTES_MAX};
 use super::*;
 use crate::search::tests::searched;
@@ -14,17 +15,7 @@ use crate::search::{LOOK_BYTES, LOOKS_MAX, Place};
 const RATE: u64 = 48_000;
 
 fn headers(serial: u32, title: &str) -> Vec<u8> {
-    let tags = [
-        &b"OpusTags\0\0\0\0\x01\0\0\0"[..],
-        &[title.len() as u8 + 6, 0, 0, 0],
-        b"TITLE=",
-        title.as_bytes(),
-    ];
-    [
-        build(FLAG_FIRST, 0, serial, &[(&opus::head(2), true)]),
-        build(0, 0, serial, &[(&tags.concat(), true)]),
-    ]
-    .concat()
+    opus_headers(serial, &[&format!("TITLE={title}")])
 }
 
 /// Packets of 20 ms.
@@ -48,19 +39,6 @@ fn link(serial: u32, title: &str, seconds: u64, packet_bytes: usize) -> (Vec<u8>
 fn find(file: &[u8], seconds: f64) -> (Option<Place>, usize) {
     let to = Span::from_millis((seconds * 1_000.0) as i64);
     searched(&mut search(to, file.len() as u64), file)
-}
-
-/// Pages of a stream: serial number, number, position, flags.
-fn pages(mut bytes: &[u8]) -> Vec<(u32, u32, Option<u64>, u8)> {
-    let mut all = Vec::new();
-    while let Front::Page(length) = page::at_front(bytes) {
-        let page = Page::new(Bytes::copy_from_slice(&bytes[..length]));
-        let number = u32::from_le_bytes(*page.bytes[18..].first_chunk().expect("a header"));
-        all.push((page.serial(), number, page.granule(), page.flags()));
-        bytes = &bytes[length..];
-    }
-    assert!(bytes.is_empty(), "{} bytes are no pages", bytes.len());
-    all
 }
 
 #[test]
@@ -107,7 +85,7 @@ fn the_link_of_a_time_is_found_in_a_chain() {
 }
 
 #[test]
-fn pages_that_a_packet_goes_on_in_are_no_places() {
+fn pages_that_a_packet_continues_in_are_no_places() {
     // Each packet begins on one page and ends on the next, but for every fourth page.
     let mut file = headers(7, "one");
     let mut begins = Vec::new();
@@ -159,10 +137,8 @@ fn looks_are_bounded_in_a_file_of_titles_alone() {
     let (place, looks) = find(&file, 2_999.5);
     assert!(looks <= LOOKS_MAX, "{looks}");
     let place = place.expect("a place");
-    assert!(
-        place.at > 0 && place.began > Span::ZERO,
-        "as far as it came"
-    );
+    // As far as it came.
+    assert!(place.at > 0 && place.began > Span::ZERO);
     assert!(LOOK_BYTES as usize > PAGE_BYTES_MAX);
 }
 
@@ -175,44 +151,40 @@ fn what_is_read_from_a_page_on_is_a_stream_of_its_own() {
     let rest = Bytes::copy_from_slice(&file[places[40]..places[43]]);
     out.extend(splice.pages(&rest));
     out.extend(splice.end());
-    assert_eq!(
-        pages(&out),
-        [
-            (7, 0, Some(0), FLAG_FIRST),
-            (7, 1, Some(0), 0),
-            (7, 2, Some(RATE), 0),
-            (7, 3, Some(2 * RATE), 0),
-            (7, 4, Some(3 * RATE), FLAG_LAST),
-        ]
-    );
+    let expected = [
+        (7, 0, Some(0), FLAG_FIRST),
+        (7, 1, Some(0), 0),
+        (7, 2, Some(RATE), 0),
+        (7, 3, Some(2 * RATE), 0),
+        (7, 4, Some(3 * RATE), FLAG_LAST),
+    ];
+    assert_eq!(pages(&out), expected);
     assert!(splice.end().is_empty(), "it has ended");
 }
 
 #[test]
-fn the_same_header_goes_on_and_another_begins_a_link() {
+fn the_same_header_continues_and_another_begins_a_link() {
     let [one, two] = ["one", "two"].map(|title| Bytes::from(headers(7, title)));
+    let page = |flags, seconds| Bytes::from(page(flags, seconds * RATE, 7, 50, 40));
     let mut splice = Splice::default();
     let mut out = splice.header(&one);
-    out.extend(splice.pages(&page(0, 9 * RATE, 7, 50, 40).into()));
+    out.extend(splice.pages(&page(0, 9)));
     // The end of a file says that it is the last.
-    out.extend(splice.pages(&page(FLAG_LAST, 10 * RATE, 7, 50, 40).into()));
-    out.extend(splice.header(&one));
-    out.extend(splice.pages(&page(0, RATE, 7, 50, 40).into()));
-    out.extend(splice.header(&two));
-    out.extend(splice.pages(&page(0, RATE, 7, 50, 40).into()));
+    out.extend(splice.pages(&page(FLAG_LAST, 10)));
+    for header in [one, two] {
+        out.extend(splice.header(&header));
+        out.extend(splice.pages(&page(0, 1)));
+    }
     out.extend(splice.end());
-    let written = pages(&out);
-    assert_eq!(
-        written[2..],
-        [
-            (7, 2, Some(RATE), 0),
-            (7, 3, Some(2 * RATE), 0),
-            (7, 4, Some(3 * RATE), FLAG_LAST),
-            (8, 0, Some(0), FLAG_FIRST),
-            (8, 1, Some(0), 0),
-            (8, 2, Some(RATE), FLAG_LAST),
-        ]
-    );
+    let expected = [
+        (7, 2, Some(RATE), 0),
+        (7, 3, Some(2 * RATE), 0),
+        (7, 4, Some(3 * RATE), FLAG_LAST),
+        (8, 0, Some(0), FLAG_FIRST),
+        (8, 1, Some(0), 0),
+        (8, 2, Some(RATE), FLAG_LAST),
+    ];
+    assert_eq!(pages(&out)[2..], expected);
     let mut items = Vec::new();
     Demuxer::default().push(&out, &mut items);
     let links = items.iter().filter(|it| matches!(it, Item::Header(_)));
@@ -238,11 +210,8 @@ fn streams_that_play_together_are_a_link_each_time() {
     assert_eq!(ends(1).1, Some(&(1, 2, Some(5 * RATE), FLAG_LAST)));
     // No packet ends on it.
     assert_eq!(ends(2).1, Some(&(2, 2, None, FLAG_LAST)));
-    let serials: Vec<_> = written
-        .iter()
-        .filter(|it| it.3 == FLAG_FIRST)
-        .map(|it| it.0)
-        .collect();
+    let firsts = written.iter().filter(|it| it.3 == FLAG_FIRST);
+    let serials: Vec<_> = firsts.map(|it| it.0).collect();
     assert_eq!(serials, [1, 2, 3, 4]);
 }
 

@@ -1,4 +1,4 @@
-//! AV1 (RTP payload format for AV1 §4) into units with sizes.
+//! AV1 (RTP payload format for AV1 §4): assembles units with sizes.
 
 use bytes::Bytes;
 use media::Span;
@@ -7,21 +7,21 @@ use media::codec::av1::{Obu, SequenceHeader, obu, take_leb128, write_leb128};
 use super::buffer::{Buffer, FRAME_BYTES_MAX};
 use super::{Assembly, Frame, Malformed};
 
-/// `Z`: the first unit goes on from the packet before.
+/// `Z`: the first unit continues from the packet before.
 pub(in crate::rtp) const CONTINUES: u8 = 0x80;
-/// `Y`: the last unit goes on in the next packet.
+/// `Y`: the last unit continues in the next packet.
 pub(in crate::rtp) const WILL_CONTINUE: u8 = 0x40;
 
-/// The longest sequence header that is kept for the configuration; real ones have a dozen bytes.
+/// Upper bound on the bytes of a sequence header that is kept for the configuration; real ones have a dozen bytes.
 const SEQUENCE_HEADER_BYTES_MAX: usize = 1_024;
 
-/// The present temporal unit.
+/// Current temporal unit.
 #[derive(Debug, Default)]
 pub(super) struct Units {
     buffer: Buffer,
-    /// The part so far of the unit that continues in the next packet.
+    /// Part so far of the unit that continues in the next packet.
     partial: Vec<u8>,
-    goes_on: bool,
+    continues: bool,
     keyframe: bool,
     header: Option<SequenceHeader>,
     config: Option<Bytes>,
@@ -30,14 +30,14 @@ pub(super) struct Units {
 
 impl Units {
     fn element(&mut self, bytes: &[u8], will_continue: bool) -> Result<(), Malformed> {
-        if !self.goes_on && !will_continue {
+        if !self.continues && !will_continue {
             return self.whole(bytes);
         }
         if bytes.len() > FRAME_BYTES_MAX - self.partial.len() {
             return Err(Malformed);
         }
         self.partial.extend_from_slice(bytes);
-        self.goes_on = will_continue;
+        self.continues = will_continue;
         if will_continue {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Units {
         }
         let mut head = [0; 10];
         let mut length = 1;
-        // With the flag that a size follows.
+        // The flag says that a size follows.
         head[0] = unit.first | 2;
         if let Some(extension) = unit.extension {
             head[1] = extension;
@@ -85,7 +85,7 @@ impl Units {
 impl Assembly for Units {
     fn push(&mut self, payload: &[u8]) -> Result<(), Malformed> {
         let (head, mut rest) = payload.split_first().ok_or(Malformed)?;
-        if (head & CONTINUES != 0) != self.goes_on {
+        if (head & CONTINUES != 0) != self.continues {
             return Err(Malformed);
         }
         let will_continue = head & WILL_CONTINUE != 0;
@@ -106,7 +106,7 @@ impl Assembly for Units {
             }
         }
         // After an empty last element nothing would continue the unit.
-        (index >= count && self.goes_on == will_continue)
+        (index >= count && self.continues == will_continue)
             .then_some(())
             .ok_or(Malformed)
     }
@@ -117,7 +117,7 @@ impl Assembly for Units {
 
     fn finish(&mut self) -> Result<Option<Frame>, Malformed> {
         let keyframe = std::mem::take(&mut self.keyframe);
-        if self.goes_on {
+        if self.continues {
             self.discard();
             return Err(Malformed);
         }
@@ -137,7 +137,7 @@ impl Assembly for Units {
     fn discard(&mut self) {
         self.buffer.clear();
         self.partial.clear();
-        self.goes_on = false;
+        self.continues = false;
         self.keyframe = false;
     }
 

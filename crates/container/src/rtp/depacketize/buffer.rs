@@ -1,10 +1,11 @@
-//! The present frame.
+//! Buffer of the current frame.
 
 use bytes::{Bytes, BytesMut};
 
 use super::Malformed;
 
-/// The longest frame that is assembled. A keyframe of 4K at the highest quality takes a quarter of it.
+/// Upper bound on the bytes of a frame that is assembled. A keyframe of 4K at the highest quality takes a quarter of
+/// it.
 pub const FRAME_BYTES_MAX: usize = 8 << 20;
 
 /// Bytes of a frame.
@@ -12,7 +13,7 @@ pub const FRAME_BYTES_MAX: usize = 8 << 20;
 pub(super) struct Buffer(BytesMut);
 
 impl Buffer {
-    /// Bytes of the frame so far.
+    /// Returns the bytes of the frame so far.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -25,12 +26,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// The frame from `from` on.
+    /// Returns the frame from `from` on.
     pub(super) fn since(&self, from: usize) -> &[u8] {
         self.0.get(from..).unwrap_or_default()
     }
 
-    /// Drops all from `length` on.
+    /// Drops all bytes from `length` on.
     pub(super) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }
@@ -46,7 +47,7 @@ impl Buffer {
         self.0.clear();
     }
 
-    /// The frame; `None` if it is empty.
+    /// Takes the frame; `None` if it is empty.
     pub(super) fn take(&mut self) -> Option<Bytes> {
         (self.len() > 0).then(|| self.0.split().freeze())
     }

@@ -5,11 +5,11 @@ use media::codec::h264::{AvcConfig, pps_id, sps_id, unit, unit_type};
 use super::nal::{Class, Payload, Syntax};
 use super::parameter_sets::ParameterSets;
 
-/// Unit types that only packets have.
+/// Unit types that exist only in packets.
 pub(in crate::rtp) const STAP_A: u8 = 24;
 pub(in crate::rtp) const FU_A: u8 = 28;
 
-/// The payload type of the SEI message that marks where decoders may start (§D.1.8).
+/// Payload type of the SEI message that marks where decoders may start (§D.1.8).
 const RECOVERY_POINT: u8 = 6;
 
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Syntax for H264 {
             unit::SPS => set(sps_id(nal)),
             unit::PPS => set(pps_id(nal)),
             unit::IDR => Class::KeepKey,
-            // Encoders that refresh pictures piece by piece send no other keyframes.
+            // Encoders that refresh video piece by piece send no other keyframes.
             unit::SEI if nal.get(1) == Some(&RECOVERY_POINT) => Class::KeepKey,
             0 | unit::DELIMITER | unit::FILLER | STAP_A.. => Class::Drop,
             _ => Class::Keep,

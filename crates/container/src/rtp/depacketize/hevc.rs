@@ -5,7 +5,7 @@ use media::codec::hevc::{HevcConfig, UnitHeader, parameter_set_id, unit};
 use super::nal::{Class, Payload, Syntax};
 use super::parameter_sets::ParameterSets;
 
-/// Unit types that only packets have.
+/// Unit types that exist only in packets.
 pub(in crate::rtp) const AGGREGATION: u8 = 48;
 pub(in crate::rtp) const FRAGMENTATION: u8 = 49;
 

@@ -1,4 +1,4 @@
-//! Payloads to samples.
+//! Depacketizer: assembles payloads into samples.
 
 pub(super) mod av1;
 mod buffer;
@@ -26,38 +26,38 @@ use super::format::PayloadFormat;
 
 pub use buffer::FRAME_BYTES_MAX;
 
-/// How long pictures that refer to a lost one are held back. Browsers send a keyframe within a round trip of
-/// being asked; a publisher that has not by then never will, and a damaged picture is better than none.
+/// Longest time for which frames that refer to a lost one are held back. Browsers send a keyframe within a round trip
+/// of the request; a publisher that has not sent one by then never will, and a damaged frame is better than none.
 const MENDING_MAX: Span = Span::from_millis(2_000);
 
-/// A packet in the order of sending, decrypted.
+/// Decrypted packet, in sending order.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// What follows its header.
+    /// Payload after the header.
     pub payload: &'a [u8],
-    /// The header's marker: of pictures, the last packet of one.
+    /// Marker of the header: for video, the last packet of a frame.
     pub marker: bool,
-    /// The header's timestamp, which all packets of a frame have in common.
+    /// Timestamp of the header, which all packets of a frame have in common.
     pub timestamp: u32,
     /// That timestamp on the stream's timeline.
     pub at: Timestamp,
 }
 
-/// The results of packets.
+/// Result of a packet.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A track, or a sample of it.
     Item(Item),
-    /// Pictures are lost, or nothing is known yet, and only a keyframe helps. Reported once; what to do if
-    /// none comes is the caller's decision, see [`Depacketizer::awaits_keyframe`].
+    /// Video is lost, or nothing is known yet, and only a keyframe helps. Reported once; if none arrives, the caller
+    /// decides what to do, see [`Depacketizer::awaits_keyframe`].
     KeyframeWanted,
 }
 
-/// Assembles the frames of one track.
+/// Depacketizer of one track; call [`push`](Self::push) for each packet in order.
 ///
-/// A frame with a missing packet is dropped, and those that follow it too, until a keyframe or for two
-/// seconds. Decoding times never go back; packets hold only presentation times, so with B-frames decoding
-/// times are derived from the order.
+/// A frame with a missing packet is dropped, and so are those that follow it, until a keyframe or for two seconds.
+/// Decoding times never decrease. Packets hold only presentation times, so with B-frames decoding times are derived
+/// from the order.
 #[derive(Debug)]
 pub struct Depacketizer {
     format: PayloadFormat,
@@ -72,7 +72,7 @@ pub struct Depacketizer {
     dropped_frames: u64,
 }
 
-/// The frame that is being assembled.
+/// Frame that is being assembled.
 #[derive(Clone, Copy, Debug)]
 struct OpenFrame {
     timestamp: u32,
@@ -80,33 +80,33 @@ struct OpenFrame {
     is_damaged: bool,
 }
 
-/// How a decoder would show the next picture.
+/// State in which a decoder would show the next frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Health {
-    /// Nothing: there was no keyframe yet.
+    /// Nothing would be shown: there was no keyframe yet.
     Blank { has_asked: bool },
-    /// As it was encoded.
+    /// The frame would be shown as it was encoded.
     Whole,
-    /// Damaged, because pictures it refers to are missing.
+    /// The frame would be damaged, because frames it refers to are missing.
     Broken { since: Timestamp },
 }
 
-/// How one codec's frames are assembled.
+/// Assembler of one codec's frames.
 trait Assembly: Debug + Send {
     /// Takes a payload, which may be empty. An error means that the frame cannot be used.
     fn push(&mut self, payload: &[u8]) -> Result<(), Malformed>;
 
-    /// Whether a frame may begin with this payload.
+    /// Returns whether a frame may begin with this payload.
     fn begins_frame(&self, payload: &[u8]) -> bool;
 
-    /// Ends the frame and forgets it; `None` when it holds nothing for a sample. An error means that it is
+    /// Ends the frame and drops its state; `None` when it holds nothing for a sample. An error means that the frame is
     /// incomplete.
     fn finish(&mut self) -> Result<Option<Frame>, Malformed>;
 
-    /// Forgets the present frame.
+    /// Drops the current frame.
     fn discard(&mut self);
 
-    /// The size of the pictures, once it is known.
+    /// Returns the width and height of the video, once they are known.
     fn dimensions(&self) -> Option<(u32, u32)> {
         None
     }
@@ -115,24 +115,24 @@ trait Assembly: Debug + Send {
     fn learn(&mut self, _unit: &[u8]) {}
 }
 
-/// A payload is invalid, or the frame is too long.
+/// Error for an invalid payload, or a frame that is too long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Malformed;
 
-/// An assembled frame.
+/// Assembled frame.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// With what the framing puts before it.
+    /// Bytes of the frame, including those that the framing puts before it.
     data: Bytes,
     keyframe: bool,
     duration: Span,
-    /// The decoder configuration, when it may have changed.
+    /// Decoder configuration, when it may have changed.
     config: Option<Bytes>,
 }
 
 impl Depacketizer {
-    /// A depacketizer for the track `id` of the stream. `channels` are those of Opus in the session
-    /// description: 1 for mono, else 2; irrelevant to pictures.
+    /// Creates a depacketizer for the track `id` of the stream. `channels` are those of Opus in the session
+    /// description: 1 for mono, else 2; irrelevant to video.
     pub fn new(format: PayloadFormat, id: TrackId, channels: u8) -> Self {
         let assembly: Box<dyn Assembly> = match format {
             PayloadFormat::H264 => Box::<nal::Units<h264::H264>>::default(),
@@ -164,12 +164,12 @@ impl Depacketizer {
         self.assembly.learn(parameter_set);
     }
 
-    /// Packets are missing before the next one.
+    /// Records that packets are missing before the next one.
     pub fn lost(&mut self) {
         self.follows_gap = true;
     }
 
-    /// Takes the next packet, appending its events to `out`.
+    /// Takes the next packet, and appends its events to `out`.
     pub fn push(&mut self, packet: Incoming<'_>, out: &mut Vec<Event>) {
         // Packets without payload only probe the path.
         if packet.payload.is_empty() {
@@ -202,17 +202,17 @@ impl Depacketizer {
         }
     }
 
-    /// Whether only a keyframe helps.
+    /// Returns whether only a keyframe helps.
     pub fn awaits_keyframe(&self) -> bool {
         self.health != Health::Whole
     }
 
-    /// The size of the pictures, once it is known.
+    /// Returns the width and height of the video, once they are known.
     pub fn dimensions(&self) -> Option<(u32, u32)> {
         self.assembly.dimensions()
     }
 
-    /// Frames that were lost, incomplete, or held back, as far as a part of them arrived.
+    /// Returns the number of frames that were lost, incomplete, or held back, as far as a part of them arrived.
     pub const fn dropped_frames(&self) -> u64 {
         self.dropped_frames
     }
@@ -250,7 +250,7 @@ impl Depacketizer {
     }
 
     fn may_pass(&mut self, frame: &Frame, at: Timestamp) -> bool {
-        // Without its configuration no decoder can start, even at a keyframe.
+        // Without its configuration, no decoder can start, even at a keyframe.
         if self.track.is_none() {
             return false;
         }
@@ -265,7 +265,7 @@ impl Depacketizer {
         is_mended
     }
 
-    /// Pictures are missing from `at` on. Sound goes on without what is lost.
+    /// Records that video is missing from `at` on. Audio continues without the lost packets.
     fn sicken(&mut self, at: Timestamp, out: &mut Vec<Event>) {
         if self.format.kind() == Kind::Audio {
             return;

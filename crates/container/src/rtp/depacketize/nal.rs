@@ -1,7 +1,7 @@
-//! The common part of H.264 and HEVC: units alone, several in a packet, one in several.
+//! Common part of H.264 and HEVC: single units, several units in a packet, and one unit in several packets.
 //!
-//! Units come out with lengths of four bytes. Parameter sets are moved to the track's configuration, where
-//! decoders of such samples look for them.
+//! Units are returned with lengths of four bytes. Parameter sets are moved to the track's configuration, where decoders
+//! of such samples look for them.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -14,35 +14,35 @@ use media::codec::nal::take_prefixed;
 
 const LENGTH_BYTES: usize = 4;
 
-/// Bytes before each unit of a shared packet: its length.
+/// Bytes of the length before each unit of a shared packet.
 pub(in crate::rtp) const SHARED_LENGTH_BYTES: usize = 2;
 
 /// Flags of a fragment header, which both codecs share.
 pub(in crate::rtp) const FRAGMENT_START: u8 = 0x80;
 pub(in crate::rtp) const FRAGMENT_END: u8 = 0x40;
 
-/// What a payload holds.
+/// Content of a payload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Payload<'a> {
     /// One unit.
     Single,
-    /// Units, each behind its length in two bytes.
+    /// Several units, each after its length in two bytes.
     Shared(&'a [u8]),
     /// A piece of a unit.
     Fragment {
-        /// The unit's own first bytes.
+        /// First bytes of the unit itself.
         head: [u8; 2],
         flags: u8,
         piece: &'a [u8],
     },
 }
 
-/// How a depacketizer treats a unit.
+/// Treatment of a unit by a depacketizer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
     /// Part of the sample.
     Keep,
-    /// Part of a picture at which decoders can start.
+    /// Part of a frame at which decoders can start.
     KeepKey,
     /// A parameter set: its kind and its number.
     Set(u8, u32),
@@ -50,25 +50,25 @@ pub(super) enum Class {
     Drop,
 }
 
-/// What differs between the codecs.
+/// Differences between the codecs.
 pub(super) trait Syntax: Debug + Send {
     /// Bytes that begin each unit.
     const HEAD_BYTES: usize;
 
     fn payload(payload: &[u8]) -> Option<Payload<'_>>;
     fn class(unit: &[u8]) -> Class;
-    /// Whether a unit with these first bytes may be the first of its sample. A slice may if it
-    /// begins the picture.
+    /// Returns whether a unit with these first bytes may be the first of its sample. A slice may be if it begins the
+    /// frame.
     fn begins_sample(head: [u8; 2], piece: &[u8]) -> bool;
     fn record(sets: &ParameterSets) -> Option<Vec<u8>>;
     fn dimensions(sets: &ParameterSets) -> Option<(u32, u32)>;
 }
 
-/// The units of the present sample.
+/// Units of the current sample.
 #[derive(Debug, Default)]
 pub(super) struct Units<S> {
     buffer: Buffer,
-    /// Where the length of the fragmented unit stands.
+    /// Offset of the length of the fragmented unit.
     fragmented: Option<usize>,
     keyframe: bool,
     sets: ParameterSets,
@@ -93,7 +93,7 @@ impl<S: Syntax> Units<S> {
         Ok(start)
     }
 
-    /// The unit that begins at `start` is complete: it stays in the sample, or is removed.
+    /// Completes the unit that begins at `start`: keeps it in the sample, or removes it.
     fn close(&mut self, start: usize) {
         let unit = self.buffer.since(start + LENGTH_BYTES);
         let length = unit.len() as u32;

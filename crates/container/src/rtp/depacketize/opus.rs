@@ -5,10 +5,10 @@ use media::codec::opus;
 
 use super::{Assembly, Frame, Malformed};
 
-/// The longest that is accepted: 120 ms in frames of the greatest length, and their lengths.
+/// Upper bound on the bytes of a packet: 120 ms in frames of the greatest length, and their lengths.
 const PACKET_BYTES_MAX: usize = 48 * (opus::FRAME_BYTES_MAX + 2) + 2;
 
-/// The present packet.
+/// Current packet.
 #[derive(Debug)]
 pub(super) struct Packet {
     packet: Bytes,

@@ -1,40 +1,40 @@
 //! Decoding times, where packets hold only presentation times.
 //!
-//! Pictures arrive in the order of decoding. In a stream without B-frames the two times are equal. With them
-//! a picture is decoded when the pictures it overtook are presented:
+//! Frames arrive in decoding order. In a stream without B-frames the two times are equal. With B-frames, a frame is
+//! decoded when the frames it overtook are presented:
 //!
 //! ```text
-//! presented  0 3 1 2 6 4 5 9      overtakes one picture at the most: a depth of 1
+//! presented  0 3 1 2 6 4 5 9      overtakes one frame at most: a depth of 1
 //! decoded    0 0 1 2 3 4 5 6      the smallest of the times at hand, when there are two
 //! ```
 //!
-//! The depth is learned as pictures prove it too small, so the first few of a stream with B-frames
-//! are presented late.
+//! The depth is learned as frames prove it too small, so the first few frames of a stream with B-frames are presented
+//! late.
 
 use media::{Span, Timestamp};
 
-/// Pictures that one may be overtaken by at the most: what H.264 allows (annex E.2.1).
+/// Upper bound on the frames that may overtake one frame, as allowed by H.264 (annex E.2.1).
 const DEPTH_MAX: usize = 16;
 
-/// The longest step back that B-frames explain; a longer one is a clock that was set back.
+/// Longest step back that B-frames explain; a longer one is a clock that was set back.
 const STEP_BACK_MAX: Span = Span::from_millis(1_000);
 
-/// The order of one track.
+/// Frame order of one track.
 #[derive(Debug)]
 pub(super) struct Order {
     may_overtake: bool,
     depth: usize,
-    /// Presentation times, ascending, that have not been decoding times yet; none is before `last`
-    /// and there are never more than `depth`.
+    /// Presentation times, ascending, that have not been decoding times yet; none is before `last` and there are never
+    /// more than `depth`.
     waiting: Vec<Timestamp>,
-    /// The latest decoding time.
+    /// Latest decoding time.
     last: Option<Timestamp>,
-    /// What is presented before this was overtaken before the depth was learned.
+    /// Presentation time at which the depth was learned; frames presented earlier were overtaken before that.
     learned_at: Timestamp,
 }
 
 impl Order {
-    /// For a codec whose pictures may overtake each other, or for one whose cannot.
+    /// Creates the order for a codec whose frames may or may not overtake each other.
     pub(super) const fn new(may_overtake: bool) -> Self {
         Self {
             may_overtake,
@@ -45,8 +45,8 @@ impl Order {
         }
     }
 
-    /// When to decode and when to present the next frame, whose presentation time is `at`. Decoding times do
-    /// not go back, and none is after its presentation time.
+    /// Returns the decoding and the presentation time of the next frame, whose presentation time is `at`. Decoding
+    /// times never decrease, and none is after its presentation time.
     pub(super) fn place(&mut self, at: Timestamp) -> (Timestamp, Timestamp) {
         let last = self.last.unwrap_or(at);
         if at < last {
@@ -63,7 +63,7 @@ impl Order {
         (dts, pts)
     }
 
-    /// A frame is to be presented before the latest one was decoded.
+    /// Learns from a frame whose presentation time is before the latest decoding time.
     fn learn(&mut self, at: Timestamp, last: Timestamp) {
         let is_new = at >= self.learned_at && last - at <= STEP_BACK_MAX;
         if self.may_overtake && is_new && self.depth < DEPTH_MAX {
@@ -84,7 +84,7 @@ mod tests {
         (dts.millis(), pts.millis())
     }
 
-    /// Groups of pictures whose presentation times within a group are `group`, times 40 ms.
+    /// Groups of frames whose presentation times within a group are `group`, times 40 ms.
     fn pictures(group: &[i64], groups: i64) -> Vec<i64> {
         let length = group.len() as i64;
         let all = (0..groups).flat_map(|at| group.iter().map(move |one| at * length + one));
@@ -112,7 +112,7 @@ mod tests {
                 last = dts;
                 if index > 3 * group.len() {
                     assert_eq!(pts, *at, "{group:?}");
-                    // Decoding times are as far apart as pictures.
+                    // Decoding times are as far apart as frames.
                     assert_eq!(dts % 40, 0);
                     assert!(pts - dts <= 40 * (group.len() as i64 + 1));
                 }

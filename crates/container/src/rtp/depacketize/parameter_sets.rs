@@ -1,10 +1,10 @@
-//! The parameter sets of H.264 and HEVC that a publisher has sent.
+//! Parameter sets of H.264 and HEVC that a publisher has sent.
 
-/// Sets that are kept, of all kinds together; encoders use one of each kind. Beyond this the oldest is
-/// dropped.
+/// Upper bound on the sets that are kept, of all kinds together; encoders use one of each kind. Beyond this the oldest
+/// is dropped.
 const SETS_MAX: usize = 32;
 
-/// The longest that is kept. Those with every scaling list and timing of layers stay below.
+/// Upper bound on the bytes of a set that is kept. Those with every scaling list and timing of layers stay below.
 const SET_BYTES_MAX: usize = 4_096;
 
 /// Sets by kind and number.
@@ -48,13 +48,13 @@ impl ParameterSets {
         self.has_changed = true;
     }
 
-    /// The sets of a kind.
+    /// Returns the sets of a kind.
     pub(super) fn of(&self, kind: u8) -> Vec<&[u8]> {
         let sets = self.sets.iter().filter(|set| set.kind == kind);
         sets.map(|set| &set.unit[..]).collect()
     }
 
-    /// Whether a set has changed since this was asked last.
+    /// Returns whether a set has changed since the last call.
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)
     }

@@ -4,6 +4,7 @@ use media::{Item, Sample, Timestamp, TrackId};
 
 use super::super::format::PayloadFormat;
 use super::{Depacketizer, Event, Incoming};
+use crate::testing::{AV1_RECORD, SPS, VP9_KEY};
 
 struct Bench {
     depacketizer: Depacketizer,
@@ -41,11 +42,6 @@ impl Bench {
 }
 
 const KEY: &[u8] = &[0x10, 0x50, 5, 0, 0x9D, 1, 0x2A, 0x40, 1, 0xB4, 0, 7];
-/// 320×180, from x264.
-const SPS: &[u8] = &[
-    0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10,
-    0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0xA4, 0x80,
-];
 const INTER: &[u8] = &[0x10, 0x51, 5, 0, 7];
 
 #[test]
@@ -93,26 +89,14 @@ fn a_frame_may_lack_its_marker_but_no_piece() {
 }
 
 #[test]
-fn times_do_not_go_back() {
-    let mut bench = Bench::new(PayloadFormat::Vp8);
-    let mut times = Vec::new();
-    for (millis, payload) in [(100, KEY), (60, INTER), (140, INTER)] {
-        let samples = bench.push(millis, true, payload);
-        times.extend(samples.iter().map(|sample| sample.dts.millis()));
-    }
-    assert_eq!(times, [100, 100, 140]);
-}
-
-#[test]
 fn layers_become_a_superframe() {
     let mut bench = Bench::new(PayloadFormat::Vp9);
-    let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00];
-    // I, L, B, E, then picture 5, layer 0 or 1 with its TL0PICIDX.
-    let base = [&[0xAC, 5, 0, 9][..], &key].concat();
+    // I, L, B, E, then PictureID 5, layer 0 or 1 with its TL0PICIDX.
+    let base = [&[0xAC, 5, 0, 9][..], VP9_KEY].concat();
     assert!(bench.push(0, false, &base).is_empty());
     let samples = bench.push(0, true, &[0xEC, 5, 2, 9, 0x86, 1, 2]);
     let frame = &samples[0].data[..];
-    assert_eq!(frame[..10], key);
+    assert_eq!(frame[..10], *VP9_KEY);
     assert_eq!(frame[10..13], [0x86, 1, 2]);
     assert_eq!(frame[13..], [0xD9, 10, 0, 0, 0, 3, 0, 0, 0, 0xD9]);
     assert!(samples[0].keyframe);
@@ -131,25 +115,23 @@ fn descriptors_of_every_length_are_passed_over() {
         let samples = bench.push(0, true, &[descriptor, key].concat());
         assert_eq!(&samples[0].data[..], key, "{descriptor:?}");
     }
-    let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00];
+    let structure = b"\x0E\x38\x01\x40\0\xB4\x02\x80\x01\x68\x02\x04\x01\x08\x01\x02";
     for descriptor in [
         &[0x0C][..],
         &[0x8C, 0x11],
         &[0xAC, 0x80, 0x11, 0, 3],
         &[0xDC, 0x11, 3, 2],
-        &[
-            0x0E, 0x38, 1, 64, 0, 180, 2, 128, 1, 104, 2, 0x04, 1, 0x08, 1, 2,
-        ],
+        structure,
     ] {
         let mut bench = Bench::new(PayloadFormat::Vp9);
-        let samples = bench.push(0, true, &[descriptor, &key].concat());
-        assert_eq!(samples[0].data[..], key, "{descriptor:?}");
+        let samples = bench.push(0, true, &[descriptor, VP9_KEY].concat());
+        assert_eq!(samples[0].data, VP9_KEY, "{descriptor:?}");
         assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
     }
 }
 
 #[test]
-fn sound_is_handed_on_packet_by_packet() {
+fn audio_is_handed_on_packet_by_packet() {
     let mut bench = Bench::new(PayloadFormat::Opus);
     assert!(!bench.depacketizer.awaits_keyframe());
     let samples = bench.push(0, false, &[0xFC, 1, 2]);
@@ -222,18 +204,15 @@ fn fragments_that_do_not_fit_spoil_the_frame() {
     assert!(!push(2, &[&start, &middle]), "no end");
     assert!(!push(3, &[&whole, &middle, &end]), "no start");
     assert!(!push(4, &[&start, &whole, &end]), "a unit within");
-    assert!(
-        !push(5, &[&[0x78, 0, 9, 1]]),
-        "a unit longer than its packet"
-    );
-    assert!(!push(6, &[&[0x7D, 0x85, 0, 0, 0x88]]), "of another mode");
+    // A unit longer than its packet, and one of another mode.
+    assert!(!push(5, &[&[0x78, 0, 9, 1]]));
+    assert!(!push(6, &[&[0x7D, 0x85, 0, 0, 0x88]]));
     assert!(push(7, &[&start, &end]));
 }
 
 #[test]
-fn av1_units_go_on_where_they_were_cut() {
-    let header = [0x08, 2, 0, 0, 5, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 2];
-    let key = [&[0x28, 12][..], &header, &[0x30, 0x10, 7]].concat();
+fn av1_units_continue_where_they_were_cut() {
+    let key = [&[0x28, 12, 0x08][..], &AV1_RECORD[6..], &[0x30, 0x10, 7]].concat();
     let mut bench = Bench::new(PayloadFormat::Av1);
     let samples = bench.push(0, true, &key);
     assert_eq!(samples[0].data[13..], [0x32, 2, 0x10, 7]);
@@ -243,13 +222,13 @@ fn av1_units_go_on_where_they_were_cut() {
     bench.push(40, false, &[0xC0, 1, 3]);
     let samples = bench.push(40, true, &[0x80, 1, 4]);
     assert_eq!(samples[0].data[..], [0x32, 5, 0x10, 1, 2, 3, 4]);
-    let goes_on: &[u8] = &[0x50, 0x30, 0x10, 1];
+    let continues: &[u8] = &[0x50, 0x30, 0x10, 1];
     for packets in [
-        [goes_on, &[0x10, 2]],
+        [continues, &[0x10, 2]],
         [&[0x10, 0x30, 0x10, 1], &[0x90, 2]],
-        [goes_on, &[0xD0, 2]],
-        [goes_on, &[0xA0, 9, 2]],
-        [goes_on, &[0x90]],
+        [continues, &[0xD0, 2]],
+        [continues, &[0xA0, 9, 2]],
+        [continues, &[0x90]],
     ] {
         let mut bench = Bench::new(PayloadFormat::Av1);
         bench.push(0, true, &key);

@@ -18,14 +18,14 @@ const HAS_KEY: u8 = 0x10;
 /// Version and flags, which the record follows in ISO media files and, by custom, in FLV.
 pub(super) const FULL_BOX: [u8; 4] = [1, 0, 0, 0];
 
-/// The present frame.
+/// Current frame.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     buffer: Buffer,
     dimensions: Option<(u32, u32)>,
 }
 
-/// What follows the descriptor (§4.2), and whether it begins a frame.
+/// Returns the bytes after the descriptor (§4.2), and whether they begin a frame.
 fn piece(payload: &[u8]) -> Option<(bool, &[u8])> {
     let (first, mut rest) = payload.split_first()?;
     let begins = first & (START_OF_PARTITION | PARTITION) == START_OF_PARTITION;
@@ -45,7 +45,7 @@ fn piece(payload: &[u8]) -> Option<(bool, &[u8])> {
     Some((begins, rest))
 }
 
-/// What follows the number of a picture, which has 7 or 15 bits.
+/// Returns the bytes after a PictureID, which has 7 or 15 bits.
 pub(super) fn behind_picture_id(bytes: &[u8]) -> Option<&[u8]> {
     let is_long = bytes.first()? & 0x80 != 0;
     bytes.get(1 + usize::from(is_long)..)

@@ -1,4 +1,4 @@
-//! VP9 (RFC 9628 §4), both modes. The frames of a picture's spatial layers become a superframe.
+//! VP9 (RFC 9628 §4), both modes. The frames of all spatial layers of one time become a superframe.
 
 use bytes::Bytes;
 use media::Span;
@@ -16,28 +16,28 @@ pub(in crate::rtp) const START: u8 = 0x08;
 pub(in crate::rtp) const END: u8 = 0x04;
 pub(in crate::rtp) const HAS_STRUCTURE: u8 = 0x02;
 
-/// References that a picture of the flexible mode names at the most (§4.2).
+/// Upper bound on the references of a frame in flexible mode (§4.2).
 const REFERENCES_MAX: usize = 3;
 
-/// Frames in a superframe, which are as many as there can be layers (annex B of the bitstream
+/// Upper bound on the frames in a superframe, which are as many as there can be layers (annex B of the bitstream
 /// specification).
 const LAYERS_MAX: usize = 8;
 
-/// The present picture.
+/// Current superframe.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     buffer: Buffer,
-    /// Where the frames of its layers end.
+    /// Ends of the layer frames.
     ends: Vec<usize>,
-    /// A frame has begun and not ended.
+    /// A layer frame has begun and not ended.
     is_open: bool,
     key: Option<KeyHeader>,
 }
 
-/// A payload without its descriptor.
+/// Payload without its descriptor.
 struct Piece<'a> {
     flags: u8,
-    /// The spatial layer.
+    /// Spatial layer.
     layer: u8,
     bytes: &'a [u8],
 }
@@ -82,7 +82,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// What follows the scalability structure (§4.2.1).
+/// Returns the bytes after the scalability structure (§4.2.1).
 fn skip_structure(structure: &[u8]) -> Option<&[u8]> {
     let (head, mut rest) = structure.split_first()?;
     if head & 0x10 != 0 {
@@ -100,7 +100,7 @@ fn skip_structure(structure: &[u8]) -> Option<&[u8]> {
 }
 
 impl Pieces {
-    /// Closes a picture of several frames with the index of their sizes.
+    /// Closes a superframe of several frames with the index of their sizes.
     fn index(&mut self) -> Result<(), Malformed> {
         if self.ends.len() < 2 {
             return Ok(());

@@ -1,12 +1,12 @@
-//! AV1 (RTP payload format for AV1 §4): units without sizes, in as few packets as there can be, of which the
-//! last may lack a few bytes.
+//! AV1 (RTP payload format for AV1 §4): units without sizes, in as few packets as possible, of which the last may lack
+//! a few bytes.
 //!
 //! ```text
 //! [Z Y W:2 N 000] ([size] unit)… unit       W: units in the packet, the last without a size
 //! ```
 //!
-//! A packet that is not its temporal unit's last ends within a unit wherever that is possible:
-//! receivers take the end of a unit (`Y` = 0) for the end of the picture.
+//! A packet that is not its temporal unit's last ends within a unit wherever that is possible: receivers take the end
+//! of a unit (`Y` = 0) for the end of the frame.
 
 use media::codec::av1::{self, Obu, leb128_bytes, obu, write_leb128};
 
@@ -18,42 +18,42 @@ const COUNT_SHIFT: u32 = 4;
 /// `N`: the first packet of a coded video sequence.
 const NEW_SEQUENCE: u8 = 0x08;
 
-/// Units that two bits can count. In packets of more each has its size.
+/// Upper bound on the units that two bits can count. In packets with more units, each has its size.
 const COUNTED_MAX: usize = 3;
 
-/// The packetizer of one track.
+/// Packetizer of one track.
 #[derive(Debug)]
 pub(super) struct Packer {
-    /// The sequence header of the track's configuration, without its size.
+    /// Sequence header of the track's configuration, without its size.
     sequence_header: Vec<u8>,
-    /// The units of the present frame, without sizes, one after another.
+    /// Units of the current frame, without sizes, one after another.
     units: Vec<u8>,
-    /// Where each of them ends.
+    /// Ends of the units.
     ends: Vec<usize>,
 }
 
-/// How far a frame has been written.
+/// Position up to which a frame has been written.
 #[derive(Clone, Copy)]
 struct Cursor {
     unit: usize,
-    /// In `Packer::units`.
+    /// Offset in `Packer::units`.
     at: usize,
 }
 
-/// One packet.
+/// Layout of one packet.
 struct Plan {
-    /// Units in it; 0 if each has its size.
+    /// Number of units; 0 if each has its size.
     count: u8,
-    /// Where the next one begins.
+    /// Beginning of the next packet.
     end: Cursor,
 }
 
 /// One unit's share of a packet.
 struct Share {
     bytes: usize,
-    /// The unit ends with it.
+    /// The share includes the end of the unit.
     is_end: bool,
-    /// It is the last in its packet.
+    /// The share is the last in its packet.
     is_last: bool,
 }
 
@@ -114,12 +114,12 @@ impl Packer {
             let continues = if self.is_inside(cursor) { CONTINUES } else { 0 };
             let first = continues | count << COUNT_SHIFT | new_sequence;
             let mut head = [0; 8];
-            let goes_on = if self.is_inside(end) {
+            let is_continued = if self.is_inside(end) {
                 WILL_CONTINUE
             } else {
                 0
             };
-            out.put(&[first | goes_on]);
+            out.put(&[first | is_continued]);
             self.fill(cursor, payload_bytes, has_sizes, |bytes, is_last| {
                 if has_sizes || !is_last {
                     let mut length = 0;
@@ -137,7 +137,7 @@ impl Packer {
         }
     }
 
-    /// A limit on payloads with which there are as few as with `payload_bytes`, and about equal ones.
+    /// Returns a limit on payloads that needs as few packets as `payload_bytes`, of about equal length.
     fn equal_bytes(&self, payload_bytes: usize) -> usize {
         let fewest = self.packets(payload_bytes);
         if fewest <= 1 {
@@ -147,14 +147,14 @@ impl Packer {
         let lengths = self.ends.iter().zip(starts).map(|(end, start)| end - start);
         let sizes: usize = lengths.map(leb128_bytes).sum();
         let mut bytes = (self.units.len() + sizes).div_ceil(fewest) + 1;
-        // What a packet cannot use at its end makes the others longer.
+        // Bytes that a packet cannot use at its end make the others longer.
         while bytes < payload_bytes && self.packets(bytes) > fewest {
             bytes += 1 + bytes / 64;
         }
         bytes.min(payload_bytes)
     }
 
-    /// How many packets there are with at most `payload_bytes` each.
+    /// Returns the number of packets with at most `payload_bytes` each.
     fn packets(&self, payload_bytes: usize) -> usize {
         let mut cursor = Cursor { unit: 0, at: 0 };
         let mut packets = 0;
@@ -165,7 +165,7 @@ impl Packer {
         packets
     }
 
-    /// What the packet from `cursor` on takes.
+    /// Plans the packet that begins at `cursor`.
     fn plan(&self, cursor: Cursor, payload_bytes: usize) -> Plan {
         let mut count = 0;
         let end = self.fill(cursor, payload_bytes, false, |_, _| count += 1);
@@ -177,8 +177,8 @@ impl Packer {
         Plan { count: 0, end }
     }
 
-    /// Gives the shares that a packet takes from `cursor` on, each with whether it is the last. Returns where
-    /// the next packet begins.
+    /// Passes the shares of the packet that begins at `cursor` to a callback, each with whether it is the last. Returns
+    /// the beginning of the next packet.
     fn fill(
         &self,
         mut cursor: Cursor,
@@ -230,7 +230,7 @@ impl Packer {
         }
     }
 
-    /// Whether `cursor` stands within a unit.
+    /// Returns whether `cursor` is within a unit.
     fn is_inside(&self, cursor: Cursor) -> bool {
         let start = match cursor.unit {
             0 => 0,
@@ -240,7 +240,7 @@ impl Packer {
     }
 }
 
-/// A unit without its size.
+/// Writes a unit without its size.
 fn write_bare(unit: &Obu<'_>, out: &mut Vec<u8>) {
     out.push(unit.first);
     out.extend(unit.extension);

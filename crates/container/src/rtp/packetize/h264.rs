@@ -19,7 +19,7 @@ impl Syntax for H264 {
     fn class(nal: &[u8]) -> Class {
         let first = nal.first().copied().unwrap_or_default();
         match unit_type(first) {
-            // Also types that H.264 leaves unspecified and packets use for themselves.
+            // Includes types that H.264 leaves unspecified and packets use for themselves.
             0 | STAP_A.. | unit::DELIMITER | unit::FILLER => Class::Drop,
             unit::SEI => class_of_sei(&nal[Self::HEAD_BYTES..]),
             unit::SPS => Class::Set(1),
@@ -43,7 +43,7 @@ impl Syntax for H264 {
         Some((config.length_bytes, 0, sets))
     }
 
-    /// The forbidden bit if any has it, the highest reference (§5.7.1).
+    /// Returns the header of a shared packet: the forbidden bit if any unit has it, and the highest reference (§5.7.1).
     fn shared_head(units: &[&[u8]]) -> [u8; 2] {
         let firsts = || units.iter().filter_map(|unit| unit.first());
         let forbidden = firsts().fold(0, |bits, first| bits | first & FORBIDDEN);

@@ -43,7 +43,7 @@ impl Syntax for Hevc {
         Some((config.length_bytes, config.temporal_layers, sets))
     }
 
-    /// The lowest layers of all (§4.4.2).
+    /// Returns the header of a shared packet, with the lowest layers of all units (§4.4.2).
     fn shared_head(units: &[&[u8]]) -> [u8; 2] {
         let headers = || units.iter().filter_map(|unit| UnitHeader::parse(unit));
         let layer = headers().map(|header| header.layer).min();

@@ -1,4 +1,4 @@
-//! Samples to payloads.
+//! Packetizer: splits samples into payloads.
 
 mod av1;
 mod h264;
@@ -17,39 +17,39 @@ use thiserror::Error;
 use super::format::PayloadFormat;
 use super::payloads::Payloads;
 
-/// Fewer bytes than this are too few for the headers of the formats.
+/// Minimum payload limit; a smaller one has no room for the headers of the formats.
 const PAYLOAD_BYTES_MIN: usize = 64;
 
-/// Facts about a frame that was packetized.
+/// Facts about a packetized frame.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Picture {
-    /// A decoder may start here; true of all sound.
+    /// A decoder may start at the frame; true of all audio.
     pub keyframe: bool,
-    /// No frame is predicted from it, so it may be left out. Recognised in H.264 and HEVC.
+    /// No frame is predicted from this one, so it may be left out. Recognized in H.264 and HEVC.
     pub is_disposable: bool,
-    /// It is presented before a picture that came earlier: a B-frame, which receivers cannot show.
-    /// One that is disposable is best left out; one that is not has to be sent, late as it is.
+    /// The frame is presented before an earlier one: a B-frame, which receivers cannot show. If it is disposable, it is
+    /// best left out; otherwise it has to be sent, late as it is.
     pub is_reordered: bool,
 }
 
-/// Why a sample has no packets.
+/// Reason why a sample has no packets.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unsendable {
-    /// It holds nothing for the wire: only delimiters, filler, parameter sets.
+    /// The sample holds nothing for the wire: only delimiters, filler, parameter sets.
     #[error("the sample has no frame")]
     NoFrame,
-    /// Sound is not fragmented, and this does not fit a packet.
+    /// The audio frame does not fit a packet, and audio is not fragmented.
     #[error("the packet of sound is longer than a packet of the network")]
     TooLong,
 }
 
-/// Makes payloads of one track's samples.
+/// Packetizer of one track's samples; call [`push`](Self::push) for each.
 #[derive(Debug)]
 pub struct Packetizer {
     format: PayloadFormat,
     payload_bytes: usize,
     packer: Packer,
-    /// The latest time that a picture is presented at.
+    /// Latest presentation time of a frame.
     latest: Option<Timestamp>,
 }
 
@@ -63,20 +63,20 @@ enum Packer {
     Opus,
 }
 
-/// One frame on its way into packets.
+/// Frame that is being packetized.
 struct Frame<'a> {
     bytes: &'a [u8],
-    /// The sample's own flag.
+    /// Keyframe flag of the sample.
     keyframe: bool,
-    /// The longest payload allowed.
+    /// Upper bound on the bytes of a payload.
     payload_bytes: usize,
 }
 
 impl Packetizer {
-    /// A packetizer of `track`, which [`PayloadFormat::of`] says has the format `format`, into payloads of at most
-    /// `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64 are taken for 64.
+    /// Creates a packetizer of `track`, whose format is `format` according to [`PayloadFormat::of`], into payloads of
+    /// at most `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64 count as 64.
     ///
-    /// Samples of H.264 without a configuration are taken for Annex B.
+    /// Samples of H.264 without a configuration are assumed to be Annex B.
     ///
     /// [`PAYLOAD_BYTES`]: super::PAYLOAD_BYTES
     pub fn new(format: PayloadFormat, track: &Track, payload_bytes: usize) -> Self {
@@ -96,12 +96,12 @@ impl Packetizer {
         }
     }
 
-    /// The format of the payloads.
+    /// Returns the format of the payloads.
     pub const fn format(&self) -> PayloadFormat {
         self.format
     }
 
-    /// Takes the track's new configuration, of the same format. Picture numbers go on.
+    /// Takes the track's new configuration, of the same format. PictureIDs continue.
     pub fn reconfigure(&mut self, track: &Track) {
         let record = &track.config[..];
         match &mut self.packer {
@@ -115,7 +115,7 @@ impl Packetizer {
     /// Appends the packets of `sample` to `out`.
     ///
     /// # Errors
-    /// When there are none; nothing is appended then.
+    /// If there are none; nothing is appended then.
     pub fn push(&mut self, sample: &Sample, out: &mut Payloads) -> Result<Picture, Unsendable> {
         let frame = Frame {
             bytes: &sample.data,
@@ -131,11 +131,11 @@ impl Packetizer {
             Packer::Av1(packer) => packer.push(&frame, out),
             Packer::Vp8(packer) => packer.push(&frame, out),
             Packer::Vp9(packer) => packer.push(&frame, out),
-            Packer::Opus => return push_sound(&frame, out),
+            Packer::Opus => return push_audio(&frame, out),
         };
         let mut picture = picture.ok_or(Unsendable::NoFrame)?;
         out.end_frame();
-        // A keyframe may follow a clock that went back; times before it do not count.
+        // A keyframe may follow a clock that was set back; times before it do not count.
         let latest = self.latest.filter(|_| !picture.keyframe);
         picture.is_reordered = latest.is_some_and(|latest| sample.pts < latest);
         self.latest = Some(latest.map_or(sample.pts, |latest| latest.max(sample.pts)));
@@ -143,13 +143,13 @@ impl Packetizer {
     }
 }
 
-/// The length of equal pieces of `bytes` bytes, as few as there can be of at most `bytes_max` each.
+/// Returns the length of equal pieces of `bytes` bytes, as few as possible with at most `bytes_max` each.
 fn equal_pieces(bytes: usize, bytes_max: usize) -> usize {
     bytes.div_ceil(bytes.div_ceil(bytes_max).max(1)).max(1)
 }
 
-/// Opus is sent unchanged (RFC 7587 §4.2), if necessary in a longer packet than others.
-fn push_sound(frame: &Frame<'_>, out: &mut Payloads) -> Result<Picture, Unsendable> {
+/// Sends Opus unchanged (RFC 7587 §4.2), if necessary in a longer packet than others.
+fn push_audio(frame: &Frame<'_>, out: &mut Payloads) -> Result<Picture, Unsendable> {
     if frame.bytes.len() > frame.payload_bytes.max(opus::FRAME_BYTES_MAX) {
         return Err(Unsendable::TooLong);
     }

@@ -1,4 +1,4 @@
-//! The common part of H.264 and HEVC: units that fit share a packet, others are fragmented.
+//! Common part of H.264 and HEVC: units that fit share a packet, others are fragmented.
 //!
 //! ```text
 //! [SPS PPS SEI] [fragment] [fragment] … [fragment]      a keyframe: the sets first, then equal pieces
@@ -15,34 +15,34 @@ use super::super::depacketize::nal::{FRAGMENT_END, FRAGMENT_START, SHARED_LENGTH
 use super::super::payloads::Payloads;
 use super::{Frame, Picture, equal_pieces};
 
-/// Units that share a packet at the most. More small ones than this are unheard of.
+/// Upper bound on the units that share a packet. More small ones than this are unheard of.
 const AGGREGATED_MAX: usize = 16;
 
 /// Kinds of parameter set: video, sequence and picture.
 pub(super) const SET_KINDS: usize = 3;
 
-/// How a packetizer treats a unit.
+/// Treatment of a unit by a packetizer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
-    /// Not for the wire: delimiters, filler, what only a hypothetical decoder reads, and types that receivers would
-    /// misread.
+    /// A unit that is not sent: delimiters, filler, units that only a hypothetical decoder reads, and types that
+    /// receivers would misread.
     Drop,
     /// A parameter set of this kind, below [`SET_KINDS`].
     Set(usize),
-    /// A piece of a picture.
+    /// A piece of a frame.
     Slice {
-        /// Decoders may start at the picture.
+        /// Decoders may start at the frame.
         is_key: bool,
-        /// No picture is predicted from it, if it is of the highest temporal layer.
+        /// No frame is predicted from this one, if it is of the highest temporal layer.
         is_disposable: bool,
-        /// Its temporal layer.
+        /// Temporal layer of the frame.
         layer: u8,
     },
     /// Anything else.
     Other,
 }
 
-/// What differs between the codecs.
+/// Differences between the codecs.
 pub(super) trait Syntax: Debug {
     /// Bytes that begin each unit, and each packet that is shared.
     const HEAD_BYTES: usize;
@@ -50,16 +50,16 @@ pub(super) trait Syntax: Debug {
     const FRAGMENT_HEAD_BYTES: usize;
 
     fn class(unit: &[u8]) -> Class;
-    /// Reads a configuration record: bytes of the lengths, temporal layers, parameter sets by kind.
+    /// Parses a configuration record: bytes of the lengths, temporal layers, parameter sets by kind.
     fn configuration(record: &[u8]) -> Option<(usize, u8, [Vec<Bytes>; SET_KINDS])>;
-    /// The first [`Self::HEAD_BYTES`] of a packet that these units share.
+    /// Returns the first [`Self::HEAD_BYTES`] of a packet that these units share.
     fn shared_head(units: &[&[u8]]) -> [u8; 2];
-    /// The first [`Self::FRAGMENT_HEAD_BYTES`] of a fragment of `unit`, without flags.
+    /// Returns the first [`Self::FRAGMENT_HEAD_BYTES`] of a fragment of `unit`, without flags.
     fn fragment_head(unit: &[u8]) -> [u8; 3];
 }
 
-/// The class of supplemental information, given without the unit's header. Encoders at a constant bit rate put a few
-/// bytes before each picture that say when a buffer is drained. They would be a packet of their own before the picture's
+/// Classifies supplemental information, given without the unit's header. Encoders at a constant bit rate put a few
+/// bytes before each frame that state when a buffer is drained. They would be a packet of their own before the frame's
 /// equal pieces, and cost each viewer a second send.
 pub(super) fn class_of_sei(payload: &[u8]) -> Class {
     if sei::is_for_hypothetical_decoder(&without_emulation_prevention(payload)) {
@@ -69,13 +69,13 @@ pub(super) fn class_of_sei(payload: &[u8]) -> Class {
     }
 }
 
-/// The packetizer of one track.
+/// Packetizer of one track.
 #[derive(Debug)]
 pub(super) struct Packer<S> {
     packing: Packing,
-    /// Sent before keyframes that do not bring their own.
+    /// Parameter sets that are sent before keyframes that do not bring their own.
     sets: [Vec<Bytes>; SET_KINDS],
-    /// Known temporal layers.
+    /// Number of known temporal layers.
     layers: u8,
     syntax: PhantomData<S>,
 }
@@ -94,7 +94,7 @@ impl<S: Syntax> Packer<S> {
         }
     }
 
-    /// `None` for a sample without a picture. Parameter sets in such a sample are kept.
+    /// Appends the packets of a frame; `None` for a sample without a frame. Parameter sets in such a sample are kept.
     pub(super) fn push(&mut self, frame: &Frame<'_>, out: &mut Payloads) -> Option<Picture> {
         let units = nal::units(frame.bytes, self.packing);
         let mut has_set = [false; SET_KINDS];
@@ -157,7 +157,7 @@ impl<S: Syntax> Packer<S> {
 struct Shared<'a, S> {
     units: [&'a [u8]; AGGREGATED_MAX],
     count: usize,
-    /// The length of the packet, if they share one.
+    /// Length of the packet, if they share one.
     bytes: usize,
     payload_bytes: usize,
     syntax: PhantomData<S>,
@@ -206,8 +206,7 @@ impl<'a, S: Syntax> Shared<'a, S> {
     }
 }
 
-/// Fragments a unit that is longer than `payload_bytes`, into equal pieces, of which the last may lack a few
-/// bytes.
+/// Fragments a unit that is longer than `payload_bytes` into equal pieces, of which the last may lack a few bytes.
 fn cut<S: Syntax>(unit: &[u8], payload_bytes: usize, out: &mut Payloads) {
     let mut head = S::fragment_head(unit);
     let head = &mut head[..S::FRAGMENT_HEAD_BYTES];

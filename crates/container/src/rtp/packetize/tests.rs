@@ -1,44 +1,19 @@
-//! What precedes frames, what is left out of them, and what is reported of them.
+//! Bytes that precede frames, bytes that are left out of them, and facts that are reported of them.
 
-use bytes::Bytes;
-use media::{Framing, Sample, Span, Timestamp, Track, TrackId};
+use media::{Timestamp, TrackId};
 
 use super::super::{PAYLOAD_BYTES, PayloadFormat, Payloads};
 use super::{Packetizer, Picture, Unsendable};
+use crate::testing::{AV1_RECORD, SPS, sample, track};
 
-const SPS: &[u8] = &[0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F];
 const PPS: &[u8] = &[0x68, 0xCE, 0x3C, 0x80];
-
-fn track(format: PayloadFormat, record: &[u8]) -> Track {
-    Track {
-        id: TrackId::VIDEO,
-        kind: format.kind(),
-        codec: format.codec(),
-        framing: Framing::Bare,
-        config: Bytes::copy_from_slice(record),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    }
-}
-
-fn sample(millis: i64, keyframe: bool, frame: &[u8]) -> Sample {
-    let at = Timestamp::from_millis(millis);
-    Sample {
-        track: TrackId::VIDEO,
-        dts: at,
-        pts: at,
-        duration: Span::ZERO,
-        keyframe,
-        data: Bytes::copy_from_slice(frame),
-        flv: None,
-    }
-}
 
 fn annex_b(units: &[&[u8]]) -> Vec<u8> {
     let units = units.iter().map(|unit| [&[0, 0, 0, 1], *unit].concat());
     units.collect::<Vec<_>>().concat()
 }
+
+type Sent = (Picture, Vec<Vec<u8>>);
 
 struct Bench {
     packetizer: Packetizer,
@@ -47,26 +22,23 @@ struct Bench {
 impl Bench {
     fn new(format: PayloadFormat, record: &[u8]) -> Self {
         Self {
-            packetizer: Packetizer::new(format, &track(format, record), PAYLOAD_BYTES),
+            packetizer: Packetizer::new(format, &track(format.codec(), record), PAYLOAD_BYTES),
         }
     }
 
-    fn push(
-        &mut self,
-        keyframe: bool,
-        frame: &[u8],
-    ) -> Result<(Picture, Vec<Vec<u8>>), Unsendable> {
+    /// The packets of a frame that can be sent.
+    fn sent(&mut self, keyframe: bool, frame: &[u8]) -> Sent {
+        self.push(keyframe, frame).expect("a frame")
+    }
+
+    fn push(&mut self, keyframe: bool, frame: &[u8]) -> Result<Sent, Unsendable> {
         self.push_at(0, keyframe, frame)
     }
 
-    fn push_at(
-        &mut self,
-        millis: i64,
-        keyframe: bool,
-        frame: &[u8],
-    ) -> Result<(Picture, Vec<Vec<u8>>), Unsendable> {
+    fn push_at(&mut self, millis: i64, keyframe: bool, frame: &[u8]) -> Result<Sent, Unsendable> {
         let mut payloads = Payloads::default();
-        let sample = sample(millis, keyframe, frame);
+        let at = Timestamp::from_millis(millis);
+        let sample = sample(TrackId::VIDEO, at, keyframe, frame);
         let picture = self.packetizer.push(&sample, &mut payloads)?;
         let payloads = payloads.iter().map(|(payload, _)| payload.to_vec());
         Ok((picture, payloads.collect()))
@@ -78,18 +50,13 @@ fn delimiters_and_filler_stay_behind() {
     let mut bench = Bench::new(PayloadFormat::H264, &[]);
     let slice = &[0x41, 0x9A, 1][..];
     let frame = annex_b(&[&[0x09, 0x30], slice, &[0x0C, 0xFF, 0x80], &[0x78, 0, 1, 9]]);
-    let (_, payloads) = bench.push(false, &frame).expect("a slice");
-    assert_eq!(payloads, [slice]);
+    assert_eq!(bench.sent(false, &frame).1, [slice]);
     // As x264 writes it at a constant bit rate, and the place of words that a viewer's application may read.
     let timing = &[6, 1, 2, 0, 0x40, 0x80][..];
     let words = &[6, 5, 1, 9, 0x80][..];
-    let (_, payloads) = bench
-        .push(false, &annex_b(&[timing, slice]))
-        .expect("a slice");
+    let (_, payloads) = bench.sent(false, &annex_b(&[timing, slice]));
     assert_eq!(payloads, [slice]);
-    let (_, payloads) = bench
-        .push(false, &annex_b(&[words, slice]))
-        .expect("a slice");
+    let (_, payloads) = bench.sent(false, &annex_b(&[words, slice]));
     let shared = [&[0x58, 0, 5][..], words, &[0, 3], slice].concat();
     assert_eq!(payloads, [shared]);
     let nothing = annex_b(&[&[0x09, 0x30], &[0x0C, 0xFF, 0x80]]);
@@ -97,20 +64,21 @@ fn delimiters_and_filler_stay_behind() {
     assert_eq!(bench.push(false, &[]).err(), Some(Unsendable::NoFrame));
 }
 
+/// A packet of parameter sets and the slice of a keyframe.
+fn together(pps: &[u8]) -> Vec<u8> {
+    let sets = [&[0x78, 0, SPS.len() as u8][..], SPS, &[0, 4], pps];
+    [&sets.concat()[..], &[0, 3, 0x65, 0x88, 1]].concat()
+}
+
 #[test]
 fn parameter_sets_that_come_alone_stand_before_the_next_keyframe() {
     let mut bench = Bench::new(PayloadFormat::H264, &[]);
     let sets = annex_b(&[SPS, PPS]);
     assert_eq!(bench.push(false, &sets).err(), Some(Unsendable::NoFrame));
-    let (picture, payloads) = bench
-        .push(false, &annex_b(&[&[0x65, 0x88, 1]]))
-        .expect("a slice");
+    let (picture, payloads) = bench.sent(false, &annex_b(&[&[0x65, 0x88, 1]]));
     assert!(picture.keyframe, "by its units, whatever the sample says");
-    let together = [&[0x78, 0, 9][..], SPS, &[0, 4], PPS, &[0, 3, 0x65, 0x88, 1]];
-    assert_eq!(payloads, [together.concat()]);
-    let (_, payloads) = bench
-        .push(false, &annex_b(&[&[0x41, 0x9A, 1]]))
-        .expect("a slice");
+    assert_eq!(payloads, [together(PPS)]);
+    let (_, payloads) = bench.sent(false, &annex_b(&[&[0x41, 0x9A, 1]]));
     assert_eq!(payloads, [[0x41, 0x9A, 1]], "nothing before others");
 }
 
@@ -121,15 +89,8 @@ fn a_keyframe_keeps_the_sets_it_brings() {
     let other = [0x68, 0xCE, 0x3C, 0x81];
     let units = [&other[..], &[0x65, 0x88, 1]];
     let lengths = units.map(|unit| [&[0, 0, 0, unit.len() as u8], unit].concat());
-    let (_, payloads) = bench.push(true, &lengths.concat()).expect("a slice");
-    let together = [
-        &[0x78, 0, 9][..],
-        SPS,
-        &[0, 4],
-        &other,
-        &[0, 3, 0x65, 0x88, 1],
-    ];
-    assert_eq!(payloads, [together.concat()]);
+    let (_, payloads) = bench.sent(true, &lengths.concat());
+    assert_eq!(payloads, [together(&other)]);
 }
 
 #[test]
@@ -137,11 +98,11 @@ fn a_new_configuration_holds_from_the_next_keyframe_on() {
     let record = |pps| media::codec::h264::AvcConfig::write(&[SPS], &[pps]).expect("readable");
     let mut bench = Bench::new(PayloadFormat::H264, &record(PPS));
     let key = [0, 0, 0, 3, 0x65, 0x88, 1];
-    let (_, before) = bench.push(true, &key).expect("a slice");
+    let (_, before) = bench.sent(true, &key);
     let other = [0x68, 0xCE, 0x3C, 0x81];
-    let track = track(PayloadFormat::H264, &record(&other));
+    let track = track(PayloadFormat::H264.codec(), &record(&other));
     bench.packetizer.reconfigure(&track);
-    let (_, after) = bench.push(true, &key).expect("a slice");
+    let (_, after) = bench.sent(true, &key);
     assert!(before[0].windows(4).any(|bytes| bytes == PPS));
     assert!(after[0].windows(4).any(|bytes| bytes == other));
 }
@@ -151,8 +112,7 @@ fn layers_that_others_are_predicted_from_are_no_waste() {
     let mut bench = Bench::new(PayloadFormat::Hevc, &[]);
     let mut is_disposable = |kind: u8, layer: u8| {
         let frame = annex_b(&[&[kind << 1, layer + 1, 0x80, 1]]);
-        let (picture, _) = bench.push(false, &frame).expect("a slice");
-        picture.is_disposable
+        bench.sent(false, &frame).0.is_disposable
     };
     let (trail_n, trail_r, tsa_n) = (0, 1, 2);
     assert!(is_disposable(trail_n, 0), "the only layer");
@@ -163,13 +123,12 @@ fn layers_that_others_are_predicted_from_are_no_waste() {
 }
 
 #[test]
-fn pictures_out_of_order_are_told() {
+fn pictures_out_of_order_are_reported() {
     let mut bench = Bench::new(PayloadFormat::H264, &[]);
     let mut push = |millis, first: u8| {
         let frame = annex_b(&[&[first, 0x88, 1]]);
-        let (picture, _) = bench
-            .push_at(millis, first == 0x65, &frame)
-            .expect("a slice");
+        let pushed = bench.push_at(millis, first == 0x65, &frame);
+        let (picture, _) = pushed.expect("a slice");
         (picture.is_disposable, picture.is_reordered)
     };
     assert_eq!(push(0, 0x65), (false, false));
@@ -183,24 +142,17 @@ fn pictures_out_of_order_are_told() {
 
 #[test]
 fn av1_keyframes_get_the_sequence_header_of_the_configuration() {
-    let header = [
-        0x0A, 0x0B, 2, 0, 0, 5, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 2,
-    ];
-    let record = [&[0x81, 0, 0x0C, 0][..], &header].concat();
-    let mut bench = Bench::new(PayloadFormat::Av1, &record);
+    let header = &AV1_RECORD[4..];
+    let mut bench = Bench::new(PayloadFormat::Av1, AV1_RECORD);
     let frame = [0x12, 0, 0x32, 2, 0x10, 7];
-    let (picture, payloads) = bench.push(true, &frame).expect("a frame");
+    let (picture, payloads) = bench.sent(true, &frame);
     assert!(picture.keyframe);
     // Two units, a new sequence; the first has a length, and neither has its own size.
     let together = [&[0x28, 12, 0x08][..], &header[2..], &[0x30, 0x10, 7]];
     assert_eq!(payloads, [together.concat()]);
-    let (_, payloads) = bench
-        .push(true, &[&header[..], &frame[2..]].concat())
-        .expect("a frame");
+    let (_, payloads) = bench.sent(true, &[header, &frame[2..]].concat());
     assert_eq!(payloads, [together.concat()], "once is enough");
-    let (picture, payloads) = bench
-        .push(false, &[0x12, 0, 0x32, 2, 0x30, 7])
-        .expect("a frame");
+    let (picture, payloads) = bench.sent(false, &[0x12, 0, 0x32, 2, 0x30, 7]);
     assert!(!picture.keyframe);
     assert_eq!(payloads, [[0x10, 0x30, 0x30, 7]]);
 }
@@ -210,18 +162,18 @@ fn picture_numbers_wrap_at_fifteen_bits() {
     let mut bench = Bench::new(PayloadFormat::Vp8, &[]);
     let mut last = Vec::new();
     for _ in 0..0x8000 {
-        (_, last) = bench.push(false, &[0x51, 5, 0]).expect("a frame");
+        (_, last) = bench.sent(false, &[0x51, 5, 0]);
     }
     assert_eq!(last, [[0x90, 0x80, 0xFF, 0xFF, 0x51, 5, 0]]);
-    let (_, first) = bench.push(false, &[0x51, 5, 0]).expect("a frame");
+    let (_, first) = bench.sent(false, &[0x51, 5, 0]);
     assert_eq!(first, [[0x90, 0x80, 0x80, 0, 0x51, 5, 0]]);
 }
 
 #[test]
-fn sound_is_not_cut() {
+fn audio_is_not_cut() {
     let mut bench = Bench::new(PayloadFormat::Opus, &[]);
     let longest = vec![0xFC; media::codec::opus::FRAME_BYTES_MAX];
-    let (picture, payloads) = bench.push(true, &longest).expect("a packet");
+    let (picture, payloads) = bench.sent(true, &longest);
     assert!(picture.keyframe && payloads == [longest.clone()]);
     let longer = [&longest[..], &[0]].concat();
     assert_eq!(bench.push(true, &longer).err(), Some(Unsendable::TooLong));

@@ -1,4 +1,4 @@
-//! VP8 (RFC 7741 §4.2): a descriptor with a picture number before each piece.
+//! VP8 (RFC 7741 §4.2): a descriptor with a PictureID before each piece.
 //!
 //! ```text
 //! [X R N S R PID:3] [I L T K RSV:4] [M number:15] piece
@@ -12,18 +12,18 @@ use super::{Frame, Picture, equal_pieces};
 
 const DESCRIPTOR_BYTES: usize = 4;
 
-/// The packetizer of one track.
+/// Packetizer of one track.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     next: PictureId,
 }
 
-/// Counts pictures in 15 bits.
+/// Counter of PictureIDs in 15 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PictureId(u16);
 
 impl PictureId {
-    /// The number in its 15-bit form; advances the counter.
+    /// Returns the PictureID in its 15-bit form, and advances the counter.
     pub(super) fn take(&mut self) -> [u8; 2] {
         let number = self.0;
         self.0 = (number + 1) & 0x7FFF;

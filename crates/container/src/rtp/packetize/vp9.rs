@@ -1,4 +1,4 @@
-//! VP9 (RFC 9628 §4.2), non-flexible mode: one layer, its scalability structure with keyframes.
+//! VP9 (RFC 9628 §4.2), non-flexible mode: one layer, and its scalability structure with keyframes.
 //!
 //! ```text
 //! [I P L F B E V Z] [M number:15] (structure, before the first piece of a keyframe) piece
@@ -14,7 +14,7 @@ use super::{Frame, Picture, equal_pieces};
 const DESCRIPTOR_BYTES: usize = 3;
 const STRUCTURE_BYTES: usize = 8;
 
-/// The packetizer of one track.
+/// Packetizer of one track.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     next: PictureId,
@@ -58,7 +58,7 @@ impl Packer {
     }
 }
 
-/// One spatial layer of this size, each picture of which is predicted from the one before.
+/// Returns the structure of one spatial layer of this size, in which each frame is predicted from the one before.
 fn structure(width: u32, height: u32) -> [u8; STRUCTURE_BYTES] {
     let [w_high, w_low] = (width as u16).to_be_bytes();
     let [h_high, h_low] = (height as u16).to_be_bytes();

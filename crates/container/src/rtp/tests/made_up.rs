@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use media::codec::{av1, nal};
-use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Codec, Item, Sample, Timestamp, Track, TrackId};
 use proptest::prelude::*;
 
 use super::super::{
@@ -12,51 +11,28 @@ use super::super::{
     Payloads,
 };
 use super::{Media, Outcome, check_frame};
-
-/// High profile, 320×180, from x264.
-const SPS: &[u8] = &[
-    0x67, 0x64, 0x00, 0x0D, 0xAC, 0xD9, 0x41, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00,
-    0x10, 0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0x99, 0x60,
-];
-const PPS: &[u8] = &[0x68, 0xEF, 0xBC, 0xB0];
-
-fn annex_b_track() -> Arc<Track> {
-    track(Codec::H264, Framing::Bare, Bytes::new())
-}
+use crate::testing::{self, AV1_RECORD, PPS, SPS, VP8_KEY, VP9_KEY, fill, track};
 
 fn bare_track(format: PayloadFormat) -> Arc<Track> {
-    track(format.codec(), Framing::Bare, Bytes::new())
-}
-
-fn track(codec: Codec, framing: Framing, config: Bytes) -> Arc<Track> {
-    Arc::new(Track {
-        id: TrackId::VIDEO,
-        kind: Kind::Video,
-        codec,
-        framing,
-        config,
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    })
+    Arc::new(track(format.codec(), b""))
 }
 
 fn sample(number: usize, keyframe: bool, data: Vec<u8>) -> Sample {
     let at = Timestamp::from_millis(33 * number as i64);
-    Sample {
-        track: TrackId::VIDEO,
-        dts: at,
-        pts: at,
-        duration: Span::ZERO,
-        keyframe,
-        data: data.into(),
-        flv: None,
-    }
+    testing::sample(TrackId::VIDEO, at, keyframe, data)
 }
 
-/// Bytes without start codes and escapes.
-fn fill(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at % 251) as u8 | 0x80).collect()
+/// The frames come out of their packets, long ones and short ones.
+fn check(format: PayloadFormat, samples: Vec<Sample>) {
+    let media = Media {
+        format,
+        track: bare_track(format),
+        samples,
+    };
+    for payload_bytes in [PAYLOAD_BYTES, 64] {
+        let outcome = Outcome::of(format, &media.packets(payload_bytes));
+        assert_eq!(outcome.frames(), media.expected());
+    }
 }
 
 fn h264_frame(number: usize, sizes: &[usize]) -> Sample {
@@ -87,9 +63,7 @@ fn av1_frame(number: usize, sizes: &[usize]) -> Sample {
         unit.write(&mut data);
     };
     if number == 0 {
-        // 320×180, from SVT-AV1.
-        let header = [0x02, 0, 0, 0x05, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 0x02];
-        put(0x08, &header);
+        put(0x08, &AV1_RECORD[6..]);
     }
     for size in sizes {
         let mut payload = fill(*size);
@@ -103,19 +77,14 @@ fn av1_frame(number: usize, sizes: &[usize]) -> Sample {
 fn vp_frame(format: PayloadFormat, number: usize, size: usize) -> Sample {
     let is_key = number == 0;
     let head: &[u8] = match (format, is_key) {
-        (PayloadFormat::Vp8, true) => &[0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00],
+        (PayloadFormat::Vp8, true) => VP8_KEY,
         (PayloadFormat::Vp8, false) => &[0x51, 0x05, 0x00],
-        (_, true) => &[0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00],
+        (_, true) => VP9_KEY,
         (_, false) => &[0x86, 0, 0],
     };
     let mut data = head.to_vec();
     data.extend(fill(size));
     sample(number, is_key, data)
-}
-
-fn check(media: &Media, payload_bytes: usize) {
-    let outcome = Outcome::of(media.format, &media.packets(payload_bytes));
-    assert_eq!(outcome.frames(), media.expected());
 }
 
 /// Sizes near multiples of a payload, where the last piece is a byte, nothing, or whole.
@@ -129,38 +98,23 @@ proptest! {
     #[test]
     fn h264_of_any_sizes(frames in proptest::collection::vec(proptest::collection::vec(sizes(), 1..6), 1..5)) {
         let frames = frames.iter().enumerate();
-        let media = Media {
-            format: PayloadFormat::H264,
-            track: annex_b_track(),
-            samples: frames.map(|(number, sizes)| h264_frame(number, sizes)).collect(),
-        };
-        check(&media, PAYLOAD_BYTES);
-        check(&media, 64);
+        let frames = frames.map(|(number, sizes)| h264_frame(number, sizes));
+        check(PayloadFormat::H264, frames.collect());
     }
 
     #[test]
     fn av1_of_any_sizes(frames in proptest::collection::vec(proptest::collection::vec(sizes(), 1..8), 1..5)) {
         let frames = frames.iter().enumerate();
-        let media = Media {
-            format: PayloadFormat::Av1,
-            track: bare_track(PayloadFormat::Av1),
-            samples: frames.map(|(number, sizes)| av1_frame(number, sizes)).collect(),
-        };
-        check(&media, PAYLOAD_BYTES);
-        check(&media, 64);
+        let frames = frames.map(|(number, sizes)| av1_frame(number, sizes));
+        check(PayloadFormat::Av1, frames.collect());
     }
 
     #[test]
     fn vp8_and_vp9_of_any_sizes(sizes in proptest::collection::vec(sizes(), 1..5)) {
         for format in [PayloadFormat::Vp8, PayloadFormat::Vp9] {
             let frames = sizes.iter().enumerate();
-            let media = Media {
-                format,
-                track: bare_track(format),
-                samples: frames.map(|(number, size)| vp_frame(format, number, *size)).collect(),
-            };
-            check(&media, PAYLOAD_BYTES);
-            check(&media, 64);
+            let frames = frames.map(|(number, size)| vp_frame(format, number, *size));
+            check(format, frames.collect());
         }
     }
 
@@ -168,14 +122,14 @@ proptest! {
     #[test]
     fn a_unit_is_one_run(size in sizes(), payload_bytes in 64..1_400usize) {
         let frames = [
-            (PayloadFormat::H264, annex_b_track(), h264_frame(1, &[size])),
-            (PayloadFormat::Av1, bare_track(PayloadFormat::Av1), av1_frame(1, &[size])),
-            (PayloadFormat::Vp8, bare_track(PayloadFormat::Vp8), vp_frame(PayloadFormat::Vp8, 1, size)),
-            (PayloadFormat::Vp9, bare_track(PayloadFormat::Vp9), vp_frame(PayloadFormat::Vp9, 0, size)),
+            (PayloadFormat::H264, h264_frame(1, &[size])),
+            (PayloadFormat::Av1, av1_frame(1, &[size])),
+            (PayloadFormat::Vp8, vp_frame(PayloadFormat::Vp8, 1, size)),
+            (PayloadFormat::Vp9, vp_frame(PayloadFormat::Vp9, 0, size)),
         ];
-        for (format, track, sample) in frames {
+        for (format, sample) in frames {
             let mut payloads = Payloads::default();
-            Packetizer::new(format, &track, payload_bytes)
+            Packetizer::new(format, &bare_track(format), payload_bytes)
                 .push(&sample, &mut payloads)
                 .expect("it has a frame");
             check_frame(format, &payloads, payload_bytes);
@@ -196,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Receivers take the end of a unit for the end of a picture.
+    /// Receivers take the end of a unit for the end of a frame.
     #[test]
     fn av1_packets_end_within_units(sizes in proptest::collection::vec(sizes(), 1..8)) {
         let mut payloads = Payloads::default();
@@ -251,12 +205,8 @@ proptest! {
     #[test]
     fn any_sample_is_survived(bytes: Vec<u8>, keyframe: bool) {
         for format in PayloadFormat::ALL {
-            let tracks = [
-                bare_track(format),
-                track(Codec::H264, Framing::Bare, Bytes::from(bytes.clone())),
-                annex_b_track(),
-            ];
-            for track in tracks {
+            let configured = Arc::new(track(Codec::H264, &bytes));
+            for track in [bare_track(format), configured, bare_track(PayloadFormat::H264)] {
                 let mut payloads = Payloads::default();
                 let mut packetizer = Packetizer::new(format, &track, 0);
                 let sample = sample(0, keyframe, bytes.clone());
@@ -273,25 +223,21 @@ fn a_frame_without_end_is_dropped() {
     let mut depacketizer = Depacketizer::new(PayloadFormat::H264, TrackId::VIDEO, 0);
     depacketizer.learn(SPS);
     let mut events = Vec::new();
-    let mut piece = vec![0x7C, 0x85];
-    piece.extend(fill(60_000));
-    for _ in 0..2 * FRAME_BYTES_MAX / 60_000 {
+    let mut push = |payload: &[u8], marker| {
         let incoming = Incoming {
-            payload: &piece,
-            marker: false,
+            payload,
+            marker,
             timestamp: 0,
             at: Timestamp::ZERO,
         };
         depacketizer.push(incoming, &mut events);
+    };
+    let mut piece = [&[0x7C, 0x85][..], &fill(60_000)].concat();
+    for _ in 0..2 * FRAME_BYTES_MAX / 60_000 {
+        push(&piece, false);
         piece[1] = 0x05;
     }
-    let end = Incoming {
-        payload: &[0x7C, 0x45, 1],
-        marker: true,
-        timestamp: 0,
-        at: Timestamp::ZERO,
-    };
-    depacketizer.push(end, &mut events);
+    push(&[0x7C, 0x45, 1], true);
     assert_eq!(depacketizer.dropped_frames(), 1);
     assert!(matches!(events[..], [Event::KeyframeWanted]));
 }
@@ -313,7 +259,7 @@ fn annex_b_and_lengths_make_the_same_packets() {
         };
         media.packets(PAYLOAD_BYTES)
     };
-    let configured = track(Codec::H264, Framing::Bare, record.into());
+    let configured = Arc::new(track(Codec::H264, &record));
     let bare = packets(configured, sample(0, true, lengths));
-    assert_eq!(bare, packets(annex_b_track(), annex_b));
+    assert_eq!(bare, packets(bare_track(PayloadFormat::H264), annex_b));
 }

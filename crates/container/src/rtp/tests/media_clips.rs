@@ -3,46 +3,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use media::{Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Codec, Item, Timestamp, TrackId};
 use testkit::{Clip, Tool};
 
 use super::super::PayloadFormat;
 use super::Media;
-use crate::flv::Reader;
+use crate::testing::{self, sample, samples, track, tracks};
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The first track of `format` in a clip.
 pub(super) fn of_clip(clip: Clip, format: PayloadFormat) -> Media {
-    let file = std::fs::read(clip.seconds(2)).expect("the clip was made");
-    of_flv(&file, format)
+    of_items(&testing::of_flv(clip, 2), format)
 }
 
-fn of_flv(file: &[u8], format: PayloadFormat) -> Media {
-    let mut items = Vec::new();
-    Reader::default()
-        .push(file, &mut items)
-        .expect("ffmpeg writes FLV");
-    let mut track = None;
-    let mut samples = Vec::new();
-    let id = match format.kind() {
-        Kind::Audio => TrackId::AUDIO,
-        Kind::Video => TrackId::VIDEO,
-    };
-    for item in items {
-        match item {
-            Item::Track(found) if found.id == id => track = Some(found),
-            Item::Sample(sample) if sample.track == id => samples.push(sample),
-            _ => {}
-        }
-    }
+fn of_items(items: &[Item], format: PayloadFormat) -> Media {
+    let id = TrackId::first(format.kind());
+    let track = tracks(items).into_iter().rfind(|track| track.id == id);
     let track = track.expect("the clip has such a track");
-    assert_eq!(PayloadFormat::of(&track), Some(format));
+    assert_eq!(PayloadFormat::of(track), Some(format));
+    let own = samples(items).into_iter().filter(|it| it.track == id);
     Media {
         format,
-        track,
-        samples,
+        track: Arc::new(track.clone()),
+        samples: own.cloned().collect(),
     }
 }
 
@@ -55,13 +39,13 @@ fn encode(arguments: &str) -> Vec<u8> {
         .run(DEADLINE)
 }
 
-/// H.264 in four slices a picture with delimiters, as encoders for low delay make it.
+/// H.264 in four slices a frame with delimiters, as encoders for low delay write it.
 pub(super) fn sliced() -> Media {
     let file = encode(
         "-c:v libx264 -preset ultrafast -tune zerolatency -g 25 -b:v 1M \
          -x264-params slices=4:sliced-threads=0:aud=1 -f flv -flvflags no_duration_filesize",
     );
-    of_flv(&file, PayloadFormat::H264)
+    of_items(&testing::read_flv(&file), PayloadFormat::H264)
 }
 
 /// VP8, in the body that Enhanced RTMP has for it, and no sequence header.
@@ -75,26 +59,9 @@ pub(super) fn vp8() -> Media {
         rest = after;
         let keyframe = frame[0] & 1 == 0;
         let at = Timestamp::from_millis(40 * samples.len() as i64);
-        samples.push(Sample {
-            track: TrackId::VIDEO,
-            dts: at,
-            pts: at,
-            duration: Span::ZERO,
-            keyframe,
-            data: Bytes::copy_from_slice(frame),
-            flv: None,
-        });
+        samples.push(sample(TrackId::VIDEO, at, keyframe, frame));
     }
-    let track = Track {
-        id: TrackId::VIDEO,
-        kind: Kind::Video,
-        codec: media::Codec::Vp8,
-        framing: Framing::Bare,
-        config: Bytes::new(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    };
+    let track = track(Codec::Vp8, b"");
     assert_eq!(PayloadFormat::of(&track), Some(PayloadFormat::Vp8));
     Media {
         format: PayloadFormat::Vp8,

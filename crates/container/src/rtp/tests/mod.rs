@@ -25,7 +25,7 @@ struct Media {
 }
 
 impl Media {
-    /// The packets of every sample, as they go on the wire.
+    /// The packets of every sample, as sent on the wire.
     fn packets(&self, payload_bytes: usize) -> Vec<Vec<u8>> {
         let mut packetizer = Packetizer::new(self.format, &self.track, payload_bytes);
         let mut sequencer = Sequencer::new(7, 65_500, 0xFFFF_0000, self.format.clock_rate());
@@ -49,7 +49,7 @@ impl Media {
         packets
     }
 
-    /// What each sample is to be after a round trip.
+    /// Returns the expected bytes of each sample after a round trip.
     fn expected(&self) -> Vec<Vec<u8>> {
         let frames = self.samples.iter();
         let normal = frames.map(|sample| normal(self.format, &self.track, &sample.data));

@@ -1,14 +1,15 @@
 //! Real media, packetized and depacketized.
 
+use media::Framing;
 use media::codec::h264::AvcConfig;
 use media::codec::hevc::HevcConfig;
-use media::{Framing, Item};
 use testkit::Clip;
 
 use super::super::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads};
 use super::media_clips::{all, of_clip};
 use super::{Media, Outcome, Receiver};
 use crate::flv;
+use crate::testing::{read_flv, samples, tracks};
 
 #[test]
 fn every_frame_comes_back_byte_for_byte() {
@@ -20,14 +21,9 @@ fn every_frame_comes_back_byte_for_byte() {
             assert!(frames.len() >= 50, "{format:?}: {} frames", frames.len());
             assert!(frames == media.expected(), "{format:?} in {payload_bytes}");
             assert_eq!(outcome.keyframes_wanted, 0, "{format:?}");
-            let keyframes = |samples: &[media::Sample]| {
-                samples
-                    .iter()
-                    .map(|sample| sample.keyframe)
-                    .collect::<Vec<_>>()
-            };
-            let sent = keyframes(&media.samples[..frames.len()]);
-            assert_eq!(keyframes(&outcome.samples), sent, "{format:?}");
+            for (sent, came) in media.samples.iter().zip(&outcome.samples) {
+                assert_eq!(came.keyframe, sent.keyframe, "{format:?}");
+            }
         }
     }
 }
@@ -42,12 +38,8 @@ fn times_come_back_to_the_tick() {
         let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
         let start = media.samples[0].pts;
         for (sent, came) in media.samples.iter().zip(&outcome.samples) {
-            assert_eq!(
-                came.pts.ticks(),
-                (sent.pts - start).ticks(),
-                "{:?}",
-                media.format
-            );
+            let at = (sent.pts - start).ticks();
+            assert_eq!(came.pts.ticks(), at, "{:?}", media.format);
             assert_eq!((came.dts, came.track), (came.pts, media::TrackId(5)));
         }
     }
@@ -58,7 +50,7 @@ fn b_frames_are_presented_when_they_were_to_be() {
     let media = of_clip(Clip::FlvBframes, PayloadFormat::H264);
     let outcome = Outcome::of(PayloadFormat::H264, &media.packets(PAYLOAD_BYTES));
     let start = media.samples[0].pts;
-    // How far pictures overtake each other is learned from the first that do.
+    // The reordering depth is learned from the first frames that overtake others.
     let pairs = media.samples.iter().zip(&outcome.samples);
     let late = pairs.filter(|(sent, came)| came.pts.ticks() != (sent.pts - start).ticks());
     assert!(late.count() <= 6);
@@ -76,16 +68,15 @@ fn configurations_are_found_in_band() {
             panic!("{:?}: {} tracks", media.format, outcome.tracks.len());
         };
         assert_eq!(PayloadFormat::of(track), Some(media.format));
+        assert_eq!(track.framing, Framing::Bare);
         let (sent, came) = (&media.track.config[..], &track.config[..]);
         match media.format {
             PayloadFormat::H264 => assert_eq!(came, sent),
             PayloadFormat::Hevc => {
                 let (sent, came) = (HevcConfig::parse(sent), HevcConfig::parse(came));
                 assert_eq!(sent, came, "without the other units that the record has");
-                assert_eq!(
-                    came.and_then(|config| config.dimensions()),
-                    Some((320, 180))
-                );
+                let dimensions = came.and_then(|config| config.dimensions());
+                assert_eq!(dimensions, Some((320, 180)));
             }
             PayloadFormat::Vp9 => assert_eq!(came, sent),
             // SVT-AV1 gives ffmpeg another sequence header than it sends.
@@ -115,10 +106,9 @@ fn sizes_of_pictures_are_known() {
 fn samples_are_what_flv_carries() {
     for media in all() {
         let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
-        let track = outcome.tracks[0].as_ref().clone();
         let track = media::Track {
             id: media.track.id,
-            ..track
+            ..outcome.tracks[0].as_ref().clone()
         };
         assert!(flv::carries(&track), "{:?}", media.format);
         let mut bytes = flv::file_header(true, true).to_vec();
@@ -130,19 +120,10 @@ fn samples_are_what_flv_carries() {
             let tag = flv::Tag::sample(&track, sample).expect("it is carried");
             tag.write(&mut emit);
         }
-        let mut items = Vec::new();
-        let read = flv::Reader::default().push(&bytes, &mut items);
-        read.expect("it can be read");
-        let found = items.iter().find_map(|item| match item {
-            Item::Track(track) => Some(track),
-            _ => None,
-        });
-        assert_eq!(
-            found.and_then(|track| PayloadFormat::of(track)),
-            Some(media.format)
-        );
-        let read = items.iter().filter(|item| matches!(item, Item::Sample(_)));
-        assert_eq!(read.count(), outcome.samples.len());
+        let items = read_flv(&bytes);
+        let found = tracks(&items)[0];
+        assert_eq!(PayloadFormat::of(found), Some(media.format));
+        assert_eq!(samples(&items).len(), outcome.samples.len());
     }
 }
 
@@ -176,10 +157,8 @@ fn pieces_of_a_frame_are_equal_when_the_last_is_padded() {
             for run in runs {
                 let lengths: Vec<_> = run.map(length).collect();
                 let first = lengths[0];
-                assert!(
-                    lengths.iter().all(|one| *one == first),
-                    "{format:?}: {lengths:?}"
-                );
+                let are_equal = lengths.iter().all(|one| *one == first);
+                assert!(are_equal, "{format:?}: {lengths:?}");
                 padded += lengths.iter().sum::<usize>();
             }
             sent += payloads.bytes().len();
@@ -190,7 +169,7 @@ fn pieces_of_a_frame_are_equal_when_the_last_is_padded() {
 }
 
 #[test]
-fn pictures_that_may_be_left_out_are_told() {
+fn pictures_that_may_be_left_out_are_reported() {
     for (clip, format) in [
         (Clip::FlvBframes, PayloadFormat::H264),
         (Clip::FlvHevc, PayloadFormat::Hevc),
@@ -213,7 +192,7 @@ fn pictures_that_may_be_left_out_are_told() {
             }
         }
         assert!(left_out > 10, "{format:?}: {left_out}");
-        // What is left and still out of order is exactly what is reported.
+        // Exactly the frames that are left and still out of order are reported.
         let mut latest = kept[0].0;
         for (pts, is_reordered) in kept {
             assert_eq!(is_reordered, pts < latest, "{format:?}");
@@ -261,7 +240,7 @@ fn a_lost_packet_costs_no_more_than_the_wait_for_a_keyframe() {
             let outcome = Outcome::of(format, &left);
             check_subset(&media, &outcome, &expected);
             let missing = expected.len() - outcome.samples.len();
-            // A keyframe comes every 25 pictures; one that is cut loses what refers to it.
+            // A keyframe comes every 25 frames; one that is cut loses everything that refers to it.
             let most = if format == PayloadFormat::Opus { 1 } else { 25 };
             assert!(missing <= most, "{format:?}: {missing} after packet {lost}");
             if missing > 0 && format != PayloadFormat::Opus {
@@ -277,17 +256,5 @@ fn check_subset(media: &Media, outcome: &Outcome, expected: &[Vec<u8>]) {
     for frame in outcome.frames() {
         let is_next = sent.any(|sent| *sent == frame);
         assert!(is_next, "{:?}: a frame that was not sent", media.format);
-    }
-}
-
-#[test]
-fn bare_samples_stay_bare() {
-    for (clip, format) in [
-        (Clip::Flv, PayloadFormat::H264),
-        (Clip::FlvOpus, PayloadFormat::Opus),
-    ] {
-        let media = of_clip(clip, format);
-        let outcome = Outcome::of(format, &media.packets(PAYLOAD_BYTES));
-        assert_eq!(outcome.tracks[0].framing, Framing::Bare);
     }
 }

@@ -15,7 +15,7 @@ use super::super::{Header, PAYLOAD_BYTES, PayloadFormat};
 use super::media_clips::all;
 use super::{Media, Outcome, is_set, packing};
 
-/// What another depacketizer makes of our packets, each frame as `normal` has it.
+/// Returns the output of another depacketizer for our packets, each frame in the form of `normal`.
 fn theirs(media: &Media) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut frame = Vec::new();
@@ -67,13 +67,8 @@ fn theirs(media: &Media) -> Vec<Vec<u8>> {
             frames.push(std::mem::take(&mut frame));
         }
     }
-    let is_cut = media.format != PayloadFormat::Opus;
-    assert_eq!(
-        padded > 0,
-        is_cut,
-        "{:?}: {padded} packets are padded",
-        media.format
-    );
+    let (format, is_cut) = (media.format, media.format != PayloadFormat::Opus);
+    assert_eq!(padded > 0, is_cut, "{format:?}: {padded} packets");
     frames
 }
 
@@ -96,10 +91,8 @@ fn units_of(
         H265Payload::H265AggregationPacket(packet) => {
             let first = packet.first_unit().expect("a first unit");
             emit(&first.nal_unit());
-            packet
-                .other_units()
-                .iter()
-                .for_each(|unit| emit(&unit.nal_unit()));
+            let others = packet.other_units().iter();
+            others.for_each(|unit| emit(&unit.nal_unit()));
         }
         H265Payload::H265FragmentationUnitPacket(packet) => {
             let header = packet.fu_header();
@@ -193,10 +186,9 @@ fn we_read_what_others_packetize() {
             for (index, payload) in payloads.iter().enumerate() {
                 let header = Header {
                     marker: index + 1 == count,
-                    payload_type: 96,
                     sequence: packets.len() as u16,
                     timestamp: 3_600 * number as u32,
-                    ssrc: 1,
+                    ..Header::default()
                 };
                 packets.push([&header.to_bytes()[..], payload].concat());
             }

@@ -6,30 +6,16 @@ use media::codec::nal::{self, Packing};
 use media::codec::opus;
 
 use super::super::{Unsupported, can_mux, check};
-use super::demuxer::Pes;
 use super::*;
-
-/// Main profile, 320×180, from x265.
-const HEVC_SETS: [&[u8]; 3] = [
-    &[
-        0x40, 0x01, 0x0C, 0x01, 0xFF, 0xFF, 0x01, 0x60, 0x00, 0x00, 0x03, 0x00, 0x90, 0x00, 0x00,
-        0x03, 0x00, 0x00, 0x03, 0x00, 0x3C, 0x95, 0x98, 0x09,
-    ],
-    &[
-        0x42, 0x01, 0x01, 0x01, 0x60, 0x00, 0x00, 0x03, 0x00, 0x90, 0x00, 0x00, 0x03, 0x00, 0x00,
-        0x03, 0x00, 0x3C, 0xA0, 0x0A, 0x08, 0x0B, 0x9F, 0x79, 0x65, 0x66, 0x92, 0x4C, 0xAF, 0x01,
-        0x68, 0x08, 0x00, 0x00, 0x03, 0x00, 0x08, 0x00, 0x00, 0x03, 0x00, 0xC8, 0x40,
-    ],
-    &[0x44, 0x01, 0xC1, 0x72, 0xB4, 0x62, 0x40],
-];
+use crate::testing::HEVC_SETS;
 
 pub(super) fn hevc() -> Track {
     let [vps, sps, pps] = HEVC_SETS;
     let record = HevcConfig::write(&[vps], &[sps], &[pps]).expect("readable sets");
-    track(TrackId::VIDEO, Codec::Hevc, Framing::Bare, record)
+    track(Codec::Hevc, &record)
 }
 
-/// The NAL units of a picture, which begins with a start code.
+/// Returns the NAL units of a video frame, which begins with a start code.
 pub(super) fn units(pes: &Pes) -> Vec<Vec<u8>> {
     assert!(pes.payload.starts_with(&[0, 0, 0, 1]));
     let units = nal::units(&pes.payload, Packing::StartCodes);
@@ -49,25 +35,21 @@ pub(super) fn adts(pes: &Pes) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Pictures with these NAL units, the first of them a keyframe, as they are written.
+/// Returns frames with these NAL units, the first of them a keyframe, as they are written.
 fn pictures(track: Track, samples: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     let mut items = vec![announce(track)];
     for (number, data) in samples.iter().enumerate() {
         let at = Timestamp::from_millis(40 * number as i64);
         items.push(sample(TrackId::VIDEO, at, number == 0, data.clone()));
     }
-    let demuxed = Recorder::of(&items).demux();
-    demuxed.packets.iter().map(units).collect()
+    let packets = Recorder::demuxed(&items).packets;
+    packets.iter().map(units).collect()
 }
 
-/// The payloads of a track of sound that has one sample, and what the map says of it.
+/// Returns the payloads of an audio track that has one sample, and its entry in the map.
 fn heard(track: Track, data: &[u8]) -> (u8, Vec<u8>, Vec<u8>) {
-    let id = track.id;
-    let items = [
-        announce(track),
-        sample(id, Timestamp::ZERO, true, data.to_vec()),
-    ];
-    let demuxed = Recorder::of(&items).demux();
+    let data = sample(track.id, Timestamp::ZERO, true, data);
+    let demuxed = Recorder::demuxed(&[announce(track), data]);
     let (_, stream_type, descriptors) = demuxed.maps[0].streams[0].clone();
     let pes = &demuxed.packets[0];
     assert!(pes.random_access);
@@ -107,18 +89,12 @@ fn lengths_of_every_size_and_start_codes_are_read() {
         let mut record = h264().config.to_vec();
         record[4] = 0xFC | (bytes as u8 - 1);
         let data = [&(key.len() as u32).to_be_bytes()[4 - bytes..], &key].concat();
-        let got = pictures(
-            track(TrackId::VIDEO, Codec::H264, Framing::Bare, record),
-            &[data],
-        );
-        assert_eq!(got[0][3], key);
+        assert_eq!(pictures(track(Codec::H264, &record), &[data])[0][3], key);
     }
-    let bare = track(TrackId::VIDEO, Codec::H264, Framing::Bare, Bytes::new());
+    let bare = track(Codec::H264, b"");
     let data = [&[0, 0, 1][..], SPS, &[0, 0, 0, 1], PPS, &[0, 0, 1], &key].concat();
-    assert_eq!(
-        pictures(bare.clone(), &[data])[0],
-        [&[9, 0xF0][..], SPS, PPS, &key]
-    );
+    let got = pictures(bare.clone(), &[data]);
+    assert_eq!(got[0], [&[9, 0xF0][..], SPS, PPS, &key]);
     // Without sets from anywhere no decoder can start.
     assert!(pictures(bare, &[[&[0, 0, 1][..], &key].concat()]).is_empty());
 }
@@ -128,12 +104,8 @@ fn hevc_has_three_kinds_of_set_and_delimiters_of_its_layers() {
     let [vps, sps, pps] = HEVC_SETS;
     let key = [&[0x26, 0x01][..], &fill(400)].concat();
     let upper = [&[0x00, 0x03][..], &fill(40)].concat();
-    let samples = [
-        prefixed(&[&key]),
-        prefixed(&[&upper]),
-        prefixed(&[pps, &key]),
-    ];
-    let got = pictures(hevc(), &samples);
+    let samples: [&[&[u8]]; 3] = [&[&key], &[&upper], &[pps, &key]];
+    let got = pictures(hevc(), &samples.map(prefixed));
     assert_eq!(got[0], [&[0x46, 0x01, 0x50][..], vps, sps, pps, &key]);
     assert_eq!(got[1], [&[0x46, 0x03, 0x50][..], &upper]);
     assert_eq!(got[2], [&[0x46, 0x01, 0x50][..], pps, &key]);
@@ -165,25 +137,16 @@ fn aac_is_in_adts_frames() {
     let (stream_type, descriptors, payload) = heard(aac(), &access_unit);
     assert_eq!((stream_type, descriptors.len()), (AAC, 0));
     let header = AdtsHeader::parse(&payload).expect("a header");
-    assert_eq!(
-        (header.sample_rate, header.channel_configuration),
-        (48_000, 2)
-    );
+    let shape = (header.sample_rate, header.channel_configuration);
+    assert_eq!(shape, (48_000, 2));
     assert_eq!(payload[AdtsHeader::BYTES..], access_unit);
-    let framed = track(
-        TrackId::AUDIO,
-        Codec::Aac,
-        Framing::SelfFramed,
-        Bytes::new(),
-    );
-    assert_eq!(heard(framed, &payload).2, payload);
+    assert_eq!(heard(framed(Codec::Aac), &payload).2, payload);
 }
 
 #[test]
 fn mp3_of_both_rates_has_its_own_type() {
     for (rate, head, stream_type) in [(44_100, 0xFFFB_9064_u32, 3), (22_050, 0xFFF3_80C4, 4)] {
-        for framing in [Framing::Bare, Framing::SelfFramed] {
-            let mut mp3 = track(TrackId::AUDIO, Codec::Mp3, framing, Bytes::new());
+        for mut mp3 in [track(Codec::Mp3, b""), framed(Codec::Mp3)] {
             mp3.sample_rate = rate;
             let frame = [&head.to_be_bytes()[..], &fill(300)].concat();
             assert_eq!(heard(mp3, &frame), (stream_type, Vec::new(), frame));
@@ -198,21 +161,16 @@ fn dolby_is_registered() {
         (Codec::Eac3, 16, 0x87, b"EAC3"),
     ] {
         let frame = [&[0x0B, 0x77, 0, 0, 0x14, id << 3][..], &fill(500)].concat();
-        let track = track(TrackId::AUDIO, codec, Framing::Bare, Bytes::new());
         let registration = [&[5, 4][..], name].concat();
-        assert_eq!(heard(track, &frame), (stream_type, registration, frame));
+        let found = heard(track(codec, b""), &frame);
+        assert_eq!(found, (stream_type, registration, frame));
     }
 }
 
 #[test]
 fn opus_has_control_headers_and_a_layout() {
     let packet = |length: usize| [&[0xFC][..], &fill(length - 1)].concat();
-    let mut track = track(
-        TrackId::AUDIO,
-        Codec::Opus,
-        Framing::Bare,
-        opus::head(2).to_vec(),
-    );
+    let mut track = track(Codec::Opus, &opus::head(2));
     for (length, size) in [
         (1, &[1][..]),
         (254, &[254]),
@@ -231,59 +189,44 @@ fn opus_has_control_headers_and_a_layout() {
 
 #[test]
 fn surround_opus_is_carried_in_the_usual_order() {
-    let head = |tail: &[u8]| {
-        let mut head = opus::head(2)[..18].to_vec();
-        head[9] = 6;
-        [&head, tail].concat()
-    };
-    let layout = |tail: &[u8]| {
-        check(&track(
-            TrackId::AUDIO,
-            Codec::Opus,
-            Framing::Bare,
-            head(tail),
-        ))
-    };
+    let mut head = opus::head(2)[..18].to_vec();
+    head[9] = 6;
     let refused = Err(Unsupported::Layout(Codec::Opus));
-    assert_eq!(layout(&[1, 4, 2, 0, 4, 1, 2, 3, 5]), Ok(()));
-    assert_eq!(layout(&[1, 4, 2, 0, 4, 1, 2, 3]), refused);
-    assert_eq!(layout(&[1, 4, 2, 0, 1, 2, 3, 4, 5]), refused);
-    assert_eq!(layout(&[1, 6, 0, 0, 4, 1, 2, 3, 5]), refused);
-    assert_eq!(layout(&[255, 4, 2, 0, 4, 1, 2, 3, 5]), refused);
-    assert_eq!(layout(&[0]), refused);
-    assert_eq!(layout(&[]), refused);
+    let layouts: [(&[u8], _); 7] = [
+        (&[1, 4, 2, 0, 4, 1, 2, 3, 5], Ok(())),
+        (&[1, 4, 2, 0, 4, 1, 2, 3], refused),
+        (&[1, 4, 2, 0, 1, 2, 3, 4, 5], refused),
+        (&[1, 6, 0, 0, 4, 1, 2, 3, 5], refused),
+        (&[255, 4, 2, 0, 4, 1, 2, 3, 5], refused),
+        (&[0], refused),
+        (&[], refused),
+    ];
+    for (layout, expected) in layouts {
+        let surround = track(Codec::Opus, &[&head, layout].concat());
+        assert_eq!(check(&surround), expected, "{layout:?}");
+    }
 }
 
 #[test]
 fn what_cannot_be_carried_says_why() {
-    let check =
-        |codec, framing, config: &'static [u8]| check(&track(TrackId(9), codec, framing, config));
-    for codec in [
-        Codec::Av1,
-        Codec::Vp9,
-        Codec::Vorbis,
-        Codec::Flac,
-        Codec::UNKNOWN,
-    ] {
-        assert_eq!(
-            check(codec, Framing::Bare, b""),
-            Err(Unsupported::Codec(codec))
-        );
+    use Codec::{Av1, Flac, Vorbis, Vp9};
+    for codec in [Av1, Vp9, Vorbis, Flac, Codec::UNKNOWN] {
+        let refused = Err(Unsupported::Codec(codec));
+        assert_eq!(check(&track(codec, b"")), refused);
     }
-    let refusals = [
-        (Codec::H264, Framing::Bare, &b"\x02"[..], "config"),
-        (Codec::Hevc, Framing::Bare, b"\x02", "config"),
-        (Codec::Aac, Framing::Bare, b"", "config"),
+    for (track, name) in [
+        (track(Codec::H264, b"\x02"), "config"),
+        (track(Codec::Hevc, b"\x02"), "config"),
+        (track(Codec::Aac, b""), "config"),
         // A program config element, and USAC.
-        (Codec::Aac, Framing::Bare, &[0x11, 0x80, 0, 0], "layout"),
-        (Codec::Aac, Framing::Bare, &[0xF9, 0x48, 0x40, 0], "layout"),
-        (Codec::Opus, Framing::SelfFramed, b"", "framing"),
-    ];
-    for (codec, framing, config, name) in refusals {
-        let why = check(codec, framing, config).expect_err("it cannot be carried");
+        (track(Codec::Aac, &[0x11, 0x80, 0, 0]), "layout"),
+        (track(Codec::Aac, &[0xF9, 0x48, 0x40, 0]), "layout"),
+        (framed(Codec::Opus), "framing"),
+    ] {
+        let why = check(&track).expect_err("it cannot be carried");
         assert_eq!(why.name(), name, "{why}");
     }
-    let why = Unsupported::Codec(Codec::Av1).to_string();
+    let why = Unsupported::Codec(Av1).to_string();
     assert_eq!(why, "MPEG-TS players know no way to carry AV1");
     assert!(can_mux(&h264()) && can_mux(&hevc()) && can_mux(&aac()));
     let mut picture = aac();
@@ -293,24 +236,9 @@ fn what_cannot_be_carried_says_why() {
 
 #[test]
 fn what_is_no_frame_is_left_out() {
-    let tracks = [
-        track(
-            TrackId::AUDIO,
-            Codec::Aac,
-            Framing::SelfFramed,
-            Bytes::new(),
-        ),
-        track(
-            TrackId::AUDIO,
-            Codec::Mp3,
-            Framing::SelfFramed,
-            Bytes::new(),
-        ),
-        track(TrackId::AUDIO, Codec::Ac3, Framing::Bare, Bytes::new()),
-        track(TrackId::AUDIO, Codec::Opus, Framing::Bare, Bytes::new()),
-        aac(),
-    ];
-    for track in tracks {
+    let [aac_framed, mp3] = [Codec::Aac, Codec::Mp3].map(framed);
+    let [ac3, opus] = [Codec::Ac3, Codec::Opus].map(|codec| track(codec, b""));
+    for track in [aac_framed, mp3, ac3, opus, aac()] {
         let mut items = vec![announce(track)];
         // A packet of Opus may be of any bytes, but for this one.
         for data in [Vec::new(), b"\x03".to_vec(), vec![0xFF; 70_000]] {

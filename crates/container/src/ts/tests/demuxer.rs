@@ -16,7 +16,7 @@ pub(super) struct Pes {
     pub(super) random_access: bool,
     /// The latest clock reference when it began, in 27 MHz.
     pub(super) clock: u64,
-    /// Which packet of the stream it began in.
+    /// Index of the packet of the stream in which it began.
     pub(super) began: usize,
 }
 
@@ -77,9 +77,7 @@ impl Demuxed {
     /// PES packets of one stream type.
     pub(super) fn of(&self, stream_type: u8) -> Vec<&Pes> {
         let packets = self.packets.iter();
-        packets
-            .filter(|pes| pes.stream_type == stream_type)
-            .collect()
+        packets.filter(|it| it.stream_type == stream_type).collect()
     }
 
     fn packet(&mut self, packet: &[u8]) {
@@ -95,12 +93,7 @@ impl Demuxed {
         let mut field = None;
         if has_field {
             let length = usize::from(payload[0]);
-            let fits = if has_payload {
-                length <= 182
-            } else {
-                length == 183
-            };
-            assert!(fits, "a field of {length}");
+            assert!(length <= 183 && has_payload == (length < 183));
             field = (length > 0).then(|| self.field(&payload[1..=length]));
             payload = &payload[1 + length..];
         }
@@ -282,11 +275,8 @@ impl Demuxed {
 fn stamp(bytes: &[u8], mark: u8, length: usize) -> u64 {
     assert_eq!(bytes.len(), length);
     assert_eq!(bytes[0] >> 4, mark);
-    assert_eq!(
-        (bytes[0] & 1, bytes[2] & 1, bytes[4] & 1),
-        (1, 1, 1),
-        "markers"
-    );
+    let markers = [0, 2, 4].map(|at: usize| bytes[at] & 1);
+    assert_eq!(markers, [1; 3], "markers");
     u64::from(bytes[0] >> 1 & 7) << 30
         | u64::from(bytes[1]) << 22
         | u64::from(bytes[2] >> 1) << 15

@@ -16,6 +16,18 @@ fn event(millis: i64, content: EventContent) -> Item {
     }))
 }
 
+/// Audio with an event after a quarter of a second.
+fn with_event(content: EventContent) -> Recorder {
+    let mut items = radio(60);
+    items.insert(11, event(250, content));
+    Recorder::of(&items)
+}
+
+fn has(recorder: &Recorder, bytes: &[u8]) -> bool {
+    let mut windows = recorder.bytes.windows(bytes.len());
+    windows.any(|window| window == bytes)
+}
+
 /// The payloads of the packets of a PID, one after another.
 fn payload(bytes: &[u8], pid: u16) -> Vec<u8> {
     let mut out = Vec::new();
@@ -35,24 +47,13 @@ fn payload(bytes: &[u8], pid: u16) -> Vec<u8> {
 #[test]
 fn a_tag_is_timed_metadata() {
     let tag = crate::id3::Tag::default().title("One").into_bytes();
-    let items = [
-        vec![announce(aac())],
-        (0..10).map(frame).collect(),
-        vec![event(250, EventContent::Id3(tag.clone().into()))],
-        (10..60).map(frame).collect(),
-    ];
-    let recorder = Recorder::of(&items.concat());
+    let recorder = with_event(EventContent::Id3(tag.clone().into()));
     let pes = payload(&recorder.bytes, ID3_PID);
     assert_eq!(pes[..4], [0, 0, 1, 0xBD]);
-    assert_eq!(
-        usize::from(pes[4]) << 8 | usize::from(pes[5]),
-        8 + tag.len()
-    );
-    assert_eq!(
-        pes[6..9],
-        [0x84, 0x80, 5],
-        "aligned, with a time of presentation"
-    );
+    let length = usize::from(pes[4]) << 8 | usize::from(pes[5]);
+    assert_eq!(length, 8 + tag.len());
+    // Aligned, with a time of presentation.
+    assert_eq!(pes[6..9], [0x84, 0x80, 5]);
     // A quarter of a second, and the lead of the clock.
     let stamp = (250 + 200) * 90_u32;
     let stamped = u32::from(pes[10]) << 22 | u32::from(pes[11] >> 1) << 15;
@@ -61,14 +62,9 @@ fn a_tag_is_timed_metadata() {
     assert_eq!(pes[14..], tag);
     // Declared with the first tag: the program's descriptor, the stream and its own.
     let declared = b"\xF0\x11\x25\x0F\xFF\xFFID3 \xFFID3 \x00\x1F\x00\x01";
-    assert!(
-        recorder
-            .bytes
-            .windows(declared.len())
-            .any(|it| it == declared)
-    );
+    assert!(has(&recorder, declared));
     let stream = b"\x15\xE0\x40\xF0\x0F\x26\x0D\xFF\xFFID3 \xFFID3 \x00\x0F";
-    assert!(recorder.bytes.windows(stream.len()).any(|it| it == stream));
+    assert!(has(&recorder, stream));
     let maps = recorder.demux().maps;
     let streams: Vec<_> = maps.iter().map(|map| map.streams.len()).collect();
     assert_eq!(streams, [1, 2]);
@@ -88,23 +84,11 @@ fn a_section_is_carried_as_it_is() {
         section: section.clone().into(),
         began: None,
     };
-    let items = [
-        vec![announce(aac())],
-        (0..10).map(frame).collect(),
-        vec![event(250, EventContent::Cue(cue))],
-        (10..60).map(frame).collect(),
-    ];
-    let recorder = Recorder::of(&items.concat());
+    let recorder = with_event(EventContent::Cue(cue));
     let payload = payload(&recorder.bytes, SPLICE_PID);
     assert_eq!(payload[0], 0, "it begins at once");
     assert!(payload[1..].starts_with(&section));
-    let declared = b"\xF0\x06\x05\x04CUEI";
-    assert!(
-        recorder
-            .bytes
-            .windows(declared.len())
-            .any(|it| it == declared)
-    );
+    assert!(has(&recorder, b"\xF0\x06\x05\x04CUEI"));
 }
 
 #[test]

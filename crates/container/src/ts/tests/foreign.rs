@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::frames::{self, Syntax};
-use crate::{flv, ts};
+use super::Recorder;
+use crate::frames::Syntax;
+use crate::testing::{of_flv, of_frames, sample, track};
 use media::codec::hevc::{HevcConfig, UnitHeader, unit};
 use media::codec::nal::{self, Packing};
-use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Codec, Item, Span, Timestamp, TrackId};
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, Tool};
 
@@ -19,37 +20,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Seconds of every clip.
 const SECONDS: u32 = 4;
 
-/// Frames of sound at the start of a clip that come before its first picture, and are left out.
+/// Audio frames at the start of a clip that come before its first video frame, and are left out.
 const EARLY: usize = 1;
-
-/// A log, and where listeners may start.
-#[derive(Default)]
-struct Recorder {
-    bytes: Vec<u8>,
-    unit: usize,
-    joins: Vec<usize>,
-}
-
-impl ts::Sink for Recorder {
-    fn packet(&mut self, packet: &[u8; ts::PACKET_BYTES]) {
-        self.bytes.extend_from_slice(packet);
-    }
-
-    fn end_unit(&mut self, _at: Timestamp, join: Option<ts::JoinPoint>) {
-        self.joins.extend(join.map(|_| self.unit));
-        self.unit = self.bytes.len();
-    }
-}
-
-fn mux(items: &[Item]) -> Recorder {
-    let mut recorder = Recorder::default();
-    let mut muxer = ts::Muxer::default();
-    for item in items {
-        muxer.push(item, &mut recorder);
-    }
-    muxer.flush(&mut recorder);
-    recorder
-}
 
 /// A path for a file of this test.
 fn path(name: &str) -> PathBuf {
@@ -64,49 +36,7 @@ fn keep(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn of_flv(clip: Clip) -> Vec<Item> {
-    let file = fs::read(clip.seconds(SECONDS)).expect("the clip was made");
-    let mut items = Vec::new();
-    let mut reader = flv::Reader::default();
-    reader.push(&file, &mut items).expect("ffmpeg writes FLV");
-    items
-}
-
-fn of_frames(clip: Clip, syntax: Syntax) -> Vec<Item> {
-    let file = fs::read(clip.seconds(SECONDS)).expect("the clip was made");
-    let mut items = Vec::new();
-    let mut demuxer = frames::Demuxer::new(syntax);
-    demuxer.push(&file, &mut items);
-    demuxer.finish(&mut items);
-    items
-}
-
-fn announce(kind: Kind, codec: Codec, config: Vec<u8>) -> Item {
-    Item::Track(Arc::new(Track {
-        id: TrackId(7),
-        kind,
-        codec,
-        framing: Framing::Bare,
-        config: config.into(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    }))
-}
-
-fn sample(at: Timestamp, keyframe: bool, data: Vec<u8>) -> Item {
-    Item::Sample(Sample {
-        track: TrackId(7),
-        dts: at,
-        pts: at,
-        duration: Span::ZERO,
-        keyframe,
-        data: data.into(),
-        flv: None,
-    })
-}
-
-/// HEVC with delimiters, at 25 pictures a second, and its items.
+/// HEVC with delimiters, at 25 frames a second, and its items.
 fn hevc() -> (PathBuf, Vec<Item>) {
     let picture = format!("testsrc2=size=320x180:rate=25:duration={SECONDS}");
     let encoder = "pools=1:frame-threads=1:log-level=error:bframes=0:scenecut=0:aud=1";
@@ -133,10 +63,11 @@ fn hevc() -> (PathBuf, Vec<Item>) {
             }
         }
     }
-    let mut items = vec![announce(Kind::Video, Codec::Hevc, record)];
-    for (number, (keyframe, picture)) in pictures.into_iter().enumerate() {
-        let at = Timestamp::from_millis(40 * number as i64);
-        items.push(sample(at, keyframe, picture));
+    let mut items = vec![Item::Track(Arc::new(track(Codec::Hevc, &record)))];
+    for (number, (keyframe, picture)) in (0..).zip(pictures) {
+        let at = Timestamp::from_millis(40 * number);
+        let picture = sample(TrackId::VIDEO, at, keyframe, picture);
+        items.push(Item::Sample(picture));
     }
     (keep("source.hevc", &stream), items)
 }
@@ -151,11 +82,11 @@ fn dolby(codec: Codec) -> (PathBuf, Vec<Item>) {
         .run(DEADLINE);
     // 1,536 samples at a constant rate.
     let frame_bytes = 96_000 * 1_536 / 48_000 / 8;
-    let mut items = vec![announce(Kind::Audio, codec, Vec::new())];
-    for (number, frame) in stream.chunks_exact(frame_bytes).enumerate() {
+    let mut items = vec![Item::Track(Arc::new(track(codec, b"")))];
+    for (number, frame) in (0..).zip(stream.chunks_exact(frame_bytes)) {
         assert_eq!(frame[..2], [0x0B, 0x77]);
-        let at = Timestamp::from_millis(32 * number as i64);
-        items.push(sample(at, true, frame.to_vec()));
+        let at = Timestamp::from_millis(32 * number);
+        items.push(Item::Sample(sample(TrackId::AUDIO, at, true, frame)));
     }
     (keep(&format!("source.{name}"), &stream), items)
 }
@@ -166,11 +97,8 @@ fn check_ffmpeg(source: &Path, clip: Option<Clip>, stream: &Path) {
     let sent = framemd5::video(&framemd5::decoded_by(ffmpeg(), source, &[]));
     let got = framemd5::video(&framemd5::decoded(stream));
     check_frames(&sent, &got, 0);
-    check_frames(
-        &sound(ffmpeg(), source),
-        &sound(Tool::ffmpeg(), stream),
-        EARLY,
-    );
+    let (sent, got) = (audio(ffmpeg(), source), audio(Tool::ffmpeg(), stream));
+    check_frames(&sent, &got, EARLY);
     Tool::ffmpeg()
         .args(["-loglevel", "warning", "-xerror", "-i"])
         .arg(stream)
@@ -178,20 +106,17 @@ fn check_ffmpeg(source: &Path, clip: Option<Clip>, stream: &Path) {
         .run(DEADLINE);
 }
 
-/// Packets of sound, without the headers that AAC may have. Their decoded samples depend on all samples
-/// before: of AAC the noise does.
-fn sound(ffmpeg: Tool, input: &Path) -> Vec<Frame> {
+/// Returns audio packets, without the headers that AAC may have. Their decoded samples depend on all samples before:
+/// the noise of AAC does.
+fn audio(ffmpeg: Tool, input: &Path) -> Vec<Frame> {
     let probe = Tool::ffprobe()
         .args(["-select_streams", "a", "-show_entries", "stream=codec_name"])
         .args(["-of", "csv=p=0"])
         .arg(input)
         .finish(DEADLINE);
     let is_aac = probe.stdout.starts_with(b"aac");
-    let filter: &[&str] = if is_aac {
-        &["-bsf:a", "aac_adtstoasc"]
-    } else {
-        &[]
-    };
+    let filter = ["-bsf:a", "aac_adtstoasc"];
+    let filter = if is_aac { &filter[..] } else { &[] };
     framemd5::audio(&framemd5::packets_by(ffmpeg, input, filter))
 }
 
@@ -209,11 +134,9 @@ fn check_frames(sent: &[Frame], got: &[Frame], early: usize) {
 /// GStreamer's demuxer and Wireshark's dissector have no complaint.
 fn check_others(stream: &Path) {
     let location = format!("location={}", stream.display());
+    let watched = "tsdemux:2,mpegtspacketizer:2,mpegtsbase:2,tsparse:2";
     let demuxed = Tool::new("gst-launch-1.0")
-        .env(
-            "GST_DEBUG",
-            "tsdemux:2,mpegtspacketizer:2,mpegtsbase:2,tsparse:2",
-        )
+        .env("GST_DEBUG", watched)
         .args(["-q", "filesrc", &location])
         .args(["!", "tsparse", "!", "tsdemux", "!", "fakesink"])
         .finish(DEADLINE);
@@ -223,21 +146,15 @@ fn check_others(stream: &Path) {
         .arg("-r")
         .arg(stream)
         .args(["-Y", "_ws.expert.severity >= 0x400000 || _ws.malformed"])
-        .args([
-            "-T",
-            "fields",
-            "-e",
-            "frame.number",
-            "-e",
-            "_ws.expert.message",
-        ])
+        .args(["-T", "fields", "-e", "frame.number"])
+        .args(["-e", "_ws.expert.message"])
         .finish(DEADLINE);
     assert!(faults.status.success(), "{}", faults.stderr);
     assert_eq!(String::from_utf8_lossy(&faults.stdout), "", "Wireshark");
 }
 
 fn check(name: &str, source: &Path, clip: Option<Clip>, items: &[Item]) -> Recorder {
-    let recorder = mux(items);
+    let recorder = Recorder::of(items);
     let stream = keep(&format!("{name}.ts"), &recorder.bytes);
     check_ffmpeg(source, clip, &stream);
     check_others(&stream);
@@ -250,8 +167,9 @@ fn check_clip(name: &str, clip: Clip, items: &[Item]) -> Recorder {
 
 #[test]
 fn h264_and_aac_play() {
-    check_clip("flv", Clip::Flv, &of_flv(Clip::Flv));
-    check_clip("bframes", Clip::FlvBframes, &of_flv(Clip::FlvBframes));
+    for (name, clip) in [("flv", Clip::Flv), ("bframes", Clip::FlvBframes)] {
+        check_clip(name, clip, &of_flv(clip, SECONDS));
+    }
 }
 
 #[test]
@@ -262,13 +180,17 @@ fn hevc_plays() {
 
 #[test]
 fn opus_plays() {
-    check_clip("opus", Clip::FlvOpus, &of_flv(Clip::FlvOpus));
+    check_clip("opus", Clip::FlvOpus, &of_flv(Clip::FlvOpus, SECONDS));
 }
 
 #[test]
-fn sound_alone_plays() {
-    check_clip("mp3", Clip::Mp3, &of_frames(Clip::Mp3, Syntax::MpegAudio));
-    check_clip("adts", Clip::Adts, &of_frames(Clip::Adts, Syntax::Adts));
+fn audio_alone_plays() {
+    for (name, clip, syntax) in [
+        ("mp3", Clip::Mp3, Syntax::MpegAudio),
+        ("adts", Clip::Adts, Syntax::Adts),
+    ] {
+        check_clip(name, clip, &of_frames(clip, syntax, SECONDS));
+    }
     for codec in [Codec::Ac3, Codec::Eac3] {
         let (source, items) = dolby(codec);
         check(&codec.to_string(), &source, None, &items);
@@ -277,38 +199,35 @@ fn sound_alone_plays() {
 
 #[test]
 fn every_join_plays_to_the_end() {
-    let items = of_flv(Clip::FlvBframes);
-    let recorder = mux(&items);
+    let recorder = Recorder::of(&of_flv(Clip::FlvBframes, SECONDS));
     let source = Clip::FlvBframes.seconds(SECONDS);
     let sent = framemd5::video(&framemd5::decoded(&source));
-    let sent_sound = sound(Tool::ffmpeg(), &source);
-    assert_eq!(recorder.joins.len(), SECONDS as usize);
-    for (number, join) in recorder.joins.iter().enumerate() {
-        let stream = keep(&format!("join{number}.ts"), &recorder.bytes[*join..]);
+    let sent_audio = audio(Tool::ffmpeg(), &source);
+    let joins = recorder.joins();
+    assert_eq!(joins.len(), SECONDS as usize);
+    for (number, join) in joins.iter().enumerate() {
+        let bytes = &recorder.bytes[join.begins..];
+        let stream = keep(&format!("join{number}.ts"), bytes);
         let got = framemd5::video(&framemd5::decoded(&stream));
         check_frames(&sent[25 * number..], &got, 0);
-        check_frames(
-            &sent_sound,
-            &sound(Tool::ffmpeg(), &stream),
-            sent_sound.len(),
-        );
+        let got = audio(Tool::ffmpeg(), &stream);
+        check_frames(&sent_audio, &got, sent_audio.len());
     }
 }
 
 #[test]
 fn the_next_publisher_plays_on_in_the_same_stream() {
-    let mut items = of_flv(Clip::Flv);
+    let mut items = of_flv(Clip::Flv, SECONDS);
     items.push(Item::Epoch);
     let later = Span::from_millis(i64::from(SECONDS) * 1_000);
-    items.extend(of_flv(Clip::FlvLarger).into_iter().map(|item| match item {
-        Item::Sample(mut sample) => {
+    for mut item in of_flv(Clip::FlvLarger, SECONDS) {
+        if let Item::Sample(sample) = &mut item {
             sample.dts += later;
             sample.pts += later;
-            Item::Sample(sample)
         }
-        other => other,
-    }));
-    let stream = keep("epochs.ts", &mux(&items).bytes);
+        items.push(item);
+    }
+    let stream = keep("epochs.ts", &Recorder::of(&items).bytes);
     let got = framemd5::video(&framemd5::decoded_by(Tool::ffmpeg(), &stream, &["-an"]));
     let first = framemd5::video(&framemd5::decoded(Clip::Flv.seconds(SECONDS)));
     check_frames(&first, &got[..first.len()], 0);

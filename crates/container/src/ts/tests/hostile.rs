@@ -4,17 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-const CODECS: [Codec; 9] = [
-    Codec::H264,
-    Codec::Hevc,
-    Codec::Aac,
-    Codec::Mp3,
-    Codec::Opus,
-    Codec::Ac3,
-    Codec::Eac3,
-    Codec::Av1,
-    Codec::UNKNOWN,
-];
+const CODECS: [Codec; 9] = {
+    use Codec::{Aac, Ac3, Av1, Eac3, H264, Hevc, Mp3, Opus};
+    [H264, Hevc, Aac, Mp3, Opus, Ac3, Eac3, Av1, Codec::UNKNOWN]
+};
 
 fn config() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
@@ -56,28 +49,19 @@ fn item() -> impl Strategy<Value = Item> {
     let track = track.prop_map(|(id, codec, framing, config)| {
         let rate = u32::from(id) * 16_000;
         announce(Track {
+            id: TrackId(id),
+            framing,
             sample_rate: rate,
-            ..track_of(id, codec, framing, config)
+            ..testing::track(codec, &config)
         })
     });
     let times = prop_oneof![8 => 0i64..5_000, 1 => any::<i64>()];
-    let sample = (0u8..4, times.clone(), times, any::<bool>(), data());
-    let sample = sample.prop_map(|(id, dts, pts, keyframe, data)| {
-        Item::Sample(Sample {
-            track: TrackId(id),
-            dts: Timestamp::from_millis(dts),
-            pts: Timestamp::from_millis(pts),
-            duration: Span::ZERO,
-            keyframe,
-            data: data.into(),
-            flv: None,
-        })
+    let timed = (0u8..4, times.clone(), times, any::<bool>(), data());
+    let timed = timed.prop_map(|(id, dts, pts, keyframe, data)| {
+        let at = Timestamp::from_millis(dts);
+        presented(sample(TrackId(id), at, keyframe, data), pts)
     });
-    prop_oneof![4 => track, 30 => sample, 1 => Just(Item::Epoch)]
-}
-
-fn track_of(id: u8, codec: Codec, framing: Framing, config: Vec<u8>) -> Track {
-    track(TrackId(id), codec, framing, config)
+    prop_oneof![4 => track, 30 => timed, 1 => Just(Item::Epoch)]
 }
 
 proptest! {

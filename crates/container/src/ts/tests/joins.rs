@@ -1,21 +1,19 @@
-//! Where listeners start, they can decode.
+//! Listeners can decode from every join point.
 
 use media::Script;
 
 use super::*;
 
-/// What a listener gets from each join point on.
+/// Returns the stream that a listener receives from each join point on.
 fn from_every_join(recorder: &Recorder) -> Vec<Demuxed> {
     let joins = recorder.joins().into_iter();
-    joins
-        .map(|join| demux(&recorder.bytes[join.begins..]))
-        .collect()
+    let bytes = &recorder.bytes;
+    joins.map(|join| demux(&bytes[join.begins..])).collect()
 }
 
 #[test]
 fn every_join_begins_with_a_picture_that_can_be_decoded() {
-    let mut items = vec![announce(h264()), announce(aac())];
-    items.extend(both(Timestamp::ZERO, 6));
+    let mut items = film(6);
     items.extend([Item::Epoch, announce(aac()), announce(h264())]);
     items.extend(both(Timestamp::from_millis(6_000), 6));
     let recorder = Recorder::of(&items);
@@ -32,68 +30,56 @@ fn every_join_begins_with_a_picture_that_can_be_decoded() {
         assert_eq!(lead, 27_000 * 200, "the clock comes with it");
     }
     let generations: Vec<_> = recorder.joins().iter().map(|unit| unit.join).collect();
-    assert!(generations[..15].iter().all(|join| *join == generations[0]));
-    assert!(
-        generations[15..]
-            .iter()
-            .all(|join| *join == generations[15])
-    );
-    assert_ne!(generations[0], generations[15]);
+    let (first, second) = generations.split_at(15);
+    assert!(first.iter().all(|join| *join == first[0]));
+    assert!(second.iter().all(|join| *join == second[0]));
+    assert_ne!(first[0], second[0]);
 }
 
 #[test]
-fn sound_alone_is_joined_where_the_tables_are() {
-    let items: Vec<_> = std::iter::once(announce(aac()))
-        .chain((0..470).map(frame))
-        .collect();
-    let recorder = Recorder::of(&items);
-    let heard = from_every_join(&recorder);
+fn audio_alone_is_joined_where_the_tables_are() {
+    let heard = from_every_join(&Recorder::of(&radio(470)));
     assert!((23..=25).contains(&heard.len()), "{}", heard.len());
     assert!(heard.iter().all(|demuxed| demuxed.packets[0].random_access));
 }
 
 #[test]
-fn sound_waits_for_an_announced_picture_but_not_for_ever() {
+fn audio_waits_for_an_announced_picture_but_not_for_ever() {
     // About 21 ms each.
-    let sound = |count| (0..count).map(frame);
+    let audio = |count| (0..count).map(frame);
     let first = |items: Vec<Item>| Recorder::of(&items).units[0].at.millis();
     let metadata = Item::Metadata(Script {
         at: Timestamp::ZERO,
         body: b"\x02\x00\x0AonMetaData videocodecid"[..].into(),
     });
-    let by_metadata = [metadata, announce(aac())].into_iter().chain(sound(300));
+    let by_metadata = [metadata, announce(aac())].into_iter().chain(audio(300));
     assert_eq!(first(by_metadata.collect()), 2_005);
-    let announced = [announce(h264()), announce(aac())];
-    let by_track = announced.iter().cloned().chain(sound(600));
+    let by_track = announced().into_iter().chain(audio(600));
     assert_eq!(first(by_track.collect()), 10_005, "the camera stays off");
-    let mut items: Vec<_> = announced.to_vec();
+    let mut items = announced();
     items.extend((0..50).map(frame));
     items.extend([picture(1_000, false), picture(1_040, true)]);
     items.extend((51..60).map(frame));
-    let demuxed = Recorder::of(&items).demux();
+    let demuxed = Recorder::demuxed(&items);
     assert_eq!(demuxed.packets[0].stream_type, H264);
     assert!(demuxed.packets[0].random_access);
 }
 
 #[test]
 fn a_camera_that_is_off_does_not_hold_joiners_up() {
-    let mut items = vec![announce(h264()), announce(aac()), picture(0, true)];
+    let mut items = announced();
+    items.push(picture(0, true));
     items.extend((0..700).map(frame));
     items.push(picture(14_950, false));
     items.extend((701..720).map(frame));
     let recorder = Recorder::of(&items);
-    let joins: Vec<_> = recorder
-        .joins()
-        .iter()
-        .map(|unit| unit.at.millis())
-        .collect();
+    let joins = recorder.joins().into_iter();
+    let joins: Vec<_> = joins.map(|unit| unit.at.millis()).collect();
     assert_eq!(joins[0], 0);
     assert!((10_000..10_500).contains(&joins[1]), "{joins:?}");
     assert!(joins[1..].windows(2).all(|pair| pair[1] - pair[0] < 500));
-    assert!(
-        joins.last().is_some_and(|last| *last < 14_950),
-        "it is on again"
-    );
+    // It is on again.
+    assert!(joins.last().is_some_and(|last| *last < 14_950));
     for demuxed in from_every_join(&recorder) {
         assert!(!demuxed.references.is_empty());
     }
@@ -101,30 +87,18 @@ fn a_camera_that_is_off_does_not_hold_joiners_up() {
 
 #[test]
 fn pictures_wait_for_a_keyframe_after_every_change() {
-    let mut items = vec![announce(h264()), announce(aac()), picture(0, false)];
-    items.extend([picture(40, true), picture(80, false)]);
-    items.extend([
-        Item::Epoch,
-        announce(h264()),
-        picture(120, false),
-        picture(160, true),
-    ]);
-    let mut other = h264();
+    let mut items = announced();
+    let pictures = |times: [(i64, bool); 3]| times.map(|(at, key)| picture(at, key));
+    items.extend(pictures([(0, false), (40, true), (80, false)]));
+    items.extend([Item::Epoch, announce(h264())]);
+    items.extend([picture(120, false), picture(160, true)]);
     let smaller = [SPS, &[0x80]].concat();
-    other.config = AvcConfig::write(&[&smaller], &[PPS]).expect("sets").into();
-    items.extend([
-        announce(other),
-        picture(200, false),
-        picture(240, true),
-        picture(280, false),
-    ]);
-    let demuxed = Recorder::of(&items).demux();
-    let shown: Vec<_> = demuxed
-        .of(H264)
-        .iter()
-        .map(|pes| pes.dts / 90 - 200)
-        .collect();
-    assert_eq!(shown, [40, 80, 160, 240, 280]);
+    let other = AvcConfig::write(&[&smaller], &[PPS]).expect("sets");
+    items.push(announce(track(Codec::H264, &other)));
+    items.extend(pictures([(200, false), (240, true), (280, false)]));
+    let demuxed = Recorder::demuxed(&items);
+    let shown = demuxed.of(H264).into_iter().map(|pes| pes.dts / 90 - 200);
+    assert_eq!(shown.collect::<Vec<_>>(), [40, 80, 160, 240, 280]);
 }
 
 #[test]

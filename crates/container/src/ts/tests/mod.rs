@@ -1,5 +1,6 @@
 //! The output is read again by a strict demuxer, and by available players.
 
+mod audio;
 mod codecs;
 mod demuxer;
 mod events;
@@ -9,35 +10,27 @@ mod joins;
 mod packets;
 mod recorded;
 mod segments;
-mod sound;
 mod tables;
 mod timing;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use media::codec::h264::AvcConfig;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::{JoinPoint, Muxer, PACKET_BYTES, Sink};
-use demuxer::{Demuxed, demux};
+use crate::testing::{self, PPS, SPS, fill, track};
+use demuxer::{Demuxed, Pes, demux};
 
 const H264: u8 = 0x1B;
 const AAC: u8 = 0x0F;
-
-/// High profile, 320×180, from x264.
-const SPS: &[u8] = &[
-    0x67, 0x64, 0x00, 0x0D, 0xAC, 0xD9, 0x41, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00,
-    0x10, 0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0x99, 0x60,
-];
-const PPS: &[u8] = &[0x68, 0xEF, 0xBC, 0xB0];
 
 /// A log, and where its units begin.
 #[derive(Default)]
 struct Recorder {
     bytes: Vec<u8>,
     units: Vec<Recorded>,
-    /// Where the open unit begins.
+    /// Offset of the open unit.
     unit_end: usize,
 }
 
@@ -80,24 +73,15 @@ impl Recorder {
         demux(&self.bytes)
     }
 
-    /// Where listeners may start.
+    /// Returns what a demuxer finds in the output for `items`.
+    fn demuxed(items: &[Item]) -> Demuxed {
+        Self::of(items).demux()
+    }
+
+    /// Returns the units at which listeners may start.
     fn joins(&self) -> Vec<&Recorded> {
         let units = self.units.iter();
         units.filter(|unit| unit.join.is_some()).collect()
-    }
-}
-
-fn track(id: TrackId, codec: Codec, framing: Framing, config: impl Into<Bytes>) -> Track {
-    let is_picture = matches!(codec, Codec::H264 | Codec::Hevc | Codec::Av1 | Codec::Vp9);
-    Track {
-        id,
-        kind: if is_picture { Kind::Video } else { Kind::Audio },
-        codec,
-        framing,
-        config: config.into(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
     }
 }
 
@@ -108,38 +92,42 @@ fn announce(track: Track) -> Item {
 /// H.264 with a record of its parameter sets.
 fn h264() -> Track {
     let record = AvcConfig::write(&[SPS], &[PPS]).expect("readable sets");
-    track(TrackId::VIDEO, Codec::H264, Framing::Bare, record)
+    track(Codec::H264, &record)
 }
 
 /// AAC-LC, 48 kHz, stereo.
 fn aac() -> Track {
-    track(TrackId::AUDIO, Codec::Aac, Framing::Bare, &[0x11, 0x90][..])
+    track(Codec::Aac, &[0x11, 0x90])
 }
 
-fn sample(id: TrackId, at: Timestamp, keyframe: bool, data: impl Into<Bytes>) -> Item {
-    Item::Sample(Sample {
-        track: id,
-        dts: at,
-        pts: at,
-        duration: Span::ZERO,
-        keyframe,
-        data: data.into(),
-        flv: None,
-    })
+/// Track of a codec that frames its audio itself.
+fn framed(codec: Codec) -> Track {
+    Track {
+        framing: Framing::SelfFramed,
+        ..track(codec, b"")
+    }
+}
+
+/// The announcements of both.
+fn announced() -> Vec<Item> {
+    vec![announce(h264()), announce(aac())]
+}
+
+fn sample(id: TrackId, at: Timestamp, keyframe: bool, data: impl AsRef<[u8]>) -> Item {
+    Item::Sample(testing::sample(id, at, keyframe, data))
+}
+
+/// Counts the AAC frames of each packet.
+fn frames_in<'a>(packets: impl IntoIterator<Item = &'a Pes>) -> Vec<usize> {
+    let packets = packets.into_iter();
+    packets.map(|pes| codecs::adts(pes).len()).collect()
 }
 
 /// NAL units behind lengths of four bytes.
 fn prefixed(units: &[&[u8]]) -> Vec<u8> {
-    let lengths = units.iter().map(|unit| (unit.len() as u32).to_be_bytes());
-    let parts = lengths.zip(units);
-    parts
-        .flat_map(|(length, unit)| [&length[..], unit].concat())
-        .collect()
-}
-
-/// Bytes without start codes and escapes.
-fn fill(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at % 251) as u8 | 0x80).collect()
+    let length = |unit: &[u8]| (unit.len() as u32).to_be_bytes();
+    let units = units.iter().map(|unit| [&length(unit)[..], unit].concat());
+    units.collect::<Vec<_>>().concat()
 }
 
 /// A slice, of a keyframe or not.
@@ -149,13 +137,21 @@ fn slice(keyframe: bool, length: usize) -> Vec<u8> {
 }
 
 fn picture(millis: i64, keyframe: bool) -> Item {
+    picture_at(Timestamp::from_millis(millis), keyframe)
+}
+
+fn picture_at(at: Timestamp, keyframe: bool) -> Item {
     let data = prefixed(&[&slice(keyframe, 900)]);
-    sample(
-        TrackId::VIDEO,
-        Timestamp::from_millis(millis),
-        keyframe,
-        data,
-    )
+    sample(TrackId::VIDEO, at, keyframe, data)
+}
+
+/// Presented when it is said, and not when it is decoded.
+fn presented(picture: Item, millis: i64) -> Item {
+    let Item::Sample(sample) = picture else {
+        unreachable!("a picture is a sample")
+    };
+    let pts = Timestamp::from_millis(millis);
+    Item::Sample(Sample { pts, ..sample })
 }
 
 /// Frame `number` of AAC at 48 kHz.
@@ -164,20 +160,29 @@ fn frame(number: u64) -> Item {
     sample(TrackId::AUDIO, at, true, fill(170))
 }
 
-/// Both kinds, `seconds` of them from `from` on, in the order of their times: 25 pictures a second, each tenth
-/// a keyframe.
+/// Both kinds, `seconds` of them from `from` on, in the order of their times: 25 frames a second, each tenth a
+/// keyframe.
 fn both(from: Timestamp, seconds: i64) -> Vec<Item> {
-    let pictures = (0..25 * seconds).map(|n| (40 * n, n));
-    let mut items: Vec<(Timestamp, Item)> = pictures
-        .map(|(millis, n)| (from + Span::from_millis(millis), n))
-        .map(|(at, n)| {
-            let data = prefixed(&[&slice(n % 10 == 0, 900)]);
-            (at, sample(TrackId::VIDEO, at, n % 10 == 0, data))
-        })
-        .collect();
-    let frames =
-        (0..seconds as u64 * 48_000 / 1_024).map(|n| from + Span::from_samples(n * 1_024, 48_000));
-    items.extend(frames.map(|at| (at, sample(TrackId::AUDIO, at, true, fill(170)))));
+    let pictures = (0..25 * seconds).map(|n| {
+        let at = from + Span::from_millis(40 * n);
+        (at, picture_at(at, n % 10 == 0))
+    });
+    let frames = (0..seconds as u64 * 48_000 / 1_024).map(|n| {
+        let at = from + Span::from_samples(n * 1_024, 48_000);
+        (at, sample(TrackId::AUDIO, at, true, fill(170)))
+    });
+    let mut items: Vec<_> = pictures.chain(frames).collect();
     items.sort_by_key(|(at, _)| *at);
     items.into_iter().map(|(_, item)| item).collect()
+}
+
+/// [`announced`], and [`both`] from zero on.
+fn film(seconds: i64) -> Vec<Item> {
+    [announced(), both(Timestamp::ZERO, seconds)].concat()
+}
+
+/// So many frames of AAC alone.
+fn radio(frames: u64) -> Vec<Item> {
+    let announcement = std::iter::once(announce(aac()));
+    announcement.chain((0..frames).map(frame)).collect()
 }

@@ -1,6 +1,5 @@
-//! What was written is read again, from the beginning and from any time.
+//! Written streams are read again, from the beginning and from any time.
 
-use bytes::Bytes;
 use media::codec::opus;
 use proptest::prelude::*;
 
@@ -9,8 +8,15 @@ use super::super::file::search;
 use super::*;
 use crate::search::Place;
 use crate::search::tests::searched;
+use crate::testing::tracks;
 
-/// Where times begin: they are some wherever a stream is joined.
+fn samples(items: &[Item], id: TrackId) -> Vec<&Sample> {
+    let mut samples = testing::samples(items);
+    samples.retain(|sample| sample.track == id);
+    samples
+}
+
+/// Beginning of times, which is not zero wherever a stream is joined.
 const BEGAN: Timestamp = Timestamp::from_millis(3_600_000);
 
 fn read(bytes: &[u8]) -> Vec<Item> {
@@ -21,25 +27,8 @@ fn read(bytes: &[u8]) -> Vec<Item> {
     items
 }
 
-fn samples(items: &[Item], id: TrackId) -> Vec<&Sample> {
-    let samples = items.iter().filter_map(|item| match item {
-        Item::Sample(sample) if sample.track == id => Some(sample),
-        _ => None,
-    });
-    samples.collect()
-}
-
-fn tracks(items: &[Item]) -> Vec<&Track> {
-    let tracks = items.iter().filter_map(|item| match item {
-        Item::Track(track) => Some(&**track),
-        _ => None,
-    });
-    tracks.collect()
-}
-
 fn film(seconds: i64) -> (Vec<Item>, Recorder) {
-    let mut items = vec![announce(h264()), announce(aac())];
-    items.extend(both(BEGAN, seconds));
+    let items = [announced(), both(BEGAN, seconds)].concat();
     let recorder = Recorder::of(&items);
     (items, recorder)
 }
@@ -56,17 +45,14 @@ fn samples_come_out_as_they_went_in() {
     let found = tracks(&got);
     assert_eq!(found.len(), 2);
     for track in found {
-        let sent = if track.kind == Kind::Video {
-            h264()
-        } else {
-            aac()
-        };
+        let is_picture = track.kind == Kind::Video;
+        let sent = if is_picture { h264() } else { aac() };
         assert_eq!((track.codec, &track.config), (sent.codec, &sent.config));
         assert_eq!(track.framing, Framing::Bare);
     }
     for id in [TrackId::VIDEO, TrackId::AUDIO] {
         let (got, sent) = (samples(&got, id), samples(&items, id));
-        // Sound that precedes the first picture was never written.
+        // Audio that precedes the first video frame was never written.
         let sent = &sent[sent.len() - got.len()..];
         assert!(!got.is_empty() && sent.len() + 2 > got.len());
         for (got, sent) in got.iter().zip(sent) {
@@ -87,42 +73,31 @@ fn samples_come_out_as_they_went_in() {
 }
 
 #[test]
-fn sound_of_every_kind_is_told_apart() {
+fn audio_of_every_kind_is_reported_apart() {
     let mp3 = [&[0xFF, 0xFB, 0x90, 0x64][..], &[0; 413]].concat();
-    let opus = [&[0xFC][..], &[7; 300]].concat();
-    for (codec, framing, config, data) in [
-        (Codec::Mp3, Framing::SelfFramed, Bytes::new(), mp3),
-        (
-            Codec::Opus,
-            Framing::Bare,
-            Bytes::copy_from_slice(&opus::head(2)),
-            opus,
-        ),
-    ] {
-        let mut items = vec![announce(track(
-            TrackId::AUDIO,
-            codec,
-            framing,
-            config.clone(),
-        ))];
+    let packet = [&[0xFC][..], &[7; 300]].concat();
+    let opus = track(Codec::Opus, &opus::head(2));
+    for (track, data) in [(framed(Codec::Mp3), mp3), (opus, packet)] {
+        let mut items = vec![announce(track.clone())];
         for number in 0..50 {
             let at = BEGAN + Span::from_millis(20 * number);
             items.push(sample(TrackId::AUDIO, at, true, data.clone()));
         }
         let got = read(&Recorder::of(&items).bytes);
         let found = tracks(&got);
-        assert_eq!((found[0].codec, found[0].framing), (codec, framing));
-        assert_eq!(found[0].config, config);
+        assert_eq!(found[0].codec, track.codec);
+        assert_eq!(found[0].framing, track.framing);
+        assert_eq!(found[0].config, track.config);
         let got = samples(&got, TrackId::AUDIO);
-        assert_eq!(got.len(), 50, "{codec:?}");
+        assert_eq!(got.len(), 50, "{}", track.codec);
         assert!(got.iter().all(|it| it.data == data && it.keyframe));
     }
 }
 
 #[test]
-fn what_cannot_be_taken_out_is_told() {
+fn what_cannot_be_taken_out_is_reported() {
     let ac3 = [&[0x0B, 0x77, 0, 0, 0x14, 0x40][..], &[0; 762]].concat();
-    let dolby = track(TrackId::AUDIO, Codec::Ac3, Framing::Bare, Bytes::new());
+    let dolby = track(Codec::Ac3, b"");
     let items = [announce(dolby), sample(TrackId::AUDIO, BEGAN, true, ac3)];
     let mut demuxer = Demuxer::default();
     let mut got = Vec::new();
@@ -134,27 +109,14 @@ fn what_cannot_be_taken_out_is_told() {
 fn stamps_begin_again_after_a_day() {
     let before = Timestamp::from_millis(((1_i64 << 33) / 90) - 1_200);
     let mut items = vec![announce(h264())];
-    items.extend((0..60).map(|n| {
-        let data = prefixed(&[&slice(n % 10 == 0, 300)]);
-        sample(
-            TrackId::VIDEO,
-            before + Span::from_millis(40 * n),
-            n % 10 == 0,
-            data,
-        )
-    }));
+    let times = (0..60).map(|n| before + Span::from_millis(40 * n));
+    items.extend(times.enumerate().map(|(n, at)| picture_at(at, n % 10 == 0)));
     let bytes = Recorder::of(&items).bytes;
     let got = read(&bytes);
-    let times: Vec<_> = samples(&got, TrackId::VIDEO)
-        .iter()
-        .map(|it| it.dts.millis())
-        .collect();
-    assert!(
-        times
-            .windows(2)
-            .all(|pair| (39..=41).contains(&(pair[1] - pair[0]))),
-        "{times:?}"
-    );
+    for pair in samples(&got, TrackId::VIDEO).windows(2) {
+        let apart = (pair[1].dts - pair[0].dts).millis();
+        assert!((39..=41).contains(&apart), "{apart}");
+    }
     let place = find(&bytes, 2_000).0.expect("a place");
     assert!((1_999..=2_001).contains(&place.began.millis()), "{place:?}");
 }
@@ -175,10 +137,8 @@ fn the_keyframe_before_a_time_is_found_with_its_tables() {
         let (place, looks) = find(&recorder.bytes, millis);
         let place = place.expect("a place");
         assert_eq!(place.at, joins[number].begins as u64, "{millis}");
-        assert!(
-            (place.began.millis() - 400 * number as i64).abs() <= 1,
-            "{place:?}"
-        );
+        let off = place.began.millis() - 400 * number as i64;
+        assert!(off.abs() <= 1, "{place:?}");
         assert!(looks < 40, "{looks}");
         let items = read(&recorder.bytes[place.at as usize..]);
         let first = samples(&items, TrackId::VIDEO)[0];
@@ -187,19 +147,13 @@ fn the_keyframe_before_a_time_is_found_with_its_tables() {
 }
 
 #[test]
-fn sound_alone_begins_where_tables_are() {
-    let mut items = vec![announce(aac())];
-    items.extend((0..3_000).map(frame));
-    let recorder = Recorder::of(&items);
+fn audio_alone_begins_where_tables_are() {
+    let recorder = Recorder::of(&radio(3_000));
     let place = find(&recorder.bytes, 30_000).0.expect("a place");
     let began = place.began.millis();
     assert!((29_400..=30_000).contains(&began), "{began}");
-    assert!(
-        recorder
-            .joins()
-            .iter()
-            .any(|it| it.begins as u64 == place.at)
-    );
+    let mut joins = recorder.joins().into_iter();
+    assert!(joins.any(|it| it.begins as u64 == place.at));
 }
 
 #[test]
@@ -214,11 +168,8 @@ fn garbage_is_passed_over() {
     assert_eq!(find(&[], 5).0, None);
     assert_eq!(find(&[0x47; 300_000], 5).0, None);
     assert_eq!(find(&[0; 300_000], 5).0, None);
-    let cut = &recorder.bytes[..at + 50];
-    assert_eq!(
-        find(cut, 15_000).0.expect("a place").at,
-        joins[24].begins as u64
-    );
+    let place = find(&recorder.bytes[..at + 50], 15_000).0;
+    assert_eq!(place.expect("a place").at, joins[24].begins as u64);
 }
 
 proptest! {
@@ -234,10 +185,8 @@ proptest! {
         let end = (at + bytes.len()).min(file.len());
         file.splice(at..end, bytes);
         let items = read(&file);
-        let read: usize = items.iter().map(|item| match item {
-            Item::Sample(sample) => sample.data.len(),
-            _ => 0,
-        }).sum();
+        let samples = testing::samples(&items).into_iter();
+        let read: usize = samples.map(|sample| sample.data.len()).sum();
         prop_assert!(read <= file.len());
         if let Some(place) = find(&file, millis).0 {
             prop_assert!(place.at < file.len() as u64);

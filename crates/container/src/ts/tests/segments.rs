@@ -5,9 +5,8 @@ use super::*;
 /// PIDs of a run of packets.
 fn pids(packets: &[u8]) -> Vec<u16> {
     let packets = packets.chunks_exact(PACKET_BYTES);
-    packets
-        .map(|packet| u16::from_be_bytes([packet[1] & 0x1F, packet[2]]))
-        .collect()
+    let pids = packets.map(|it| u16::from_be_bytes([it[1] & 0x1F, it[2]]));
+    pids.collect()
 }
 
 /// The log of `items`, and where its segments begin: at each of these items.
@@ -29,17 +28,13 @@ fn cut(items: &[Item], begins: impl Fn(usize) -> bool) -> (Recorder, Vec<usize>)
 
 #[test]
 fn a_segment_begins_with_the_tables_at_any_sample() {
-    let mut items = vec![announce(h264()), announce(aac())];
-    items.extend(both(Timestamp::ZERO, 4));
+    let items = film(4);
     // The first keyframe, and then anywhere.
     let (recorder, begun) = cut(&items, |index| index == 2 || index % 17 == 16);
     assert!(begun.len() > 15);
     for begin in begun {
-        assert_eq!(
-            pids(&recorder.bytes[begin..])[..2],
-            [0, 0x20],
-            "PAT and PMT"
-        );
+        let pids = pids(&recorder.bytes[begin..]);
+        assert_eq!(pids[..2], [0, 0x20], "PAT and PMT");
     }
     // It is one stream all the same: the counters have no holes, and the clock none either.
     let demuxed = recorder.demux();
@@ -49,22 +44,20 @@ fn a_segment_begins_with_the_tables_at_any_sample() {
 }
 
 #[test]
-fn sound_of_a_segment_waits_for_no_picture() {
-    let mut items = vec![announce(h264()), announce(aac())];
+fn audio_of_a_segment_waits_for_no_picture() {
+    let mut items = announced();
     items.extend((0..20).map(frame));
-    let mut recorder = Recorder {
-        // So that what follows need not be a join.
-        units: vec![Recorded {
-            begins: 0,
-            at: Timestamp::ZERO,
-            join: None,
-        }],
-        ..Recorder::default()
-    };
+    let mut recorder = Recorder::default();
+    // So that what follows need not be a join.
+    recorder.units.push(Recorded {
+        begins: 0,
+        at: Timestamp::ZERO,
+        join: None,
+    });
     let mut muxer = Muxer::of_segments();
-    items
-        .iter()
-        .for_each(|item| muxer.push(item, &mut recorder));
+    for item in &items {
+        muxer.push(item, &mut recorder);
+    }
     muxer.flush(&mut recorder);
     let demuxed = recorder.demux();
     let lengths = demuxed.of(AAC).into_iter().map(|pes| pes.payload.len());

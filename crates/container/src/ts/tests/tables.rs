@@ -4,12 +4,13 @@ use super::super::TRACKS_MAX;
 use super::super::tables::TABLES_EVERY;
 use super::*;
 
-/// Which units have tables.
+/// Returns a flag for each unit that is true if it has tables.
 fn with_tables(recorder: &Recorder) -> Vec<bool> {
-    let units = recorder.units.iter();
-    units
-        .map(|unit| recorder.bytes[unit.begins + 1..unit.begins + 3] == [0x40, 0])
-        .collect()
+    let heads = recorder
+        .units
+        .iter()
+        .map(|unit| &recorder.bytes[unit.begins..]);
+    heads.map(|head| head[1..3] == [0x40, 0]).collect()
 }
 
 #[test]
@@ -35,71 +36,48 @@ fn versions_rise_with_the_tracks_and_at_an_epoch() {
     items.extend((0..5).map(frame));
     items.extend([announce(h264()), picture(150, true), announce(h264())]);
     items.extend([picture(190, false), Item::Epoch, announce(aac()), frame(10)]);
-    // What cannot be carried changes nothing.
-    let av1 = track(TrackId(5), Codec::Av1, Framing::Bare, Bytes::new());
+    // A track that cannot be carried changes nothing.
+    let av1 = Track {
+        id: TrackId(5),
+        ..track(Codec::Av1, b"")
+    };
     items.extend([announce(av1), frame(11), frame(12)]);
-    let demuxed = Recorder::of(&items).demux();
-    let maps: Vec<_> = demuxed
-        .maps
-        .iter()
-        .map(|map| (map.version, map.clock_pid, map.streams.len()))
-        .collect();
-    assert_eq!(maps, [(0, 0x300, 1), (1, 0x101, 2), (2, 0x300, 1)]);
-}
-
-#[test]
-fn versions_wrap() {
-    let mut items = Vec::new();
-    for number in 0..70 {
-        items.extend([Item::Epoch, announce(aac()), frame(number)]);
-    }
-    let demuxed = Recorder::of(&items).demux();
-    assert_eq!(demuxed.maps.len(), 70);
-    assert_eq!(demuxed.maps[69].version, 5);
+    let maps = Recorder::demuxed(&items).maps.into_iter();
+    let maps = maps.map(|map| (map.version, map.clock_pid, map.streams.len()));
+    let expected = [(0, 0x300, 1), (1, 0x101, 2), (2, 0x300, 1)];
+    assert_eq!(maps.collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn another_codec_has_another_pid() {
-    let mp3 = track(
-        TrackId::AUDIO,
-        Codec::Mp3,
-        Framing::SelfFramed,
-        Bytes::new(),
-    );
+    let mp3 = announce(framed(Codec::Mp3));
     let data = [&0xFFFB_9064_u32.to_be_bytes()[..], &fill(400)].concat();
     let mp3_frame = sample(TrackId::AUDIO, Timestamp::from_millis(500), true, data);
-    let items = [announce(aac()), frame(0), announce(mp3), mp3_frame];
-    let demuxed = Recorder::of(&items).demux();
-    let pids: Vec<_> = demuxed.packets.iter().map(|pes| pes.pid).collect();
-    assert_eq!(pids, [0x300, 0x400]);
+    let items = [announce(aac()), frame(0), mp3, mp3_frame];
+    let packets = Recorder::demuxed(&items).packets.into_iter();
+    assert!(packets.map(|pes| pes.pid).eq([0x300, 0x400]));
 }
 
 #[test]
 fn sixteen_tracks_need_a_map_of_two_packets_and_more_are_left_out() {
-    let ids: Vec<_> = (0..20).map(TrackId).collect();
-    let mut items: Vec<_> = ids
-        .iter()
-        .map(|id| announce(track(*id, Codec::Opus, Framing::Bare, Bytes::new())))
-        .collect();
-    for id in &ids {
-        items.push(sample(*id, Timestamp::ZERO, true, fill(90)));
-    }
-    let demuxed = Recorder::of(&items).demux();
+    let opus = |id| Track {
+        id: TrackId(id),
+        ..track(Codec::Opus, b"")
+    };
+    let mut items: Vec<_> = (0..20).map(|id| announce(opus(id))).collect();
+    let frames = (0..20).map(|id| sample(TrackId(id), Timestamp::ZERO, true, fill(90)));
+    items.extend(frames);
+    let demuxed = Recorder::demuxed(&items);
     assert_eq!(demuxed.maps[0].streams.len(), TRACKS_MAX);
     assert_eq!(demuxed.packets.len(), TRACKS_MAX);
 }
 
 #[test]
 fn a_track_that_turns_into_something_else_goes() {
-    let av1 = track(TrackId::VIDEO, Codec::Av1, Framing::Bare, Bytes::new());
-    let items = [
-        announce(h264()),
-        announce(aac()),
-        picture(0, true),
-        announce(av1),
-    ];
-    let more = [picture(40, true), frame(2), frame(3)];
-    let demuxed = Recorder::of(&[&items[..], &more].concat()).demux();
+    let mut items = announced();
+    items.extend([picture(0, true), announce(track(Codec::Av1, b""))]);
+    items.extend([picture(40, true), frame(2), frame(3)]);
+    let demuxed = Recorder::demuxed(&items);
     assert_eq!(demuxed.of(H264).len(), 1);
     let last = demuxed.maps.last().expect("two maps");
     assert_eq!((last.clock_pid, last.streams.len()), (0x300, 1));

@@ -1,4 +1,4 @@
-//! Windows of streams of sound, on real files and on disks that fail.
+//! Windows of audio streams, on real files and on disks that fail.
 
 mod playlists;
 
@@ -177,7 +177,7 @@ async fn a_window_reaches_further_back_than_memory() {
         assert_eq!(answer.get(4..8), Some(&b"moof"[..]), "{segment}");
     }
     assert!(kept.sums().reads > reads, "memory had it all");
-    // What has left the window and its grace is no longer there.
+    // Files that have left the window and its grace are gone.
     let files = kept.files();
     let numbers = files
         .iter()
@@ -210,7 +210,7 @@ async fn whole(mut answer: crate::Answer) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_window_goes_on_over_a_publisher_s_return() {
+async fn a_window_continues_over_a_publisher_s_return() {
     let kept = Kept::new(600);
     let mut publisher = publish(&kept).await;
     feed(&kept, &mut publisher, 100, 120_100).await;

@@ -1,4 +1,4 @@
-//! What playlists say of a window.
+//! Playlists of a window.
 
 use super::*;
 

@@ -82,10 +82,10 @@ impl Server {
                 app_name,
                 stream_key,
                 ..
-            } => (
-                format!("publish {app_name}/{stream_key}"),
-                Some(*request_id),
-            ),
+            } => {
+                let words = format!("publish {app_name}/{stream_key}");
+                (words, Some(*request_id))
+            }
             E::StreamMetadataChanged { metadata, .. } => {
                 (format!("metadata {:?}", metadata.video_width), None)
             }
@@ -121,17 +121,11 @@ async fn read(socket: &mut TcpStream) -> Option<BytesMut> {
 
 #[tokio::test]
 async fn an_independent_server_takes_the_stream() {
-    let local = TestServer::new(Duration::ZERO, LINGER);
-    let target = Target::new().await;
-    let mut show = local.show("live/show");
-    show.frames(1);
-    let pushing = Pushing::to(&local, "live/show", &target.url);
+    let (_local, target, mut show, pushing) = pushing(1).await;
     let mut server = Server::accept(&target).await;
     let heard = server.hear_until("audio 20 102").await;
-    assert_eq!(
-        heard[..2],
-        ["publish relay/xyzzy?key=K", "metadata Some(320)"]
-    );
+    let beginning = ["publish relay/xyzzy?key=K", "metadata Some(320)"];
+    assert_eq!(heard[..2], beginning);
     assert!(heard.contains(&"video 0 2005".to_owned()), "{heard:?}");
     show.frames(30);
     let heard = server.hear_until("audio 1220 102").await;

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::testing::{PATIENCE, PEER, TestServer};
+use crate::testing::{PATIENCE, PEER, Show, TestServer};
 
 /// Longer than the tests take.
 const LINGER: Duration = Duration::from_secs(600);
@@ -39,7 +39,7 @@ impl Pushing {
         let status = Arc::new(Status::default());
         let push = Push {
             permission: Arc::new(permission.expect("at once").unwrap()),
-            address: rtmp_io::address(&url.parse().unwrap()).unwrap(),
+            address: net::rtmp::address(&url.parse().unwrap()).unwrap(),
             status: Arc::clone(&status),
         };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -69,6 +69,10 @@ impl Pushing {
         timeout(PATIENCE, self.task).await.unwrap().unwrap();
     }
 
+    async fn running(&self) -> LinkReport {
+        self.until("running", |r| r.state == State::Running).await
+    }
+
     /// Waits until the status is as wanted.
     async fn until(&self, what: &str, is_so: impl Fn(&LinkReport) -> bool) -> LinkReport {
         for _ in 0..PATIENCE.as_millis() / 5 {
@@ -80,6 +84,16 @@ impl Pushing {
         }
         panic!("not {what}: {:?}", self.status.report());
     }
+}
+
+/// A show of so many frames that is pushed.
+async fn pushing(frames: usize) -> (TestServer, Target, Show, Pushing) {
+    let local = TestServer::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let mut show = local.show("live/show");
+    show.frames(frames);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
+    (local, target, show, pushing)
 }
 
 /// An address to push to.
@@ -103,12 +117,9 @@ impl Target {
     }
 
     async fn visitor_under(&self, config: Config) -> Visitor {
-        let (socket, _) = timeout(PATIENCE, self.door.accept())
-            .await
-            .expect("a connection")
-            .unwrap();
+        let accepted = timeout(PATIENCE, self.door.accept()).await;
         Visitor {
-            socket,
+            socket: accepted.expect("a connection").unwrap().0,
             session: Session::new(config, [6; 32], now()),
             input: BytesMut::new(),
         }
@@ -142,11 +153,10 @@ impl Visitor {
         }
     }
 
-    /// Whether nothing comes for a while: long against everything that would.
+    /// Whether nothing arrives for a while that is long compared with every expected delay.
     async fn hears_nothing(&mut self) -> bool {
-        timeout(Duration::from_millis(300), self.next())
-            .await
-            .is_err()
+        let silence = Duration::from_millis(300);
+        timeout(silence, self.next()).await.is_err()
     }
 
     async fn request(&mut self) -> Box<::rtmp::server::Request> {
@@ -188,26 +198,21 @@ impl Visitor {
     }
 
     async fn hear_until(&mut self, what: &str) -> Vec<String> {
-        let mut heard = vec![self.hear().await];
-        while !heard.last().is_some_and(|last| last.starts_with(what)) {
-            assert_ne!(
-                heard.last().map(String::as_str),
-                Some("closed"),
-                "{heard:?}"
-            );
-            heard.push(self.hear().await);
+        let mut heard = Vec::new();
+        loop {
+            let said = self.hear().await;
+            heard.push(said.clone());
+            if said.starts_with(what) {
+                return heard;
+            }
+            assert_ne!(said, "closed", "{heard:?}");
         }
-        heard
     }
 }
 
 #[tokio::test]
-async fn a_stream_arrives_whole_and_its_end_is_told() {
-    let local = TestServer::new(Duration::ZERO, LINGER);
-    let target = Target::new().await;
-    let mut show = local.show("live/show");
-    show.frames(7);
-    let pushing = Pushing::to(&local, "live/show", &target.url);
+async fn a_stream_arrives_whole_and_its_end_is_reported() {
+    let (local, target, mut show, pushing) = pushing(7).await;
     let mut visitor = target.visitor().await;
     visitor.accept().await;
     let mut heard = visitor.hear_until("audio 260 #6").await;
@@ -249,17 +254,9 @@ async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
     let mut show = local.show("live/show");
     show.frames(1);
     let heard = visitor.hear_until("audio 60").await;
-    assert_eq!(
-        heard,
-        [
-            "metadata",
-            "video header",
-            "audio header",
-            "key 40 #0",
-            "audio 60 #0"
-        ],
-        "one timeline, and the new publisher's headers"
-    );
+    // One timeline, and the new publisher's headers.
+    let expected = "metadata, video header, audio header, key 40 #0, audio 60 #0";
+    assert_eq!(heard.join(", "), expected);
     pushing.stop().await;
     assert_eq!(visitor.hear().await, "end");
     assert_eq!(visitor.hear().await, "closed");
@@ -312,11 +309,7 @@ async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
 
 #[tokio::test]
 async fn a_target_that_moves_is_left_politely_and_found_again() {
-    let local = TestServer::new(Duration::ZERO, LINGER);
-    let target = Target::new().await;
-    let mut show = local.show("live/show");
-    show.frames(1);
-    let pushing = Pushing::to(&local, "live/show", &target.url);
+    let (_local, target, _show, pushing) = pushing(1).await;
     let mut visitor = target.visitor().await;
     visitor.accept().await;
     visitor.hear_until("audio 20 #0").await;
@@ -325,21 +318,15 @@ async fn a_target_that_moves_is_left_politely_and_found_again() {
     let mut again = target.visitor().await;
     again.accept().await;
     again.hear_until("audio 20 #0").await;
-    let report = pushing
-        .until("running", |r| r.state == State::Running)
-        .await;
+    let report = pushing.running().await;
     assert_eq!((report.attempts, report.failures), (2, 0));
     pushing.stop().await;
 }
 
-/// Otherwise the rest of the input would pile up while the target goes on asking.
+/// Otherwise the rest of the input would pile up while the target continues to ask.
 #[tokio::test]
 async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
-    let local = TestServer::new(Duration::ZERO, LINGER);
-    let target = Target::new().await;
-    let mut show = local.show("live/show");
-    show.frames(1);
-    let pushing = Pushing::to(&local, "live/show", &target.url);
+    let (_local, target, _show, pushing) = pushing(1).await;
     let mut visitor = target.visitor().await;
     visitor.request().await;
     for _ in 0..1_000 {
@@ -352,15 +339,13 @@ async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
     let mut again = target.visitor().await;
     again.accept().await;
     again.hear_until("audio 20 #0").await;
-    let report = pushing
-        .until("running", |r| r.state == State::Running)
-        .await;
+    let report = pushing.running().await;
     assert_eq!((report.attempts, report.failures), (2, 0));
     pushing.stop().await;
 }
 
 #[tokio::test]
-async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
+async fn what_rtmp_cannot_carry_is_reported_and_not_tried() {
     let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let publisher = local.publish("radio", media::Container::Ogg);
@@ -374,11 +359,7 @@ async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
 
 #[tokio::test]
 async fn a_password_is_proved_when_the_target_asks() {
-    let local = TestServer::new(Duration::ZERO, LINGER);
-    let target = Target::new().await;
-    let mut show = local.show("live/show");
-    show.frames(1);
-    let pushing = Pushing::to(&local, "live/show", &target.url);
+    let (_local, target, _show, pushing) = pushing(1).await;
     let config = Config {
         challenge: Some(Arc::new(Challenge {
             challenger: Challenger::new([5; 32]),

@@ -1,103 +1,103 @@
-//! How much of its stream a viewer's link takes, as the viewer's reports tell.
+//! Capacity of a viewer's link, estimated from the viewer's reports.
 //!
-//! A link that is too small loses picture and sound alike, for as long as more is sent than it takes, and what is sent
-//! again fills it further. A viewer that loses that much in two intervals has its picture held: the sound fits most
-//! links. Between the two no interval is good: one that loses little while the queue is full is none, since a link
-//! that is a little too small loses most of it with the keyframes, which come seconds apart. After a pause the newest
-//! keyframe is sent as a *probe*, in half the time in which the stream brings as much, and a sender report behind it. If it
-//! arrives whole, and the answer to that report no later than that explains, the picture goes on, at first on trial; otherwise
-//! the next pause is longer.
+//! A link that is too small loses video and audio alike for as long as more is sent than it carries, and retransmissions fill
+//! it further. If a viewer loses that much in two intervals, its video is suspended; audio alone fits most links. No good
+//! interval may lie between the two. An interval with few losses does not count as good while the queue is full, since a link
+//! that is slightly too small loses most packets with the keyframes, which are seconds apart. After a pause the newest keyframe
+//! is sent as a *probe*, in half the time in which the stream produces as many bytes, followed by a sender report. If the probe
+//! arrives complete, and the reply to that report is no later than the probe explains, video continues, at first on trial;
+//! otherwise the next pause is longer.
 //!
-//! Losses by chance are repaired and no reason to hold anything. They do not make the round trip longer, as a queue in
-//! front of a small link does; so without that only very many losses count. How long the round trip is without a queue
-//! is not known of a link that was too small from the first packet on, until nothing was lost for a while or the sound
-//! alone was sent; so long a long one counts as a queue.
+//! Random losses are repaired and are no reason to suspend video. They do not lengthen the round trip, as a queue in front of a
+//! small link does; so without a longer round trip only very heavy losses count. For a link that was too small from the first
+//! packet on, the round trip without a queue is unknown until nothing was lost for a while or audio alone was sent; until then
+//! a long round trip counts as a queue.
 //!
-//! Sound is lost like the picture and is not repaired, so either of them tells, each by its own intervals.
+//! Audio is lost like video and is not repaired, so either of them serves as evidence, each by its own intervals.
 //!
-//! [`Viewer`](super::viewer::Viewer) asks and obeys; this module reads no clock and sends nothing.
+//! [`Viewer`](super::viewer::Viewer) queries this module and obeys; the module reads no clock and sends nothing.
 
 mod round_trip;
 mod watch;
 
 use std::time::{Duration, Instant};
 
-use formats::rtp::codes::PICTURE;
+use packagers::rtp::codes::PICTURE;
 use webrtc::rtcp::ReportBlock;
 
 use self::round_trip::RoundTrip;
 use self::watch::{LOSS_MAX, Watch, percent};
 
-/// A queue is gone when the sound alone has been sent for this long.
+/// Time of sending audio alone after which a queue is empty.
 const DRAINED: Duration = Duration::from_secs(2);
 
-/// Pauses before the first probe and the next ones; the last of them stays.
+/// Pauses before the first probe and the following ones; the last value repeats.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(5),
     Duration::from_secs(10),
     Duration::from_secs(20),
 ];
 
-/// A picture that goes on is on trial for this long.
+/// Time for which resumed video is on trial.
 const TRIAL: Duration = Duration::from_secs(10);
 
-/// A link that has taken the whole stream for this long is no longer known as a small one.
+/// Time of carrying the whole stream after which a link is no longer considered small.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// The viewer's report on a probe comes within this time, or not at all.
+/// Time within which the viewer's report on a probe arrives, if it arrives at all.
 pub(super) const PROBE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The last packets of a probe that may be missing in a report on it, by chance.
+/// Number of a probe's last packets that may be missing from a report on it by chance.
 const PROBE_TAIL: u16 = 2;
 
-/// A probe's answer may be later by so much, by chance.
+/// Chance delay allowed for a probe's reply.
 const PROBE_MARGIN: Duration = Duration::from_millis(40);
 
-/// By how much a report's clock is rounded, at the most.
+/// Largest rounding error of a report's clock.
 const CLOCK_MARGIN: Duration = Duration::from_millis(1);
 
-/// Packets of a probe in one visit.
+/// Packets of a probe sent in one visit.
 pub(super) const PROBE_PACKETS: usize = 4;
 
-/// What the link takes as far as is known, for each visit.
+/// Media that the link carries as far as is known, for each visit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Flow {
     /// Everything.
     #[default]
     Whole,
-    /// The sound.
+    /// Audio only.
     Held,
-    /// The sound, and a keyframe that is being sent.
+    /// Audio, and a keyframe that is being sent.
     Probe,
 }
 
-/// What follows from a report.
+/// Consequence of a report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Turn {
-    /// The picture is to be held.
+    /// Video must be suspended.
     Hold,
-    /// The picture may go on.
+    /// Video may continue.
     Resume,
 }
 
-/// When a report comes, and what it answers.
+/// Arrival time of a report, and the sender report that it answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
     pub(super) now: Instant,
-    /// The round trip, if the report has one.
+    /// Round trip, if the report has one.
     pub(super) round_trip: Option<Duration>,
-    /// When the sender report was sent that it answers.
+    /// Time at which the answered sender report was sent.
     pub(super) answers: Option<Instant>,
 }
 
-/// See the module's description.
+/// Estimate of a link's capacity; pass every report to [`heard`](Self::heard).
 #[derive(Debug, Default)]
 pub(super) struct Link {
     state: State,
-    /// Of sound and picture.
+    /// Watches of audio and video.
     watches: [Watch; 2],
     round_trip: RoundTrip,
-    /// Packets of the picture lost as of the last report.
+    /// Video packets lost as of the last report.
     lost: i32,
     /// Pauses since the link was last steady.
     pauses: u8,
@@ -116,24 +116,24 @@ enum State {
     Probing {
         end: u64,
         packets: u32,
-        /// The pause after [`PROBE_PACKETS`].
+        /// Pause after [`PROBE_PACKETS`].
         rest: Duration,
-        /// By how much later than others its answer may come.
+        /// Allowed extra delay of the probe's reply.
         later: Duration,
     },
     Probed {
         at: Instant,
         later: Duration,
-        /// The viewer's number of its last packet.
+        /// The viewer's number of the probe's last packet.
         last: u16,
         packets: u32,
-        /// Packets lost before it.
+        /// Packets lost before the probe.
         lost: i32,
     },
 }
 
 impl Link {
-    /// Takes the viewer's report on its sound or picture.
+    /// Takes the viewer's report on its audio or video.
     pub(super) fn heard(
         &mut self,
         kind: usize,
@@ -155,19 +155,19 @@ impl Link {
         }
     }
 
-    /// Whether lost packets of the picture may be sent again.
+    /// Whether lost video packets may be retransmitted.
     pub(super) fn may_repeat(&self) -> bool {
         let is_crowded = self.watches.iter().any(|watch| watch.is_crowded);
         matches!(self.state, State::Whole) && !is_crowded
     }
 
-    /// Whether a link that was too small is trusted again only so far.
+    /// Whether the link was too small before and is on trial.
     pub(super) fn is_on_trial(&self, now: Instant) -> bool {
         let since = |resumed| now.saturating_duration_since(resumed);
         self.resumed.is_some_and(|resumed| since(resumed) < TRIAL)
     }
 
-    /// Whether a held viewer is to be sent a keyframe.
+    /// Whether a viewer with suspended video is due for a keyframe.
     pub(super) fn is_probe_due(&mut self, now: Instant) -> bool {
         match self.state {
             State::Held { until, .. } => now >= until,
@@ -181,8 +181,8 @@ impl Link {
         }
     }
 
-    /// A keyframe of so many packets and bytes, the last before `end`, begins to be sent as a probe, of a stream of
-    /// so many bytes a second.
+    /// Starts a probe: a keyframe of `packets` packets and `bytes` bytes that ends before `end`, from a stream of `rate` bytes
+    /// a second.
     pub(super) fn probe(&mut self, end: u64, packets: u32, bytes: u32, rate: u32) {
         let time = f64::from(bytes) / f64::from(rate.max(1));
         let visits = f64::from(packets.max(1)) / PROBE_PACKETS as f64;
@@ -194,7 +194,7 @@ impl Link {
         };
     }
 
-    /// The end of the probe that is being sent, and the pauses in it.
+    /// Returns the end of the probe that is being sent, and the pause between its visits.
     pub(super) const fn probing(&self) -> Option<(u64, Duration)> {
         match self.state {
             State::Probing { end, rest, .. } => Some((end, rest)),
@@ -202,7 +202,7 @@ impl Link {
         }
     }
 
-    /// The probe was sent; the viewer calls its last packet `last`.
+    /// Records that the probe was sent; the viewer calls its last packet `last`.
     pub(super) const fn probed(&mut self, last: u16, now: Instant) {
         if let State::Probing { packets, later, .. } = self.state {
             self.state = State::Probed {
@@ -215,12 +215,12 @@ impl Link {
         }
     }
 
-    /// Whether a probe was sent. The viewer's next report is to answer the sender report behind it, and no later one.
+    /// Whether a probe was sent. The viewer's next report must answer the sender report behind the probe, not a later one.
     pub(super) const fn awaits_answer(&self) -> bool {
         matches!(self.state, State::Probed { .. })
     }
 
-    /// Holds the picture until the next probe.
+    /// Suspends video until the next probe.
     pub(super) fn hold(&mut self, now: Instant) {
         let pause = PAUSES[usize::from(self.pauses).min(PAUSES.len() - 1)];
         self.pauses = self.pauses.saturating_add(1);
@@ -232,12 +232,12 @@ impl Link {
         self.round_trip.doubt();
     }
 
-    /// The viewer is somewhere else: the round trip has to be learned anew.
+    /// Handles a viewer's change of address: the round trip has to be learned anew.
     pub(super) fn moved(&mut self) {
         self.round_trip.forget();
     }
 
-    /// Whether a report answers one that was sent when only sound had been for long enough.
+    /// Whether a report answers a sender report that was sent after audio alone had been sent for long enough.
     fn is_drained(&self, heard: Heard) -> bool {
         let State::Held { since, .. } = self.state else {
             return false;
@@ -245,7 +245,7 @@ impl Link {
         heard.answers.is_some_and(|sent| sent >= since + DRAINED)
     }
 
-    /// What a line's losses since the last look mean for a viewer that is sent everything.
+    /// Judges a line's losses since the last report, for a viewer that receives everything.
     fn judge(
         &mut self,
         kind: usize,
@@ -273,7 +273,7 @@ impl Link {
         None
     }
 
-    /// What became of a probe.
+    /// Judges a probe by a report.
     fn judge_probe(&mut self, report: &ReportBlock, heard: Heard) -> Option<Turn> {
         let State::Probed {
             at,
@@ -286,9 +286,9 @@ impl Link {
             return None;
         };
         let missing = last.wrapping_sub(report.highest_sequence as u16);
-        // Numbers beyond the last one cannot be.
+        // Numbers beyond the last one cannot occur.
         let is_complete = missing <= PROBE_TAIL;
-        // A report that was sent before the probe met no queue that it made.
+        // A report sent before the probe did not meet the queue that the probe built.
         let is_before = heard.answers.is_some_and(|sent| sent + CLOCK_MARGIN < at);
         if !is_complete || is_before {
             return None;

@@ -1,27 +1,27 @@
-//! The round trip of a viewer's link without a queue, as far as reports have shown it.
+//! Round trip of a viewer's link without a queue, as far as reports have shown it.
 
 use std::time::Duration;
 
-/// A round trip that is longer than the shortest by this much has a queue on its way.
+/// Excess over the shortest round trip that indicates a queue.
 const QUEUED: Duration = Duration::from_millis(100);
 
-/// A round trip that is longer than this has a queue on its way as long as none without a queue is known.
+/// Round trip that indicates a queue as long as none without a queue is known.
 const QUEUED_UNKNOWN: Duration = Duration::from_millis(250);
 
-/// Of the distance to the present round trip the shortest one follows this part with each interval that is clean, so that
-/// another route counts as another route after a minute and not as a queue.
+/// Divisor of the distance by which the shortest round trip approaches the current one with each clean interval, so that a new
+/// route is recognised as a route after a minute and not taken for a queue.
 const ROUTE_WEIGHT: u32 = 32;
 
-/// Clean intervals in a row after which the shortest round trip is one without a queue.
+/// Consecutive clean intervals after which the shortest round trip counts as one without a queue.
 pub(super) const CLEAN_MIN: u8 = 10;
 
-/// See the module's description.
+/// Estimate of a link's round trip without a queue.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
     shortest: Option<Duration>,
-    /// The shortest is one without a queue.
+    /// Whether the shortest round trip is one without a queue.
     is_known: bool,
-    /// Clean intervals of the picture since the last other one of either line.
+    /// Clean intervals of video since the last unclean one of either line.
     clean: u8,
 }
 
@@ -30,7 +30,7 @@ impl RoundTrip {
         self.is_known
     }
 
-    /// Takes a round trip, which is one without a queue if it `is_drained`.
+    /// Records a round trip; `is_drained` marks one without a queue.
     pub(super) fn learn(&mut self, took: Duration, is_drained: bool) {
         self.shortest = Some(self.shortest.map_or(took, |shortest| shortest.min(took)));
         if is_drained && !self.is_known {
@@ -38,7 +38,7 @@ impl RoundTrip {
         }
     }
 
-    /// Whether one that took so long had a queue on its way.
+    /// Whether a round trip of this length included a queue.
     pub(super) fn is_queued(&self, took: Duration) -> bool {
         let is_longer = self
             .shortest
@@ -46,12 +46,12 @@ impl RoundTrip {
         is_longer || (!self.is_known && took >= QUEUED_UNKNOWN)
     }
 
-    /// Whether one took longer than the shortest and `more`.
+    /// Whether a round trip exceeds the shortest by more than `more`.
     pub(super) fn exceeds(&self, took: Duration, more: Duration) -> bool {
         self.shortest.is_some_and(|shortest| took > shortest + more)
     }
 
-    /// An interval was clean, at the end of which a round trip `took` so long: one of the picture counts.
+    /// Records a clean interval that ended with a round trip of `took`; only video intervals are counted.
     pub(super) fn was_clean(&mut self, is_picture: bool, took: Option<Duration>) {
         if is_picture {
             self.clean = self.clean.saturating_add(1);
@@ -63,17 +63,17 @@ impl RoundTrip {
         }
     }
 
-    /// An interval was not clean.
+    /// Records an interval that was not clean.
     pub(super) const fn was_unclean(&mut self) {
         self.clean = 0;
     }
 
-    /// The picture is held: what was the shortest may have had a queue.
+    /// Drops the certainty about the shortest round trip when video is suspended, since it may have included a queue.
     pub(super) const fn doubt(&mut self) {
         (self.is_known, self.clean) = (false, 0);
     }
 
-    /// The viewer is somewhere else.
+    /// Forgets everything, after a change of address.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

@@ -1,6 +1,6 @@
 //! Reports as a viewer writes them, and what follows from them.
 
-use formats::rtp::codes::SOUND;
+use packagers::rtp::codes::AUDIO;
 
 use super::round_trip::CLEAN_MIN;
 use super::watch::FULL_MAX;
@@ -10,6 +10,17 @@ const SECOND: Duration = Duration::from_secs(1);
 const SHORT: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_millis(500);
 
+fn block(highest_sequence: u32, lost: i32) -> ReportBlock {
+    ReportBlock {
+        ssrc: 1,
+        fraction_lost: 0,
+        lost,
+        highest_sequence,
+        jitter: 0,
+        last_report: 0,
+        since_last_report: 0,
+    }
+}
 /// A viewer that is sent a hundred packets a second, and reports on them.
 struct Reporter {
     link: Link,
@@ -21,6 +32,15 @@ struct Reporter {
 impl Reporter {
     fn new() -> Self {
         Self::joined(SHORT)
+    }
+
+    /// One whose link was held after two seconds, and is probed.
+    fn probed() -> Self {
+        let mut reporter = Self::new();
+        reporter.second(80, SHORT);
+        reporter.second(80, SHORT);
+        reporter.probe();
+        reporter
     }
 
     fn joined(round_trip: Duration) -> Self {
@@ -35,21 +55,13 @@ impl Reporter {
     }
 
     fn report(&mut self, round_trip: Duration) -> Option<Turn> {
-        let report = ReportBlock {
-            ssrc: 1,
-            fraction_lost: 0,
-            lost: self.lost,
-            highest_sequence: self.highest,
-            jitter: 0,
-            last_report: 0,
-            since_last_report: 0,
-        };
         let heard = Heard {
             now: self.now,
             round_trip: Some(round_trip),
             answers: Some(self.now - round_trip),
         };
-        self.link.heard(PICTURE, &report, heard)
+        self.link
+            .heard(PICTURE, &block(self.highest, self.lost), heard)
     }
 
     /// A second in which so many of a hundred are lost.
@@ -60,7 +72,20 @@ impl Reporter {
         self.report(round_trip)
     }
 
-    /// Sends a probe of forty packets, as soon as one is due; returns how long that takes.
+    /// Seconds after which no turn is taken.
+    fn seconds(&mut self, all: &[(i32, Duration)]) {
+        for (lost, round_trip) in all {
+            assert_eq!(self.second(*lost, *round_trip), None, "{all:?}");
+        }
+    }
+
+    /// A report a second later, without a packet more.
+    fn later(&mut self, round_trip: Duration) -> Option<Turn> {
+        self.now += SECOND;
+        self.report(round_trip)
+    }
+
+    /// Sends a probe of forty packets as soon as one is due; returns the time until then.
     fn probe(&mut self) -> Duration {
         let began = self.now;
         while !self.link.is_probe_due(self.now) {
@@ -82,26 +107,21 @@ fn a_link_is_too_small_when_it_loses_much_in_two_intervals_or_some_behind_a_queu
         (10, LONG, false),
     ] {
         let mut reporter = Reporter::new();
-        assert_eq!(reporter.second(0, SHORT), None);
-        assert_eq!(reporter.second(lost, round_trip), None, "once is an outage");
+        // Once is an outage.
+        reporter.seconds(&[(0, SHORT), (lost, round_trip)]);
         let turn = reporter.second(lost, round_trip);
         assert_eq!(turn.is_some(), holds, "{lost} of a hundred, {round_trip:?}");
         assert_eq!(reporter.link.may_repeat(), !holds);
     }
     let mut reporter = Reporter::new();
-    for _ in 0..10 {
-        assert_eq!(reporter.second(90, SHORT), None);
-        assert_eq!(reporter.second(0, SHORT), None);
-    }
+    reporter.seconds(&[(90, SHORT), (0, SHORT)].repeat(10));
 }
 
 #[test]
 fn losses_with_each_keyframe_are_one_when_the_queue_stays_full_between_them() {
     for (between, holds) in [(LONG, true), (SHORT, false)] {
         let mut reporter = Reporter::new();
-        assert_eq!(reporter.second(0, SHORT), None);
-        assert_eq!(reporter.second(20, LONG), None);
-        assert_eq!(reporter.second(3, between), None);
+        reporter.seconds(&[(0, SHORT), (20, LONG), (3, between)]);
         let turn = reporter.second(20, LONG);
         assert_eq!(turn.is_some(), holds, "{between:?} between them");
     }
@@ -112,10 +132,9 @@ fn nothing_is_sent_again_while_a_queue_is_full() {
     let mut reporter = Reporter::new();
     assert_eq!(reporter.second(50, SHORT), None);
     assert!(reporter.link.may_repeat(), "an outage is repaired");
-    assert_eq!(reporter.second(0, SHORT), None);
-    assert_eq!(reporter.second(50, LONG), None);
+    reporter.seconds(&[(0, SHORT), (50, LONG)]);
     assert!(!reporter.link.may_repeat());
-    assert_eq!(reporter.second(0, LONG), None);
+    reporter.seconds(&[(0, LONG)]);
     assert!(reporter.link.may_repeat());
 }
 
@@ -123,8 +142,7 @@ fn nothing_is_sent_again_while_a_queue_is_full() {
 fn time_without_a_packet_says_nothing() {
     let mut reporter = Reporter::new();
     for _ in 0..10 {
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(SHORT), None);
+        assert_eq!(reporter.later(SHORT), None);
     }
     assert_eq!(reporter.second(90, SHORT), None, "after an outage");
     // Many reports in a second are one.
@@ -142,20 +160,16 @@ fn pauses_grow_until_a_probe_arrives_in_time() {
     reporter.second(80, SHORT);
     assert_eq!(reporter.second(80, SHORT), Some(Turn::Hold));
     assert_eq!(reporter.probe(), 5 * SECOND);
-    reporter.now += SECOND;
     reporter.lost += 5;
-    assert_eq!(reporter.report(SHORT), None, "it was not whole");
+    assert_eq!(reporter.later(SHORT), None, "it was not whole");
     assert_eq!(reporter.probe(), 10 * SECOND);
-    reporter.now += SECOND;
-    assert_eq!(reporter.report(LONG), None, "it met a queue");
+    assert_eq!(reporter.later(LONG), None, "it met a queue");
     assert_eq!(reporter.probe(), 20 * SECOND);
     // Its last packets are lost.
     reporter.highest -= 3;
-    reporter.now += SECOND;
-    assert_eq!(reporter.report(SHORT), None);
+    assert_eq!(reporter.later(SHORT), None);
     assert_eq!(reporter.probe(), 22 * SECOND, "it waits for the report");
-    reporter.now += SECOND;
-    assert_eq!(reporter.report(SHORT), Some(Turn::Resume));
+    assert_eq!(reporter.later(SHORT), Some(Turn::Resume));
     assert!(reporter.link.may_repeat());
     // On trial once is enough.
     assert_eq!(reporter.second(30, SHORT), Some(Turn::Hold));
@@ -164,28 +178,18 @@ fn pauses_grow_until_a_probe_arrives_in_time() {
 
 #[test]
 fn a_report_from_before_a_probe_is_not_its_answer() {
-    let mut reporter = Reporter::new();
-    reporter.second(80, SHORT);
-    reporter.second(80, SHORT);
-    reporter.probe();
+    let mut reporter = Reporter::probed();
     reporter.now += SHORT / 2;
     assert_eq!(reporter.report(SHORT), None, "it answers what came before");
-    reporter.now += SECOND;
-    assert_eq!(reporter.report(SHORT), Some(Turn::Resume));
+    assert_eq!(reporter.later(SHORT), Some(Turn::Resume));
 }
 
 #[test]
 fn a_steady_link_is_trusted_again() {
-    let mut reporter = Reporter::new();
-    reporter.second(80, SHORT);
-    reporter.second(80, SHORT);
-    reporter.probe();
-    reporter.now += SECOND;
-    assert_eq!(reporter.report(SHORT), Some(Turn::Resume));
-    for _ in 0..61 {
-        assert_eq!(reporter.second(1, SHORT), None);
-    }
-    assert_eq!(reporter.second(80, SHORT), None);
+    let mut reporter = Reporter::probed();
+    assert_eq!(reporter.later(SHORT), Some(Turn::Resume));
+    reporter.seconds(&[(1, SHORT); 61]);
+    reporter.seconds(&[(80, SHORT)]);
     assert_eq!(reporter.second(80, SHORT), Some(Turn::Hold));
     assert_eq!(reporter.probe(), 5 * SECOND);
 }
@@ -196,8 +200,7 @@ fn another_route_is_no_queue() {
     for _ in 0..120 {
         reporter.second(0, LONG);
     }
-    assert_eq!(reporter.second(15, LONG), None);
-    assert_eq!(reporter.second(15, LONG), None);
+    reporter.seconds(&[(15, LONG); 2]);
 }
 
 #[test]
@@ -209,25 +212,19 @@ fn a_round_trip_is_a_queue_until_another_is_known() {
     // Far away, and clean for a while.
     let mut reporter = Reporter::joined(LONG);
     for _ in 0..CLEAN_MIN {
-        assert_eq!(reporter.second(0, LONG), None);
+        reporter.seconds(&[(0, LONG)]);
     }
-    for _ in 0..10 {
-        assert_eq!(reporter.second(11, LONG), None);
-    }
-    // Far away, and lossy: known as soon as the sound alone was sent.
+    reporter.seconds(&[(11, LONG); 10]);
+    // Far away, and lossy: known as soon as audio alone was sent.
     let mut reporter = Reporter::joined(LONG);
     assert_eq!(reporter.second(11, LONG), None);
     assert_eq!(reporter.second(11, LONG), Some(Turn::Hold));
     for _ in 0..4 {
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(LONG), None);
+        assert_eq!(reporter.later(LONG), None);
     }
     reporter.probe();
-    reporter.now += SECOND;
-    assert_eq!(reporter.report(LONG), Some(Turn::Resume));
-    for _ in 0..10 {
-        assert_eq!(reporter.second(11, LONG), None);
-    }
+    assert_eq!(reporter.later(LONG), Some(Turn::Resume));
+    reporter.seconds(&[(11, LONG); 10]);
 }
 
 #[test]
@@ -244,34 +241,22 @@ fn a_queue_that_stays_is_a_small_link_whatever_it_loses() {
 }
 
 #[test]
-fn the_sound_tells_as_well_and_an_outage_counts_once() {
-    let sound = |reporter: &mut Reporter, highest, lost| {
-        let report = ReportBlock {
-            ssrc: 2,
-            fraction_lost: 0,
-            lost,
-            highest_sequence: highest,
-            jitter: 0,
-            last_report: 0,
-            since_last_report: 0,
-        };
+fn the_audio_tells_as_well_and_an_outage_counts_once() {
+    let audio = |reporter: &mut Reporter, highest, lost| {
         let heard = Heard {
             now: reporter.now,
             round_trip: None,
             answers: None,
         };
-        reporter.link.heard(SOUND, &report, heard)
+        reporter.link.heard(AUDIO, &block(highest, lost), heard)
     };
-    let mut reporter = Reporter::new();
-    assert_eq!(sound(&mut reporter, 0, 0), None);
-    assert_eq!(reporter.second(0, SHORT), None);
-    assert_eq!(sound(&mut reporter, 50, 20), None);
-    assert_eq!(reporter.second(0, SHORT), None);
-    assert_eq!(sound(&mut reporter, 100, 40), Some(Turn::Hold));
-    let mut reporter = Reporter::new();
-    assert_eq!(sound(&mut reporter, 0, 0), None);
-    assert_eq!(reporter.second(90, SHORT), None);
-    assert_eq!(sound(&mut reporter, 50, 45), None);
-    assert_eq!(reporter.second(0, SHORT), None);
-    assert_eq!(sound(&mut reporter, 100, 45), None);
+    for (of_pictures, of_audio, expected) in [(0, [20, 40], Some(Turn::Hold)), (90, [45, 45], None)]
+    {
+        let mut reporter = Reporter::new();
+        assert_eq!(audio(&mut reporter, 0, 0), None);
+        reporter.seconds(&[(of_pictures, SHORT)]);
+        assert_eq!(audio(&mut reporter, 50, of_audio[0]), None);
+        reporter.seconds(&[(0, SHORT)]);
+        assert_eq!(audio(&mut reporter, 100, of_audio[1]), expected);
+    }
 }

@@ -1,29 +1,29 @@
-//! What a viewer's reports on one line tell while everything is sent, interval by interval.
+//! Losses on one line of a viewer while everything is sent, judged interval by interval.
 
 use std::time::{Duration, Instant};
 
 use webrtc::rtcp::ReportBlock;
 
-/// Reports are looked at over intervals of this length at the least: most receivers send one a second.
+/// Shortest interval over which reports are judged; most receivers send one report a second.
 const INTERVAL_MIN: Duration = Duration::from_millis(900);
 
-/// Fewer packets in an interval tell nothing of its losses.
+/// Packets in an interval below which its losses are not judged.
 const PACKETS_MIN: u32 = 16;
 
-/// The share of packets, in percent, beyond which an interval is bad: with a longer round trip, and without.
+/// Loss, in percent of the packets, beyond which an interval is bad: first with a longer round trip, then without.
 pub(super) const LOSS_MAX: i64 = 10;
 const LOSS_BY_CHANCE_MAX: i64 = 25;
 
-/// The share of packets, in percent, up to which an interval is clean.
+/// Loss, in percent of the packets, up to which an interval is clean.
 const LOSS_CLEAN: i64 = 2;
 
-/// Intervals in a row that are not clean, behind a queue, after which the picture is held: it does not empty by itself.
+/// Consecutive unclean intervals behind a queue after which video is suspended; such a queue does not empty by itself.
 pub(super) const FULL_MAX: u8 = 8;
 
-/// Bad intervals after which the picture is held, with no good one between them; on trial one is enough.
+/// Bad intervals, with no good one between them, after which video is suspended; on trial one is enough.
 const BAD_MAX: u8 = 2;
 
-/// See the module's description.
+/// Judge of one line's losses; pass every report to [`heard`](Self::heard).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watch {
     interval: Option<Interval>,
@@ -31,37 +31,37 @@ pub(super) struct Watch {
     bad: u8,
     /// Intervals since the last clean one, or the last without a queue.
     full: u8,
-    /// The last interval was bad, and the round trip longer.
+    /// Whether the last interval was bad, with a longer round trip.
     pub(super) is_crowded: bool,
 }
 
-/// The time since an earlier report.
+/// Time since an earlier report.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     began: Instant,
     highest: u32,
     lost: i32,
-    /// A round trip in it was longer.
+    /// Whether a round trip in the interval was longer.
     is_queued: bool,
 }
 
-/// What an interval was.
+/// Judgement of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
     pub(super) is_bad: bool,
     pub(super) is_clean: bool,
-    /// The line has lost too much for too long.
+    /// Whether the line has lost too much for too long.
     pub(super) is_too_small: bool,
 }
 
 impl Watch {
-    /// Counts from this report on.
+    /// Starts an interval with this report.
     pub(super) const fn begin(&mut self, report: &ReportBlock, now: Instant) {
         self.interval = Some(Interval::begin(report, now));
     }
 
-    /// Takes a report, behind a queue or not. Intervals that are not clean in a row count only with `counts_full`.
-    /// Returns what the interval was that ends with it.
+    /// Takes a report, which arrived behind a queue or not. Consecutive unclean intervals count only with `counts_full`.
+    /// Returns the judgement of the interval that ends with the report, if one does.
     pub(super) fn heard(
         &mut self,
         report: &ReportBlock,
@@ -74,7 +74,7 @@ impl Watch {
         interval.is_queued |= is_queued;
         let before = *interval;
         let expected = next.highest.wrapping_sub(before.highest);
-        // Nothing has come, or the numbers make no sense: the time until then does not count.
+        // Nothing has arrived, or the numbers make no sense: the time until then does not count.
         if !(1..1 << 16).contains(&expected) {
             self.interval = Some(next);
             return None;
@@ -90,7 +90,7 @@ impl Watch {
         self.is_crowded = is_bad && is_queued;
         self.bad = match (is_bad, is_queued) {
             (true, _) => self.bad + 1,
-            // The link is as full as before: what is lost next depends on the size of the next frames.
+            // The link is as full as before: the next losses depend on the size of the next frames.
             (false, true) => self.bad,
             (false, false) => 0,
         };
@@ -115,7 +115,7 @@ impl Interval {
     }
 }
 
-/// How many of `expected` packets were lost from one count to the next, in percent.
+/// Returns the share of the `expected` packets that were lost from one count to the next, in percent.
 pub(super) fn percent(before: i32, after: i32, expected: u32) -> i64 {
     let lost = (i64::from(after) - i64::from(before)).max(0);
     lost * 100 / i64::from(expected.max(1))

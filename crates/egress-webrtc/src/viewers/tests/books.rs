@@ -1,4 +1,4 @@
-//! What a worker's books record of its viewers.
+//! Books that a worker keeps about its viewers.
 
 use fanout::{Protocol, Reason};
 
@@ -23,11 +23,8 @@ fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
     assert_eq!(fanout.listeners(), 1);
     assert_eq!(count(&books.join_seconds[WEBRTC as usize]), 1);
 
-    worker.viewers.closed(
-        viewer.session,
-        webrtc::mux::CloseReason::Requested,
-        worker.now,
-    );
+    let viewers = &mut worker.viewers;
+    viewers.closed(viewer.session, CloseReason::Requested, worker.now);
     assert_eq!(books.listeners_now(), 0);
     assert_eq!(books.departures[Reason::Left].value(), 1);
     assert_eq!(books.egress_bytes[WEBRTC].value(), worker.wire.bytes());
@@ -36,8 +33,7 @@ fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
 
 #[test]
 fn lags_are_sampled_once_a_second_and_delays_with_each_message() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     let _keeps_up = worker.join("show", &BOTH);
     let behind = worker.join("show", &BOTH);
     worker.film(&mut camera, 50);
@@ -52,15 +48,14 @@ fn lags_are_sampled_once_a_second_and_delays_with_each_message() {
 
     let delays = worker.books.forward_delay_seconds.value();
     let messages: u64 = delays.counts.iter().sum();
-    // One for each of 150 frames of sound; every second one has a picture with it.
+    // One for each of 150 frames of audio; every second one has a video frame with it.
     assert!((150..=300).contains(&messages), "{messages}");
     assert_eq!(worker.books.late_messages.value(), 0);
 }
 
 #[test]
 fn what_comes_late_is_counted_once_for_each_viewer_that_waited() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     for _ in 0..5 {
         worker.join("show", &BOTH);
     }
@@ -79,8 +74,7 @@ fn what_comes_late_is_counted_once_for_each_viewer_that_waited() {
 
 #[test]
 fn a_viewer_that_is_given_the_past_has_nothing_late() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     camera.key_every = 250;
     let _keeps_open = worker.server.lane("show", worker.now);
     worker.film(&mut camera, 76);
@@ -92,8 +86,7 @@ fn a_viewer_that_is_given_the_past_has_nothing_late() {
 
 #[test]
 fn what_visits_take_is_what_viewers_need() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     let audience: Vec<_> = (0..10).map(|_| worker.join("show", &BOTH)).collect();
     let mut cpu = Duration::ZERO;
     for _ in 0..60 {

@@ -5,13 +5,12 @@ use fanout::Reason;
 use super::*;
 use crate::testing::picture_track;
 
-/// Timestamps per second of the picture's clock.
+/// Timestamps per second of the video clock.
 const CLOCK: f64 = 90_000.0;
 
 #[test]
 fn the_past_is_given_at_three_times_its_pace() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     let _keeps_open = worker.server.lane("show", worker.now);
     camera.key_every = 250;
     // The keyframe is 1.5 s old, and the next one far away.
@@ -19,17 +18,15 @@ fn the_past_is_given_at_three_times_its_pace() {
     let began = worker.now;
     let mut viewer = worker.join("show", &BOTH);
     let first = worker.take(&mut viewer);
-    assert_eq!(of(&first, PayloadFormat::Opus).len(), 1, "sound at once");
-    assert!(
-        of(&first, PayloadFormat::H264).len() <= 16,
-        "not even all of the keyframe at once"
-    );
+    assert_eq!(of(&first, Opus).len(), 1, "sound at once");
+    let pictures = of(&first, H264).len();
+    assert!(pictures <= 16, "not even all of the keyframe at once");
     let mut start = None;
     let mut caught_up = None;
     for _ in 0..100 {
         worker.film(&mut camera, 1);
         let passed = worker.now.duration_since(began).as_secs_f64();
-        for packet in of(&worker.take(&mut viewer), PayloadFormat::H264) {
+        for packet in of(&worker.take(&mut viewer), H264) {
             let start = *start.get_or_insert(packet.timestamp);
             let at = f64::from(packet.timestamp.wrapping_sub(start)) / CLOCK;
             assert!(at <= 3.0 * passed + 0.041, "{at} s of it after {passed} s");
@@ -46,28 +43,23 @@ fn the_past_is_given_at_three_times_its_pace() {
 
 #[test]
 fn a_newer_keyframe_ends_the_past() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &[Kind::Video]);
+    let (mut worker, mut camera) = filming("show", &[Kind::Video]);
     camera.key_every = 250;
     let _keeps_open = worker.server.lane("show", worker.now);
     // The keyframe is 9.8 s old; at three times the pace it would take 4.9 s.
     worker.film(&mut camera, 490);
     let mut viewer = worker.join("show", &[Kind::Video]);
     worker.film(&mut camera, 30);
-    let got = of(&worker.take(&mut viewer), PayloadFormat::H264);
-    let live = packets(PayloadFormat::H264, &picture_track(), &camera.samples);
-    assert_eq!(
-        plain(&got).last(),
-        live.last(),
-        "it is in the present, and saw no gap"
-    );
+    let got = of(&worker.take(&mut viewer), H264);
+    let live = packets(H264, &picture_track(), &camera.samples);
+    // It is in the present, and saw no gap.
+    assert_eq!(plain(&got).last(), live.last());
     assert_eq!(worker.books.skips.value(), 0);
 }
 
 #[test]
 fn a_large_keyframe_is_given_in_parts() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &[Kind::Video]);
+    let (mut worker, mut camera) = filming("show", &[Kind::Video]);
     camera.key_bytes = 150_000;
     let mut viewer = worker.join("show", &[Kind::Video]);
     camera.tick(worker.now);
@@ -87,14 +79,11 @@ fn a_large_keyframe_is_given_in_parts() {
 
 #[test]
 fn a_viewer_without_room_keeps_its_place_and_delays_no_other() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     let mut audience: Vec<_> = (0..20).map(|_| worker.join("show", &BOTH)).collect();
     for viewer in &mut audience {
-        viewer.path = Path::tcp(viewer.path.remote);
-        worker
-            .viewers
-            .moved(viewer.session, viewer.path, worker.now);
+        let path = Path::tcp(viewer.path.remote);
+        worker.moved(viewer, path);
     }
     worker.film(&mut camera, 20);
     for viewer in &audience[2..14] {
@@ -102,23 +91,14 @@ fn a_viewer_without_room_keeps_its_place_and_delays_no_other() {
     }
     worker.film(&mut camera, 40);
     assert!(worker.counters().blocked_sends > 0);
-    let frames = |got: &[Got]| {
-        of(got, PayloadFormat::H264)
-            .iter()
-            .filter(|one| one.marker)
-            .count()
-    };
-    for (index, viewer) in audience.iter_mut().enumerate() {
-        let got = worker.take(viewer);
-        let expected = if (2..14).contains(&index) { 10 } else { 30 };
-        assert_eq!(frames(&got), expected, "viewer {index}");
-    }
-    worker.wire.full.clear();
-    worker.film(&mut camera, 20);
-    for (index, viewer) in audience.iter_mut().enumerate() {
-        let got = worker.take(viewer);
-        let expected = if (2..14).contains(&index) { 30 } else { 10 };
-        assert_eq!(frames(&got), expected, "viewer {index}");
+    for (of_full, of_others, ticks) in [(10, 30, 20), (30, 10, 0)] {
+        for (index, viewer) in audience.iter_mut().enumerate() {
+            let is_full = (2..14).contains(&index);
+            let expected = if is_full { of_full } else { of_others };
+            assert_eq!(frames(&worker.take(viewer)), expected, "viewer {index}");
+        }
+        worker.wire.full.clear();
+        worker.film(&mut camera, ticks);
     }
     assert_eq!(worker.books.skips.value(), 0);
     // Retries do not grow with what is missing: each viewer is tried some hundred times a second.
@@ -127,8 +107,7 @@ fn a_viewer_without_room_keeps_its_place_and_delays_no_other() {
 
 #[test]
 fn a_full_socket_is_not_tried_for_every_viewer() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+    let (mut worker, mut camera) = filming("show", &BOTH);
     let mut audience: Vec<_> = (0..50).map(|_| worker.join("show", &BOTH)).collect();
     worker.film(&mut camera, 20);
     let paths = audience.iter().map(|viewer| viewer.path);
@@ -140,30 +119,25 @@ fn a_full_socket_is_not_tried_for_every_viewer() {
     worker.wire.full.clear();
     worker.film(&mut camera, 10);
     for viewer in &mut audience {
-        assert_eq!(of(&worker.take(viewer), PayloadFormat::Opus).len(), 31);
+        assert_eq!(of(&worker.take(viewer), Opus).len(), 31);
     }
 }
 
 #[test]
-fn a_viewer_that_falls_behind_goes_on_at_the_next_keyframe_without_a_gap() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
-    let mut viewer = worker.join("show", &BOTH);
+fn a_viewer_that_falls_behind_continues_at_the_next_keyframe_without_a_gap() {
+    let (mut worker, mut camera, mut viewer) = show(&BOTH);
     worker.film(&mut camera, 40);
-    let before = of(&worker.take(&mut viewer), PayloadFormat::H264);
+    let before = of(&worker.take(&mut viewer), H264);
     worker.wire.full.insert(viewer.path);
     worker.film(&mut camera, 180);
     worker.wire.full.clear();
     worker.film(&mut camera, 20);
-    let after = of(&worker.take(&mut viewer), PayloadFormat::H264);
+    let after = of(&worker.take(&mut viewer), H264);
     let (last, first) = (&before[before.len() - 1], &after[0]);
     assert!(last.marker);
     assert_eq!(first.sequence, last.sequence.wrapping_add(1));
-    assert_eq!(
-        first.payload[0] & 31,
-        24,
-        "a keyframe with its parameter sets"
-    );
+    let kind = first.payload[0] & 31;
+    assert_eq!(kind, 24, "a keyframe with its parameter sets");
     let missing = f64::from(first.timestamp.wrapping_sub(last.timestamp)) / CLOCK;
     assert!(missing > 3.0, "{missing} s were skipped");
     assert!(worker.books.skips.value() > 0);
@@ -174,12 +148,10 @@ fn a_viewer_that_falls_behind_goes_on_at_the_next_keyframe_without_a_gap() {
 
 #[test]
 fn a_viewer_that_falls_further_behind_is_let_go() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
-    let viewer = worker.join("show", &BOTH);
+    let (mut worker, mut camera, viewer) = show(&BOTH);
     worker.film(&mut camera, 40);
     worker.wire.full.insert(viewer.path);
-    // As long as it is tried, it is moved; here it stands in the middle of a picture.
+    // It is moved each time it is tried; here its position is in the middle of a frame.
     worker.viewers.turn(worker.now, &mut worker.wire);
     for _ in 0..600 {
         camera.tick(worker.now);
@@ -188,22 +160,4 @@ fn a_viewer_that_falls_further_behind_is_let_go() {
     worker.pass(TICK);
     assert_eq!(worker.wire.closed, [viewer.session]);
     assert_eq!(worker.server.departure().reason, Reason::Lag);
-}
-
-#[test]
-fn sound_rides_with_pictures_when_the_audience_is_large() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
-    for _ in 0..250 {
-        worker.join("show", &BOTH);
-    }
-    worker.film(&mut camera, 2);
-    let rounds = |worker: &mut TestWorker, camera: &mut Camera| {
-        let before = worker.wire.sendings.len();
-        worker.film(camera, 50);
-        (worker.wire.sendings.len() - before) / 250
-    };
-    // A send for each picture, in which the sound goes that is due.
-    let sends = rounds(&mut worker, &mut camera);
-    assert!((25..=27).contains(&sends), "{sends}");
 }

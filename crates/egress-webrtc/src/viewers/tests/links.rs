@@ -11,7 +11,7 @@ use super::*;
 /// The viewer's answer takes this long on its way back, which is empty.
 const WAY_BACK: Duration = Duration::from_millis(10);
 
-/// What waits for a link at the most, in time.
+/// Longest queue in front of a link, in time.
 const QUEUE: Duration = Duration::from_millis(500);
 
 /// A link towards a viewer, and the viewer's side of RTCP.
@@ -26,9 +26,9 @@ struct TestLink {
     under_way: VecDeque<(Instant, Arriving)>,
     compounds: usize,
     pictures: Received,
-    sounds: Received,
+    audio_frames: Received,
     /// The last sender report's time, and when it came.
-    told: Option<(u32, Instant)>,
+    reported: Option<(u32, Instant)>,
     report_at: Instant,
 }
 
@@ -58,8 +58,8 @@ impl TestLink {
             under_way: VecDeque::new(),
             compounds: 0,
             pictures: Received::default(),
-            sounds: Received::default(),
-            told: None,
+            audio_frames: Received::default(),
+            reported: None,
             report_at: worker.now + Duration::from_secs(1),
         }
     }
@@ -102,16 +102,10 @@ impl TestLink {
                 }
             }
         }
-        while self
-            .under_way
-            .front()
-            .is_some_and(|(at, _)| *at <= worker.now)
-        {
-            let Some((at, what)) = self.under_way.pop_front() else {
-                break;
-            };
+        let now = worker.now;
+        while let Some((at, what)) = self.under_way.pop_front_if(|(at, _)| *at <= now) {
             match what {
-                Arriving::Report(ntp) => self.told = Some((ntp, at)),
+                Arriving::Report(ntp) => self.reported = Some((ntp, at)),
                 Arriving::Media(got) => {
                     if let Some(received) = self.received(got.ssrc) {
                         received.numbers.insert(got.sequence);
@@ -128,10 +122,10 @@ impl TestLink {
     }
 
     fn received(&mut self, ssrc: u32) -> Option<&mut Received> {
-        if ssrc == codes::ssrc(PayloadFormat::H264) {
+        if ssrc == codes::ssrc(H264) {
             return Some(&mut self.pictures);
         }
-        (ssrc == codes::ssrc(PayloadFormat::Opus)).then_some(&mut self.sounds)
+        (ssrc == codes::ssrc(Opus)).then_some(&mut self.audio_frames)
     }
 
     fn report(&self, worker: &mut TestWorker) {
@@ -142,32 +136,26 @@ impl TestLink {
             lost: i32::from(received.highest) - received.numbers.len() as i32,
             highest_sequence: received.highest.into(),
             jitter: 0,
-            last_report: self.told.map_or(0, |(ntp, _)| ntp),
-            since_last_report: self.told.map_or(0, |(_, at)| {
+            last_report: self.reported.map_or(0, |(ntp, _)| ntp),
+            since_last_report: self.reported.map_or(0, |(_, at)| {
                 let held = sent.saturating_duration_since(at);
                 (held.as_secs_f64() * 65_536.0) as u32
             }),
         };
-        let blocks = [
-            block(PayloadFormat::H264, &self.pictures),
-            block(PayloadFormat::Opus, &self.sounds),
-        ];
+        let blocks = [block(H264, &self.pictures), block(Opus, &self.audio_frames)];
         let mut compound = Vec::new();
         write_receiver_report(&mut compound, 9, &blocks);
         self.write(worker, &compound);
     }
 
     fn write(&self, worker: &mut TestWorker, compound: &[u8]) {
-        let TestWorker {
-            viewers, wire, now, ..
-        } = worker;
-        viewers.rtcp(self.viewer.session, compound, *now, wire);
+        worker.rtcp(&self.viewer, compound);
     }
 
-    /// The camera films for so many seconds. Returns the sounds that were sent and the numbers of those that came,
-    /// and the times of the pictures that came.
+    /// Films for `seconds` seconds. Returns the audio packets that were sent, the numbers of those that arrived, and the times
+    /// of the video frames that arrived.
     fn film(&mut self, worker: &mut TestWorker, camera: &mut Camera, seconds: usize) -> Film {
-        let (sent, came) = (self.sounds.sent, self.sounds.numbers.len());
+        let (sent, came) = (self.audio_frames.sent, self.audio_frames.numbers.len());
         self.pictures.times.clear();
         let pictures = self.pictures.sent;
         for _ in 0..seconds * 50 {
@@ -177,7 +165,8 @@ impl TestLink {
         let mut times = std::mem::take(&mut self.pictures.times);
         times.dedup();
         Film {
-            sounds: (self.sounds.numbers.len() - came) as f64 / (self.sounds.sent - sent) as f64,
+            audio_frames: (self.audio_frames.numbers.len() - came) as f64
+                / (self.audio_frames.sent - sent) as f64,
             packets: self.pictures.sent - pictures,
             pictures: times.len(),
         }
@@ -186,45 +175,43 @@ impl TestLink {
 
 #[derive(Debug)]
 struct Film {
-    /// The share of sounds that came.
-    sounds: f64,
-    /// Packets of pictures that were sent.
+    /// Share of audio packets that arrived.
+    audio_frames: f64,
+    /// Video packets that were sent.
     packets: usize,
-    /// Pictures of which some of it came.
+    /// Video frames of which at least a part arrived.
     pictures: usize,
 }
 
 fn start() -> (TestWorker, Camera, TestLink) {
-    let mut worker = TestWorker::new();
-    let camera = worker.camera("show", &BOTH);
-    let viewer = worker.join("show", &BOTH);
+    let (worker, camera, viewer) = show(&BOTH);
     let link = TestLink::new(&worker, viewer);
     (worker, camera, link)
 }
 
 #[test]
-fn a_link_that_is_too_small_is_sent_the_sound_and_the_picture_when_it_is_free() {
+fn a_link_that_is_too_small_is_sent_the_audio_and_the_picture_when_it_is_free() {
     let (mut worker, mut camera, mut link) = start();
-    assert!(link.film(&mut worker, &mut camera, 5).sounds > 0.99);
-    // Picture and sound are 1 Mb/s.
+    assert!(link.film(&mut worker, &mut camera, 5).audio_frames > 0.99);
+    // Video and audio take 1 Mb/s.
     link.rate = Some(300_000);
     link.film(&mut worker, &mut camera, 10);
     assert_eq!(worker.counters().held_pictures, 1);
     assert_eq!(worker.books.degraded.value(), 1);
     let squeezed = link.film(&mut worker, &mut camera, 30);
-    assert!(squeezed.sounds >= 0.95, "{squeezed:?}");
+    assert!(squeezed.audio_frames >= 0.95, "{squeezed:?}");
     // Keyframes of 27 packets, as probes: after 5, 10 and 20 s.
     assert!((27..=4 * 27).contains(&squeezed.packets), "{squeezed:?}");
     link.rate = None;
     link.film(&mut worker, &mut camera, 30);
     let free = link.film(&mut worker, &mut camera, 4);
-    assert!(free.pictures >= 99 && free.sounds > 0.99, "{free:?}");
+    assert!(free.pictures >= 99 && free.audio_frames > 0.99, "{free:?}");
     assert_eq!(worker.counters().held_pictures, 1);
     link.film(&mut worker, &mut camera, 11);
     assert_eq!(worker.books.degraded.value(), 0);
 }
 
-/// No report tells how long the round trip is without a queue.
+/// No report shows the round trip without a queue.
 #[test]
 fn a_link_that_was_too_small_from_the_join_on_is_found_out() {
     // The stream has 1 Mb/s with the longer keyframes, 0.9 Mb/s with the shorter ones.
@@ -238,7 +225,7 @@ fn a_link_that_was_too_small_from_the_join_on_is_found_out() {
             link.rate = Some(rate);
             link.film(&mut worker, &mut camera, 10);
             let after = link.film(&mut worker, &mut camera, 30);
-            assert!(after.sounds >= 0.95, "{rate} b/s: {after:?}");
+            assert!(after.audio_frames >= 0.95, "{rate} b/s: {after:?}");
             assert!(worker.counters().held_pictures >= 1, "{rate} b/s");
         }
     }
@@ -251,34 +238,30 @@ fn a_link_that_is_a_little_too_small_is_probed_in_growing_pauses() {
     while worker.counters().held_pictures == 0 {
         link.film(&mut worker, &mut camera, 1);
     }
-    let (mut probes, mut sounds) = (Vec::new(), 0.0);
+    let (mut probes, mut audio_frames) = (Vec::new(), 0.0);
     for second in 0..90 {
         let film = link.film(&mut worker, &mut camera, 1);
-        sounds += film.sounds / 90.0;
+        audio_frames += film.audio_frames / 90.0;
         if film.packets > 0 && probes.last() != Some(&(second - 1)) {
             probes.push(second);
         }
     }
     let pauses: Vec<_> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert_eq!(
-        worker.counters().held_pictures,
-        1,
-        "no probe is taken for the stream"
-    );
+    let held = worker.counters().held_pictures;
+    assert_eq!(held, 1, "no probe is taken for the stream");
     assert!(pauses.len() >= 3 && pauses.is_sorted(), "{probes:?}");
     assert!(pauses[0] >= 10 && pauses[1] >= 20, "{probes:?}");
-    assert!(sounds >= 0.98, "{sounds}");
+    assert!(audio_frames >= 0.98, "{audio_frames}");
 }
 
 #[test]
-fn a_stream_of_sound_alone_has_no_picture_to_be_held() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("radio", &[Kind::Audio]);
+fn a_stream_of_audio_alone_has_no_picture_to_be_held() {
+    let (mut worker, mut camera) = filming("radio", &[Kind::Audio]);
     let viewer = worker.join("radio", &BOTH);
     let mut link = TestLink::new(&worker, viewer);
     link.chance = Some(2);
     let lossy = link.film(&mut worker, &mut camera, 20);
-    assert!(lossy.sounds < 0.7, "{lossy:?}");
+    assert!(lossy.audio_frames < 0.7, "{lossy:?}");
     assert_eq!(worker.counters().held_pictures, 0);
     assert_eq!(worker.books.degraded.value(), 0);
 }
@@ -307,7 +290,7 @@ fn a_held_picture_is_asked_for_in_vain() {
     link.film(&mut worker, &mut camera, 6);
     assert_eq!(worker.counters().held_pictures, 1);
     let _earlier = camera.publisher.takes_keyframe_request(worker.now);
-    let media = codes::ssrc(PayloadFormat::H264);
+    let media = codes::ssrc(H264);
     let mut compound = Vec::new();
     write_receiver_report(&mut compound, 9, &[]);
     write_pli(&mut compound, 9, media);

@@ -1,20 +1,21 @@
 //! Viewers against a wire that keeps everything, with time as an argument. Their packets are decrypted by
 //! another implementation of SRTP.
 
+mod audio;
 mod books;
 mod keeping_up;
 mod links;
 mod play;
 mod repairs;
 mod reports;
-mod sound;
 mod starts;
 
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use container::rtp::{HEADER_BYTES, PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads};
+use container::rtp::PayloadFormat::{self, H264, Opus};
+use container::rtp::{HEADER_BYTES, PAYLOAD_BYTES, Packet, Packetizer, Payloads};
 use fanout::{Books, ListenerHandle, Plane};
 use media::{Kind, Sample, Track};
 use rtc_crypto::RTCCryptoProvider;
@@ -22,7 +23,7 @@ use rtc_crypto::providers::AwsLcRsProvider;
 use rtc_srtp::context::Context;
 use rtc_srtp::protection_profile::ProtectionProfile;
 use webrtc::ice::Path;
-use webrtc::mux::Handle;
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::srtp::{Keys, MasterKey, Profile};
 
 use super::{Rules, ViewerTicket, Viewers};
@@ -30,7 +31,7 @@ use crate::agree::Agreed;
 use crate::agree::testing::agreed;
 use crate::stats::Counters;
 use crate::testing::{Camera, TestServer, Wire};
-use formats::rtp::codes;
+use packagers::rtp::codes;
 
 const BOTH: [Kind; 2] = [Kind::Audio, Kind::Video];
 const TICK: Duration = Duration::from_millis(20);
@@ -136,11 +137,27 @@ impl TestWorker {
             taken: 0,
         };
         let ticket = ViewerTicket { agreed, handle };
-        let Self {
-            viewers, wire, now, ..
-        } = self;
-        viewers.connected(viewer.session, ticket, &keys, viewer.path, *now, wire);
+        let (viewers, wire) = (&mut self.viewers, &mut self.wire);
+        viewers.connected(viewer.session, ticket, &keys, viewer.path, self.now, wire);
         viewer
+    }
+
+    /// A viewer's compound arrives.
+    fn rtcp(&mut self, viewer: &TestViewer, compound: &[u8]) {
+        let (viewers, wire) = (&mut self.viewers, &mut self.wire);
+        viewers.rtcp(viewer.session, compound, self.now, wire);
+    }
+
+    /// A viewer leaves.
+    fn close(&mut self, viewer: &TestViewer) {
+        let reason = CloseReason::PeerClosed;
+        self.viewers.closed(viewer.session, reason, self.now);
+    }
+
+    /// A viewer's path has become another one.
+    fn moved(&mut self, viewer: &mut TestViewer, path: Path) {
+        (viewer.path, viewer.taken) = (path, 0);
+        self.viewers.moved(viewer.session, path, self.now);
     }
 
     /// Calls `turn` whenever it is due, until `by` has gone by.
@@ -166,13 +183,10 @@ impl TestWorker {
         }
     }
 
-    /// What a viewer has received since the last call.
+    /// Returns everything that a viewer has received since the last call.
     fn take(&self, viewer: &mut TestViewer) -> Vec<Got> {
-        let all = self
-            .wire
-            .datagrams
-            .get(&viewer.path)
-            .map_or(&[][..], Vec::as_slice);
+        let all = self.wire.datagrams.get(&viewer.path);
+        let all = all.map_or(&[][..], Vec::as_slice);
         let new = &all[viewer.taken..];
         viewer.taken = all.len();
         let packets = new.iter().map(|datagram| {
@@ -194,6 +208,26 @@ impl TestWorker {
     fn counters(&self) -> Counters {
         self.viewers.stats().value()
     }
+}
+
+/// A worker, and a camera that publishes those kinds.
+fn filming(stream: &str, kinds: &[Kind]) -> (TestWorker, Camera) {
+    let worker = TestWorker::new();
+    let camera = worker.camera(stream, kinds);
+    (worker, camera)
+}
+
+/// Show, with a viewer of them.
+fn show(kinds: &[Kind]) -> (TestWorker, Camera, TestViewer) {
+    let (mut worker, camera) = filming("show", kinds);
+    let viewer = worker.join("show", kinds);
+    (worker, camera, viewer)
+}
+
+/// The video frames of which a viewer has received the last packet.
+fn frames(got: &[Got]) -> usize {
+    let pictures = of(got, H264);
+    pictures.iter().filter(|packet| packet.marker).count()
 }
 
 /// Packets of one source, whose numbers must be contiguous.
@@ -225,6 +259,6 @@ fn packets(format: PayloadFormat, track: &Track, samples: &[Sample]) -> Vec<(u32
 
 fn plain(got: &[Got]) -> Vec<(u32, bool, Vec<u8>)> {
     let each = got.iter();
-    each.map(|one| (one.timestamp, one.marker, one.payload.clone()))
-        .collect()
+    let each = each.map(|one| (one.timestamp, one.marker, one.payload.clone()));
+    each.collect()
 }

@@ -3,7 +3,7 @@
 use webrtc::rtcp::{Packet as Item, ReportBlock, packets as items, write_receiver_report};
 
 use super::*;
-use formats::rtp::codes::CNAME;
+use packagers::rtp::codes::CNAME;
 
 /// Source, wall clock, RTP clock and packets of each sender report of a compound, in its order.
 fn in_order(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
@@ -20,10 +20,10 @@ fn in_order(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
     found.collect()
 }
 
-/// The same, that of the sound first.
+/// The sender reports of a compound, that of the audio first.
 fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
     let mut reports = in_order(compound);
-    reports.sort_by_key(|report| report.0 != codes::ssrc(PayloadFormat::Opus));
+    reports.sort_by_key(|report| report.0 != codes::ssrc(Opus));
     reports
 }
 
@@ -33,9 +33,8 @@ fn seconds(ticks: u32, before: u32, rate: f64) -> f64 {
 }
 
 #[test]
-fn reports_tie_sound_to_picture() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
+fn reports_tie_audio_to_picture() {
+    let (mut worker, mut camera) = filming("show", &BOTH);
     let _keeps_open = worker.server.lane("show", worker.now);
     worker.film(&mut camera, 130);
     let began = worker.now;
@@ -49,19 +48,19 @@ fn reports_tie_sound_to_picture() {
     let first_ntp = reports(&compounds[0].1)[0].1;
     for (number, (session, compound)) in compounds.iter().enumerate() {
         assert_eq!(*session, viewer.session);
-        let first = [PayloadFormat::Opus, PayloadFormat::H264][number % 2];
+        let first = [Opus, H264][number % 2];
         assert_eq!(in_order(compound)[0].0, codes::ssrc(first), "each in turn");
-        let [sound, picture] = reports(compound)[..] else {
+        let [audio, picture] = reports(compound)[..] else {
             panic!("a report on each line");
         };
-        assert_eq!(sound.0, codes::ssrc(PayloadFormat::Opus));
-        assert_eq!(picture.0, codes::ssrc(PayloadFormat::H264));
-        assert_eq!(sound.1, picture.1, "one moment for both");
-        let heard = seconds(sound.2, origin(PayloadFormat::Opus), 48_000.0);
-        let seen = seconds(picture.2, origin(PayloadFormat::H264), 90_000.0);
+        assert_eq!(audio.0, codes::ssrc(Opus));
+        assert_eq!(picture.0, codes::ssrc(H264));
+        assert_eq!(audio.1, picture.1, "one moment for both");
+        let heard = seconds(audio.2, origin(Opus), 48_000.0);
+        let seen = seconds(picture.2, origin(H264), 90_000.0);
         assert!((heard - seen).abs() < 0.000_1, "{heard} and {seen}");
         // The stream's clock was at 2.6 s when the viewer came, less what the last sample is old.
-        let passed = (sound.1 - first_ntp) as f64 / f64::from(1u32 << 31) / 2.0;
+        let passed = (audio.1 - first_ntp) as f64 / f64::from(1u32 << 31) / 2.0;
         assert!((seen - 2.6 - passed).abs() < 0.07, "{seen} after {passed}");
         let names = compound.windows(CNAME.len());
         let named = names.filter(|bytes| *bytes == CNAME.as_bytes()).count();
@@ -69,22 +68,18 @@ fn reports_tie_sound_to_picture() {
     }
     let got = worker.take(&mut viewer);
     let last = reports(&compounds[compounds.len() - 1].1);
-    let heard = of(&got, PayloadFormat::Opus).len();
-    let told = last[0].3 as usize;
-    assert!(
-        told <= heard && heard - told <= 50,
-        "{told} of {heard} packets"
-    );
+    let heard = of(&got, Opus).len();
+    let reported = last[0].3 as usize;
+    let is_near = reported <= heard && heard - reported <= 50;
+    assert!(is_near, "{reported} of {heard} packets");
     let passed = worker.now.duration_since(began);
     assert_eq!(passed, Duration::from_secs(5));
 }
 
 /// A receiver compares timestamps with its own clock: a gap in one has to be one in the other.
 #[test]
-fn time_goes_on_while_the_publisher_is_away() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
-    let mut viewer = worker.join("show", &BOTH);
+fn time_continues_while_the_publisher_is_away() {
+    let (mut worker, mut camera, mut viewer) = show(&BOTH);
     let began = worker.now;
     for away in [0, 1_500, 5_000, 30_000] {
         if away > 0 {
@@ -94,12 +89,9 @@ fn time_goes_on_while_the_publisher_is_away() {
         }
         worker.film(&mut camera, 100);
         let got = worker.take(&mut viewer);
-        // The last picture is 40 ms old, the last sound 20.
+        // The last video frame is 40 ms old, the last audio frame 20.
         let passed = worker.now.duration_since(began).as_secs_f64();
-        for (format, rate, age) in [
-            (PayloadFormat::Opus, 48_000.0, 0.02),
-            (PayloadFormat::H264, 90_000.0, 0.04),
-        ] {
+        for (format, rate, age) in [(Opus, 48_000.0, 0.02), (H264, 90_000.0, 0.04)] {
             let origin = codes::sequencer(format).timestamp(media::Timestamp::ZERO);
             let packets = of(&got, format);
             let last = packets.last().expect("packets").timestamp;
@@ -110,23 +102,18 @@ fn time_goes_on_while_the_publisher_is_away() {
         let ntp = |compound: &[u8]| reports(compound)[0].1;
         let (_, first) = &worker.wire.compounds[0];
         let (_, last) = worker.wire.compounds.last().expect("reports");
-        let told = (ntp(last) - ntp(first)) as f64 / f64::from(1u32 << 31) / 2.0;
+        let reported = (ntp(last) - ntp(first)) as f64 / f64::from(1u32 << 31) / 2.0;
         for (one, rate) in reports(last).iter().zip([48_000.0, 90_000.0]) {
-            let before = reports(first)
-                .iter()
-                .find(|report| report.0 == one.0)
-                .map(|one| one.2);
-            let went = seconds(one.2, before.expect("on the same line"), rate);
-            assert!((went - told).abs() < 0.07, "{went} s in {told} s");
+            let before = reports(first).into_iter().find(|report| report.0 == one.0);
+            let went = seconds(one.2, before.expect("on the same line").2, rate);
+            assert!((went - reported).abs() < 0.07, "{went} s in {reported} s");
         }
     }
 }
 
 #[test]
 fn losses_and_round_trips_are_counted() {
-    let mut worker = TestWorker::new();
-    let mut camera = worker.camera("show", &BOTH);
-    let viewer = worker.join("show", &BOTH);
+    let (mut worker, mut camera, viewer) = show(&BOTH);
     worker.film(&mut camera, 60);
     let (_, compound) = worker.wire.compounds.last().expect("a report");
     let since = (reports(compound)[0].1 >> 16) as u32;
@@ -141,23 +128,18 @@ fn losses_and_round_trips_are_counted() {
     };
     let mut compound = Vec::new();
     let all = [
-        report(codes::ssrc(PayloadFormat::H264), 7, 0),
-        report(codes::ssrc(PayloadFormat::Opus), -2, u32::MAX),
-        report(codes::rtx_ssrc(PayloadFormat::H264), 1_000, 0),
+        report(codes::ssrc(H264), 7, 0),
+        report(codes::ssrc(Opus), -2, u32::MAX),
+        report(codes::rtx_ssrc(H264), 1_000, 0),
     ];
     write_receiver_report(&mut compound, 9, &all);
-    let TestWorker {
-        viewers, wire, now, ..
-    } = &mut worker;
-    viewers.rtcp(viewer.session, &compound, *now, wire);
-    viewers.rtcp(viewer.session, &compound, *now, wire);
+    worker.rtcp(&viewer, &compound);
+    worker.rtcp(&viewer, &compound);
     worker.pass(TICK);
     let counters = worker.counters();
     assert_eq!(counters.lost, 7, "counted once");
-    assert_eq!(
-        counters.round_trips, 2,
-        "no viewer holds a report longer than it is old"
-    );
+    // No viewer holds a report longer than it is old.
+    assert_eq!(counters.round_trips, 2);
     assert!(counters.round_trip_micros <= 2 * 1_250_000);
 }
 

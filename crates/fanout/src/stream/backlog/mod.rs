@@ -1,15 +1,15 @@
-//! The recent past of a stream: what a lane that opens now begins with.
+//! The recent past of a stream, with which a new lane begins.
 //!
 //! ```text
 //! slot        1          2          3
 //!        ├──────────┼──────────┼──────────┤  stream time
 //! key    K    K       K     K       now
 //!             └───────┴─ a whole segment: the backlog
-//!                           └─ the newest picture group
+//!                           └─ the newest group of pictures
 //! ```
 //!
-//! A lane of segments begins with the whole of it, and so with a segment that is complete: players of HLS do not begin
-//! before there is one. All other lanes begin with the newest picture group.
+//! A lane of segments begins with the whole of it, and so with a complete segment: HLS players do not begin before
+//! there is one. All other lanes begin with the newest group of pictures.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,41 +20,41 @@ use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
 use super::Settings;
 use crate::policy::{BURST_SPAN_MAX, JOIN_AGE_MAX};
 
-/// Bytes kept at the most. A group of pictures of a 20 Mb/s stream with keyframes every five
-/// seconds fits; beyond it a new lane begins with the next keyframe.
+/// Upper bound on bytes kept. A group of pictures of a 20 Mb/s stream with keyframes every five seconds fits; beyond it
+/// a new lane begins with the next keyframe.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Below this much media no bit rate is reported.
+/// Least span of media for which a bit rate is reported.
 const MEASURED_MIN: Span = Span::from_millis(1_000);
 
 /// Upper bound on samples: for streams of tiny samples.
 const SAMPLES_MAX: usize = 16 * 1024;
 
-/// What all streams together may keep before their newest picture groups: the beginnings of HLS for some sixty streams
-/// of 2 Mb/s. With more publishers, viewers of a stream that had none wait for a segment.
+/// Upper bound on the bytes that all streams together keep before their newest groups of pictures: the beginnings of
+/// HLS for some sixty streams of 2 Mb/s. With more publishers, viewers of a stream that had none wait for a segment.
 const OLDER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Recent samples, oldest first: with video since the last keyframe from which on there is a complete segment, or since
-/// the oldest one there is; without video the last few seconds. A picture group too old or too large for a listener to
-/// start at is dropped.
+/// Recent samples, oldest first. With video, they begin at the last keyframe that is followed by a complete segment, or
+/// else at the oldest one there is; without video, they cover the last few seconds. A group of pictures too old or too
+/// large for a listener to start at is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     samples: VecDeque<Sample>,
     bytes: usize,
-    /// The keyframes among them, the first one included; none without video. As many as samples at the most.
+    /// Keyframes among the samples, including the first one; none without video. At most as many as samples.
     groups: VecDeque<Group>,
-    /// The sample that the first one is, counted since the backlog was empty.
+    /// Number of the first sample, counted since the backlog was empty.
     first: usize,
-    /// Bytes of the newest picture group.
+    /// Bytes of the newest group of pictures.
     newest_bytes: usize,
     older: OlderBytes,
 }
 
-/// Bytes before the newest picture group.
+/// Bytes before the newest group of pictures.
 #[derive(Debug, Default)]
 struct OlderBytes {
     own: usize,
-    /// Those of all streams.
+    /// Total of all streams.
     all: Arc<AtomicUsize>,
 }
 
@@ -76,27 +76,27 @@ impl Drop for OlderBytes {
     }
 }
 
-/// A picture group.
+/// A group of pictures.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     begins: Timestamp,
-    /// Its keyframe, counted as [`Backlog::first`].
+    /// Number of its keyframe, counted as in [`Backlog::first`].
     sample: usize,
 }
 
-/// How much a backlog keeps.
+/// Extent of a backlog.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Without video: this time,
+    /// Least time kept without video.
     pub(super) burst: Span,
-    /// and at least as many bytes, as far as they are no older than [`BURST_SPAN_MAX`].
+    /// Least number of bytes kept without video, as far as they are no older than [`BURST_SPAN_MAX`].
     pub(super) burst_bytes: u32,
-    /// The slot of segments; see [`Segmentation::segment`](crate::Segmentation::segment).
+    /// Slot of segments; see [`Segmentation::segment`](crate::Segmentation::segment).
     pub(super) segment: Span,
 }
 
 impl Extent {
-    /// As a stream's rules say.
+    /// Returns the extent by a stream's rules.
     pub(super) fn of(settings: &Settings) -> Self {
         let audio = settings.audio.in_order();
         Self {
@@ -108,7 +108,7 @@ impl Extent {
 }
 
 impl Backlog {
-    /// Of a stream that shares memory with those that have the same count of `older_bytes`.
+    /// Creates the backlog of a stream that shares memory with those that have the same count of `older_bytes`.
     pub(super) fn new(older_bytes: Arc<AtomicUsize>) -> Self {
         let older = OlderBytes {
             own: 0,
@@ -124,17 +124,18 @@ impl Backlog {
         *self = Self::new(Arc::clone(&self.older.all));
     }
 
-    /// All of it.
+    /// Returns all samples.
     pub(super) fn samples(&self) -> impl DoubleEndedIterator<Item = &Sample> + Clone {
         self.samples.iter()
     }
 
-    /// The newest picture group, or, without video, all of it.
+    /// Returns the newest group of pictures, or, without video, all samples.
     pub(super) fn newest_group(&self) -> impl Iterator<Item = &Sample> {
         self.recent(false)
     }
 
-    /// What a lane begins with: all of it if it `is_whole`, or else the [newest group](Self::newest_group).
+    /// Returns the samples with which a lane begins: all if it `is_whole`, or else the [newest
+    /// group](Self::newest_group).
     pub(super) fn recent(&self, is_whole: bool) -> impl Iterator<Item = &Sample> {
         let begins = match self.groups.back() {
             Some(newest) if !is_whole => newest.sample - self.first,
@@ -143,7 +144,7 @@ impl Backlog {
         self.samples.range(begins..)
     }
 
-    /// Bits per second of what it holds, once that is [`MEASURED_MIN`].
+    /// Returns the bits per second of its samples, once they span [`MEASURED_MIN`].
     pub(super) fn bitrate(&self) -> Option<u32> {
         let (oldest, newest) = (self.samples.front()?, self.samples.back()?);
         let span = newest.dts + newest.duration - oldest.dts;
@@ -159,7 +160,7 @@ impl Backlog {
         match video {
             Some(video) if sample.track == video && sample.keyframe => {
                 if self.groups.is_empty() {
-                    // From before the video track was known.
+                    // Samples from before the video track was known.
                     self.clear();
                 }
                 self.groups.push_back(Group {
@@ -169,7 +170,7 @@ impl Backlog {
                 self.newest_bytes = 0;
                 self.share();
             }
-            // Before the first keyframe nothing is of use to a joiner.
+            // Samples before the first keyframe are of no use to a joiner.
             Some(_) if self.samples.is_empty() => return,
             Some(_) => {}
             None => self.forget_before(&sample, extent),
@@ -191,8 +192,8 @@ impl Backlog {
         }
     }
 
-    /// Whether a lane of segments that began with the second picture group would have a complete segment: one ends at
-    /// the first keyframe of the next slot, and lasts for two slots at the most.
+    /// Whether a lane of segments that began with the second group of pictures would have a complete segment: one ends
+    /// at the first keyframe of the next slot, and lasts for two slots at the most.
     fn has_segment_without_oldest(&self, segment: Span) -> bool {
         let (Some(second), Some(last)) = (self.groups.get(1), self.groups.back()) else {
             return false;
@@ -206,7 +207,7 @@ impl Backlog {
         self.bytes > BYTES_MAX || self.samples.len() > SAMPLES_MAX
     }
 
-    /// From the oldest sample to the newest.
+    /// Returns the span from the oldest sample to the newest.
     fn span(&self) -> Span {
         match (self.samples.front(), self.samples.back()) {
             (Some(oldest), Some(newest)) => newest.dts - oldest.dts,
@@ -227,7 +228,7 @@ impl Backlog {
         }
     }
 
-    /// Gives older picture groups up while all streams together have too many.
+    /// Drops older groups of pictures while all streams together have too many.
     fn share(&mut self) {
         self.older.set(self.bytes);
         while self.older.is_too_much() && self.groups.len() > 1 {
@@ -235,7 +236,7 @@ impl Backlog {
         }
     }
 
-    /// Drops the oldest picture group, or everything if there is no other.
+    /// Drops the oldest group of pictures, or everything if there is no other.
     fn pop_group(&mut self) {
         self.groups.pop_front();
         let Some(next) = self.groups.front().copied() else {

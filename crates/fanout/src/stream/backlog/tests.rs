@@ -1,7 +1,4 @@
-//! What the recent past keeps, and what it gives up.
-
-use bytes::Bytes;
-use media::Timestamp;
+//! Tests of the samples that the recent past keeps and drops.
 
 use super::*;
 
@@ -17,17 +14,22 @@ fn extent(burst: Span) -> Extent {
 }
 
 fn sample(track: TrackId, millis: i64, keyframe: bool, len: usize) -> Sample {
-    let at = Timestamp::from_millis(millis);
-    let data = Bytes::from(vec![0; len]);
     Sample {
-        track,
-        dts: at,
-        pts: at,
-        duration: Span::ZERO,
         keyframe,
-        data,
-        flv: None,
+        ..crate::testing::sample(track, millis, vec![0; len])
     }
+}
+
+/// Adds video to a stream without a burst.
+fn show(backlog: &mut Backlog, millis: i64, keyframe: bool, len: usize) {
+    let picture = sample(TrackId::VIDEO, millis, keyframe, len);
+    backlog.push(picture, VIDEO, extent(Span::ZERO));
+}
+
+/// Adds audio to a stream with a burst of so many milliseconds.
+fn play(backlog: &mut Backlog, millis: i64, len: usize, burst: i64) {
+    let audio = sample(TrackId::AUDIO, millis, true, len);
+    backlog.push(audio, None, extent(Span::from_millis(burst)));
 }
 
 fn millis(backlog: &Backlog) -> Vec<i64> {
@@ -64,13 +66,12 @@ fn joiners_begin_at_the_last_keyframe() {
     assert_eq!(backlog.bytes, 44);
 }
 
-/// Where the backlog begins at each picture, of four a second; with the time of the picture, in milliseconds.
+/// Returns the beginning of the backlog at each frame, of four a second, with the time of the frame, in milliseconds.
 fn begins(group: i64, until: i64) -> Vec<(i64, i64)> {
     let mut backlog = Backlog::default();
     let pictures = (0..until).step_by(250);
     let begins = pictures.map(|at| {
-        let picture = sample(TrackId::VIDEO, at, at % group == 0, 10);
-        backlog.push(picture, VIDEO, extent(Span::ZERO));
+        show(&mut backlog, at, at % group == 0, 10);
         (at, millis(&backlog)[0])
     });
     begins.collect()
@@ -111,8 +112,7 @@ fn streams_share_the_memory_of_older_picture_groups() {
     let mut backlogs: Vec<_> = (0..20).map(|_| Backlog::new(Arc::clone(&all))).collect();
     for at in [0, 1_000, 2_000] {
         for backlog in &mut backlogs {
-            let picture = sample(TrackId::VIDEO, at, true, 4 << 20);
-            backlog.push(picture, VIDEO, extent(Span::ZERO));
+            show(backlog, at, true, 4 << 20);
             assert!(all.load(Ordering::Relaxed) <= OLDER_BYTES_MAX);
         }
     }
@@ -120,7 +120,7 @@ fn streams_share_the_memory_of_older_picture_groups() {
         let has = |backlog: &&Backlog| backlog.groups.len() == count;
         backlogs.iter().filter(has).count()
     };
-    // Those that came first have taken it.
+    // Earlier streams have taken it.
     assert_eq!((kept(1), kept(2)), (4, 16));
     drop(backlogs);
     assert_eq!(all.load(Ordering::Relaxed), 0);
@@ -130,8 +130,7 @@ fn streams_share_the_memory_of_older_picture_groups() {
 fn older_picture_groups_are_given_up_first() {
     let mut backlog = Backlog::default();
     for (at, key) in [(0, true), (1_000, true), (1_250, false), (1_500, false)] {
-        let picture = sample(TrackId::VIDEO, at, key, 5 << 20);
-        backlog.push(picture, VIDEO, extent(Span::ZERO));
+        show(&mut backlog, at, key, 5 << 20);
     }
     assert_eq!(millis(&backlog), [1_000, 1_250, 1_500]);
     assert_eq!(backlog.newest_group().count(), 3);
@@ -141,11 +140,7 @@ fn older_picture_groups_are_given_up_first() {
 fn audio_keeps_the_burst() {
     let mut backlog = Backlog::default();
     for step in 0..100 {
-        backlog.push(
-            sample(TrackId::AUDIO, step * 100, true, 1),
-            None,
-            extent(Span::from_millis(450)),
-        );
+        play(&mut backlog, step * 100, 1, 450);
     }
     assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
     assert_eq!(backlog.bitrate(), None);
@@ -160,11 +155,8 @@ fn audio_keeps_the_bytes_of_a_burst_while_they_are_young() {
                 burst_bytes,
                 ..extent(Span::from_millis(450))
             };
-            backlog.push(
-                sample(TrackId::AUDIO, step * 100, true, sample_bytes),
-                None,
-                extent,
-            );
+            let audio = sample(TrackId::AUDIO, step * 100, true, sample_bytes);
+            backlog.push(audio, None, extent);
         }
         99_900 - millis(&backlog)[0]
     };
@@ -185,21 +177,13 @@ fn a_bit_rate_is_what_there_was_of_late() {
 }
 
 #[test]
-fn sound_whose_clock_stands_still_is_bounded_too() {
+fn audio_whose_clock_stands_still_is_bounded_too() {
     let mut backlog = Backlog::default();
     for _ in 0..SAMPLES_MAX {
-        backlog.push(
-            sample(TrackId::AUDIO, 0, true, 1),
-            None,
-            extent(Span::from_millis(4_000)),
-        );
+        play(&mut backlog, 0, 1, 4_000);
     }
     for _ in 0..20 {
-        backlog.push(
-            sample(TrackId::AUDIO, 0, true, 8 << 20),
-            None,
-            extent(Span::from_millis(4_000)),
-        );
+        play(&mut backlog, 0, 8 << 20, 4_000);
         assert!(backlog.bytes <= BYTES_MAX);
     }
 }
@@ -207,17 +191,9 @@ fn sound_whose_clock_stands_still_is_bounded_too() {
 #[test]
 fn a_picture_group_without_end_is_given_up() {
     let mut backlog = Backlog::default();
-    backlog.push(
-        sample(TrackId::VIDEO, 0, true, 1),
-        VIDEO,
-        extent(Span::ZERO),
-    );
+    show(&mut backlog, 0, true, 1);
     for step in 0..20 {
-        backlog.push(
-            sample(TrackId::VIDEO, step, false, 1024 * 1024),
-            VIDEO,
-            extent(Span::ZERO),
-        );
+        show(&mut backlog, step, false, 1024 * 1024);
         assert!(backlog.bytes <= BYTES_MAX);
     }
     assert!(millis(&backlog).is_empty());
@@ -228,9 +204,7 @@ fn a_keyframe_too_old_to_start_at_is_given_up() {
     let mut backlog = Backlog::default();
     let mut kept = Vec::new();
     for step in 0..40 {
-        let keyframe = step == 0;
-        let picture = sample(TrackId::VIDEO, step * 1_000, keyframe, 10);
-        backlog.push(picture, VIDEO, extent(Span::ZERO));
+        show(&mut backlog, step * 1_000, step == 0, 10);
         kept.push(millis(&backlog).len());
     }
     assert_eq!((kept[30], kept[31], kept[39]), (31, 0, 0));

@@ -1,66 +1,66 @@
 //! One monotonic timeline over all epochs of a stream.
 //!
-//! Each publisher counts from any origin. The first sample of an epoch is placed where the epoch before ended,
-//! and all tracks of the epoch move by the same distance, so that audio and video keep their offset. A
-//! publisher that restarts its clock in mid-epoch is treated the same way, track by track as each of them
-//! jumps: back, or forward by more than the time that has passed since. So times advance as time does, and a pause
-//! is one in which nothing came. Times that stand still while samples come are those of arrival.
+//! Each publisher counts from any origin. The first sample of an epoch is placed at the end of the previous epoch, and
+//! all tracks of the epoch move by the same distance, so that audio and video keep their offset. A publisher that
+//! restarts its clock in mid-epoch is treated the same way, track by track as each of them jumps: back, or forward by
+//! more than the time that has passed since. So media times advance as real time does, and a pause shows only if
+//! nothing arrived. If times stand still while samples arrive, the times of arrival are used.
 
 use std::time::{Duration, Instant};
 
 use media::{Sample, Script, Span, TimedEvent, Timestamp, TrackId};
 
-/// A step back by more than this is a restarted clock; less is jitter and is held at the last
-/// value.
+/// Step back beyond which a clock counts as restarted; a smaller one is jitter and is held at the last value.
 const BACKWARD_MAX: Span = Span::from_millis(500);
 
-/// A step forward, beyond all tracks and beyond the time that has passed, that is no restarted clock: encoders leave
-/// out some pictures, and deliver others late.
+/// Largest step forward, beyond all tracks and beyond the time that has passed, that is no restarted clock: encoders
+/// skip some frames, and deliver others late.
 const FORWARD_MAX: Span = Span::from_millis(500);
 
-/// The same of a track's second sample: how far apart its samples are is not known yet.
+/// Largest step forward of a track's second sample: the distance of its samples is not known yet.
 const FIRST_STEP_MAX: Span = Span::from_millis(10_000);
 
-/// Steps of a track whose samples are rare that are no restarted clock, in its last ones: what is not live may come
-/// faster than it plays.
+/// Largest step forward of a track with rare samples that is no restarted clock, as a multiple of its last step: media
+/// that is not live may arrive faster than it plays.
 const STEPS_MAX: i64 = 4;
 
-/// No step is longer than a pause of the media.
+/// Upper bound on the recorded step of a track: no step is longer than a pause of the media.
 const STEP_MAX: Span = Span::from_millis(2_000);
 
-/// How far the first sample of a further track may be from the newest of the others: tracks begin within the first
-/// seconds, and some that begin later count from zero.
+/// Largest distance of a further track's first sample from the newest sample of the others: tracks begin within the
+/// first seconds, and some that begin later count from zero.
 const TRACK_SKEW_MAX: Span = Span::from_millis(5_000);
 
-/// The share of the media by which the time that it is behind is forgotten: a publisher's clock may be slow by
-/// this much and its jumps are still seen.
+/// Divisor of the media's progress that gives the amount by which the lag is reduced: a publisher's clock may be slow
+/// by this share and its jumps are still detected.
 const FORGOTTEN_SHARE: i64 = 16;
 
-/// How long a track's times may stand still while samples come before the time of their arrival counts: bursts and
-/// jitter last less.
+/// Time that a track's times may stand still while samples arrive before the time of arrival is used: bursts and jitter
+/// last less.
 const STUCK_MAX: Duration = Duration::from_secs(1);
 
-/// How many samples have to come in that time: the first after a pause of the network may repeat a time.
+/// Number of samples that have to arrive in that time: the first after a pause of the network may repeat a time.
 const STUCK_SAMPLES: u32 = 8;
 
-/// An event further from the newest sample takes effect now: many publishers give data messages the time zero.
+/// Largest distance of an event from the newest sample; an event further away takes effect now, for many publishers
+/// give data messages the time zero.
 const EVENT_SKEW_MAX: Span = Span::from_millis(10_000);
 
-/// Tracks of one stream at the most. Others share the last one's state here, which only matters at a jump.
+/// Upper bound on the tracks of one stream. Others share the last one's state here, which only matters at a jump.
 pub(super) const TRACKS_MAX: usize = 16;
 
-/// See the module's description.
+/// State of a stream's timeline: places the samples, data messages and events of each epoch.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     /// End of the newest sample of all tracks, on the stream's timeline.
     end: Timestamp,
-    /// The same of those that lanes have been given: less while the rest of a batch is.
+    /// End of the newest sample that lanes have received: less than `end` while the rest of a batch is due.
     written: Timestamp,
-    /// Where the epoch began; none of it lies before.
+    /// Start of the epoch; none of its media lies before.
     epoch_start: Timestamp,
     /// Distance from the publisher's clock to the stream's, as of the last (re)start.
     shift: Option<Span>,
-    /// The samples come with times on this timeline.
+    /// Whether samples arrive with times on this timeline.
     follows: bool,
     tracks: Vec<TrackTime>,
     passage: Passage,
@@ -71,26 +71,27 @@ struct TrackTime {
     id: TrackId,
     shift: Span,
     last_dts: Timestamp,
-    /// When the last sample came that was placed after the one before it.
+    /// Arrival time of the last sample that was placed after the one before it.
     came: Instant,
-    /// The last step forward, of [`STEP_MAX`] at the most; zero before the first.
+    /// Last step forward, of [`STEP_MAX`] at the most; zero before the first.
     step: Span,
-    /// The latest time by the publisher's clock, since when it is that, and how many samples have come that are not
-    /// later.
+    /// Latest time by the publisher's clock, and the arrival of the first sample with it. `held` counts the samples
+    /// since that are not later.
     own: (Timestamp, Instant),
     held: u32,
 }
 
-/// How much time has passed that the media has not yet shown.
+/// Real time that has passed and that the media has not yet covered.
 #[derive(Debug, Default)]
 struct Passage {
-    /// When the last sample came, and where the media ended then.
+    /// Arrival time of the last sample, and the end of the media at that time.
     last: Option<(Instant, Timestamp)>,
     behind: Span,
 }
 
 impl Passage {
-    /// A sample comes `now`, before which the media ends at `end`. How far it may lie beyond that.
+    /// Records a sample that arrives `now`, before which the media ends at `end`; returns the distance by which the
+    /// sample may lie beyond that.
     fn behind(&mut self, now: Instant, end: Timestamp) -> Span {
         let (came, ended) = self.last.replace((now, end)).unwrap_or((now, end));
         let passed = Span::from(now.saturating_duration_since(came)).ticks();
@@ -104,13 +105,13 @@ impl Passage {
 }
 
 impl Timeline {
-    /// The time of a stream that has no sample yet begins here.
+    /// Sets the beginning of a stream that has no sample yet.
     pub(super) fn begin_at(&mut self, start: Timestamp) {
         self.end = start;
         self.written = start;
     }
 
-    /// The samples that follow come from another publisher.
+    /// Begins an epoch: samples that follow come from another publisher.
     pub(super) fn begin_epoch(&mut self) {
         self.epoch_start = self.end;
         self.shift = None;
@@ -119,33 +120,34 @@ impl Timeline {
         self.passage = Passage::default();
     }
 
-    /// The samples of the epoch that has just begun come with times on this timeline, and keep them.
+    /// Declares that samples of the epoch that has just begun arrive with times on this timeline, and keep them.
     pub(super) fn follow(&mut self) {
         self.shift = Some(Span::ZERO);
         self.follows = true;
     }
 
-    /// End of the newest sample of all tracks.
+    /// Returns the end of the newest sample of all tracks.
     pub(super) fn end(&self) -> Timestamp {
         self.end
     }
 
-    /// How much media the epoch has so far.
+    /// Returns the span of media in the epoch so far.
     pub(super) fn since_epoch(&self) -> Span {
         self.end - self.epoch_start
     }
 
-    /// End of the newest sample that was [written](Self::wrote). It does not depend on how samples came together.
+    /// Returns the end of the newest sample that was [written](Self::wrote). It does not depend on the batches in which
+    /// samples arrived.
     pub(super) fn written(&self) -> Timestamp {
         self.written
     }
 
-    /// A sample that has been placed goes to the lanes.
+    /// Records that a placed sample goes to the lanes.
     pub(super) fn wrote(&mut self, sample: &Sample) {
         self.written = self.written.max(sample.dts + sample.duration);
     }
 
-    /// Moves a sample that came `now` onto the stream's timeline.
+    /// Moves a sample that arrived `now` onto the stream's timeline.
     pub(super) fn place(&mut self, sample: &mut Sample, now: Instant) {
         let dts = self.place_dts(sample.track, sample.dts, now);
         sample.pts = dts + (sample.pts - sample.dts);
@@ -204,7 +206,7 @@ impl Timeline {
         track.last_dts
     }
 
-    /// The first sample of a track has come. It may lie a little before the epoch's first one.
+    /// Begins a track with its first sample, which may lie a little before the epoch's first one.
     fn begin_track(&mut self, id: TrackId, dts: Timestamp, beyond: Timestamp, now: Instant) {
         let current = self.shift.unwrap_or_default();
         let at = dts + current;
@@ -226,8 +228,8 @@ impl Timeline {
 }
 
 impl TrackTime {
-    /// Whether a sample at `next` shows another clock, where media may reach `beyond`; `current` is the shift of the
-    /// track that has changed its clock last.
+    /// Whether a sample at `next` shows another clock, if media may reach `beyond`; `current` is the shift of the track
+    /// that has changed its clock last.
     fn jumps_to(&self, next: Timestamp, beyond: Timestamp, current: Span) -> bool {
         let is_alone = self.shift == current;
         let most = match self.step {
@@ -238,7 +240,7 @@ impl TrackTime {
         self.last_dts - next > BACKWARD_MAX || next - beyond > most
     }
 
-    /// Whether `next` is no place for the sample that follows.
+    /// Whether `next` is too far away for the next sample.
     fn is_apart(&self, next: Timestamp, beyond: Timestamp) -> bool {
         self.last_dts - next > BACKWARD_MAX || next - beyond > FORWARD_MAX
     }

@@ -1,4 +1,4 @@
-//! Where samples are placed, whatever their publisher's clock does.
+//! Placement of samples, whatever their publisher's clock does.
 
 use std::sync::LazyLock;
 
@@ -8,24 +8,16 @@ use super::*;
 
 fn sample(track: TrackId, millis: i64, duration: i64) -> Sample {
     Sample {
-        track,
-        dts: Timestamp::from_millis(millis),
         pts: Timestamp::from_millis(millis + 80),
         duration: Span::from_millis(duration),
-        keyframe: true,
-        data: Bytes::new(),
-        flv: None,
+        ..crate::testing::sample(track, millis, "")
     }
 }
 
 fn place(timeline: &mut Timeline, track: TrackId, millis: i64) -> i64 {
     static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
-    place_at(timeline, track, millis, *NOW)
-}
-
-fn place_at(timeline: &mut Timeline, track: TrackId, millis: i64, now: Instant) -> i64 {
     let mut sample = sample(track, millis, 40);
-    timeline.place(&mut sample, now);
+    timeline.place(&mut sample, *NOW);
     assert_eq!(
         (sample.pts - sample.dts).millis(),
         80,
@@ -151,18 +143,18 @@ fn hostile_clocks_do_not_overflow() {
     }
 }
 
-/// A publisher of pictures at 25 a second and of sound.
+/// A publisher of video at 25 frames a second, and of audio.
 #[derive(Default)]
 struct Broadcast {
     timeline: Timeline,
-    /// Milliseconds that have passed.
+    /// Time that has passed, in milliseconds.
     now: i64,
-    /// What is placed so far: the track and the time.
+    /// Samples placed so far, as track and time.
     placed: Vec<(TrackId, i64)>,
 }
 
 impl Broadcast {
-    /// It sends for so long, its clock telling what `clock` makes of the time. Samples have no durations, as over RTMP.
+    /// Sends for `millis`; `clock` maps the time to the publisher's own. Samples have no durations, as over RTMP.
     fn send(&mut self, millis: i64, mut clock: impl FnMut(TrackId, i64) -> Option<i64>) {
         static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
         for now in self.now..self.now + millis {
@@ -180,7 +172,7 @@ impl Broadcast {
         self.now += millis;
     }
 
-    /// The longest step of a track, and how far the two are apart at the end.
+    /// Returns the longest step of a track.
     fn longest(&self, track: TrackId) -> i64 {
         let times = self.placed.iter().filter(|(id, _)| *id == track);
         let times: Vec<_> = times.map(|(_, at)| *at).collect();
@@ -198,6 +190,21 @@ impl Broadcast {
     fn end(&self) -> i64 {
         self.placed.iter().map(|(_, at)| *at).max().unwrap_or(0)
     }
+
+    /// Demands that the steps of these tracks are no longer than `step`, and that both tracks stay within `apart`.
+    #[track_caller]
+    fn assert_even(&self, case: i64, tracks: &[TrackId], step: i64, apart: i64) {
+        for track in tracks {
+            let longest = self.longest(*track);
+            assert!(longest <= step, "{case}: {longest} of {track:?}");
+        }
+        assert!(self.apart() <= apart, "{case}: {} ms apart", self.apart());
+    }
+
+    #[track_caller]
+    fn assert_end(&self, case: i64, end: i64) {
+        assert!((self.end() - end).abs() <= 200, "{case}: {}", self.end());
+    }
 }
 
 const LEAPS: [i64; 4] = [1_000, 5_000, 60_000, 3_600_000];
@@ -209,46 +216,20 @@ fn a_clock_that_leaps_leaves_no_pause_and_moves_both_tracks_alike() {
         broadcast.send(10_000, |_, now| Some(now));
         broadcast.send(10_000, |_, now| Some(now + leap));
         broadcast.send(10_000, |_, now| Some(now));
-        assert!(
-            broadcast.longest(V) <= 80,
-            "{leap}: {}",
-            broadcast.longest(V)
-        );
-        assert!(
-            broadcast.longest(A) <= 80,
-            "{leap}: {}",
-            broadcast.longest(A)
-        );
-        assert!(
-            broadcast.apart() <= 20,
-            "{leap}: {} ms apart",
-            broadcast.apart()
-        );
-        assert!(
-            (broadcast.end() - 30_000).abs() <= 200,
-            "{leap}: {}",
-            broadcast.end()
-        );
+        broadcast.assert_even(leap, &[V, A], 80, 20);
+        broadcast.assert_end(leap, 30_000);
     }
 }
 
 #[test]
-fn a_clock_of_sound_alone_that_leaps_leaves_no_pause() {
+fn a_clock_of_audio_alone_that_leaps_leaves_no_pause() {
     for leap in LEAPS.into_iter().chain(LEAPS.map(|leap| -leap)) {
         let mut broadcast = Broadcast::default();
         broadcast.send(10_000, |_, now| Some(now));
         broadcast.send(10_000, |track, now| {
             Some(if track == A { now + leap } else { now })
         });
-        assert!(
-            broadcast.longest(V) <= 80 && broadcast.longest(A) <= 80,
-            "{leap}"
-        );
-        assert!(
-            broadcast.apart() <= 60,
-            "{leap}: {} ms apart",
-            broadcast.apart()
-        );
+        broadcast.assert_even(leap, &[V, A], 80, 60);
     }
 }
 
@@ -259,7 +240,7 @@ fn a_pause_in_which_nothing_came_stays_one() {
     broadcast.send(7_000, |_, _| None);
     broadcast.send(3_000, |_, now| Some(now));
     assert!((6_900..=7_100).contains(&broadcast.longest(V)));
-    // Pictures alone that pause, too, and what the network has held up.
+    // Video alone that pauses, too, and samples held up by the network.
     broadcast.send(5_000, |track, now| (track == A).then_some(now));
     broadcast.send(5_000, |_, now| Some(now));
     assert!((6_900..=7_100).contains(&broadcast.longest(V)));
@@ -270,7 +251,7 @@ fn a_pause_in_which_nothing_came_stays_one() {
 fn what_is_delivered_late_keeps_its_times_and_its_holes() {
     let mut broadcast = Broadcast::default();
     broadcast.send(10_000, |_, now| Some(now));
-    // For six seconds nothing arrives, and then all at once, without what the encoder has left out.
+    // For six seconds nothing arrives, and then everything at once, without the samples that the encoder has skipped.
     broadcast.send(6_000, |_, _| None);
     let arrival = broadcast.now;
     for own in (10_000..16_000)
@@ -291,22 +272,8 @@ fn times_that_stand_still_are_those_of_arrival() {
         broadcast.send(10_000, |_, now| Some(now));
         broadcast.send(stalled, |_, _| Some(9_980));
         broadcast.send(10_000, |_, now| Some(now - stalled));
-        assert!(
-            broadcast.longest(V) <= 1_080,
-            "{stalled}: {}",
-            broadcast.longest(V)
-        );
-        assert!(
-            broadcast.apart() <= 100,
-            "{stalled}: {} ms apart",
-            broadcast.apart()
-        );
-        let end = 20_000 + stalled;
-        assert!(
-            (broadcast.end() - end).abs() <= 200,
-            "{stalled}: {}",
-            broadcast.end()
-        );
+        broadcast.assert_even(stalled, &[V], 1_080, 100);
+        broadcast.assert_end(stalled, 20_000 + stalled);
     }
     let mut broadcast = Broadcast::default();
     broadcast.send(10_000, |_, _| Some(0));
@@ -329,7 +296,7 @@ fn a_track_that_begins_late_and_counts_from_zero_begins_now() {
         broadcast.send(5_000, |track, now| {
             Some(if track == A { now - own_zero } else { now })
         });
-        assert!(broadcast.apart() <= 60, "{own_zero}: {}", broadcast.apart());
+        broadcast.assert_even(own_zero, &[], 0, 60);
         assert_eq!(broadcast.end(), 14_980);
     }
 }

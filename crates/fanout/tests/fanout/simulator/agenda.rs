@@ -1,6 +1,6 @@
-//! What happens in a world, each at its moment.
+//! Events in a world, each at its own time.
 
-/// What happens.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum What {
     /// A worker takes its turn.
@@ -9,15 +9,15 @@ pub(crate) enum What {
     Room(usize),
     /// A publisher acts.
     Station(usize),
-    /// A listener comes.
+    /// A listener connects.
     Arrive,
-    /// The one listener that makes the difference comes.
+    /// The one listener that makes the difference connects.
     Ghost,
     /// A listener hangs up.
     Leave(usize),
-    /// A listener's player takes nothing from here on, or goes on.
+    /// A listener's player takes nothing from here on, or continues.
     Stall(usize, bool),
-    /// A listener says something.
+    /// A listener sends something.
     Speak(usize),
     /// Many come or go at once.
     Storm,

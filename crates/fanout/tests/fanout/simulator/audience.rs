@@ -1,4 +1,4 @@
-//! Listeners: how they come, read, speak and leave.
+//! Listeners: they connect, read, send and leave.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::world::{Lane, World};
 /// A lane's number is part of each of its units.
 const LANES_MAX: usize = u16::MAX as usize;
 
-/// What a talker says to be let go.
+/// Message by which a talker asks for its release.
 const GOODBYE: u8 = b'b';
 
 /// One listener, by the number of its peer.
@@ -37,18 +37,18 @@ pub(crate) struct Listener {
     pub(crate) joined: Nanos,
     pub(crate) reason: Option<Reason>,
     pub(crate) is_kicked: bool,
-    /// It speaks; set when its socket was given back.
+    /// Set if it has a conversation; becomes true when its socket was given back.
     pub(crate) talks: Option<Arc<AtomicBool>>,
-    /// For how many seconds it has been further behind than it may.
+    /// Number of seconds for which it has been further behind than it may.
     pub(crate) seconds_over: u32,
-    /// Units there were a second ago.
+    /// Number of units a second ago.
     pub(crate) units_before: Option<u64>,
-    /// The most often that a window's change may have had it visited early.
+    /// Upper bound on early visits that a window's change may have caused.
     pub(crate) regroupings: u64,
     pub(crate) groups: usize,
 }
 
-/// Echoes what it hears.
+/// Echoes the bytes it receives.
 #[derive(Debug)]
 struct Talk {
     is_released: Arc<AtomicBool>,
@@ -75,7 +75,7 @@ impl Conversation for Talk {
 }
 
 impl World {
-    /// A listener comes, and asks again later where there is no stream.
+    /// Connects a listener, which retries later if there is no stream.
     pub(crate) fn arrive(&mut self) {
         let pace = {
             let kinds = std::mem::take(&mut self.plan.kinds);
@@ -91,10 +91,10 @@ impl World {
         }
     }
 
-    /// The one listener more: it reads at once, or never.
+    /// Connects the one listener more: it reads at once, or never.
     pub(crate) fn arrive_ghost(&mut self) {
         let Some(pace) = self.plan.ghost else { return };
-        // Not with the random numbers of the others.
+        // It does not use the random numbers of the others.
         let rng = self.rng.clone();
         let joined = self.join(0, pace);
         self.rng = rng;
@@ -108,7 +108,7 @@ impl World {
         self.ghost_peer = Some(joined);
     }
 
-    /// A listener comes, if there is something to listen to.
+    /// Connects a listener, if there is something to listen to.
     pub(crate) fn join(&mut self, stream: usize, pace: Pace) -> Option<usize> {
         let at = self.instant();
         let plan = &self.plan.streams[stream];
@@ -286,9 +286,9 @@ impl World {
         all.find(|peer| self.listeners[*peer].reason.is_none())
     }
 
-    /// A listener is gone.
+    /// Handles the departure of a listener.
     pub(crate) fn see_off(&mut self, departure: &Departure) {
-        // Each that ever came has the next number, and the next name.
+        // Each listener that ever connected has the next number, and the next name.
         let peer = (departure.id.0 - 1) as usize;
         let record = self.fanout.directory().leave(departure);
         let known = &self.listeners[peer];

@@ -1,11 +1,11 @@
-//! What goes wrong with clocks and turns.
+//! Faults of clocks and turns.
 
 use super::agenda::What;
 use super::peer::{MILLI, SECOND};
 use super::world::World;
 
 impl World {
-    /// Something does now, and again later.
+    /// Causes a fault now, and plans the next.
     pub(crate) fn fault(&mut self) {
         let next = self.now + self.rng.range(5, 60) * SECOND;
         self.plan(next, What::Fault);
@@ -17,7 +17,7 @@ impl World {
                 self.now += leap;
                 leap
             }
-            // The clock does.
+            // The clock stands still.
             1 => {
                 let time = self.rng.range(10, 2_000) * MILLI;
                 self.frozen = Some((self.now, self.now + time));

@@ -1,4 +1,4 @@
-//! What holds in every world, whatever happens in it.
+//! Laws that hold in every world, whatever happens in it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::peer::SECOND;
 use super::plan::Pace;
 use super::world::World;
 
-/// For how many seconds a listener may be too far behind: a worker looks once a second, and so do we.
+/// Number of seconds for which a listener may be too far behind: a worker looks once a second, and so do we.
 const SECONDS_OVER_MAX: u32 = 3;
 
 /// Visits in a row that a lane may have saved up, and sends of a join.
@@ -53,7 +53,7 @@ impl World {
                 turns.counts.iter().sum::<u64>()
             })
             .sum();
-        let asked = self.tally.wakes + visits + self.sockets().told;
+        let asked = self.tally.wakes + visits + self.sockets().reported;
         let steps = self.tally.steps + self.tally.faults;
         let spare = STEPS_SPARE * workers * (self.now / SECOND + 1);
         self.check(steps <= asked + spare, || {
@@ -61,7 +61,7 @@ impl World {
         });
     }
 
-    /// Every listener that came and has not left is there, and what was sent was received.
+    /// Checks that every listener that connected and has not left is there, and that all bytes sent were received.
     pub(crate) fn check_books(&self) {
         let listeners = self.fanout.listeners();
         self.check(listeners == self.present, || {
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// No listener is too far behind for long, and one that reads at once has what there is.
+    /// Checks that no listener is too far behind for long, and that one that reads at once is up to date.
     fn check_lags(&mut self) {
         let is_calm = self.now >= self.troubled_until;
         let lanes: Vec<_> = self
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    /// A listener leaves for the reason that it has, with what it was sent.
+    /// Checks the reason of a departure, and the count of bytes sent.
     pub(crate) fn check_departure(&self, peer: usize, departure: &Departure) {
         let listener = &self.listeners[peer];
         let sockets = self.sockets();

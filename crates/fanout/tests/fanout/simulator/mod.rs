@@ -1,9 +1,9 @@
 //! The core on virtual time: seeded worlds of publishers, listeners and faults, in which the laws of
 //! the data plane are checked at every step.
 //!
-//! No thread, no socket and no sleep: [`world`] steps the workers itself, [`sockets`] and [`peer`]
-//! model the listeners' ends, [`station`] the publishers and [`audience`] what listeners do; [`reader`]
-//! and [`laws`] are what must hold, [`scenes`] single situations. All chance comes from one seed. A failure names it; this replays it:
+//! No thread, no socket and no sleep: [`world`] steps the workers itself, [`sockets`] and [`peer`] model the listeners'
+//! ends, [`station`] the publishers and [`audience`] the behaviour of listeners; [`reader`] and [`laws`] check the
+//! laws, [`scenes`] single situations. All chance comes from one seed. A failure names it; this replays it:
 //!
 //! ```text
 //! SIMULATOR_SEED=17 cargo test -p carillon-fanout --test fanout one_world -- --nocapture
@@ -73,7 +73,7 @@ fn a_hundred_worlds_keep_the_laws() {
         all.add(&small(seed));
     }
     println!("{all:#?}");
-    // Everything did happen that laws are about.
+    // All the events that the laws are about did happen.
     let lack = fanout::Reason::ALL
         .into_iter()
         .filter(|reason| *reason != fanout::Reason::Shutdown)
@@ -97,7 +97,7 @@ fn a_seed_is_a_world() {
     }
 }
 
-/// What each listener was sent, byte counts and moments, without the one that makes the difference.
+/// Returns the bytes, counts and times of each listener, without the one that makes the difference.
 fn fates(plan: Plan) -> Vec<(u64, u64, Option<u64>)> {
     let world = World::new(plan).run();
     let ghost = world.ghost_peer;

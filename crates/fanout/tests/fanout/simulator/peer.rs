@@ -10,7 +10,7 @@ pub(crate) type Nanos = u64;
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 pub(crate) const MILLI: Nanos = 1_000_000;
 
-/// How fast a player takes bytes that takes all at once.
+/// Rate of a player that takes all bytes at once.
 pub(crate) const AT_ONCE: u64 = u64::MAX;
 
 /// The other end of a listener's socket.
@@ -21,22 +21,22 @@ pub(crate) struct Peer {
     pub(crate) rate: u64,
     pub(crate) capacity: u64,
     pub(crate) queued: u64,
-    /// Up to when `queued` is known.
+    /// Time up to which `queued` is known.
     pub(crate) updated: Nanos,
     pub(crate) stalls: bool,
-    /// It was full, and its worker waits to be told of room.
+    /// Whether it was full, and its worker waits for a report of room.
     pub(crate) is_awaited: bool,
     /// Bytes that its socket took.
     pub(crate) accepted: u64,
     /// Bytes that its player took.
     pub(crate) taken: u64,
     pub(crate) sends: u64,
-    /// Sums up what was sent, and when.
+    /// Checksum of all sends, with their times.
     pub(crate) trace: u64,
-    /// It has hung up.
+    /// Whether it has hung up.
     pub(crate) is_gone: bool,
     pub(crate) attached: Option<(usize, Slot)>,
-    /// The server has closed the socket, or given it back.
+    /// Whether the server has closed the socket, or given it back.
     pub(crate) is_closed: bool,
     pub(crate) said: Vec<u8>,
 }
@@ -62,7 +62,7 @@ impl Peer {
         }
     }
 
-    /// Has the player take what it could since the last time.
+    /// Has the player take as many bytes as it could since the last time.
     pub(crate) fn settle(&mut self, now: Nanos) {
         let elapsed = now.saturating_sub(self.updated);
         self.updated = self.updated.max(now);
@@ -87,7 +87,7 @@ impl Peer {
         count
     }
 
-    /// When half of its buffer will be free.
+    /// Returns the time at which half of its buffer will be free.
     pub(crate) fn has_room_at(&self, now: Nanos) -> Option<Nanos> {
         if self.stalls || self.rate == 0 {
             return None;

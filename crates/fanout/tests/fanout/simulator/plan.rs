@@ -1,4 +1,4 @@
-//! What kind of world a seed makes.
+//! The world that a seed makes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::peer::{Nanos, SECOND};
 use super::rng::Rng;
 use super::wire::Style;
 
-/// Memory for logs that does not do.
+/// Size of a memory for logs that does not suffice.
 const SHORT: usize = 8 << 20;
 
 /// Seconds of media that a publisher may send at once.
@@ -22,19 +22,19 @@ pub(crate) struct Plan {
     pub(crate) workers: usize,
     pub(crate) duration: Nanos,
     pub(crate) streams: Vec<StreamPlan>,
-    /// Listeners that there are at a time, storms aside.
+    /// Number of listeners at a time, storms aside.
     pub(crate) audience: u64,
-    /// How long a listener stays, in seconds: from and to.
+    /// Time for which a listener stays, in seconds: from and to.
     pub(crate) session: (u64, u64),
     /// Kinds of listeners, each as often as it stands here.
     pub(crate) kinds: Vec<Pace>,
-    /// Of a hundred listeners, how many speak.
+    /// Number of listeners in a hundred that have a conversation.
     pub(crate) talkers: u64,
     pub(crate) storms: bool,
     pub(crate) faults: bool,
-    /// Sends cost nothing.
+    /// Whether sends cost nothing.
     pub(crate) is_free: bool,
-    /// One more listener comes after ten seconds, and reads like this.
+    /// Pace of one more listener that connects after ten seconds.
     pub(crate) ghost: Option<Pace>,
     pub(crate) log_bytes_max: usize,
 }
@@ -44,18 +44,18 @@ pub(crate) struct Plan {
 pub(crate) struct StreamPlan {
     pub(crate) settings: Settings,
     pub(crate) class: Class,
-    /// Between two samples of a track.
+    /// Time between two samples of a track.
     pub(crate) interval: Nanos,
     pub(crate) sample_bytes: usize,
-    /// One sample in so many may be started at.
+    /// Number of samples from one join point to the next.
     pub(crate) key_every: u64,
     pub(crate) styles: Vec<(&'static str, Style)>,
-    /// Its publisher does all that publishers do; otherwise it just sends, sample by sample.
+    /// Whether its publisher does everything that publishers do; otherwise it just sends, sample by sample.
     pub(crate) is_restless: bool,
 }
 
 impl Plan {
-    /// Logs may have to give up what their readers still need.
+    /// Whether logs may have to give up pages that their readers still need.
     pub(crate) fn is_short_of_memory(&self) -> bool {
         self.log_bytes_max <= SHORT
     }
@@ -79,18 +79,18 @@ impl StreamPlan {
     }
 }
 
-/// How a listener reads.
+/// Reading speed of a listener.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Pace {
-    /// All there is, at once.
+    /// Takes all bytes at once.
     Fast,
     /// Several times as fast as the stream, from a usual buffer.
     Quick,
     /// About as fast as the stream, or slower.
     Slow,
-    /// Not at all, now and then.
+    /// Takes nothing, now and then.
     Stalling,
-    /// Not at all after a while.
+    /// Takes nothing after a while.
     Dead,
 }
 
@@ -171,8 +171,8 @@ impl Plan {
         }
     }
 
-    /// A world in which one listener more makes no difference of itself: sends cost nothing, windows are
-    /// fixed, none comes or goes but by the stream.
+    /// Plans a world in which one more listener makes no difference of itself: sends cost nothing, windows are fixed,
+    /// and listeners come or go only by the stream.
     pub(crate) fn still(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let mut plan = Self::small(rng.next());
@@ -242,7 +242,7 @@ fn stream(rng: &mut Rng) -> StreamPlan {
         settings,
         class,
         interval,
-        // So that a visit can carry all that may come between two: four sends of eight pages.
+        // Chosen so that a visit can carry everything that may come between two: four sends of eight pages.
         sample_bytes: rng
             .pick(&[120, 500, 4_000, 20_000])
             .min(at_once_max / samples),
@@ -255,7 +255,7 @@ fn stream(rng: &mut Rng) -> StreamPlan {
     }
 }
 
-/// A stream of sound whose media time between two samples is that of an Ogg page or some frames.
+/// Plans an audio stream whose media time between two samples is that of an Ogg page or some frames.
 fn radio(rng: &mut Rng, index: u64) -> StreamPlan {
     let settings = Settings {
         takeover_back: Duration::ZERO,

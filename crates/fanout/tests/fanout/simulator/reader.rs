@@ -1,21 +1,20 @@
-//! What a listener makes of the bytes that it is sent, and what is wrong with them.
+//! Check of the bytes that a listener receives.
 //!
-//! Its byte stream must be whole units in the log's order, each once. It may go on elsewhere only at a
-//! join point, forward, not between pieces that belong together, and with the headers that are in force
-//! there.
+//! Its byte stream must be whole units in the log's order, each once. It may continue elsewhere only at a join point,
+//! forward, not between pieces that belong together, and with the headers that are in force there.
 
 use std::fmt;
 use std::io::IoSlice;
 
 use super::wire::{HEADER, Kind, Style, Unit, fill};
 
-/// Reads what one listener receives and says what is wrong with it.
+/// Reads the bytes that one listener receives and reports faults in them.
 #[derive(Clone)]
 pub(crate) struct Reader {
     lane: u16,
     expects_head: bool,
     expects_preamble: bool,
-    /// The unit of the log that must come next, unless it was moved.
+    /// Number of the unit of the log that must come next, unless the listener was moved.
     pub(crate) next: Option<u64>,
     /// Time of the newest whole unit, in ticks.
     pub(crate) at: i64,
@@ -24,7 +23,7 @@ pub(crate) struct Reader {
     generation: u32,
     has_file: bool,
     preamble: Option<u32>,
-    /// The next piece belongs to the last.
+    /// Whether the next piece belongs to the last.
     is_owed: bool,
     header: [u8; HEADER],
     header_len: usize,
@@ -58,7 +57,7 @@ impl Reader {
         self.header_len == 0 && self.body_left == 0
     }
 
-    /// Whether what it had so far could be the end of a connection that was not cut.
+    /// Whether its bytes so far could be the end of a connection that was not cut.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_between() && self.preamble.is_none()
     }
@@ -125,7 +124,7 @@ impl Reader {
             Kind::Preamble if self.next.is_none() != self.has_file => {
                 Err("headers without the file header that belongs to them")
             }
-            // One that was moved forward twice before it took a byte has two of them.
+            // A listener that was moved forward twice before it took a byte has two of them.
             Kind::Preamble => {
                 self.preamble = Some(unit.generation);
                 Ok(())
@@ -193,15 +192,15 @@ fn is_filled(bytes: &[u8], filler: u8) -> bool {
     }
 }
 
-/// A run of whole units that many listeners are sent: read once, and believed for the others.
+/// A run of whole units that many listeners receive: read once, and trusted for the others.
 ///
 /// It holds as long as nothing is written to the log: within one step of a worker.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Where it lies: an address to compare.
+    /// Address of its first byte, for comparison only.
     from: usize,
     len: usize,
-    /// What a reader must expect to take it as it is.
+    /// First unit, which a reader must expect in order to take the run unread.
     first: Unit,
     after: Reader,
 }
@@ -243,7 +242,7 @@ impl Run {
         })
     }
 
-    /// Has a reader take it; false when it has to look for itself.
+    /// Passes the run to a reader; returns `false` when the reader has to check the bytes itself.
     pub(crate) fn give(&self, reader: &mut Reader) -> bool {
         let follows = reader.next == Some(self.first.number)
             && reader.is_whole()

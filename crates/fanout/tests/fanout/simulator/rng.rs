@@ -9,7 +9,7 @@ impl Rng {
         Self(seed)
     }
 
-    /// Another sequence, which does not depend on how much of this one is used later.
+    /// Returns another sequence, independent of later use of this one.
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())
     }

@@ -1,4 +1,4 @@
-//! Single situations, on the same virtual time: one stream, a few listeners, and what becomes of them.
+//! Single situations, on the simulator's virtual time: one stream, a few listeners, and their fates.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const PLAIN: Style = Style {
     has_preamble: false,
 };
 
-/// A stream of sound by the usual rules: frames of 20 ms, each of which may be started at.
+/// Plans an audio stream by the usual rules: frames of 20 ms, each of which is a join point.
 fn radio() -> StreamPlan {
     StreamPlan {
         settings: Settings::default(),
@@ -29,7 +29,7 @@ fn radio() -> StreamPlan {
     }
 }
 
-/// A stream of pictures by the usual rules: 25 a second and a keyframe each second.
+/// Plans a video stream by the usual rules: 25 frames a second and a keyframe each second.
 fn show() -> StreamPlan {
     StreamPlan {
         class: Class::Video,
@@ -63,7 +63,7 @@ fn world_of(stream: StreamPlan) -> World {
 }
 
 impl World {
-    fn go_on(&mut self, time: Nanos) {
+    fn proceed(&mut self, time: Nanos) {
         self.run_until(self.now + time);
     }
 
@@ -76,7 +76,7 @@ impl World {
         self.sockets().peers[peer].sends
     }
 
-    /// Media time of what a listener has, in milliseconds.
+    /// Returns the media time that a listener has reached, in milliseconds.
     fn reached(&self, peer: usize) -> i64 {
         Span::from_ticks(self.sockets().peers[peer].reader.at).millis()
     }
@@ -91,9 +91,9 @@ fn a_fixed_window_combines_that_many_samples() {
     policy.max_wait = Duration::from_millis(400);
     let mut world = world_of(stream);
     let listeners = [(); 3].map(|()| world.listener(Pace::Fast));
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     let before = listeners.map(|peer| world.sends(peer));
-    world.go_on(80 * SECOND);
+    world.proceed(80 * SECOND);
     for (peer, before) in listeners.into_iter().zip(before) {
         let messages = world.sends(peer) - before;
         assert!((999..=1_001).contains(&messages), "{messages}");
@@ -104,9 +104,9 @@ fn a_fixed_window_combines_that_many_samples() {
 fn a_small_audience_gets_each_sample_at_once() {
     let mut world = world_of(radio());
     let listeners = [(); 5].map(|()| world.listener(Pace::Fast));
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     let before = listeners.map(|peer| world.sends(peer));
-    world.go_on(10 * SECOND);
+    world.proceed(10 * SECOND);
     for (peer, before) in listeners.into_iter().zip(before) {
         assert_eq!(world.sends(peer) - before, 500);
     }
@@ -119,9 +119,9 @@ fn a_stalled_listener_is_dropped_when_its_time_is_over_and_hurts_no_other() {
     let good = [(); 20].map(|()| world.listener(Pace::Fast));
     world.stall(stalled, true);
     let drop_after = Policy::default_for(Class::Video).drop_after.millis() as Nanos * MILLI;
-    world.go_on(drop_after);
+    world.proceed(drop_after);
     assert_eq!(world.listeners[stalled].reason, None);
-    world.go_on(3 * SECOND);
+    world.proceed(3 * SECOND);
     assert_eq!(world.listeners[stalled].reason, Some(Reason::Lag));
     let newest = world.reached(good[0]);
     assert!(newest >= 12_800, "{newest}");
@@ -129,15 +129,15 @@ fn a_stalled_listener_is_dropped_when_its_time_is_over_and_hurts_no_other() {
 }
 
 #[test]
-fn a_slow_listener_skips_and_is_told_of() {
+fn a_slow_listener_skips_and_is_reported_of() {
     let mut world = world_of(show());
     let slow = world.listener(Pace::Slow);
     let now = world.now;
     world.sockets().stall(slow, true, now);
-    world.go_on(5 * SECOND);
+    world.proceed(5 * SECOND);
     world.stall(slow, false);
-    world.go_on(5 * SECOND);
-    // The reader checks that it was to a keyframe, and between whole units.
+    world.proceed(5 * SECOND);
+    // The reader checks that the skip was to a keyframe, and between whole units.
     let seen = world.sockets().peers[slow].reader.skips;
     let report = world.report();
     let counted: u64 = world.fanout.worker_books()[0].skips.value();
@@ -145,7 +145,7 @@ fn a_slow_listener_skips_and_is_told_of() {
     assert_eq!(counted, u64::from(report[0].skips));
 }
 
-/// Pages are what a send is made of, and there are only so many in one.
+/// A send consists of pages, and has an upper bound on them.
 #[test]
 fn a_listener_that_takes_a_message_of_many_pages_is_not_behind() {
     let mut stream = radio();
@@ -156,23 +156,23 @@ fn a_listener_that_takes_a_message_of_many_pages_is_not_behind() {
     policy.max_samples = 0;
     let mut world = world_of(stream);
     let listener = world.listener(Pace::Fast);
-    world.go_on(60 * SECOND);
+    world.proceed(60 * SECOND);
     assert_eq!(world.report()[0].skips, 0);
     assert!(world.reached(listener) > 58_000);
 }
 
-/// Its publisher was quiet for longer than a listener may be behind.
+/// The publisher was quiet for longer than a listener may be behind.
 #[test]
 fn a_listener_that_joins_soon_after_a_gap_starts_behind_it() {
     let mut stream = radio();
     stream.settings.audio.drop_after = Span::from_millis(15_000);
     let mut world = world_of(stream);
     let stays = world.listener(Pace::Fast);
-    world.go_on(10 * SECOND);
+    world.proceed(10 * SECOND);
     world.stations[0].leave_out(20_000);
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     let joiners = [(); 10].map(|()| world.listener(Pace::Fast));
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     for peer in joiners {
         assert_eq!(world.reached(peer), world.reached(stays));
         assert_eq!(world.listeners[peer].reason, None);
@@ -189,16 +189,16 @@ fn a_socket_is_not_given_back_that_is_gone_in_the_middle_of_a_unit() {
     for hangs_up in [false, true] {
         let peer = world.listener(Pace::Dead);
         world.stall(peer, true);
-        world.go_on(100 * MILLI);
+        world.proceed(100 * MILLI);
         assert!(!world.sockets().peers[peer].reader.is_between());
         world.sockets().say(peer, b"b");
-        world.go_on(100 * MILLI);
+        world.proceed(100 * MILLI);
         if hangs_up {
             world.sockets().hang_up(peer);
         } else {
             world.stall(peer, false);
         }
-        world.go_on(5 * SECOND);
+        world.proceed(5 * SECOND);
         assert_eq!(world.listeners[peer].reason, Some(Reason::Left));
         let talks = world.listeners[peer].talks.as_ref();
         let is_released = talks.is_some_and(|released| released.load(Ordering::Relaxed));
@@ -214,12 +214,12 @@ fn where_nothing_is_sent_nothing_is_done() {
     for _ in 0..50 {
         world.listener(Pace::Fast);
     }
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     world.stations[0].fall_silent();
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     let (steps, wakes) = (world.tally.steps, world.tally.wakes);
-    world.go_on(1_000 * SECOND);
-    // A look at how the listeners fare, each second.
+    world.proceed(1_000 * SECOND);
+    // A check of the listeners each second.
     assert!(
         world.tally.steps - steps <= 1_001,
         "{}",
@@ -228,7 +228,7 @@ fn where_nothing_is_sent_nothing_is_done() {
     assert_eq!(world.tally.wakes, wakes);
 }
 
-/// The bound on how far back a joiner starts, and the way on where the encoder ignores requests.
+/// The bound on the past at which a joiner starts, and the fallback if the encoder ignores requests.
 #[test]
 fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
     let mut stream = show();
@@ -237,19 +237,19 @@ fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
     let at = world.instant();
     world.stations[0].asks_for_keyframes(at);
     let _keeps_the_lane = world.listener(Pace::Fast);
-    world.go_on(10 * SECOND);
+    world.proceed(10 * SECOND);
     let joiner = world.listener(Pace::Fast);
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     assert_eq!(world.reached(joiner), 0, "it waits");
     world.stations[0].key_next();
-    world.go_on(100 * MILLI);
+    world.proceed(100 * MILLI);
     assert!(world.reached(joiner) >= 11_000);
 
-    world.go_on(10 * SECOND);
+    world.proceed(10 * SECOND);
     let patient = world.listener(Pace::Fast);
-    world.go_on(2_900 * MILLI);
+    world.proceed(2_900 * MILLI);
     assert_eq!(world.reached(patient), 0, "it waits");
-    world.go_on(200 * MILLI);
+    world.proceed(200 * MILLI);
     assert_eq!(world.reached(patient), world.reached(joiner));
 }
 
@@ -260,12 +260,12 @@ fn a_subgroup_that_was_empty_for_long_is_used_again() {
     let mut world = world_of(stream);
     let stays = [(); 2].map(|()| world.listener(Pace::Fast));
     let leaves = world.listener(Pace::Fast);
-    world.go_on(SECOND);
+    world.proceed(SECOND);
     world.sockets().hang_up(leaves);
     // More than the log keeps.
-    world.go_on(60 * SECOND);
+    world.proceed(60 * SECOND);
     let comes = world.listener(Pace::Fast);
-    world.go_on(2 * SECOND);
+    world.proceed(2 * SECOND);
     assert_eq!(world.reached(comes), world.reached(stays[0]));
     assert!(world.report().iter().all(|report| report.skips == 0));
 }
@@ -278,9 +278,9 @@ fn a_picture_group_longer_than_the_limits_blames_no_listener() {
     let mut world = world_of(stream);
     let _keeps_the_lane = world.listener(Pace::Fast);
     // Twice `drop_after` since the keyframe.
-    world.go_on(20 * SECOND);
+    world.proceed(20 * SECOND);
     let joiner = world.listener(Pace::Fast);
-    world.go_on(100 * MILLI);
+    world.proceed(100 * MILLI);
     assert!(world.reached(joiner) >= 20_000);
     // From the keyframe on: two samples of each moment.
     assert!(world.sockets().peers[joiner].accepted >= 1_000_000);

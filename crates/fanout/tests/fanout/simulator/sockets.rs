@@ -1,9 +1,9 @@
 //! Sockets that are numbers: a back-end whose peers are modelled.
 //!
-//! A peer has a buffer, as `TCP_NOTSENT_LOWAT` and its window leave one, from which its player takes
-//! bytes at a rate, or now and then not at all. What the buffer takes is read at once by the peer's
-//! [`Reader`], so that the send that was wrong is the one that fails. Sends cost CPU time by a model,
-//! which is all the time that passes while a worker is at work.
+//! A peer has a buffer, as `TCP_NOTSENT_LOWAT` and its window leave one, from which its player takes bytes at a rate,
+//! or now and then not at all. Bytes that the buffer takes are read at once by the peer's [`Reader`], so that the
+//! faulty send is the one that fails. Sends cost CPU time by a model, which is all the time that passes while a worker
+//! is at work.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,34 +22,34 @@ use super::rng::mix;
 /// A send to a socket: 3 µs, as measured on loopback, whatever its size.
 const SEND_COST: Nanos = 3_000;
 
-/// What a batch costs beside its sends.
+/// Cost of a batch beside its sends.
 const BATCH_COST: Nanos = 1_500;
 
-/// All sockets of a world, and what there is to be told of them.
+/// All sockets of a world, and their events to report.
 pub(crate) struct Sockets {
-    /// The moment, while a worker is at work: with what its work has cost so far.
+    /// Current time while a worker is at work, including the cost of its work so far.
     pub(crate) now: Nanos,
     /// CPU time that each worker has used.
     pub(crate) cpu: Vec<Nanos>,
-    /// What the next send costs beside.
+    /// Extra cost of the next send.
     pub(crate) hiccup: Nanos,
-    /// What sends cost: none in worlds that are to be the same with one listener more.
+    /// Whether sends cost nothing: so in worlds that must be unaffected by one more listener.
     pub(crate) is_free: bool,
     pub(crate) peers: Vec<Peer>,
     /// Peers by their descriptor, on their way to a worker.
     coming: HashMap<i32, usize>,
     /// Peers by worker and slot.
     slots: Vec<Vec<Option<(u32, usize)>>>,
-    /// When peers that were full will have room.
+    /// Times at which peers that were full will have room.
     pub(crate) rooms: Vec<(Nanos, usize)>,
-    /// What workers are to be told, by worker.
+    /// Events to report, by worker.
     pub(crate) news: Vec<(usize, Event)>,
-    /// How often workers were told something.
-    pub(crate) told: u64,
+    /// Number of events reported to workers.
+    pub(crate) reported: u64,
     run: Option<Run>,
-    /// What was wrong.
+    /// Faults found so far.
     pub(crate) faults: Vec<String>,
-    /// Sums up everything that was sent.
+    /// Checksum of everything that was sent.
     pub(crate) trace: u64,
     pub(crate) sends: u64,
     pub(crate) bytes: u64,
@@ -68,7 +68,7 @@ impl Sockets {
             slots: vec![Vec::new(); workers],
             rooms: Vec::new(),
             news: Vec::new(),
-            told: 0,
+            reported: 0,
             run: None,
             faults: Vec::new(),
             trace: 0,
@@ -78,13 +78,13 @@ impl Sockets {
         })))
     }
 
-    /// A worker begins a turn: what it was sent from may have been written anew.
+    /// Begins a worker's turn: the bytes to send may have been written anew.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.now = now;
         self.run = None;
     }
 
-    /// A socket with a new peer at its other end, for the server to have.
+    /// Returns a socket with a new peer at its other end, for the server to own.
     pub(crate) fn connect(&mut self, peer: Peer) -> io::Result<TcpStream> {
         let socket = self.socket()?;
         self.coming.insert(socket.as_raw_fd(), self.peers.len());
@@ -92,12 +92,12 @@ impl Sockets {
         Ok(socket)
     }
 
-    /// The core wants a socket to own; what is sent never gets there.
+    /// Returns a socket for the core to own; nothing is sent through it.
     fn socket(&self) -> io::Result<TcpStream> {
         Ok(TcpStream::from(OwnedFd::from(self.nothing.try_clone()?)))
     }
 
-    /// The player takes nothing until further notice, or goes on.
+    /// Has the player take nothing until further notice, or continue.
     pub(crate) fn stall(&mut self, peer: usize, stalls: bool, now: Nanos) {
         let it = &mut self.peers[peer];
         it.settle(now);
@@ -108,7 +108,7 @@ impl Sockets {
         }
     }
 
-    /// A peer may have room by now; if so its worker is told.
+    /// Checks whether a peer has room by now; if so, reports it to its worker.
     pub(crate) fn look(&mut self, peer: usize, now: Nanos) {
         let it = &mut self.peers[peer];
         let Some((worker, slot)) = it.attached.filter(|_| it.is_awaited) else {
@@ -132,7 +132,7 @@ impl Sockets {
         }
     }
 
-    /// The peer says something.
+    /// Has the peer send something.
     pub(crate) fn say(&mut self, peer: usize, words: &[u8]) {
         let it = &mut self.peers[peer];
         it.said.extend(words);
@@ -245,7 +245,7 @@ impl ModelBackend {
             .expect("one thread, which has not panicked")
     }
 
-    /// Forgets a socket, and gives its peer.
+    /// Removes a socket, and returns its peer.
     fn take(&self, slot: Slot) -> Option<usize> {
         let mut sockets = self.sockets();
         let peer = sockets.peer_at(self.worker, slot)?;

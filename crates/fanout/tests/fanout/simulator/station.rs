@@ -5,27 +5,25 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Publish};
-use fanout::{Class, Publisher, Registry, Source};
-use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
-};
+use fanout::{Class, Publisher, Registry, Source, testing};
+use media::{Container, Item, Sample, Span, StreamName, Track, TrackId};
 
 use super::peer::{Nanos, SECOND};
 use super::plan::StreamPlan;
 use super::rng::Rng;
 
-/// What a publisher does for a while.
+/// Behaviour of a publisher for a while.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mode {
-    /// It sends so many samples at once.
+    /// It sends this many samples at once.
     Sends(u64),
-    /// It is connected and says nothing.
+    /// It is connected and sends nothing.
     Silent,
     /// It is gone.
     Away,
 }
 
-/// See the module's description.
+/// A stream's publisher over time, by chance.
 pub(crate) struct Station {
     name: StreamName,
     plan: StreamPlan,
@@ -36,9 +34,9 @@ pub(crate) struct Station {
     incarnation: u64,
     mode: Mode,
     mode_until: Nanos,
-    /// The publisher's own clock, as far as it has sent.
+    /// Time of the publisher's own clock up to which it has sent.
     media: i64,
-    /// Up to when it has sent, by the world's clock.
+    /// Time of the world's clock up to which it has sent.
     sent_until: Nanos,
     samples: u64,
     body: Bytes,
@@ -69,7 +67,7 @@ impl Station {
         }
     }
 
-    /// Does what is due, and says when there is more to do.
+    /// Carries out the due action, and returns the time of the next.
     pub(crate) fn act(
         &mut self,
         registry: &Registry,
@@ -98,22 +96,22 @@ impl Station {
         self.sent_until
     }
 
-    /// Its publisher's clock goes on by so many milliseconds of which nothing is sent.
+    /// Advances its publisher's clock by this many milliseconds of which nothing is sent.
     pub(crate) fn leave_out(&mut self, millis: i64) {
         self.media += millis;
     }
 
-    /// Its publisher stays, and sends nothing more.
+    /// Has its publisher stay, and send nothing more.
     pub(crate) fn fall_silent(&mut self) {
         self.mode = Mode::Silent;
     }
 
-    /// The next picture is a keyframe.
+    /// Makes the next frame a keyframe.
     pub(crate) fn key_next(&mut self) {
         self.samples = 0;
     }
 
-    /// Its encoder can be asked for keyframes, whether or not it complies.
+    /// Declares that its encoder can be asked for keyframes, whether or not it complies.
     pub(crate) fn asks_for_keyframes(&mut self, at: Instant) {
         let publisher = self.publisher.as_mut().expect("it publishes");
         publisher.takes_keyframe_request(at);
@@ -131,7 +129,7 @@ impl Station {
             40..55 => self.mode = Mode::Sends(self.rng.range(2, 40)),
             55..65 => {
                 self.mode = Mode::Silent;
-                // What it had to say meanwhile is lost, or did not exist.
+                // Media from meanwhile is lost, or did not exist.
                 let is_lost = self.rng.chance(50);
                 let gap = self.mode_until - now;
                 self.media += if is_lost { (gap / 1_000_000) as i64 } else { 0 };
@@ -160,7 +158,7 @@ impl Station {
         }
     }
 
-    /// Another publisher wants to replace the present one, which goes on if that is refused.
+    /// Has another publisher try to replace the current one, which continues if that is refused.
     fn replace(
         &mut self,
         credential: u64,
@@ -177,7 +175,7 @@ impl Station {
         }
     }
 
-    /// Begins an epoch with a credential; false when it was refused.
+    /// Begins an epoch with a credential; returns `false` when it was refused.
     fn begin(
         &mut self,
         credential: u64,
@@ -212,27 +210,21 @@ impl Station {
         true
     }
 
-    /// Announces its tracks, as they have not been before.
+    /// Announces its tracks, in a form they have not had before.
     fn announce(&mut self, at: Instant) {
         self.incarnation += 1;
-        let track = |id, kind, config| Track {
-            id,
-            kind,
-            codec: Codec::UNKNOWN,
-            framing: Framing::SelfFramed,
+        let track = |id, config| Track {
             config,
-            sample_rate: 0,
-            channels: 0,
-            flv: None,
+            ..testing::track(id)
         };
         let config = Bytes::from(self.incarnation.to_string());
         if self.plan.class == Class::Video {
-            let video = track(TrackId::VIDEO, Kind::Video, config.clone());
+            let video = track(TrackId::VIDEO, config.clone());
             self.items.push(Item::Track(Arc::new(video)));
         }
-        let audio = track(TrackId::AUDIO, Kind::Audio, config);
+        let audio = track(TrackId::AUDIO, config);
         self.items.push(Item::Track(Arc::new(audio)));
-        // What is coded anew begins with a keyframe.
+        // Re-encoded media begins with a keyframe.
         self.samples = 0;
         self.write(at);
     }
@@ -256,15 +248,10 @@ impl Station {
     }
 
     fn sample(&mut self, track: TrackId, keyframe: bool) {
-        let dts = Timestamp::from_millis(self.media);
         self.items.push(Item::Sample(Sample {
-            track,
-            dts,
-            pts: dts,
             duration: Span::from_millis((self.plan.interval / 1_000_000) as i64),
             keyframe,
-            data: self.body.clone(),
-            flv: None,
+            ..testing::sample(track, self.media, self.body.clone())
         }));
     }
 

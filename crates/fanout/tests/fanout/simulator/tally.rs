@@ -1,9 +1,9 @@
-//! What has happened in a world, in figures.
+//! Figures about a world.
 
-/// What has happened in a world.
+/// Figures about a world.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Tally {
-    /// Sums up every send and every departure with its moment.
+    /// Checksum of every send and every departure with its time.
     pub(crate) trace: u64,
     pub(crate) steps: u64,
     pub(crate) wakes: u64,

@@ -1,9 +1,8 @@
-//! A wire format whose every unit says what it is, for a [`Reader`](super::reader::Reader) that
-//! believes none of them.
+//! A wire format whose every unit describes itself, for a [`Reader`](super::reader::Reader) that trusts none of them.
 //!
-//! A unit has a header of [`HEADER`] bytes and a body of one repeated byte. The units of a log are
-//! numbered from 0, so that a reader knows what must follow; what may stand between them (a response
-//! head, a preamble, words of a conversation) has other kinds.
+//! A unit has a header of [`HEADER`] bytes and a body of one repeated byte. The units of a log are numbered from 0, so
+//! that a reader knows which must follow; other bytes between them (a response head, a preamble, words of a
+//! conversation) have other kinds.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,13 +13,13 @@ use media::{Item, Sample};
 /// Bytes of a unit's header: kind, flags, lane, length, generation, zeros, number, time.
 pub(crate) const HEADER: usize = 32;
 
-/// A listener may start at this unit.
+/// Flag of a unit that a listener may start at.
 const JOIN: u8 = 1;
 
-/// The next unit belongs to this one: no listener may go elsewhere in between.
+/// Flag of a unit to which the next belongs: no listener may continue elsewhere in between.
 const MORE: u8 = 2;
 
-/// What a unit is.
+/// Kind of a unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -34,7 +33,7 @@ pub(crate) enum Kind {
     Preamble = b'P',
     /// The response head.
     Head = b'H',
-    /// What a conversation has to say.
+    /// Bytes of a conversation.
     Words = b'W',
 }
 
@@ -81,7 +80,7 @@ impl Unit {
         self.flags & JOIN != 0
     }
 
-    /// The next unit belongs to it.
+    /// Whether the next unit belongs to this one.
     pub(crate) fn has_more(&self) -> bool {
         self.flags & MORE != 0
     }
@@ -105,7 +104,7 @@ impl Unit {
     }
 }
 
-/// What the body of a unit is made of.
+/// Returns the byte that fills the body of a unit.
 pub(crate) const fn fill(number: u64) -> u8 {
     number as u8 ^ 0x5A
 }
@@ -130,7 +129,7 @@ fn outside(kind: Kind, lane: u16, generation: u32, len: usize) -> Bytes {
     bytes.into()
 }
 
-/// How a format looks.
+/// Style of a format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// Units that a sample becomes; all but the first are sealed to it.
@@ -139,7 +138,7 @@ pub(crate) struct Style {
     pub(crate) has_preamble: bool,
 }
 
-/// What was written to a lane.
+/// Record of the units written to a lane.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Units so far.
@@ -150,7 +149,7 @@ pub(crate) struct Written {
     pub(crate) newest_join: Option<u64>,
 }
 
-/// Writes units; see the module's description.
+/// Packager of these units.
 pub(crate) struct Stamper {
     style: Style,
     lane: u16,
@@ -174,7 +173,7 @@ impl Stamper {
         (stamper, written)
     }
 
-    /// What came before cannot be decoded with what comes.
+    /// Begins a generation: media from before cannot be decoded with the headers from here on.
     fn turn_generation(&mut self, sink: &mut Sink<'_>) {
         if !self.style.has_preamble {
             return;

@@ -1,8 +1,8 @@
 //! A world: the core with stations and an audience, on a time of its own.
 //!
-//! Everything that happens is an event with its moment, and time advances to the next one. A worker is stepped
-//! when it was woken, when a socket has something, or when it wanted to be; while it is at work it has no time
-//! for more, like a thread.
+//! Everything that happens is an event with its time, and time advances to the next one. A worker is stepped when it
+//! was woken, when a socket has an event, or at the time that it asked for; while it is at work it has no time for
+//! more, like a thread.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -33,12 +33,12 @@ use super::wire::Written;
 /// Steps that a worker may take at one moment: no more than it has lanes and commands.
 const STEPS_AT_ONCE_MAX: u32 = 1_000;
 
-/// A worker and when it is to be stepped.
+/// A worker and the time of its next step.
 pub(crate) struct ScheduledWorker {
     worker: SteppedWorker,
     waker: File,
     events: Vec<Event>,
-    /// When it is stepped next, as far as is known.
+    /// Time of its next step, as far as is known.
     due: Option<Nanos>,
     is_busy_until: Nanos,
     steps_at_once: (Nanos, u32),
@@ -52,17 +52,17 @@ pub(crate) struct Lane {
     pub(crate) written: Arc<Mutex<Written>>,
 }
 
-/// See the module's description.
+/// The core with stations and an audience, on a time of its own.
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) rng: Rng,
     pub(crate) now: Nanos,
     base: Instant,
-    /// What the core's clocks show.
+    /// Time that the core's clocks show.
     clock: Arc<AtomicU64>,
-    /// Since when they stand still, and until when.
+    /// Start and end of the time for which the clocks stand still.
     pub(crate) frozen: Option<(Nanos, Nanos)>,
-    /// Faults so late that their consequences may last.
+    /// Time up to which the consequences of faults may last.
     pub(crate) troubled_until: Nanos,
     pub(crate) fanout: Arc<Fanout>,
     pub(crate) registry: Registry,
@@ -73,17 +73,17 @@ pub(crate) struct World {
     pub(crate) stations: Vec<Station>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) lane_index: HashMap<LaneId, usize>,
-    /// By peer.
+    /// All listeners ever, by peer.
     pub(crate) listeners: Vec<Listener>,
     pub(crate) present: u64,
-    /// Listeners that may be there, by peer; looked through once a second.
+    /// Peers of the listeners that may be there; looked through once a second.
     pub(crate) roll: Vec<usize>,
     agenda: BinaryHeap<Reverse<(Nanos, u64, What)>>,
     entries: u64,
     pub(crate) tally: Tally,
     /// The one listener more, while it is there.
     pub(crate) ghost: Option<usize>,
-    /// Which one it was.
+    /// Peer of the one listener more, even after it has left.
     pub(crate) ghost_peer: Option<usize>,
 }
 
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Lets it go on to its end.
+    /// Runs it to its end.
     pub(crate) fn run(mut self) -> Self {
         self.open();
         let gathering = (self.plan.audience / 500).max(2) * SECOND;
@@ -202,13 +202,13 @@ impl World {
         self.plan(SECOND, What::Second);
     }
 
-    /// The server leaves: all listeners are told, streams end, workers stop.
+    /// Shuts the server down: all listeners get the announcement, streams end, workers stop.
     pub(crate) fn close(mut self) -> Tally {
         self.fanout.announce_leave();
         self.run_until(self.now + 2 * SECOND);
         self.stations.clear();
         self.registry.end_all();
-        // Listeners that still drain what they were sent have five seconds, and a checkup, to do so.
+        // Listeners that still drain their bytes have five seconds, and a checkup, to do so.
         self.run_until(self.now + 8 * SECOND);
         self.check(self.present == 0, || {
             "the stream is over, and some stay".to_owned()
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// Has something happen at a moment.
+    /// Plans an event.
     pub(crate) fn plan(&mut self, at: Nanos, what: What) {
         self.entries += 1;
         self.agenda.push(Reverse((at, self.entries, what)));
@@ -286,7 +286,7 @@ impl World {
         &self.plan.streams[self.lanes[lane].stream]
     }
 
-    /// What the core's clocks show.
+    /// Returns the time that the core's clocks show.
     pub(crate) fn instant(&self) -> Instant {
         self.base + Duration::from_nanos(self.clock.load(Ordering::Relaxed))
     }
@@ -311,12 +311,12 @@ impl World {
         }
     }
 
-    /// Passes on what sockets report, and gives those workers their turn that have been woken.
+    /// Passes on the sockets' events, and gives a turn to each worker that was woken.
     fn deliver(&mut self) {
         let (rooms, news) = {
             let mut sockets = self.sockets();
             let rooms = std::mem::take(&mut sockets.rooms);
-            sockets.told += sockets.news.len() as u64;
+            sockets.reported += sockets.news.len() as u64;
             (rooms, std::mem::take(&mut sockets.news))
         };
         for (at, peer) in rooms {
@@ -335,7 +335,7 @@ impl World {
         }
     }
 
-    /// Has a worker stepped at a moment, or as soon as it is free, if it is not stepped earlier.
+    /// Plans a worker's step at a time, or as soon as it is free, if it is not stepped earlier.
     pub(crate) fn give_turn(&mut self, index: usize, at: Nanos) {
         let scheduled = &mut self.workers[index];
         let at = at.max(scheduled.is_busy_until);
@@ -355,7 +355,7 @@ impl World {
         };
         let scheduled = &mut self.workers[index];
         scheduled.due = None;
-        // What it is told of now was reported before; what it finds by itself comes on top.
+        // Events that it receives now were reported before; those that it finds by itself come on top.
         let mut cpu = || {
             let sockets = shared.lock().expect("one thread, which has not panicked");
             Duration::from_nanos(sockets.cpu[index])
@@ -393,14 +393,14 @@ impl World {
         }
     }
 
-    /// The window that a lane has at the worker of a listener.
+    /// Returns the windows that a lane has at the workers, with the number of subgroups.
     pub(crate) fn windows(&self, lane: LaneId) -> impl Iterator<Item = (Duration, usize)> {
         self.workers
             .iter()
             .filter_map(move |scheduled| scheduled.worker.window(lane))
     }
 
-    /// How the listeners fare by the workers' reports.
+    /// Returns the workers' reports on their listeners.
     pub(crate) fn report(&self) -> Vec<fanout::ListenerReport> {
         let reports = self
             .workers
@@ -409,7 +409,7 @@ impl World {
         reports.flatten().collect()
     }
 
-    /// A law holds, or the test ends here and tells where it did.
+    /// Checks that a law holds; otherwise ends the test with the seed and the time.
     #[track_caller]
     pub(crate) fn check(&self, holds: bool, what: impl FnOnce() -> String) {
         assert!(

@@ -1,42 +1,28 @@
-//! What the tests of the core share: a registry with real workers, a format that is easy to check,
-//! and blocking clients.
+//! Tools that the tests of the core share: a registry with real workers, a format that is easy to check, and blocking
+//! clients.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
-use std::task::Wake;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use fanout::gate::{Credential, Gatekeeper, Play, Publish};
+use fanout::gate::{Authorized, Credential, Gatekeeper, Play, Publish};
+pub(crate) use fanout::testing::Alarm;
+use fanout::testing::{sample, track};
 use fanout::{
     Config, Conversation, Departure, Entry, Fanout, Format, ListenerId, ListenerRecord,
-    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, Sink, Source,
+    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, Sink, Source, Stream,
     Takeover,
 };
-use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
-};
+use media::{Container, Item, Sample, Span, StreamName, TrackId};
 
-/// How long a test waits for what must happen.
+/// Longest wait of a test for an event that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counts how often it was woken.
-#[derive(Debug, Default)]
-pub(crate) struct Alarm(AtomicUsize);
-
-impl Alarm {
-    pub(crate) fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
+pub(crate) fn name(text: &str) -> StreamName {
+    StreamName::parse(text).unwrap()
 }
 
 /// Frames that name themselves: `[number:size……]`, padded with dots to `size` bytes.
@@ -52,21 +38,25 @@ pub(crate) fn frame(number: u64, size: usize) -> Bytes {
 pub(crate) fn frames(mut bytes: &[u8]) -> Vec<u64> {
     let mut numbers = Vec::new();
     while !bytes.is_empty() {
-        let text = std::str::from_utf8(&bytes[..bytes.len().min(40)]).unwrap();
-        let mut fields = text
-            .strip_prefix('[')
-            .expect("a frame begins here")
-            .split(':');
-        let number: u64 = fields.next().unwrap().parse().unwrap();
-        let size: usize = fields.next().expect("a whole frame").parse().unwrap();
-        assert_eq!(bytes[..size], frame(number, size), "frame {number}");
+        let (number, size) = first_frame(bytes);
         numbers.push(number);
         bytes = &bytes[size..];
     }
     numbers
 }
 
-/// The format of these tests: frames as they are, joins at keyframes, an empty preamble.
+/// Returns the number and the size of the frame that the bytes begin with; panics on anything but a whole frame.
+pub(crate) fn first_frame(bytes: &[u8]) -> (u64, usize) {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
+    let fields = text.strip_prefix('[').expect("a frame begins here");
+    let mut fields = fields.split(':');
+    let number: u64 = fields.next().unwrap().parse().unwrap();
+    let size: usize = fields.next().expect("a whole frame").parse().unwrap();
+    assert_eq!(bytes[..size], frame(number, size), "frame {number}");
+    (number, size)
+}
+
+/// The format of these tests: unchanged frames, joins at keyframes, an empty preamble.
 pub(crate) struct Frames;
 
 pub(crate) const FORMAT: Format = Format {
@@ -94,6 +84,20 @@ pub(crate) struct TestFanout {
 impl TestFanout {
     pub(crate) fn new(settings: Settings) -> Self {
         Self::with(settings, Takeover::SameCredential, 0)
+    }
+
+    /// A setup with the usual settings and the audio stream `radio`.
+    pub(crate) fn radio() -> (Self, Encoder) {
+        let setup = Self::new(Settings::default());
+        let encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+        (setup, encoder)
+    }
+
+    /// A setup with the usual settings and the video stream `show`, in frames of this size.
+    pub(crate) fn show(size: usize) -> (Self, Encoder) {
+        let setup = Self::new(Settings::default());
+        let encoder = Encoder::video(setup.publish("show", 1).unwrap(), size);
+        (setup, encoder)
     }
 
     pub(crate) fn with(settings: Settings, takeover: Takeover, publishers_max: usize) -> Self {
@@ -134,19 +138,32 @@ impl TestFanout {
 
     pub(crate) fn publish(
         &self,
-        name: &str,
+        text: &str,
         credential: u64,
     ) -> Result<Publisher, fanout::PublishRefused> {
+        self.publish_as(text, credential, Container::Mp3)
+    }
+
+    pub(crate) fn publish_as(
+        &self,
+        text: &str,
+        credential: u64,
+        container: Container,
+    ) -> Result<Publisher, fanout::PublishRefused> {
         let action = Publish {
-            stream: StreamName::parse(name).unwrap(),
+            stream: name(text),
             credential: Credential(credential),
+        };
+        let content_type = match container {
+            Container::Mp3 => "audio/mpeg",
+            _ => "",
         };
         let source = Source {
             protocol: "test",
             peer: None,
             agent: String::new(),
-            container: Container::Mp3,
-            content_type: "audio/mpeg".to_owned(),
+            container,
+            content_type: content_type.to_owned(),
             headers: Vec::new(),
         };
         self.registry
@@ -162,18 +179,33 @@ impl TestFanout {
         name: &str,
         format: Format,
     ) -> Result<fanout::LaneGuard, fanout::LaneRefused> {
-        let stream = StreamName::parse(name).unwrap();
-        let permission = self.gatekeeper.authorize(Play {
-            stream: stream.clone(),
-        });
-        let stream = self.registry.stream(&stream).expect("the stream exists");
+        let (stream, permission) = (self.stream(name), self.may_play(name));
         stream.lane(&permission, format, || Box::new(Frames), Instant::now())
     }
 
-    pub(crate) fn record(&self, name: &str) -> ListenerRecord {
+    pub(crate) fn stream(&self, text: &str) -> Arc<Stream> {
+        let stream = self.registry.stream(&name(text));
+        stream.expect("the stream exists")
+    }
+
+    pub(crate) fn may_play(&self, text: &str) -> Authorized<Play> {
+        self.gatekeeper.authorize(Play { stream: name(text) })
+    }
+
+    /// Lets more than a minute pass. Returns whether a reader still follows the publisher.
+    pub(crate) fn is_followed_after(&self, encoder: &mut Encoder, now: &mut Instant) -> bool {
+        for _ in 0..2 {
+            *now += Duration::from_secs(40);
+            self.registry.tick(*now);
+        }
+        encoder.write(1).unwrap();
+        encoder.publisher.is_followed()
+    }
+
+    pub(crate) fn record(&self, text: &str) -> ListenerRecord {
         ListenerRecord {
             id: self.registry.fanout().next_id(),
-            stream: StreamName::parse(name).unwrap(),
+            stream: name(text),
             format: FORMAT,
             is_live: true,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
@@ -193,7 +225,7 @@ impl TestFanout {
         self.converse(name, head, None)
     }
 
-    /// The same for a listener that may speak.
+    /// Connects a listener with a conversation and waits until a worker has it.
     pub(crate) fn converse(
         &self,
         name: &str,
@@ -208,7 +240,7 @@ impl TestFanout {
         listener
     }
 
-    /// A listener that a worker may not have taken in yet.
+    /// Connects a listener that a worker may not have taken in yet.
     pub(crate) fn attach(&self, name: &str) -> Listener {
         self.hand_over(name, "", None)
     }
@@ -222,7 +254,7 @@ impl TestFanout {
         self.attach_as(self.record(name), self.lane(name), head, conversation)
     }
 
-    /// Gives a worker the listener of a record.
+    /// Passes the listener of a record to a worker.
     pub(crate) fn attach_as(
         &self,
         record: ListenerRecord,
@@ -263,7 +295,7 @@ fn backend() -> io::Result<Box<dyn net::Backend>> {
     if wanted.is_ok_and(|name| name == "io_uring") {
         match net::Uring::probe().and_then(|()| net::Uring::new()) {
             Ok(uring) => return Ok(Box::new(uring)),
-            // Not by a macro of the test harness, whose output is captured.
+            // Written without a macro of the test harness, whose output is captured.
             Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}")?,
         }
     }
@@ -289,7 +321,7 @@ impl Listener {
         bytes
     }
 
-    /// Everything up to the end of the connection.
+    /// Reads everything up to the end of the connection.
     pub(crate) fn read_to_end(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.socket.read_to_end(&mut bytes) {
@@ -311,21 +343,21 @@ pub(crate) struct Encoder {
     pub(crate) size: usize,
     pub(crate) frame_millis: i64,
     pub(crate) key_every: u64,
-    kind: Kind,
+    track: TrackId,
 }
 
 impl Encoder {
     pub(crate) fn audio(publisher: Publisher) -> Self {
-        Self::new(publisher, Kind::Audio, 100, 20, 1)
+        Self::new(publisher, TrackId::AUDIO, 100, 20, 1)
     }
 
     pub(crate) fn video(publisher: Publisher, size: usize) -> Self {
-        Self::new(publisher, Kind::Video, size, 40, 25)
+        Self::new(publisher, TrackId::VIDEO, size, 40, 25)
     }
 
     fn new(
         publisher: Publisher,
-        kind: Kind,
+        id: TrackId,
         size: usize,
         frame_millis: i64,
         key_every: u64,
@@ -336,35 +368,18 @@ impl Encoder {
             size,
             frame_millis,
             key_every,
-            kind,
+            track: id,
         };
-        let track = Track {
-            id: encoder.track(),
-            kind,
-            codec: Codec::UNKNOWN,
-            framing: Framing::SelfFramed,
-            config: Bytes::new(),
-            sample_rate: 0,
-            channels: 0,
-            flv: None,
-        };
-        let mut items = vec![Item::Track(Arc::new(track))];
+        let mut items = vec![Item::Track(Arc::new(track(id)))];
         encoder.publisher.write(&mut items, Instant::now()).unwrap();
         encoder
-    }
-
-    fn track(&self) -> TrackId {
-        match self.kind {
-            Kind::Audio => TrackId::AUDIO,
-            Kind::Video => TrackId::VIDEO,
-        }
     }
 
     pub(crate) fn write(&mut self, count: u64) -> Result<(), fanout::Superseded> {
         self.write_as_of(count, Instant::now())
     }
 
-    /// Writes samples that arrived then.
+    /// Writes samples that arrived at `arrived`.
     pub(crate) fn write_as_of(
         &mut self,
         count: u64,
@@ -373,15 +388,11 @@ impl Encoder {
         for _ in 0..count {
             let number = self.next;
             self.next += 1;
-            let at = Timestamp::from_millis(number as i64 * self.frame_millis);
+            let at = number as i64 * self.frame_millis;
             let sample = Sample {
-                track: self.track(),
-                dts: at,
-                pts: at,
                 duration: Span::from_millis(self.frame_millis),
                 keyframe: number.is_multiple_of(self.key_every),
-                data: frame(number, self.size),
-                flv: None,
+                ..sample(self.track, at, frame(number, self.size))
             };
             self.publisher
                 .write(&mut vec![Item::Sample(sample)], arrived)?;

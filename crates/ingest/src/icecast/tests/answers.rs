@@ -1,39 +1,35 @@
-//! What each kind of source is answered.
+//! Replies to each kind of source.
 
 use super::*;
 
+const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+
 #[tokio::test(start_paused = true)]
 async fn each_kind_of_source_gets_the_answer_it_waits_for() {
-    let cases = [
-        ("SOURCE /a HTTP/1.0\r\n", "HTTP/1.0 200 OK\r\n\r\n"),
-        ("SOURCE /a ICE/1.0\r\n", "HTTP/1.0 200 OK\r\n\r\n"),
+    let expects = "\r\nExpect: 100-continue";
+    let (old, new) = ("HTTP/1.0 200 OK\r\n", "HTTP/1.1 200 OK\r\n");
+    let context = test_context(Takeover::SameCredential, 0);
+    for (request, before, expected) in [
+        ("SOURCE /a HTTP/1.0", "", "HTTP/1.0 200 OK\r\n\r\n"),
+        ("SOURCE /a ICE/1.0", "", "HTTP/1.0 200 OK\r\n\r\n"),
         (
-            "SOURCE /a HTTP/1.1\r\nExpect: 100-continue\r\n",
+            &format!("SOURCE /a HTTP/1.1{expects}"),
+            "",
             "HTTP/1.0 200 OK\r\n\r\n",
         ),
-        ("PUT /a HTTP/1.1\r\n", "HTTP/1.1 200 OK\r\n"),
-        (
-            "PUT /a HTTP/1.1\r\nExpect: 100-continue\r\n",
-            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
-        ),
-        (
-            "PUT /a HTTP/1.0\r\nExpect: 100-continue\r\n",
-            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n",
-        ),
-    ];
-    let context = test_context(Takeover::SameCredential, 0);
-    for (request, expected) in cases {
-        let (mut source, task) = source(&context, format!("{request}{}\r\n", basic(KEY)));
+        ("PUT /a HTTP/1.1", "", new),
+        (&format!("PUT /a HTTP/1.1{expects}"), CONTINUE, new),
+        (&format!("PUT /a HTTP/1.0{expects}"), CONTINUE, old),
+    ] {
+        let expected = format!("{before}{expected}");
+        let (mut source, task) = source(&context, keyed(request, KEY));
         // At once, before any of the body: butt waits for a second.
         let began = Instant::now();
-        assert_eq!(
-            next_answer(&mut source, expected.len()).await,
-            expected,
-            "{request}"
-        );
+        let answer = next_answer(&mut source, expected.len()).await;
+        assert_eq!(answer, expected, "{request}");
         assert_eq!(began.elapsed(), Duration::ZERO);
         drop(source);
-        task.await.expect("no panic").expect("it left by itself");
+        left(task).await;
     }
     let (mut source, _task) = source(&context, format!("SOURCE {KEY} /a\r\n\r\n"));
     assert_eq!(next_answer(&mut source, 6).await, "OK\r\n\r\n");
@@ -58,13 +54,11 @@ async fn what_the_source_says_of_itself_is_kept() {
     assert_eq!(info.source.headers, headers);
     assert_eq!(info.source.agent, "butt");
     assert_eq!(info.source.content_type, "audio/aacp");
-    assert_eq!(
-        (info.source.protocol, info.source.container),
-        ("icecast", Container::Unknown)
-    );
+    assert_eq!(info.source.protocol, "icecast");
+    assert_eq!(info.source.container, Container::Unknown);
     first.write_all(&adts(5)).await.expect("it is read");
     let adts = || stream_now(&context, "a.mp3").source.container == Container::Adts;
-    wait_for("its bytes to be known", || adts().then_some(())).await;
+    until("its bytes to be known", adts).await;
     assert_eq!(stream_now(&context, "a.mp3").announced_type, None);
     assert_eq!(info.source.peer, Some(PEER));
     assert_eq!(context.stats.publishers.value(Protocol::Icecast), 1);
@@ -74,7 +68,7 @@ async fn what_the_source_says_of_itself_is_kept() {
     assert_eq!(info.source.content_type, "");
     second.write_all(&mp3(5)).await.expect("it is read");
     let media = || stream_now(&context, "b").has_media;
-    wait_for("media", || media().then_some(())).await;
+    until("media", media).await;
     let info = stream_now(&context, "b");
     assert_eq!(info.source.content_type, "audio/mpeg");
     assert_eq!(info.source.container, Container::Mp3);
@@ -116,11 +110,9 @@ async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
     }
     let lines = log.lines();
     for event in ["publishing begins", "source refused"] {
-        let line = lines.iter().find(|line| line.contains(event));
-        assert!(
-            line.is_some_and(|line| line.len() < 1000),
-            "{event}: {lines:#?}"
-        );
+        let mut of_event = lines.iter().filter(|line| line.contains(event));
+        let is_short = of_event.next().is_some_and(|line| line.len() < 1000);
+        assert!(is_short, "{event}: {lines:#?}");
     }
 }
 
@@ -138,31 +130,21 @@ async fn strangers_are_asked_for_their_key() {
             Rejection::CredentialMissing,
         ),
         (
-            format!("PUT /a HTTP/1.1\r\n{}\r\n", basic("guess")),
+            keyed("PUT /a HTTP/1.1", "guess"),
             Rejection::CredentialWrong,
         ),
     ] {
         let before = context.stats.rejected.value(reason);
         let (answer, error) = refused(&context, request).await;
-        assert!(answer.contains(" 401 Unauthorized\r\n"), "{answer}");
-        assert!(
-            answer.contains("\r\nWWW-Authenticate: Basic realm="),
-            "{answer}"
-        );
-        assert!(answer.contains("\r\nContent-Length: 26\r\n"), "{answer}");
-        assert!(
-            answer.ends_with("\r\n\r\nYou need to authenticate\r\n"),
-            "{answer}"
-        );
+        has(&answer, " 401 Unauthorized\r\n");
+        has(&answer, "\r\nWWW-Authenticate: Basic realm=");
+        has(&answer, "\r\nContent-Length: 26\r\n");
+        ends(&answer, "\r\n\r\nYou need to authenticate\r\n");
         assert_eq!(error.rejection(), Some(reason));
         assert_eq!(context.stats.rejected.value(reason), before + 1);
     }
-    let (answer, _) = refused(
-        &context,
-        format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(FLOODER)),
-    )
-    .await;
-    assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+    let (answer, _) = refused(&context, keyed("PUT /a HTTP/1.1", FLOODER)).await;
+    begins(&answer, "HTTP/1.1 429 ");
     assert!(context.registry.list().is_empty());
 }
 
@@ -172,19 +154,19 @@ async fn a_refusal_is_read_by_a_source_that_sends_without_waiting() {
     let (mut source, task) = source(&context, "SOURCE /a HTTP/1.0\r\n\r\n");
     source.write_all(&mp3(400)).await.expect("it is drained");
     let answer = answer_of(source).await;
-    assert!(answer.starts_with("HTTP/1.0 401 "), "{answer}");
-    task.await.expect("no panic").expect_err("it is refused");
+    begins(&answer, "HTTP/1.0 401 ");
+    ended(task).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_with_the_key_publishes_nothing() {
     let context = test_context(Takeover::SameCredential, 0);
-    let request = format!("PUT /a HTTP/1.1\r\nContent-Length: 0\r\n{}\r\n", basic(KEY));
+    let request = keyed("PUT /a HTTP/1.1\r\nContent-Length: 0", KEY);
     let (source, task) = source(&context, request);
     let answer = answer_of(source).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("\r\nContent-Length: 0\r\n"), "{answer}");
-    task.await.expect("no panic").expect("a probe is no error");
+    begins(&answer, "HTTP/1.1 200 OK\r\n");
+    has(&answer, "\r\nContent-Length: 0\r\n");
+    left(task).await;
     assert!(context.registry.list().is_empty());
 }
 
@@ -200,65 +182,39 @@ async fn bad_names_are_refused_in_words() {
         ("/admin/metadata", "403 Forbidden"),
         ("/status-json.xsl", "403 Forbidden"),
     ] {
-        let (answer, error) = refused(
-            &context,
-            format!("PUT {path} HTTP/1.1\r\n{}\r\n", basic(KEY)),
-        )
-        .await;
-        assert!(
-            answer.starts_with(&format!("HTTP/1.1 {status}\r\n")),
-            "{path}: {answer}"
-        );
-        assert!(
-            answer
-                .lines()
-                .last()
-                .is_some_and(|words| words.contains("name")),
-            "{answer}"
-        );
-        assert_eq!(error.rejection(), Some(Rejection::Name));
+        let request = keyed(&format!("PUT {path} HTTP/1.1"), KEY);
+        let (answer, error) = refused(&context, request).await;
+        let begin = format!("HTTP/1.1 {status}\r\n");
+        assert!(answer.starts_with(&begin), "{path}: {answer}");
+        has(answer.lines().last().unwrap_or_default(), "name");
+        assert_eq!(error.rejection(), Some(Rejection::Name), "{path}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_taken_mount_and_a_full_house_are_told_apart() {
+async fn a_taken_mount_and_a_full_house_are_reported_apart() {
     let context = test_context(Takeover::Never, 1);
-    let (mut first, _task) = source(&context, format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(KEY)));
+    let (mut first, _task) = source(&context, keyed("PUT /a HTTP/1.1", KEY));
     stream(&context, "a").await;
-    let (answer, error) = refused(
-        &context,
-        format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(OTHER_KEY)),
-    )
-    .await;
-    assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
-    assert!(
-        answer.ends_with("\r\n\r\nMountpoint in use\r\n"),
-        "{answer}"
-    );
+    let (answer, error) = refused(&context, keyed("PUT /a HTTP/1.1", OTHER_KEY)).await;
+    begins(&answer, "HTTP/1.1 403 Forbidden\r\n");
+    ends(&answer, "\r\n\r\nMountpoint in use\r\n");
     assert!(matches!(error, Error::Refused(PublishRefused::Busy)));
-    let (answer, error) = refused(&context, format!("PUT /b HTTP/1.1\r\n{}\r\n", basic(KEY))).await;
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    assert!(answer.contains("\r\nRetry-After: 5\r\n"), "{answer}");
-    assert!(
-        answer.ends_with("\r\n\r\ntoo many sources connected\r\n"),
-        "{answer}"
-    );
+    let (answer, error) = refused(&context, keyed("PUT /b HTTP/1.1", KEY)).await;
+    begins(&answer, "HTTP/1.1 503 ");
+    has(&answer, "\r\nRetry-After: 5\r\n");
+    ends(&answer, "\r\n\r\ntoo many sources connected\r\n");
     assert_eq!(error.rejection(), Some(Rejection::Limit));
     let ended = StreamName::parse("c").expect("a name");
     let minute = Some(Duration::from_secs(60));
     let ended = context.registry.end(&ended, minute, now());
     assert_eq!(ended, Ok(true));
-    let (answer, error) = refused(&context, format!("PUT /c HTTP/1.1\r\n{}\r\n", basic(KEY))).await;
-    assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
-    assert!(
-        answer.contains("the operator has ended this stream"),
-        "{answer}"
-    );
+    let (answer, error) = refused(&context, keyed("PUT /c HTTP/1.1", KEY)).await;
+    begins(&answer, "HTTP/1.1 403 Forbidden\r\n");
+    has(&answer, "the operator has ended this stream");
     assert_eq!(error.rejection(), Some(Rejection::Blocked));
-    first
-        .write_all(&mp3(1))
-        .await
-        .expect("the first is untouched");
+    // The first is untouched.
+    send(&mut first, &mp3(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,73 +223,46 @@ async fn passwords_are_never_logged() {
     let _guard = log.capture();
     let context = test_context(Takeover::SameCredential, 0);
     for key in [KEY, "guess"] {
-        let request = format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(key));
+        let request = keyed("PUT /a HTTP/1.1", key);
         let (mut source, task) = source(&context, request);
-        let target = format!("mode=updinfo&mount=/a&song=x&pass={key}");
-        ask(
-            &context,
-            &format!("GET /admin.cgi?{target} HTTP/1.0\r\n\r\n"),
-        );
+        let target = format!("/admin.cgi?mode=updinfo&mount=/a&song=x&pass={key}");
+        ask(&context, &format!("GET {target} HTTP/1.0\r\n\r\n"));
         source.shutdown().await.expect("a duplex does not fail");
         answer_of(source).await;
         assert_eq!(task.await.expect("no panic").is_ok(), key == KEY);
     }
-    let lines = log.lines();
+    let said = log.lines().join("\n");
     for event in [
         "publishing begins",
         "publishing ended",
         "source refused",
         "title refused",
     ] {
-        assert!(
-            lines.iter().any(|line| line.contains(event)),
-            "{event}: {lines:#?}"
-        );
+        has(&said, event);
     }
-    assert!(
-        !lines
-            .iter()
-            .any(|line| line.contains(KEY) || line.contains("guess")),
-        "{lines:#?}"
-    );
+    assert!(!said.contains(KEY) && !said.contains("guess"), "{said}");
 }
 
 #[test]
 fn options_name_what_libshout_looks_for() {
     let (head, _) = parse(b"OPTIONS * HTTP/1.1\r\nUpgrade: TLS/1.0\r\n\r\n");
-    let told = |prospects| {
+    let reported = |prospects| {
         let answer = answer_options(&Settings::default(), &head, prospects);
         String::from_utf8(answer).expect("answers are text")
     };
+    let upgrade = "Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1";
     for (persists, upgrades, connection) in [
-        (false, false, "Close\r\nAllow:"),
-        (true, false, "Keep-Alive\r\nAllow:"),
-        (
-            false,
-            true,
-            "Close, Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\nAllow:",
-        ),
-        (
-            true,
-            true,
-            "Keep-Alive, Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\nAllow:",
-        ),
+        (false, false, "Close"),
+        (true, false, "Keep-Alive"),
+        (false, true, &format!("Close, {upgrade}")),
+        (true, true, &format!("Keep-Alive, {upgrade}")),
     ] {
-        let answer = told(Prospects { persists, upgrades });
-        let expected = format!("\r\nConnection: {connection}");
-        assert!(answer.contains(&expected), "{answer}");
+        let answer = reported(Prospects { persists, upgrades });
+        let expected = format!("\r\nConnection: {connection}\r\nAllow:");
+        has(&answer, &expected);
     }
-    let answer = told(Prospects::default());
-    assert!(
-        answer.starts_with("HTTP/1.1 200 OK\r\nServer: Icecast 2.4.4"),
-        "{answer}"
-    );
-    assert!(
-        answer.contains("\r\nAllow: GET, HEAD, PUT, SOURCE, OPTIONS\r\n"),
-        "{answer}"
-    );
-    assert!(
-        answer.ends_with("\r\nContent-Length: 0\r\n\r\n"),
-        "{answer}"
-    );
+    let answer = reported(Prospects::default());
+    begins(&answer, "HTTP/1.1 200 OK\r\nServer: Icecast 2.4.4");
+    has(&answer, "\r\nAllow: GET, HEAD, PUT, SOURCE, OPTIONS\r\n");
+    ends(&answer, "\r\nContent-Length: 0\r\n\r\n");
 }

@@ -20,28 +20,26 @@ async fn every_framing_of_the_body_gives_the_same_frames() {
         ("close", String::new(), body.clone()),
         (
             "length",
-            format!("Content-Length: {}\r\n", body.len()),
+            format!("\r\nContent-Length: {}", body.len()),
             body.clone(),
         ),
         (
             "chunked",
-            "Transfer-Encoding: chunked\r\n".to_owned(),
+            "\r\nTransfer-Encoding: chunked".to_owned(),
             chunked,
         ),
     ] {
-        let head = format!("PUT /{name} HTTP/1.1\r\n{}{framing}\r\n", basic(KEY));
+        let head = keyed(&format!("PUT /{name} HTTP/1.1{framing}"), KEY);
         let (mut source, task) = source(&context, head);
         let mut listener = listen(&context, name).await;
         for piece in wire.chunks(777) {
-            source.write_all(piece).await.expect("it is read");
+            send(&mut source, piece).await;
         }
         if name == "close" {
             source.shutdown().await.expect("a duplex does not fail");
         }
         assert!(hear(&mut listener, body.len()).await == body, "{name}");
-        task.await
-            .expect("no panic")
-            .expect("the body came to its end");
+        left(task).await;
         assert_eq!(context.stats.publishers.value(Protocol::Icecast), 0);
     }
     assert!(context.stats.bytes.value(Protocol::Icecast) > 3 * body.len() as u64);
@@ -52,14 +50,10 @@ async fn body_bytes_that_came_with_the_head_are_not_lost() {
     let context = test_context(Takeover::SameCredential, 0);
     let body = mp3(20);
     let (early, late) = body.split_at(3000);
-    let request = [
-        format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)).as_bytes(),
-        early,
-    ]
-    .concat();
+    let request = [keyed("SOURCE /a HTTP/1.0", KEY).as_bytes(), early].concat();
     let (mut source, _task) = source(&context, request);
     let mut listener = listen(&context, "a").await;
-    source.write_all(late).await.expect("it is read");
+    send(&mut source, late).await;
     source.shutdown().await.expect("a duplex does not fail");
     assert!(hear(&mut listener, body.len()).await == body);
 }
@@ -67,63 +61,54 @@ async fn body_bytes_that_came_with_the_head_are_not_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_second_source_takes_over_from_a_half_open_one() {
     let context = test_context(Takeover::SameCredential, 0);
-    let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
+    let request = keyed("SOURCE /a HTTP/1.0", KEY);
     let (mut first, first_task) = source(&context, &request);
     let mut listener = listen(&context, "a").await;
     let before = mp3(10);
-    first.write_all(&before).await.expect("it is read");
+    send(&mut first, &before).await;
     let heard = hear(&mut listener, 8 * FRAME_BYTES).await;
     // Sends nothing more, and never closes.
     let (mut second, second_task) = source(&context, &request);
-    let ended = first_task
-        .await
-        .expect("no panic")
-        .expect_err("it was replaced");
+    let ended = ended(first_task).await;
     assert!(matches!(ended, Error::Superseded));
     let after = mp3(30);
-    second.write_all(&after).await.expect("it is read");
+    send(&mut second, &after).await;
     second.shutdown().await.expect("a duplex does not fail");
     let more = hear(&mut listener, before.len() - heard.len() + after.len()).await;
     assert!([heard, more].concat() == [before, after].concat());
-    second_task
-        .await
-        .expect("no panic")
-        .expect("it left by itself");
+    left(second_task).await;
     drop(first);
     assert_eq!(context.stats.publishers.value(Protocol::Icecast), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_told_of() {
+async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_reported_of() {
     let log = Log::default();
     let _listening = log.capture();
     let context = test_context(Takeover::SameCredential, 0);
-    let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
+    let request = keyed("SOURCE /a HTTP/1.0", KEY);
     let (mut broken, task) = source(&context, &request);
     let _listener = listen(&context, "a").await;
     let mut frames = mp3(20);
     frames[10 * FRAME_BYTES + 50..][..DEFECT.len()].copy_from_slice(DEFECT);
-    broken.write_all(&frames).await.expect("it is read");
+    send(&mut broken, &frames).await;
     assert!(task.await.is_err_and(|error| error.is_panic()));
     assert_eq!(context.stats.publishers.value(Protocol::Icecast), 0);
     assert_eq!(stream(&context, "a").await.info().phase, Phase::Lingering);
     let lines = log.lines();
     let ended = lines.iter().find(|line| line.contains("publishing ended"));
     let ended = ended.expect("the end is told of");
-    assert!(ended.contains("its connection was given up"), "{ended}");
+    has(ended, "its connection was given up");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_source_is_given_up_and_the_stream_lingers() {
     let context = test_context(Takeover::SameCredential, 0);
     let began = Instant::now();
-    let (mut silent, task) = source(
-        &context,
-        format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),
-    );
+    let (mut silent, task) = source(&context, keyed("SOURCE /a HTTP/1.0", KEY));
     tokio::time::sleep(Duration::from_secs(4)).await;
-    silent.write_all(&mp3(3)).await.expect("it is read");
-    let ended = task.await.expect("no panic").expect_err("it is given up");
+    send(&mut silent, &mp3(3)).await;
+    let ended = ended(task).await;
     assert!(matches!(ended, Error::Silent(_)));
     let waited = began.elapsed().as_secs();
     // Closing takes the last two.
@@ -135,14 +120,11 @@ async fn a_silent_source_is_given_up_and_the_stream_lingers() {
 #[tokio::test(start_paused = true)]
 async fn a_broken_chunked_body_ends_the_source() {
     let context = test_context(Takeover::SameCredential, 0);
-    let head = format!(
-        "PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{}\r\n",
-        basic(KEY)
-    );
+    let head = keyed("PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked", KEY);
     for body in ["nonsense\r\n", "ffffffffffffffffff\r\n", "3\r\nabcdef"] {
         let (mut source, task) = source(&context, &head);
-        source.write_all(body.as_bytes()).await.expect("it is read");
-        let ended = task.await.expect("no panic").expect_err("it is broken");
+        send(&mut source, body.as_bytes()).await;
+        let ended = ended(task).await;
         assert!(matches!(ended, Error::Protocol(_)), "{body}");
     }
 }
@@ -150,30 +132,19 @@ async fn a_broken_chunked_body_ends_the_source() {
 #[tokio::test(start_paused = true)]
 async fn garbage_is_taken_without_harm() {
     let context = test_context(Takeover::SameCredential, 0);
-    for kind in [
-        "audio/mpeg",
-        "audio/aac",
-        "application/ogg",
-        "video/webm",
-        "text/html",
-    ] {
-        let head = format!(
-            "PUT /a HTTP/1.1\r\nContent-Type: {kind}\r\n{}\r\n",
-            basic(KEY)
-        );
+    for kind in "audio/mpeg audio/aac application/ogg video/webm text/html".split(' ') {
+        let head = keyed(&format!("PUT /a HTTP/1.1\r\nContent-Type: {kind}"), KEY);
         let (mut source, task) = source(&context, head);
         let mut state = 1_u32;
         for _ in 0..200 {
-            let noise: Vec<u8> = (0..1024)
-                .map(|_| {
-                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    (state >> 24) as u8
-                })
-                .collect();
-            source.write_all(&noise).await.expect("it is read");
+            let noise = [(); 1024].map(|()| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            });
+            send(&mut source, &noise).await;
         }
         drop(source);
-        task.await.expect("no panic").expect("it left by itself");
+        left(task).await;
     }
 }
 
@@ -181,17 +152,17 @@ async fn garbage_is_taken_without_harm() {
 async fn a_file_plays_in_real_time() {
     let context = test_context(Takeover::SameCredential, 0);
     let began = Instant::now();
-    let (mut file, task) = source(&context, format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(KEY)));
+    let (mut file, task) = source(&context, keyed("PUT /a HTTP/1.1", KEY));
     // 60 s.
     let body = mp3(60 * 44_100 / 1152);
     let mut listener = listen(&context, "a").await;
     let sent = tokio::spawn(async move {
-        file.write_all(&body).await.expect("it is read");
+        send(&mut file, &body).await;
         body
     });
     let heard = hear(&mut listener, FRAME_BYTES * 2290).await;
     assert!(sent.await.expect("no panic").starts_with(&heard));
-    task.await.expect("no panic").expect("it came to its end");
+    left(task).await;
     let took = began.elapsed().as_secs();
     assert!((50..60).contains(&took), "{took} s");
 }
@@ -207,20 +178,20 @@ fn slow_mp3(frames: usize) -> Vec<u8> {
 async fn a_source_far_ahead_is_still_heard_leaving_and_falling_silent() {
     let context = test_context(Takeover::SameCredential, 0);
     // 20 min at once.
-    let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
+    let request = keyed("SOURCE /a HTTP/1.0", KEY);
     let request = [request.as_bytes(), &slow_mp3(16_667)].concat();
 
     let began = Instant::now();
     let (leaving, task) = source(&context, &request);
     stream(&context, "a").await;
     drop(leaving);
-    task.await.expect("no panic").expect("it left by itself");
+    left(task).await;
     assert!(began.elapsed() < Duration::from_secs(1));
 
     let began = Instant::now();
     let (mut silent, task) = source(&context, &request);
-    silent.write_all(&slow_mp3(3)).await.expect("it is read");
-    let ended = task.await.expect("no panic").expect_err("it is given up");
+    send(&mut silent, &slow_mp3(3)).await;
+    let ended = ended(task).await;
     assert!(matches!(ended, Error::Silent(_)));
     // Ten seconds ahead, ten of silence, and the farewell.
     let waited = began.elapsed().as_secs();
@@ -230,19 +201,14 @@ async fn a_source_far_ahead_is_still_heard_leaving_and_falling_silent() {
 #[tokio::test(start_paused = true)]
 async fn bytes_without_a_clock_are_stamped_on_arrival() {
     let context = test_context(Takeover::SameCredential, 0);
-    let head = format!(
-        "PUT /a HTTP/1.1\r\nContent-Type: video/nsv\r\n{}\r\n",
-        basic(KEY)
-    );
+    let head = keyed("PUT /a HTTP/1.1\r\nContent-Type: video/nsv", KEY);
     let (mut source, _task) = source(&context, head);
     let mut listener = listen_with_times(&context, "a").await;
     // The stream's own timeline begins with its first sample.
     for expected in ["@0 tick", "@1500 tick", "@3000 tick"] {
-        source.write_all(b"tick").await.expect("it is read");
-        assert_eq!(
-            hear(&mut listener, expected.len()).await,
-            expected.as_bytes()
-        );
+        send(&mut source, b"tick").await;
+        let heard = hear(&mut listener, expected.len()).await;
+        assert_eq!(heard, expected.as_bytes());
         tokio::time::sleep(Duration::from_millis(1500)).await;
     }
 }
@@ -265,7 +231,7 @@ async fn a_source_that_leaves_by_a_reset_loses_nothing() {
     let context = test_context(Takeover::SameCredential, 0);
     let body = mp3(20);
     // ffmpeg with `-legacy_icecast 1` never reads our answer.
-    let (head, early) = parse(format!("SOURCE /a HTTP/1.1\r\n{}\r\n", basic(KEY)).as_bytes());
+    let (head, early) = parse(keyed("SOURCE /a HTTP/1.1", KEY).as_bytes());
     let socket = tokio::io::join((&body[..]).chain(Reset), tokio::io::sink());
     let name = crate::name(&head.path(), |_| false);
     serve(&context, socket, name, head, early, PEER, || {})

@@ -1,4 +1,4 @@
-//! What sources send, whatever type they declare.
+//! Bodies that sources send, whatever type they declare.
 
 use super::*;
 
@@ -33,7 +33,7 @@ async fn a_wrong_or_missing_type_is_corrected() {
         let (mut source, _task) = source(&context, put(name, announced));
         let mut listener = listen(&context, name).await;
         assert!(!stream_now(&context, name).is_on_air(), "nothing has come");
-        source.write_all(&body).await.expect("it is read");
+        send(&mut source, &body).await;
         let info = known(&context, name).await;
         assert_eq!(info.source.container, container);
         assert_eq!(info.source.content_type, media_type);
@@ -42,11 +42,8 @@ async fn a_wrong_or_missing_type_is_corrected() {
         drop(source);
         drop(listener.at_hand().await);
     }
-    let corrected = log.lines();
-    let corrected = corrected
-        .iter()
-        .filter(|line| line.contains("something else"));
-    assert_eq!(corrected.count(), 4);
+    let said = log.lines().concat();
+    assert_eq!(said.matches("something else").count(), 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,12 +51,12 @@ async fn a_source_that_comes_back_with_the_same_wrong_type_keeps_its_listeners()
     let context = test_context(Takeover::SameCredential, 0);
     let (mut first, _task) = source(&context, put("a", "audio/mpeg"));
     stream(&context, "a").await;
-    first.write_all(&adts(8)).await.expect("it is read");
+    send(&mut first, &adts(8)).await;
     known(&context, "a").await;
     let mut listener = listen(&context, "a").await;
     let heard = hear(&mut listener, 4 * 200).await.len();
     let (mut second, _task) = source(&context, put("a", "audio/mpeg"));
-    second.write_all(&adts(8)).await.expect("it is read");
+    send(&mut second, &adts(8)).await;
     hear(&mut listener, 16 * 200 - heard).await;
 }
 
@@ -82,11 +79,8 @@ async fn what_cannot_be_played_is_ended_with_words() {
     }
     noise.shutdown().await.ok();
     noise.read_to_string(&mut answer).await.expect("words");
-    assert!(
-        answer.ends_with("it was announced as \"audio/mpeg\"\r\n"),
-        "{answer}"
-    );
-    let error = task.await.expect("no panic").expect_err("it is ended");
+    ends(&answer, "it was announced as \"audio/mpeg\"\r\n");
+    let error = ended(task).await;
     assert!(matches!(error, Error::NotMedia(_)), "{error}");
     assert_eq!(error.rejection(), Some(Rejection::Malformed));
 }
@@ -96,7 +90,7 @@ async fn a_source_whose_media_turns_into_something_else_is_ended() {
     let context = test_context(Takeover::SameCredential, 0);
     let (mut source, task) = source(&context, put("a", "audio/mpeg"));
     stream(&context, "a").await;
-    source.write_all(&mp3(8)).await.expect("it is read");
+    send(&mut source, &mp3(8)).await;
     known(&context, "a").await;
     while !task.is_finished() {
         if source.write_all(&[0x20; 2_000]).await.is_err() {
@@ -105,7 +99,7 @@ async fn a_source_whose_media_turns_into_something_else_is_ended() {
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     drop(source);
-    let error = task.await.expect("no panic").expect_err("it is ended");
+    let error = ended(task).await;
     assert!(matches!(error, Error::NoMedia(_)), "{error}");
 }
 
@@ -115,8 +109,6 @@ async fn a_password_in_a_header_is_not_passed_on() {
     let request = format!("SOURCE /a HTTP/1.0\r\nice-password: {KEY}\r\nice-name: Old\r\n\r\n");
     let (_source, _task) = source(&context, request);
     let info = stream(&context, "a").await.info();
-    assert_eq!(
-        info.source.headers,
-        [("ice-name".to_owned(), "Old".to_owned())]
-    );
+    let expected = ("ice-name".to_owned(), "Old".to_owned());
+    assert_eq!(info.source.headers, [expected]);
 }

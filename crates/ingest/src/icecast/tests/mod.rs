@@ -20,9 +20,12 @@ use tokio::time::Instant;
 use super::*;
 use crate::Rejection;
 use crate::testing::{
-    DEFECT, FLOODER, FRAME_BYTES, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated,
-    hear, listen, listen_with_times, mp3, stream, test_context, wait_for,
+    DEFECT, FLOODER, FRAME_BYTES, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, begins,
+    ends, gated, has, hear, listen, listen_with_times, mp3, stream, test_context, until, wait_for,
 };
+
+/// A connection that is served.
+type Task = JoinHandle<Result<(), Error>>;
 
 /// AAC-LC of 44.1 kHz in stereo, 200 bytes a frame.
 fn adts(frames: usize) -> Vec<u8> {
@@ -44,6 +47,11 @@ fn basic(key: &str) -> String {
     )
 }
 
+/// A head: its first line, perhaps with others, and the key.
+fn keyed(lines: &str, key: &str) -> String {
+    format!("{lines}\r\n{}\r\n", basic(key))
+}
+
 fn parse(text: &[u8]) -> (Head, Bytes) {
     let mut reader = HeadReader::new(HeadLimits::default());
     let (head, used) = reader.push(text).expect("a head").expect("a whole head");
@@ -51,38 +59,46 @@ fn parse(text: &[u8]) -> (Head, Bytes) {
 }
 
 /// A source as it is after the door has read `request`.
-fn source(
-    context: &Arc<Context>,
-    request: impl AsRef<[u8]>,
-) -> (DuplexStream, JoinHandle<Result<(), Error>>) {
+fn source(context: &Arc<Context>, request: impl AsRef<[u8]>) -> (DuplexStream, Task) {
     let (head, early) = parse(request.as_ref());
     let (ours, theirs) = duplex(64 * 1024);
     let context = Arc::clone(context);
-    (
-        ours,
-        tokio::spawn(async move {
-            let name = crate::name(&head.path(), |_| false);
-            serve(&context, theirs, name, head, early, PEER, || {}).await
-        }),
-    )
+    let task = tokio::spawn(async move {
+        let name = crate::name(&head.path(), |_| false);
+        serve(&context, theirs, name, head, early, PEER, || {}).await
+    });
+    (ours, task)
+}
+
+/// The source of `/a` in the old way, and its stream.
+async fn source_of_a(context: &Arc<Context>) -> (DuplexStream, Task, Arc<fanout::Stream>) {
+    let (source, task) = source(context, keyed("SOURCE /a HTTP/1.0", KEY));
+    (source, task, stream(context, "a").await)
+}
+
+async fn send(source: &mut DuplexStream, bytes: &[u8]) {
+    source.write_all(bytes).await.expect("it is read");
+}
+
+/// The source came to its end by itself.
+async fn left(task: Task) {
+    task.await.expect("no panic").expect("it left by itself");
+}
+
+async fn ended(task: Task) -> Error {
+    task.await.expect("no panic").expect_err("it is ended")
 }
 
 async fn answer_of(mut source: DuplexStream) -> String {
-    let mut answer = Vec::new();
-    source
-        .read_to_end(&mut answer)
-        .await
-        .expect("a duplex does not fail");
-    String::from_utf8(answer).expect("answers are text")
+    let mut answer = String::new();
+    let read = source.read_to_string(&mut answer).await;
+    read.expect("a duplex does not fail, and answers are text");
+    answer
 }
 
 async fn refused(context: &Arc<Context>, request: String) -> (String, Error) {
     let (source, task) = source(context, request);
-    let answer = answer_of(source).await;
-    (
-        answer,
-        task.await.expect("no panic").expect_err("it is refused"),
-    )
+    (answer_of(source).await, ended(task).await)
 }
 
 async fn next_answer(source: &mut DuplexStream, length: usize) -> String {
@@ -91,8 +107,8 @@ async fn next_answer(source: &mut DuplexStream, length: usize) -> String {
     String::from_utf8(answer).expect("answers are text")
 }
 
-fn source_without_type(context: &Arc<Context>) -> (DuplexStream, JoinHandle<Result<(), Error>>) {
-    source(context, format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(KEY)))
+fn source_without_type(context: &Arc<Context>) -> (DuplexStream, Task) {
+    source(context, keyed("SOURCE /b HTTP/1.0", KEY))
 }
 
 fn ask(context: &Context, request: &str) -> String {

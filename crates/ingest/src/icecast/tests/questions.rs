@@ -2,17 +2,12 @@
 
 use super::*;
 
+const OF_B: &str = "SOURCE /b HTTP/1.0\r\nContent-Type: audio/mpeg";
+
 /// A source that has asked for `b` and waits for the gate.
-async fn waiting(
-    context: &Arc<Context>,
-    gate: &TestGate,
-) -> (DuplexStream, JoinHandle<Result<(), Error>>) {
-    let head = format!(
-        "SOURCE /b HTTP/1.0\r\n{}Content-Type: audio/mpeg\r\n\r\n",
-        basic(LATE_KEY)
-    );
-    let (source, task) = source(context, head);
-    wait_for("the question", || (gate.waiting() > 0).then_some(())).await;
+async fn waiting(context: &Arc<Context>, gate: &TestGate) -> (DuplexStream, Task) {
+    let (source, task) = source(context, keyed(OF_B, LATE_KEY));
+    until("the question", || gate.waiting() > 0).await;
     (source, task)
 }
 
@@ -20,13 +15,13 @@ async fn waiting(
 async fn what_a_source_sends_while_it_waits_is_heard() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (mut source, _task) = waiting(&context, &gate).await;
-    source.write_all(&mp3(4)).await.expect("it is read");
+    send(&mut source, &mp3(4)).await;
     assert!(context.registry.list().is_empty());
     gate.open();
     let show = stream(&context, "b").await;
-    wait_for("all of it", || {
-        // A frame is known to be complete when the next one's header arrives.
-        (show.info().ingest_bytes >= 3 * FRAME_BYTES as u64).then_some(())
+    // A frame is known to be complete when the next one's header arrives.
+    until("all of it", || {
+        show.info().ingest_bytes >= 3 * FRAME_BYTES as u64
     })
     .await;
 }
@@ -35,12 +30,9 @@ async fn what_a_source_sends_while_it_waits_is_heard() {
 async fn a_source_that_hangs_up_takes_the_question_back() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (mut source, task) = waiting(&context, &gate).await;
-    source.write_all(&mp3(4)).await.expect("it is read");
+    send(&mut source, &mp3(4)).await;
     drop(source);
-    let ended = task
-        .await
-        .expect("no panic")
-        .expect_err("it was not let in");
+    let ended = ended(task).await;
     assert!(matches!(ended, Error::Io(_)) && ended.rejection().is_none());
     assert_eq!(gate.waiting(), 0);
     assert!(context.registry.list().is_empty());
@@ -63,33 +55,32 @@ async fn little_is_read_of_a_source_that_waits() {
 #[tokio::test(start_paused = true)]
 async fn a_title_waits_for_the_gate() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
-    let request = format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(KEY));
-    let (_source, _task) = source(&context, request);
+    let (_source, _task) = source_without_type(&context);
     let show = stream(&context, "b").await;
-    let request = format!(
-        "GET /admin/metadata?mode=updinfo&mount=/b&song=late HTTP/1.0\r\n{}\r\n",
-        basic(LATE_KEY)
+    let request = keyed(
+        "GET /admin/metadata?mode=updinfo&mount=/b&song=late HTTP/1.0",
+        LATE_KEY,
     );
     let (head, form) = parse(request.as_bytes());
     let shared = Arc::clone(&context);
     let update = tokio::spawn(async move {
         update_metadata(&shared, Dialect::Icecast, &head, &form, PEER).await
     });
-    wait_for("the question", || (gate.waiting() > 0).then_some(())).await;
+    until("the question", || gate.waiting() > 0).await;
     assert!(show.info().title.is_none());
     gate.open();
     let answer = String::from_utf8(update.await.expect("no panic")).expect("text");
-    assert!(answer.starts_with("HTTP/1.0 200 OK"), "{answer}");
+    begins(&answer, "HTTP/1.0 200 OK");
     assert_eq!(show.info().title.expect("a title").text, "late");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_cannot_say_is_asked_again_later() {
     let context = test_context(Takeover::SameCredential, 0);
-    let request = format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(LOST_KEY));
+    let request = keyed("SOURCE /b HTTP/1.0", LOST_KEY);
     let (answer, error) = refused(&context, request).await;
-    assert!(answer.starts_with("HTTP/1.0 503 "), "{answer}");
-    assert!(answer.contains("Retry-After: "), "{answer}");
+    begins(&answer, "HTTP/1.0 503 ");
+    has(&answer, "Retry-After: ");
     assert_eq!(error.rejection(), Some(Rejection::Unavailable));
 }
 
@@ -97,21 +88,14 @@ async fn a_gate_that_cannot_say_is_asked_again_later() {
 async fn a_source_is_ended_when_its_permission_ends() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     gate.permit_until(now() + Duration::from_secs(30));
-    let request = format!(
-        "SOURCE /b HTTP/1.0\r\n{}Content-Type: audio/mpeg\r\n\r\n",
-        basic(KEY)
-    );
-    let (mut source, task) = source(&context, request);
+    let (mut source, task) = source(&context, keyed(OF_B, KEY));
     let began = Instant::now();
     for _ in 0..6 {
-        source.write_all(&mp3(1)).await.expect("it is read");
+        send(&mut source, &mp3(1)).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
     let answer = answer_of(source).await;
-    assert!(
-        answer.ends_with("the permission to publish has ended\r\n"),
-        "{answer}"
-    );
+    ends(&answer, "the permission to publish has ended\r\n");
     assert_eq!(began.elapsed().as_secs(), 30);
     assert!(matches!(task.await.expect("no panic"), Err(Error::Expired)));
 }

@@ -5,7 +5,7 @@ mod radio;
 use ::rtmp::chunk::{self, CHUNK_SIZE_SHARED, Header};
 use ::rtmp::message::Kind;
 use ::rtmp::server::{Config, Event, RequestId, Session};
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use fanout::Phase;
 use fanout::Takeover;
 use media::StreamName;
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::testing::{KEY, OTHER_KEY, hear, listen, publishing, stream, test_context};
+use crate::testing::{KEY, OTHER_KEY, begins, has, hear, listen, publishing, stream, test_context};
 use crate::{Settings, now};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,14 +36,10 @@ struct Pulling {
 
 impl Pulling {
     fn from(context: &Arc<Context>, url: &str) -> Self {
-        Self::asked(context, url, None)
+        Self::asked(context, url, None, Persistence::Keep)
     }
 
-    fn asked(context: &Arc<Context>, url: &str, asked: Option<LastRequest>) -> Self {
-        Self::persisting(context, url, asked, Persistence::Keep)
-    }
-
-    fn persisting(
+    fn asked(
         context: &Arc<Context>,
         url: &str,
         asked: Option<LastRequest>,
@@ -87,6 +83,16 @@ impl Pulling {
         assert_eq!(self.status.report().state, State::Idle);
     }
 
+    async fn running(&self) {
+        self.until("running", |r| r.state == State::Running).await;
+    }
+
+    /// Waits until the source has failed so many times; returns why.
+    async fn failed(&self, times: u64) -> String {
+        let report = self.until("failed", |r| r.failures == times).await;
+        report.error.unwrap_or_default()
+    }
+
     async fn until(&self, what: &str, is_so: impl Fn(&LinkReport) -> bool) -> LinkReport {
         for _ in 0..PATIENCE.as_millis() / 5 {
             let report = self.status.report();
@@ -103,6 +109,11 @@ async fn door() -> (TcpListener, u16) {
     let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = door.local_addr().unwrap().port();
     (door, port)
+}
+
+/// A pull of a stream of the RTMP server at `port`.
+fn pulling(context: &Arc<Context>, port: u16) -> Pulling {
+    Pulling::from(context, &format!("rtmp://127.0.0.1:{port}/far/away"))
 }
 
 async fn accept(door: &TcpListener) -> TcpStream {
@@ -163,23 +174,26 @@ impl Origin {
         self.socket.write_all(&bytes).await.unwrap();
     }
 
+    /// The header of a track, and a frame.
+    async fn sound(&mut self, timestamp: u32, frame: &[u8]) {
+        self.audio(timestamp, &AUDIO_HEADER).await;
+        self.audio(timestamp, frame).await;
+    }
+
     /// Collects what the player says until it closes the connection.
     async fn hear_all(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         let mut input = BytesMut::new();
-        while timeout(PATIENCE, self.socket.read_buf(&mut input))
-            .await
-            .expect("it closes")
-            .unwrap_or(0)
-            > 0
-        {
-            let mut rest = input.chunk();
+        loop {
+            let read = timeout(PATIENCE, self.socket.read_buf(&mut input)).await;
+            if read.expect("it closes").unwrap_or(0) == 0 {
+                return events;
+            }
+            let mut rest = &input.split()[..];
             while let Some(event) = self.session.read(&mut rest, now()).unwrap() {
                 events.push(event);
             }
-            input.clear();
         }
-        events
     }
 }
 
@@ -192,8 +206,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     let mut origin = Origin::serve(&door).await;
     assert_eq!(pulling.status.report().state, State::Connecting);
     assert!(context.registry.list().is_empty(), "no media, no stream");
-    origin.audio(1_000, &AUDIO_HEADER).await;
-    origin.audio(1_000, DING).await;
+    origin.sound(1_000, DING).await;
     let mut listener = listen(&context, "live/show").await;
     assert_eq!(hear(&mut listener, 4).await, b"ding");
     let report = pulling
@@ -211,15 +224,12 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
         .until("waiting", |r| r.state == State::Waiting)
         .await;
     let error = report.error.unwrap();
-    assert!(error.contains("NetStream.Play.UnpublishNotify"), "{error}");
-    assert_eq!(
-        stream(&context, "live/show").await.info().phase,
-        Phase::Lingering
-    );
+    has(&error, "NetStream.Play.UnpublishNotify");
+    let info = stream(&context, "live/show").await.info();
+    assert_eq!(info.phase, Phase::Lingering);
 
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, &AUDIO_HEADER).await;
-    origin.audio(0, DONG).await;
+    origin.sound(0, DONG).await;
     assert_eq!(hear(&mut listener, 4).await, b"dong");
     let stopping = tokio::spawn(pulling.stop());
     let said = origin.hear_all().await;
@@ -229,31 +239,29 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     assert_eq!(context.stats.publishers.value(crate::Protocol::Pull), 0);
 }
 
-/// A publisher that is no pull.
-fn studio() -> fanout::Source {
-    fanout::Source {
+/// A publisher that is no pull, and has sent nothing since `began`.
+fn studio(context: &Context, began: std::time::Instant) -> fanout::Publisher {
+    let name = StreamName::parse("live/show").unwrap();
+    let source = fanout::Source {
         protocol: "test",
         peer: None,
         agent: String::new(),
         container: media::Container::Tracks,
         content_type: String::new(),
         headers: Vec::new(),
-    }
+    };
+    let permission = publishing(context, &name, KEY);
+    let publisher = context.registry.publish(&permission, source, began);
+    publisher.unwrap()
 }
 
 #[tokio::test]
 async fn a_publisher_of_the_streams_own_is_left_alone() {
     let context = test_context(Takeover::SameCredential, 0);
-    let name = StreamName::parse("live/show").unwrap();
-    let permission = publishing(&context, &name, KEY);
     // It has sent nothing for long enough that another publisher would replace it.
-    let began = now() - Duration::from_secs(60);
-    let publisher = context
-        .registry
-        .publish(&permission, studio(), began)
-        .unwrap();
+    let publisher = studio(&context, now() - Duration::from_secs(60));
     let (door, port) = door().await;
-    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let pulling = pulling(&context, port);
     let early = timeout(TAKEN_POLL * 2, door.accept()).await;
     assert!(early.is_err(), "the source is not troubled meanwhile");
     let report = pulling.status.report();
@@ -261,11 +269,8 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
     assert_eq!((report.state, report.error), (State::Idle, None));
     drop(publisher);
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, &AUDIO_HEADER).await;
-    origin.audio(0, DING).await;
-    pulling
-        .until("running", |r| r.state == State::Running)
-        .await;
+    origin.sound(0, DING).await;
+    pulling.running().await;
     drop(origin);
     pulling.stop().await;
 }
@@ -275,25 +280,16 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
 async fn a_publisher_that_was_faster_is_waited_for() {
     let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
-    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let pulling = pulling(&context, port);
     let mut origin = Origin::serve(&door).await;
-    let name = StreamName::parse("live/show").unwrap();
-    let permission = publishing(&context, &name, KEY);
-    let publisher = context
-        .registry
-        .publish(&permission, studio(), now())
-        .unwrap();
-    origin.audio(0, &AUDIO_HEADER).await;
-    origin.audio(0, DING).await;
+    let publisher = studio(&context, now());
+    origin.sound(0, DING).await;
     let report = pulling.until("idle", |r| r.state == State::Idle).await;
     assert_eq!((report.attempts, report.failures), (1, 0));
     drop(publisher);
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, &AUDIO_HEADER).await;
-    origin.audio(0, DING).await;
-    pulling
-        .until("running", |r| r.state == State::Running)
-        .await;
+    origin.sound(0, DING).await;
+    pulling.running().await;
     drop(origin);
     pulling.stop().await;
 }
@@ -304,14 +300,11 @@ async fn a_publisher_that_was_faster_is_waited_for() {
 async fn the_stream_is_left_before_its_source() {
     let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
-    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let pulling = pulling(&context, port);
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, &AUDIO_HEADER).await;
-    origin.audio(0, DING).await;
+    origin.sound(0, DING).await;
     let stream = stream(&context, "live/show").await;
-    pulling
-        .until("running", |r| r.state == State::Running)
-        .await;
+    pulling.running().await;
     let stopping = tokio::spawn(pulling.stop());
     let left = async {
         while stream.info().phase == Phase::Live {
@@ -333,7 +326,7 @@ async fn asking_shortens_the_wait_for_a_source() {
     drop(door);
     let (ask, asked) = watch::channel(None);
     let url = format!("rtmp://127.0.0.1:{port}/far/away");
-    let pulling = Pulling::asked(&context, &url, Some(asked));
+    let pulling = Pulling::asked(&context, &url, Some(asked), Persistence::Keep);
     let failed = async |times| {
         let began = Instant::now();
         while pulling.status.report().failures < times {
@@ -362,17 +355,14 @@ async fn a_silent_source_is_given_up() {
         ..Settings::default()
     };
     let (door, port) = door().await;
-    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let pulling = pulling(&context, port);
     let silent = Origin::serve(&door).await;
-    let report = pulling.until("failed", |r| r.failures == 1).await;
-    assert!(report.error.unwrap().contains("0.5 s"));
+    has(&pulling.failed(1).await, "0.5 s");
     assert!(context.registry.list().is_empty());
     drop(silent);
     let mut falling_silent = Origin::serve(&door).await;
-    falling_silent.audio(0, &AUDIO_HEADER).await;
-    falling_silent.audio(0, DING).await;
-    let report = pulling.until("failed again", |r| r.failures == 2).await;
-    assert!(report.error.unwrap().contains("0.6 s"));
+    falling_silent.sound(0, DING).await;
+    has(&pulling.failed(2).await, "0.6 s");
     drop(falling_silent);
     pulling.stop().await;
 }
@@ -382,31 +372,28 @@ async fn a_pull_that_looks_whether_there_is_a_stream_ends_when_there_is_none() {
     let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let url = format!("rtmp://127.0.0.1:{port}/far/away");
-    let looking = Pulling::persisting(&context, &url, None, Persistence::WhileHere);
+    let look = || Pulling::asked(&context, &url, None, Persistence::WhileHere);
+    let looking = look();
     let origin = Origin::serve(&door).await;
     drop(origin);
     let outcome = timeout(PATIENCE, looking.task).await.unwrap().unwrap();
     assert_eq!(outcome, Outcome::FoundNothing);
     let report = looking.status.report();
-    assert_eq!(
-        (report.state, report.attempts, report.failures),
-        (State::Idle, 1, 1)
-    );
+    assert_eq!(report.state, State::Idle);
+    assert_eq!((report.attempts, report.failures), (1, 1));
 
     // A pull that has brought a stream tries again while the stream exists.
-    let found = Pulling::persisting(&context, &url, None, Persistence::WhileHere);
+    let found = look();
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, &AUDIO_HEADER).await;
-    origin.audio(0, DING).await;
-    found.until("running", |r| r.state == State::Running).await;
+    origin.sound(0, DING).await;
+    found.running().await;
     drop(origin);
-    found.until("failed", |r| r.failures == 1).await;
+    found.failed(1).await;
     drop(Origin::serve(&door).await);
-    found.until("failed again", |r| r.failures == 2).await;
+    found.failed(2).await;
     assert!(!found.task.is_finished());
-    stream(&context, "live/show")
-        .await
-        .end(fanout::events::EndReason::Operator);
+    let show = stream(&context, "live/show").await;
+    show.end(fanout::events::EndReason::Operator);
     drop(Origin::serve(&door).await);
     let outcome = timeout(PATIENCE, found.task).await.unwrap().unwrap();
     assert_eq!(outcome, Outcome::FoundNothing);
@@ -443,71 +430,50 @@ async fn flv_is_downloaded_from_where_redirections_lead() {
     let location = format!("http://127.0.0.1:{far_port}/edge.flv");
     let redirection = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\n\r\n");
     let (request, _) = answer(&near, redirection.as_bytes()).await;
-    assert!(
-        request.starts_with("GET /far/away.flv?key=K HTTP/1.1\r\n"),
-        "{request}"
-    );
-    assert!(
-        request.contains("authorization: Basic bWU6c2VzYW1l\r\n"),
-        "{request}"
-    );
+    begins(&request, "GET /far/away.flv?key=K HTTP/1.1\r\n");
+    has(&request, "authorization: Basic bWU6c2VzYW1l\r\n");
 
-    let whole = [
-        b"HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\n\r\n",
-        &flv()[..],
-    ]
-    .concat();
-    let (request, socket) = answer(&far, &whole).await;
-    assert!(
-        request.starts_with("GET /edge.flv HTTP/1.1\r\n"),
-        "{request}"
-    );
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\n\r\n";
+    let (request, socket) = answer(&far, &[head, &flv()[..]].concat()).await;
+    begins(&request, "GET /edge.flv HTTP/1.1\r\n");
     assert!(!request.contains("authorization"), "{request}");
     let mut listener = listen(&context, "live/show").await;
     assert_eq!(hear(&mut listener, 4).await, b"ding");
     assert_eq!(pulling.status.report().state, State::Running);
     drop(socket);
-    let report = pulling.until("failed", |r| r.failures == 1).await;
-    assert_eq!(report.error, Some(Failure::HungUp.to_string()));
+    assert_eq!(pulling.failed(1).await, Failure::HungUp.to_string());
     pulling.stop().await;
 }
 
 #[tokio::test]
-async fn what_is_no_stream_is_told() {
+async fn what_is_no_stream_is_reported() {
     let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
-    let pulling = Pulling::from(
-        &context,
-        &format!("http://127.0.0.1:{port}/a.flv?key=sesame"),
-    );
-    let answers: [(&[u8], &str); 5] = [
+    let url = format!("http://127.0.0.1:{port}/a.flv?key=sesame");
+    let pulling = Pulling::from(&context, &url);
+    for (failures, (said, shown)) in (1..).zip([
+        ("404 Not Found\r\nContent-Length: 0\r\n\r\n", "404"),
         (
-            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-            "404",
-        ),
-        (
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>",
+            "200 OK\r\nContent-Type: text/html\r\n\r\n<html>",
             "\"text/html\", which is no stream",
         ),
         (
-            b"HTTP/1.1 200 OK\r\nContent-Type: audio/x-mpegurl\r\n\r\n#EXTM3U",
+            "200 OK\r\nContent-Type: audio/x-mpegurl\r\n\r\n#EXTM3U",
             "\"audio/x-mpegurl\", which is no stream",
         ),
         (
-            b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nicy-metaint: -1\r\n\r\nID3",
+            "200 OK\r\nContent-Type: audio/mpeg\r\nicy-metaint: -1\r\n\r\nID3",
             "icy-metaint is no interval",
         ),
         (
-            b"HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\n\r\nID3",
+            "200 OK\r\nContent-Type: video/x-flv\r\n\r\nID3",
             "calls \"video/x-flv\" what is no FLV",
         ),
-    ];
-    for (index, (said, shown)) in answers.into_iter().enumerate() {
-        let (_, _socket) = answer(&door, said).await;
-        let failures = index as u64 + 1;
-        let report = pulling.until("failed", |r| r.failures == failures).await;
-        let error = report.error.unwrap();
-        assert!(error.contains(shown), "{error}");
+    ]) {
+        let said = format!("HTTP/1.1 {said}");
+        let (_, _socket) = answer(&door, said.as_bytes()).await;
+        let error = pulling.failed(failures).await;
+        has(&error, shown);
         assert!(!error.contains("sesame"), "{error}");
     }
     pulling.stop().await;

@@ -12,21 +12,21 @@ use bytes::{Bytes, BytesMut};
 use fanout::{Phase, Takeover};
 use media::Container;
 use net::holdings::Holdings;
+use net::rtmp::{NextRequest, PlayRequest, next_request};
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
     PublishRequestType, StreamMetadata,
 };
 use rml_rtmp::time::RtmpTimestamp;
-use rtmp_io::{NextRequest, PlayRequest, next_request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::*;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, listen,
-    listen_with_times, stream, test_context, wait_for,
+    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, has, hear,
+    listen, listen_with_times, stream, test_context, until,
 };
 use crate::{Protocol, Rejection};
 
@@ -39,7 +39,7 @@ const DELETE_STREAM: &[u8] = b"\x02\0\x0cdeleteStream\0\0\0\0\0\0\0\0\0\x05\0\x3
 /// Gives a peer that wants to play, and `None` for one that has left.
 type Task = JoinHandle<Result<Option<PlayRequest<DuplexStream>>, Error>>;
 
-/// What a connection comes by.
+/// Transport that a connection arrives on.
 trait Transport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
     /// Serves a publisher on it.
     fn publish(
@@ -71,7 +71,7 @@ async fn serve_all<S: Transport>(
     context: &Arc<Context>,
     socket: S,
 ) -> Result<Option<PlayRequest<S>>, Error> {
-    let doorway = rtmp_io::Context {
+    let doorway = net::rtmp::Context {
         session: ::rtmp::server::Config::default(),
         leaving: context.leaving.clone(),
         holdings: Holdings::new(0),
@@ -94,13 +94,11 @@ async fn serve_all<S: Transport>(
 fn connection(context: &Arc<Context>) -> (DuplexStream, Task) {
     let (ours, theirs) = duplex(64 * 1024);
     let context = Arc::clone(context);
-    if context.intake.is_some() {
-        return (ours, tokio::spawn(parked::serve_bare(context, theirs)));
-    }
-    (
-        ours,
-        tokio::spawn(async move { serve_all(&context, theirs).await }),
-    )
+    let task = match context.intake.is_some() {
+        true => tokio::spawn(parked::serve_bare(context, theirs)),
+        false => tokio::spawn(async move { serve_all(&context, theirs).await }),
+    };
+    (ours, task)
 }
 
 /// A publisher that follows a script.
@@ -117,33 +115,25 @@ impl Client {
     async fn connect(context: &Arc<Context>, app: &str) -> (Self, Task) {
         let (mut socket, task) = connection(context);
         let mut handshake = Handshake::new(PeerType::Client);
-        let hello = handshake.generate_outbound_p0_and_p1().expect("a greeting");
-        socket.write_all(&hello).await.expect("it is read");
-        let mut rest = Vec::new();
-        loop {
+        let mut said = handshake.generate_outbound_p0_and_p1().expect("a greeting");
+        let rest = loop {
+            socket.write_all(&said).await.expect("it is read");
             let mut bytes = [0; 4096];
-            let read = socket
-                .read(&mut bytes)
-                .await
-                .expect("a duplex does not fail");
+            let read = socket.read(&mut bytes).await;
+            let read = read.expect("a duplex does not fail");
             assert!(read > 0, "the server shakes hands");
-            match handshake
-                .process_bytes(&bytes[..read])
-                .expect("a handshake")
-            {
-                HandshakeProcessResult::InProgress { response_bytes } => {
-                    socket.write_all(&response_bytes).await.expect("it is read");
-                }
+            let result = handshake.process_bytes(&bytes[..read]);
+            match result.expect("a handshake") {
+                HandshakeProcessResult::InProgress { response_bytes } => said = response_bytes,
                 HandshakeProcessResult::Completed {
                     response_bytes,
                     remaining_bytes,
                 } => {
                     socket.write_all(&response_bytes).await.expect("it is read");
-                    rest.extend(remaining_bytes);
-                    break;
+                    break remaining_bytes;
                 }
             }
-        }
+        };
         let config = ClientSessionConfig {
             flash_version: "tester".into(),
             ..ClientSessionConfig::new()
@@ -158,11 +148,8 @@ impl Client {
         client.act(first).await;
         let answers = client.session.handle_input(&rest).expect("valid RTMP");
         client.act(answers).await;
-        let connect = client
-            .session
-            .request_connection(app.into())
-            .expect("connecting");
-        client.act(vec![connect]).await;
+        let connect = client.session.request_connection(app.into());
+        client.act(vec![connect.expect("connecting")]).await;
         client
             .wait(|event| matches!(event, ClientSessionEvent::ConnectionRequestAccepted))
             .await;
@@ -189,36 +176,54 @@ impl Client {
             .await;
     }
 
-    /// Sends an audio message on stream 1 whether it may or not.
-    async fn unasked(&mut self, at: u32, body: &[u8]) {
-        let message = message(8, at, body);
-        self.socket.write_all(&message).await.expect("it is read");
+    async fn write(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).await.expect("it is read");
     }
 
     async fn audio(&mut self, at: u32, body: &[u8]) {
-        let body = Bytes::copy_from_slice(body);
-        let sent = self
-            .session
-            .publish_audio_data(body, RtmpTimestamp::new(at), false);
+        let (body, at) = (Bytes::copy_from_slice(body), RtmpTimestamp::new(at));
+        let sent = self.session.publish_audio_data(body, at, false);
+        self.act(vec![sent.expect("it publishes")]).await;
+    }
+
+    /// The header of an audio track, and a frame.
+    async fn speak(&mut self, at: u32, word: &str) {
+        self.audio(at, AAC_HEADER).await;
+        self.frame(at, word).await;
+    }
+
+    /// A frame of audio.
+    async fn frame(&mut self, at: u32, word: &str) {
+        self.audio(at, &[b"\xaf\x01", word.as_bytes()].concat())
+            .await;
+    }
+
+    async fn tell(&mut self, metadata: &StreamMetadata) {
+        let sent = self.session.publish_metadata(metadata);
         self.act(vec![sent.expect("it publishes")]).await;
     }
 
     async fn video(&mut self, at: u32, body: &[u8]) {
-        let body = Bytes::copy_from_slice(body);
-        let sent = self
-            .session
-            .publish_video_data(body, RtmpTimestamp::new(at), false);
+        let (body, at) = (Bytes::copy_from_slice(body), RtmpTimestamp::new(at));
+        let sent = self.session.publish_video_data(body, at, false);
         self.act(vec![sent.expect("it publishes")]).await;
+    }
+
+    async fn stop_publishing(&mut self) {
+        let stop = self.session.stop_publishing().expect("it publishes");
+        self.act(stop).await;
+    }
+
+    async fn play(&mut self, name: &str) {
+        let play = self.session.request_playback(name.into());
+        self.act(vec![play.expect("playing")]).await;
     }
 
     async fn act(&mut self, results: Vec<ClientSessionResult>) {
         for result in results {
             match result {
                 ClientSessionResult::OutboundResponse(packet) => {
-                    self.socket
-                        .write_all(&packet.bytes)
-                        .await
-                        .expect("it is read");
+                    self.write(&packet.bytes).await;
                 }
                 ClientSessionResult::RaisedEvent(event) => self.events.push(event),
                 ClientSessionResult::UnhandleableMessageReceived(_) => {}
@@ -229,18 +234,12 @@ impl Client {
     /// Reads once; false when the server has closed.
     async fn pump(&mut self) -> bool {
         let mut bytes = [0; 4096];
-        let read = self
-            .socket
-            .read(&mut bytes)
-            .await
-            .expect("a duplex does not fail");
-        self.said.extend_from_slice(&bytes[..read]);
-        let results = self
-            .session
-            .handle_input(&bytes[..read])
-            .expect("valid RTMP");
+        let read = self.socket.read(&mut bytes).await;
+        let read = &bytes[..read.expect("a duplex does not fail")];
+        self.said.extend_from_slice(read);
+        let results = self.session.handle_input(read).expect("valid RTMP");
         self.act(results).await;
-        read > 0
+        !read.is_empty()
     }
 
     async fn wait(&mut self, is_it: impl Fn(&ClientSessionEvent) -> bool) {
@@ -249,15 +248,12 @@ impl Client {
                 self.events.drain(..=at);
                 return;
             }
-            assert!(
-                self.pump().await,
-                "the server closed after {:?}",
-                self.events
-            );
+            let is_open = self.pump().await;
+            assert!(is_open, "the server closed after {:?}", self.events);
         }
     }
 
-    /// What the server says until it closes.
+    /// Returns everything that the server sends until it closes.
     async fn last_words(&mut self) -> String {
         while self.pump().await {}
         String::from_utf8_lossy(&self.said).into_owned()
@@ -267,21 +263,8 @@ impl Client {
 /// A message of a type on message stream 1, in one chunk.
 fn message(kind: u8, at: u32, body: &[u8]) -> Vec<u8> {
     let [_, high, middle, low] = at.to_be_bytes();
-    let header = [
-        4,
-        high,
-        middle,
-        low,
-        0,
-        0,
-        body.len() as u8,
-        kind,
-        1,
-        0,
-        0,
-        0,
-    ];
-    [&header[..], body].concat()
+    let header = [4, high, middle, low, 0, 0, body.len() as u8, kind];
+    [&header[..], &[1, 0, 0, 0], body].concat()
 }
 
 /// `publish` or `play`, on message stream 1.
@@ -291,6 +274,40 @@ fn asking(command: &str, name: &str) -> Vec<u8> {
     let between = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 5];
     let body = [string(command), between, string(name)].concat();
     message(20, 0, &body)
+}
+
+/// The player that a connection becomes.
+async fn player(client: &mut Client, task: Task) -> PlayRequest<DuplexStream> {
+    let talk = async {
+        while client.pump().await {}
+        std::future::pending().await
+    };
+    let end = tokio::select! {
+        end = task => end.expect("no panic"),
+        () = talk => panic!("nothing ends it"),
+    };
+    match end {
+        Ok(Some(player)) => player,
+        _ => panic!("it wants to play"),
+    }
+}
+
+/// All that the server says on a bare connection.
+async fn all_words(socket: &mut DuplexStream) -> String {
+    let mut words = Vec::new();
+    let read = socket.read_to_end(&mut words).await;
+    read.expect("a duplex does not fail");
+    String::from_utf8_lossy(&words).into_owned()
+}
+
+/// A listener hears exactly this next.
+async fn hears(reader: &mut fanout::LogReader, expected: &str) {
+    let heard = hear(reader, expected.len()).await;
+    assert_eq!(String::from_utf8_lossy(&heard), expected);
+}
+
+async fn left(task: Task) {
+    task.await.expect("no panic").expect("it left by itself");
 }
 
 async fn ended(task: Task) -> Error {

@@ -33,7 +33,13 @@ fn contexts(takeover: Takeover) -> impl Iterator<Item = Context> {
     gated_contexts(takeover).map(|(context, _)| context)
 }
 
-/// The same, with their gates.
+/// Returns such contexts after one whose publishers are not parked.
+fn all_contexts(takeover: Takeover) -> impl Iterator<Item = Arc<Context>> {
+    let unparked = std::iter::once(test_context(takeover, 0));
+    unparked.chain(contexts(takeover).map(Arc::new))
+}
+
+/// Returns such contexts with their gates.
 pub(super) fn gated_contexts(takeover: Takeover) -> impl Iterator<Item = (Context, Arc<TestGate>)> {
     let methods = [Method::Epoll, Method::Uring].into_iter();
     let methods = methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok());
@@ -53,15 +59,14 @@ async fn what_is_published_is_heard_until_the_publisher_leaves() {
         client.audio(0, AAC_HEADER).await;
         for step in 0..50 {
             let frame = format!("\u{b}{step:03}");
-            let body = [b"\xaf\x01", frame.as_bytes()].concat();
-            client.audio(step * 23, &body).await;
-            assert_eq!(hear(&mut listener, 4).await, frame.as_bytes());
+            client.frame(step * 23, &frame).await;
+            hears(&mut listener, &frame).await;
         }
         assert!(context.intake.as_ref().map_or(0, Intake::wakeups) > 0);
         assert!(context.stats.receives.value(Protocol::Rtmp) >= 50);
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
         drop(client);
-        task.await.expect("no panic").expect("it left by itself");
+        left(task).await;
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
         let info = stream(&context, "live/show").await.info();
         assert_eq!(info.phase, Phase::Lingering);
@@ -80,24 +85,18 @@ async fn nothing_is_lost_without_listeners() {
             // Several at a time, so that few of them are read even if each step takes long.
             let at = began.elapsed().as_millis() as u32;
             for _ in 0..10 {
-                client.audio(at, b"\xaf\x01frame").await;
+                client.frame(at, "frame").await;
                 frames += 1;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let expected = u64::from(frames) * 5;
         let show = stream(&context, "live/show").await;
-        wait_for("the last of it", || {
-            (show.info().ingest_bytes == expected).then_some(())
-        })
-        .await;
+        until("the last of it", || show.info().ingest_bytes == expected).await;
         let receives = context.stats.receives.value(Protocol::Rtmp);
-        assert!(
-            receives < u64::from(frames),
-            "{receives} for {frames} frames"
-        );
+        assert!(receives < u64::from(frames), "{receives} of {frames}");
         let mut listener = listen(&context, "live/show").await;
-        client.audio(1_000, b"\xaf\x01fresh").await;
+        client.frame(1_000, "fresh").await;
         let all = hear(&mut listener, expected as usize + 5).await;
         assert!(all.ends_with(b"framefresh"));
     }
@@ -105,19 +104,17 @@ async fn nothing_is_lost_without_listeners() {
 
 #[tokio::test]
 async fn a_second_publisher_takes_over_from_a_silent_one() {
-    for context in contexts(Takeover::SameCredential).map(Arc::new) {
+    for context in all_contexts(Takeover::SameCredential) {
         let (mut first, first_task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
-        first.audio(5_000, AAC_HEADER).await;
-        first.audio(5_000, b"\xaf\x01one").await;
-        assert_eq!(hear(&mut listener, 3).await, b"one");
+        first.speak(5_000, "one").await;
+        hears(&mut listener, "one").await;
         let (mut second, _task) = Client::publish(&context, &at("show", KEY)).await;
         let words = first.last_words().await;
-        assert!(words.contains("NetStream.Publish.BadName"), "{words}");
+        has(&words, "NetStream.Publish.BadName");
         assert!(matches!(ended(first_task).await, Error::Superseded));
-        second.audio(0, AAC_HEADER).await;
-        second.audio(0, b"\xaf\x01two").await;
-        assert_eq!(hear(&mut listener, 3).await, b"two");
+        second.speak(0, "two").await;
+        hears(&mut listener, "two").await;
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
     }
 }
@@ -138,24 +135,22 @@ async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
         let show = stream(&context, "live/show").await;
         assert_eq!(show.info().phase, Phase::Lingering);
-        other.audio(0, AAC_HEADER).await;
-        other.audio(0, b"\xaf\x01one").await;
-        assert_eq!(hear(&mut others, 3).await, b"one");
+        other.speak(0, "one").await;
+        hears(&mut others, "one").await;
         // The stream is there for the next publisher.
         let (mut again, _task) = Client::publish(&context, &at("show", KEY)).await;
-        again.audio(0, AAC_HEADER).await;
-        again.audio(0, b"\xaf\x01two").await;
-        assert_eq!(hear(&mut listener, 3).await, b"two");
+        again.speak(0, "two").await;
+        hears(&mut listener, "two").await;
     }
 }
 
 #[tokio::test]
 async fn a_stream_that_the_server_ends_is_not_called_taken() {
-    for context in contexts(Takeover::SameCredential).map(Arc::new) {
-        let (_client, task) = Client::publish(&context, &at("show", KEY)).await;
-        stream(&context, "live/show")
-            .await
-            .end(fanout::events::EndReason::Operator);
+    for context in all_contexts(Takeover::SameCredential) {
+        let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
+        let show = stream(&context, "live/show").await;
+        show.end(fanout::events::EndReason::Operator);
+        has(&client.last_words().await, "NetStream.Failed");
         assert!(matches!(ended(task).await, Error::Ended));
     }
 }
@@ -169,8 +164,7 @@ async fn a_publisher_without_media_is_given_up() {
         };
         let context = Arc::new(context);
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
-        client.audio(0, AAC_HEADER).await;
-        client.audio(0, b"\xaf\x01one").await;
+        client.speak(0, "one").await;
         assert!(matches!(ended(task).await, Error::Silent(_)));
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     }
@@ -178,40 +172,31 @@ async fn a_publisher_without_media_is_given_up() {
 
 #[tokio::test]
 async fn a_connection_may_publish_again_and_play_after_that() {
-    for context in contexts(Takeover::Never).map(Arc::new) {
+    for context in all_contexts(Takeover::Never) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
-        for word in [&b"\xaf\x01one"[..], b"\xaf\x01two"] {
-            client.audio(0, AAC_HEADER).await;
-            client.audio(0, word).await;
-            assert_eq!(hear(&mut listener, 3).await, word[2..]);
-            let stop = client.session.stop_publishing().expect("it publishes");
-            client.act(stop).await;
-            let show = stream(&context, "live/show").await;
-            wait_for("the end", || {
-                (show.info().phase == Phase::Lingering).then_some(())
-            })
-            .await;
-            assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
-            if word.ends_with(b"one") {
+        let show = stream(&context, "live/show").await;
+        for (word, epoch) in [("one", 1), ("two", 2)] {
+            if epoch > 1 {
                 client.request(&at("show", KEY)).await;
                 client.started().await;
             }
+            client.speak(0, word).await;
+            hears(&mut listener, word).await;
+            assert_eq!(show.info().epoch, epoch);
+            client.stop_publishing().await;
+            until("the end", || show.info().phase == Phase::Lingering).await;
+            assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
         }
-        let play = client.session.request_playback("show".into());
-        client.act(vec![play.expect("playing")]).await;
-        while client.pump().await {}
-        let Ok(Some(player)) = task.await.expect("no panic") else {
-            panic!("it wants to play");
-        };
+        client.play("show").await;
+        let player = player(&mut client, task).await;
         assert_eq!(player.request.path.name, "live/show");
     }
 }
 
 #[tokio::test]
 async fn what_stands_behind_the_end_of_a_stream_is_not_lost() {
-    let unparked = std::iter::once(test_context(Takeover::Never, 0));
-    for context in unparked.chain(contexts(Takeover::Never).map(Arc::new)) {
+    for context in all_contexts(Takeover::Never) {
         let (mut client, task) = Client::publish(&context, &at("one", KEY)).await;
         client.audio(0, AAC_HEADER).await;
         // One write each, so that all of it is in one read.
@@ -221,18 +206,16 @@ async fn what_stands_behind_the_end_of_a_stream_is_not_lost() {
             message(8, 0, AAC_HEADER),
             message(8, 0, b"\xaf\x01first"),
         ];
-        let written = client.socket.write_all(&again.concat()).await;
-        written.expect("it is read");
+        client.write(&again.concat()).await;
         let mut listener = listen(&context, "live/two").await;
-        assert_eq!(hear(&mut listener, 5).await, b"first");
+        hears(&mut listener, "first").await;
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
         let play = [
             message(20, 0, DELETE_STREAM),
             asking("play", "one"),
             message(4, 0, &[0, 3, 0, 0, 0, 1, 0, 0, 1, 0]),
         ];
-        let written = client.socket.write_all(&play.concat()).await;
-        written.expect("it is read");
+        client.write(&play.concat()).await;
         let Ok(Some(player)) = task.await.expect("no panic") else {
             panic!("it wants to play");
         };
@@ -246,34 +229,28 @@ async fn a_lie_ends_the_connection_and_what_came_before_is_heard() {
     for context in contexts(Takeover::Never).map(Arc::new) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
-        client.audio(0, AAC_HEADER).await;
-        client.audio(0, b"\xaf\x01one").await;
+        client.speak(0, "one").await;
         // A chunk that continues a message that was not begun.
-        client
-            .socket
-            .write_all(&[0xc0 | 63])
-            .await
-            .expect("it is read");
-        assert_eq!(hear(&mut listener, 3).await, b"one");
+        client.write(&[0xc0 | 63]).await;
+        hears(&mut listener, "one").await;
         assert!(matches!(ended(task).await, Error::Protocol(_)));
     }
 }
 
 #[tokio::test]
-async fn a_server_that_leaves_has_its_publishers_go_on() {
+async fn a_server_that_leaves_has_its_publishers_continue() {
     for mut context in contexts(Takeover::Never) {
         let (leave, leaving) = watch::channel(false);
         context.leaving = leaving;
         let context = Arc::new(context);
         let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
-        client.audio(0, AAC_HEADER).await;
-        client.audio(0, b"\xaf\x01one").await;
-        assert_eq!(hear(&mut listener, 3).await, b"one");
+        client.speak(0, "one").await;
+        hears(&mut listener, "one").await;
         leave.send_replace(true);
         for step in 1..20 {
-            client.audio(step * 23, b"\xaf\x01two").await;
-            assert_eq!(hear(&mut listener, 3).await, b"two");
+            client.frame(step * 23, "two").await;
+            hears(&mut listener, "two").await;
         }
     }
 }

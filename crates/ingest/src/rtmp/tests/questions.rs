@@ -37,17 +37,14 @@ async fn a_peer_that_waits_for_the_gate_delays_no_other() {
         // One connection is new, and one asks again on a connection that the intake reads.
         let (mut late, late_task) = waiting(&context, &gate, "late").await;
         let (mut again, again_task) = Client::publish(&context, &at("first", KEY)).await;
-        again.audio(0, AAC_HEADER).await;
-        again.audio(0, b"\xaf\x01one").await;
-        let stop = again.session.stop_publishing().expect("it publishes");
-        again.act(stop).await;
+        again.speak(0, "one").await;
+        again.stop_publishing().await;
         ask_in_vain(&mut again, &gate, "second").await;
         for step in 1..20 {
             for (client, listener, _) in &mut others {
                 let frame = format!("\u{b}{step:02}");
-                let body = [b"\xaf\x01", frame.as_bytes()].concat();
-                client.audio(step * 23, &body).await;
-                assert_eq!(hear(listener, 3).await, frame.as_bytes());
+                client.frame(step * 23, &frame).await;
+                hears(listener, &frame).await;
             }
         }
         assert_eq!(gate.waiting(), 2, "nothing has been decided");
@@ -55,13 +52,12 @@ async fn a_peer_that_waits_for_the_gate_delays_no_other() {
         for (client, path) in [(&mut late, "live/late"), (&mut again, "live/second")] {
             client.started().await;
             let mut listener = listen(&context, path).await;
-            client.audio(0, AAC_HEADER).await;
-            client.audio(0, b"\xaf\x01two").await;
-            assert_eq!(hear(&mut listener, 3).await, b"two");
+            client.speak(0, "two").await;
+            hears(&mut listener, "two").await;
         }
         drop((late, again, others));
         for task in [late_task, again_task] {
-            task.await.expect("no panic").expect("it left by itself");
+            left(task).await;
         }
     }
 }
@@ -71,7 +67,7 @@ async fn a_peer_that_hangs_up_takes_the_question_back() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (client, task) = waiting(&context, &gate, "show").await;
     drop(client);
-    task.await.expect("no panic").expect("it left by itself");
+    left(task).await;
     assert_eq!(gate.waiting(), 0);
     gate.open();
     assert!(context.registry.list().is_empty());
@@ -82,10 +78,10 @@ async fn a_request_that_is_withdrawn_is_not_answered() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (mut client, _task) = waiting(&context, &gate, "show").await;
     let delete = message(20, 0, DELETE_STREAM);
-    client.socket.write_all(&delete).await.expect("it is read");
-    wait_for("the withdrawal", || (gate.waiting() == 0).then_some(())).await;
+    client.write(&delete).await;
+    until("the withdrawal", || gate.waiting() == 0).await;
     gate.open();
-    // The next request on the connection is heard.
+    // The next request on the connection is processed.
     let ended = client.last_words();
     assert!(!ended.await.contains("Publish.Start"));
     assert!(context.registry.list().is_empty());
@@ -96,33 +92,17 @@ async fn what_decoders_need_is_kept_while_the_gate_decides() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (mut client, _task) = waiting(&context, &gate, "show").await;
     // Sent without waiting, as some encoders do.
-    client.unasked(0, AAC_HEADER).await;
-    client.unasked(0, b"\xaf\x01lost").await;
+    client.write(&message(8, 0, AAC_HEADER)).await;
+    client.write(&message(8, 0, b"\xaf\x01lost")).await;
     // Virtual time passes when all of it has been read.
     tokio::time::sleep(Duration::from_millis(1)).await;
     gate.open();
     client.started().await;
     let mut listener = listen(&context, "live/show").await;
-    client.audio(23, b"\xaf\x01kept").await;
-    assert_eq!(hear(&mut listener, 4).await, b"kept");
+    client.frame(23, "kept").await;
+    hears(&mut listener, "kept").await;
     let info = stream(&context, "live/show").await.info();
     assert_eq!(info.tracks.len(), 1, "its header came before the answer");
-}
-
-#[tokio::test(start_paused = true)]
-async fn nothing_is_lost_of_a_peer_that_need_not_wait() {
-    let context = test_context(Takeover::SameCredential, 0);
-    let (mut client, _task) = Client::connect(&context, "live").await;
-    // One write, so that all of it is in one read.
-    let bytes = [
-        asking("publish", &at("show", KEY)),
-        message(8, 0, AAC_HEADER),
-        message(8, 0, b"\xaf\x01first"),
-    ];
-    let written = client.socket.write_all(&bytes.concat()).await;
-    written.expect("it is read");
-    let mut listener = listen(&context, "live/show").await;
-    assert_eq!(hear(&mut listener, 5).await, b"first");
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,28 +116,22 @@ async fn a_publisher_is_ended_when_its_permission_ends() {
     client.audio(0, AAC_HEADER).await;
     for step in 1..12 {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        client.audio(step * 5_000, b"\xaf\x01on").await;
+        client.frame(step * 5_000, "on").await;
     }
     let words = client.last_words().await;
-    assert!(
-        words.contains("the permission to publish has ended"),
-        "{words}"
-    );
+    has(&words, "the permission to publish has ended");
     assert_eq!(began.elapsed().as_secs(), 60);
     drop(client);
     assert!(matches!(ended(task).await, Error::Expired));
     assert_eq!(context.stats.rejected.value(Rejection::Expired), 1);
-    let lines = log.lines();
-    let begins = lines.iter().find(|line| line.contains("publishing begins"));
-    assert!(
-        begins.is_some_and(|line| line.contains("identity=studio")),
-        "{lines:?}"
-    );
-    let ends = lines.iter().find(|line| line.contains("publishing ended"));
-    assert!(
-        ends.is_some_and(|line| line.contains("permission")),
-        "{lines:?}"
-    );
+    for (event, part) in [
+        ("publishing begins", "identity=studio"),
+        ("publishing ended", "permission"),
+    ] {
+        let lines = log.lines().into_iter();
+        let mut of_event = lines.filter(|line| line.contains(event));
+        has(&of_event.next().expect(event), part);
+    }
 }
 
 #[tokio::test]
@@ -166,29 +140,23 @@ async fn the_intake_gives_back_a_publisher_whose_permission_ends() {
         let context = Arc::new(context);
         gate.permit_until(now() + Duration::from_millis(500));
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
-        client.audio(0, AAC_HEADER).await;
-        client.audio(0, b"\xaf\x01on").await;
+        client.speak(0, "on").await;
         let words = client.last_words().await;
-        assert!(
-            words.contains("the permission to publish has ended"),
-            "{words}"
-        );
+        has(&words, "the permission to publish has ended");
         assert!(matches!(ended(task).await, Error::Expired));
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_identity_is_told_of_the_present_publisher() {
+async fn an_identity_is_reported_of_the_present_publisher() {
     let context = test_context(Takeover::SameCredential, 0);
     for (key, name) in [(KEY, "studio"), (OTHER_KEY, "van")] {
         let (client, task) = Client::publish(&context, &at("show", key)).await;
         let info = stream(&context, "live/show").await.info();
-        assert_eq!(
-            info.identity.map(|one| one.to_string()).as_deref(),
-            Some(name)
-        );
+        let identity = info.identity.expect("it has one");
+        assert_eq!(identity.to_string(), name);
         drop(client);
-        task.await.expect("no panic").expect("it left by itself");
+        left(task).await;
     }
 }

@@ -1,23 +1,20 @@
-//! What senders with a control of congestion of their own are told about each packet.
+//! Feedback on each packet, for senders that have a congestion control of their own.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use container::rtp::{Packet, PayloadFormat};
+use container::rtp::Packet;
 use rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEstimatedMaximumBitrate;
 use rtc_rtcp::transport_feedbacks::transport_layer_cc::{
     PacketStatusChunk, SymbolTypeTcc, TransportLayerCc,
 };
 
-use super::offers::{FEEDBACK, NUMBERED, offer, picture, sound};
-use super::peer::Line;
-use super::trial::{Link, Trial};
+use super::*;
 
-/// What a message says of packets, by their numbers: when they came, if they did.
-pub(super) type Told = Vec<(u16, Option<Duration>)>;
+/// Packets in a message, by their numbers, with the arrival time of those that arrived.
+pub(super) type Reported = Vec<(u16, Option<Duration>)>;
 
 /// Reads the feedback in a compound packet by another library.
-pub(super) fn read(compound: &[u8]) -> Told {
+pub(super) fn read(compound: &[u8]) -> Reported {
     let mut rest = compound;
     let packets = rtc_rtcp::packet::unmarshal(&mut rest).expect("well formed");
     let feedback = packets
@@ -28,7 +25,7 @@ pub(super) fn read(compound: &[u8]) -> Told {
     feedback.inspect(has_source).flat_map(read_one).collect()
 }
 
-fn read_one(feedback: &TransportLayerCc) -> Told {
+fn read_one(feedback: &TransportLayerCc) -> Reported {
     let symbols = feedback.packet_chunks.iter().flat_map(|chunk| match chunk {
         PacketStatusChunk::RunLengthChunk(run) => {
             vec![run.packet_status_symbol; run.run_length.into()]
@@ -37,8 +34,8 @@ fn read_one(feedback: &TransportLayerCc) -> Told {
     });
     let mut at = i64::from(feedback.reference_time) * 64_000;
     let mut deltas = feedback.recv_deltas.iter();
-    let told = symbols.take(feedback.packet_status_count.into());
-    let told = told.enumerate().map(|(place, symbol)| {
+    let reported = symbols.take(feedback.packet_status_count.into());
+    let reported = reported.enumerate().map(|(place, symbol)| {
         let number = feedback.base_sequence_number.wrapping_add(place as u16);
         if symbol == SymbolTypeTcc::PacketNotReceived {
             return (number, None);
@@ -47,16 +44,16 @@ fn read_one(feedback: &TransportLayerCc) -> Told {
         let at = u64::try_from(at).expect("after the beginning");
         (number, Some(Duration::from_micros(at)))
     });
-    told.collect()
+    reported.collect()
 }
 
-/// What became of a sender's packets, and what it was told of them.
+/// A sender's packets: their fate, and the feedback on them.
 #[derive(Default)]
 pub(super) struct Numbered {
     next: u16,
-    /// When each was sent, and when it came.
+    /// Times of sending and of arrival, by number.
     sent: BTreeMap<u16, (Duration, Option<Duration>)>,
-    told: BTreeMap<u16, Option<Duration>>,
+    reported: BTreeMap<u16, Option<Duration>>,
     messages: Vec<Duration>,
 }
 
@@ -77,9 +74,9 @@ impl Numbered {
         came.get_or_insert(now);
     }
 
-    pub(super) fn tell(&mut self, told: Told, now: Duration) {
-        for (number, at) in told {
-            let before = self.told.entry(number).or_default();
+    pub(super) fn tell(&mut self, reported: Reported, now: Duration) {
+        for (number, at) in reported {
+            let before = self.reported.entry(number).or_default();
             assert!(before.is_none(), "{number} is told twice");
             *before = at;
         }
@@ -88,8 +85,8 @@ impl Numbered {
 }
 
 #[test]
-fn a_sender_is_told_of_every_packet_several_times_a_second() {
-    let microphone = sound() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n";
+fn a_sender_is_reported_of_every_packet_several_times_a_second() {
+    let microphone = audio() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n";
     let camera = picture(PayloadFormat::Vp8, &(FEEDBACK.to_owned() + NUMBERED));
     let mut seen = Line::pictures(1_500);
     seen.rtx = Some((97, 201));
@@ -99,7 +96,7 @@ fn a_sender_is_told_of_every_packet_several_times_a_second() {
         ..Link::default()
     };
     let text = offer(&[microphone, camera]);
-    let mut trial = Trial::new(&text, vec![Line::sound(), seen], link);
+    let mut trial = Trial::new(&text, vec![Line::audio(), seen], link);
     trial.numbered = Some(Numbered {
         // They wrap soon.
         next: 65_400,
@@ -121,8 +118,8 @@ fn a_sender_is_told_of_every_packet_several_times_a_second() {
             continue;
         }
         let units = |at: Duration| at.as_micros() / 250;
-        let told = numbered.told.get(number).expect("it is told");
-        assert_eq!(told.map(units), came.map(units), "{number}");
+        let reported = numbered.reported.get(number).expect("it is told");
+        assert_eq!(reported.map(units), came.map(units), "{number}");
         lost += u32::from(came.is_none());
     }
     assert!(lost > 20 && numbered.sent.len() > 800, "{lost} lost");
@@ -131,11 +128,11 @@ fn a_sender_is_told_of_every_packet_several_times_a_second() {
     assert!(!trial.compounds.iter().any(has_limit));
 }
 
-/// An outage of the network is told as what it is, and a sender that counts anew is understood.
+/// An outage of the network is reported as such, and a sender that restarts its numbering is understood.
 #[test]
 fn a_jump_of_the_numbers_is_a_loss_or_a_new_beginning() {
-    let microphone = sound() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n";
-    let mut trial = Trial::new(&offer(&[microphone]), vec![Line::sound()], Link::default());
+    let microphone = audio() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n";
+    let mut trial = Trial::new(&offer(&[microphone]), vec![Line::audio()], Link::default());
     trial.numbered = Some(Numbered::default());
     trial.run(Duration::from_secs(1));
     let jump = |trial: &mut Trial, ahead: u16| {
@@ -144,9 +141,10 @@ fn a_jump_of_the_numbers_is_a_loss_or_a_new_beginning() {
         numbered.next = next.wrapping_add(ahead);
         trial.run(trial.now + Duration::from_secs(1));
         let numbered = trial.numbered.as_ref().expect("they are numbered");
-        let told = (0..ahead).filter(|at| numbered.told.contains_key(&next.wrapping_add(*at)));
-        assert!(numbered.told.contains_key(&next.wrapping_add(ahead)));
-        told.count()
+        let reported =
+            (0..ahead).filter(|at| numbered.reported.contains_key(&next.wrapping_add(*at)));
+        assert!(numbered.reported.contains_key(&next.wrapping_add(ahead)));
+        reported.count()
     };
     assert_eq!(jump(&mut trial, 2_000), 2_000);
     assert_eq!(jump(&mut trial, 20_000), 0);
@@ -154,12 +152,9 @@ fn a_jump_of_the_numbers_is_a_loss_or_a_new_beginning() {
 
 #[test]
 fn a_sender_without_numbers_may_send_less_once_its_packets_wait() {
-    let text = offer(&[sound(), picture(PayloadFormat::Vp8, FEEDBACK)]);
-    let link = Link {
-        delay: Duration::from_millis(40),
-        ..Link::default()
-    };
-    let lines = vec![Line::sound(), Line::pictures(3_000)];
+    let text = offer(&[audio(), picture(PayloadFormat::Vp8, FEEDBACK)]);
+    let link = Link::delayed(40);
+    let lines = vec![Line::audio(), Line::pictures(3_000)];
     let mut trial = Trial::new(&text, lines, link);
     trial.run(Duration::from_secs(5));
     assert!(bit_rates(&trial).iter().all(|rate| *rate == 2_500_000.0));
@@ -170,7 +165,7 @@ fn a_sender_without_numbers_may_send_less_once_its_packets_wait() {
     assert!((500_000.0..680_000.0).contains(&least), "{least}");
 }
 
-/// How much the sender was told it may send, each time.
+/// Returns the allowed bit rates that the sender received, in order.
 fn bit_rates(trial: &Trial) -> Vec<f32> {
     let compounds = trial.compounds.iter();
     let packets = compounds.flat_map(|compound| {

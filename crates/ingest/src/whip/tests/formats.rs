@@ -1,16 +1,9 @@
 //! Real media of every format over a bad network: what comes out is what went in.
 
-use std::time::Duration;
-
-use container::rtp::PayloadFormat;
-use media::{Item, TrackId};
 use testkit::Clip;
 
 use super::media_clips::{Media, of_clip};
-use super::offers::{FEEDBACK, offer, picture, sound};
-use super::peer::Line;
-use super::trial::{Link, Trial};
-use super::{millis, samples};
+use super::*;
 
 /// The network is good at first: the beginning of a session cannot be repaired, only sent again.
 const FIRST: Duration = Duration::from_millis(60);
@@ -25,17 +18,14 @@ const BAD: Link = Link {
 /// Sends all of it and returns what the stream got of the track.
 fn received(media: &Media, has_rtx: bool) -> Trial {
     let (section, payload_type) = match media.format {
-        PayloadFormat::Opus => (sound() + "a=rtcp-fb:111 nack\r\n", 111),
+        PayloadFormat::Opus => (audio() + "a=rtcp-fb:111 nack\r\n", 111),
         format => (picture(format, FEEDBACK), 96),
     };
     let mut line = Line::of_media(media, 200, payload_type);
     if has_rtx && media.format != PayloadFormat::Opus {
         line.rtx = Some((97, 201));
     }
-    let quiet = Link {
-        delay: BAD.delay,
-        ..Link::default()
-    };
+    let quiet = Link::delayed(20);
     let mut trial = Trial::new(&offer(&[section]), vec![line], quiet);
     trial.run(FIRST);
     trial.link = BAD;
@@ -76,16 +66,12 @@ fn check(media: &Media, has_rtx: bool) {
         _ => None,
     });
     let recorded = trial.recording.tracks(id);
-    assert!(
-        recorded.iter().map(|track| track.as_ref()).eq(tracks),
-        "{format:?}"
-    );
+    let is_so = recorded.iter().map(|track| track.as_ref()).eq(tracks);
+    assert!(is_so, "{format:?}");
     let counts = trial.counts();
     assert_eq!(counts.lost.value(), 0, "{format:?}: {counts:?}");
-    assert!(
-        counts.recovered.value() > 0 && counts.superfluous.value() > 0,
-        "{counts:?}"
-    );
+    let is_so = counts.recovered.value() > 0 && counts.superfluous.value() > 0;
+    assert!(is_so, "{counts:?}");
     assert!(trial.plis.is_empty(), "{format:?}");
 }
 
@@ -133,10 +119,7 @@ fn opus() {
 fn vp8() {
     let mut line = Line::pictures(3_000);
     line.rtx = Some((97, 201));
-    let quiet = Link {
-        delay: BAD.delay,
-        ..Link::default()
-    };
+    let quiet = Link::delayed(20);
     let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut trial = Trial::new(&text, vec![line], quiet);
     trial.run(FIRST);

@@ -1,20 +1,11 @@
 //! Whatever an admitted publisher sends, nothing breaks and nothing grows.
 
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
 
-use container::rtp::{Header, PayloadFormat};
-use fanout::Takeover;
 use proptest::prelude::*;
-use webrtc::ice::Path;
 use webrtc::rtcp::SenderReport;
 
-use super::super::Publishers;
-use super::offers::{FEEDBACK, agreed, picture, sound};
-use super::trial::keys;
-use super::{Said, handle, ticket};
-use crate::testing::{PEER, test_context};
-use crate::{Context, Settings};
+use super::*;
 
 /// Something that a peer may do.
 #[derive(Clone, Debug)]
@@ -63,7 +54,7 @@ proptest! {
         deeds in proptest::collection::vec((deeds(), 0..300u64), 0..200),
     ) {
         let context = &*HOUSE;
-        let agreed = agreed(&[sound(), picture(format, FEEDBACK)]).expect("usable");
+        let agreed = agreed(&[audio(), picture(format, FEEDBACK)]).expect("usable");
         let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
         let (mut now, mut said) = (Instant::now(), Said::default());
         let ticket = ticket(context, agreed);

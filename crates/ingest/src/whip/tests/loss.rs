@@ -1,14 +1,6 @@
 //! Networks that lose much, and publishers that do not repair it.
 
-use std::time::Duration;
-
-use container::rtp::PayloadFormat;
-use media::TrackId;
-use webrtc::rtcp;
-
-use super::offers::{FEEDBACK, offer, picture, sound};
-use super::peer::Line;
-use super::trial::{Link, Trial};
+use super::*;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -21,14 +13,14 @@ const FAR: Link = Link {
     doubled: 0,
 };
 
-/// A megabit a second of pictures, repeated as a browser does, and sound.
+/// A megabit a second of video, repeated as a browser does, and audio.
 fn lines() -> Vec<Line> {
     let mut seen = Line::pictures(5_000);
     seen.rtx = Some((97, 201));
-    vec![Line::sound(), seen]
+    vec![Line::audio(), seen]
 }
 
-/// Pictures that arrived are among those sent, in order, and begin with a keyframe.
+/// Frames that arrived are among those sent, in order, and begin with a keyframe.
 fn check_pictures(trial: &Trial, line: usize) -> f64 {
     let came = trial.recording.samples(TrackId::VIDEO);
     let sent = &trial.lines[line].sent;
@@ -43,7 +35,7 @@ fn check_pictures(trial: &Trial, line: usize) -> f64 {
 
 #[test]
 fn one_packet_in_ten_is_mended_with_few_words() {
-    let text = offer(&[sound(), picture(PayloadFormat::Vp8, FEEDBACK)]);
+    let text = offer(&[audio(), picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut trial = Trial::new(&text, lines(), FAR);
     trial.run(ms(100));
     trial.link.lost = 100;
@@ -58,10 +50,8 @@ fn one_packet_in_ten_is_mended_with_few_words() {
     let nacked: usize = trial.nacks.iter().map(|(_, lost)| lost.len()).sum();
     // A tenth is lost, and a fifth of the requests or their answers, again and again.
     assert!((nacked as f64) < 0.16 * packets, "{nacked} of {packets}");
-    assert!(
-        counts.recovered.value() as f64 > 0.08 * packets,
-        "{counts:?}"
-    );
+    let is_so = counts.recovered.value() as f64 > 0.08 * packets;
+    assert!(is_so, "{counts:?}");
     assert_eq!(
         (counts.nacks.value(), counts.nacked.value()),
         (trial.nacks.len() as u64, nacked as u64)
@@ -87,10 +77,8 @@ fn nothing_is_asked_for_of_encoders_that_repeat_nothing() {
     assert!(trial.nacks.is_empty() && trial.plis.len() > 3);
     trial.check_plis();
     let counts = trial.counts();
-    assert!(
-        counts.lost.value() > 10 && counts.recovered.value() == 0,
-        "{counts:?}"
-    );
+    let is_so = counts.lost.value() > 10 && counts.recovered.value() == 0;
+    assert!(is_so, "{counts:?}");
     assert!(counts.dropped_frames.value() > 10);
     // Feedback that may not be sent alone follows a report.
     let is_whole = |compound: &Vec<u8>| compound[1] == 201;
@@ -100,7 +88,7 @@ fn nothing_is_asked_for_of_encoders_that_repeat_nothing() {
 /// As ffmpeg does, which reads a request only at the beginning of a datagram.
 #[test]
 fn requests_come_alone_where_one_section_says_that_they_may() {
-    let unsaid = sound().replace("a=rtcp-rsize\r\n", "");
+    let unsaid = audio().replace("a=rtcp-rsize\r\n", "");
     let text = offer(&[unsaid, picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut trial = Trial::new(&text, lines(), FAR);
     trial.link.lost = 50;
@@ -146,7 +134,7 @@ fn an_encoder_that_sends_no_keyframe_is_asked_again_and_again() {
 #[test]
 fn listeners_wishes_are_passed_on_and_kept_apart() {
     let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
-    // In order, so that the first picture is whole.
+    // In order, so that the first frame is whole.
     let link = Link {
         jitter: Duration::ZERO,
         ..FAR

@@ -44,7 +44,7 @@ pub(super) fn of_clip(clip: Clip, format: PayloadFormat) -> Media {
 }
 
 impl Media {
-    /// What comes out when every packet comes at once and in order.
+    /// Returns the items that result when every packet arrives at once and in order.
     pub(super) fn expected(&self) -> Vec<Item> {
         let mut depacketizer = Depacketizer::new(self.format, id_of(self.format), 2);
         let mut packetizer = Packetizer::new(self.format, &self.track, PAYLOAD_BYTES);

@@ -13,17 +13,24 @@ mod step;
 mod trial;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use base::Lock;
-use fanout::{Format, LaneGuard, Packager, Publisher, Sink, Source};
+use container::rtp::{Header, PayloadFormat};
+use fanout::{Format, LaneGuard, Packager, Phase, Publisher, Sink, Source, Takeover};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
-use webrtc::mux::Handle;
+use webrtc::ice::Path;
+use webrtc::mux::{CloseReason, Handle};
+use webrtc::rtcp;
 
-use super::{Agreed, CONTENT_TYPE, PublisherOutbox, PublisherTicket, admit};
-use crate::testing::{KEY, PEER, playing, publishing};
-use crate::{Context, now};
+use self::offers::{FEEDBACK, NUMBERED, agreed, audio, offer, picture};
+use self::peer::Line;
+use self::trial::{Connected, Link, Trial, keys};
+use super::{Agreed, CONTENT_TYPE, PublisherOutbox, PublisherTicket, Publishers, admit, agree};
+use crate::testing::{KEY, Log, OTHER_KEY, PEER, playing, publishing, test_context};
+use crate::{Context, Protocol, Settings, now};
 
-/// What a session was told.
+/// Messages and closes that sessions received.
 #[derive(Default)]
 struct Said {
     compounds: Vec<(Handle, Vec<u8>)>,
@@ -99,7 +106,7 @@ impl Packager for Recorder {
 }
 
 impl Recording {
-    /// Of the stream that is there, from now on.
+    /// Records the existing stream from now on.
     fn of(context: &Context) -> Self {
         Self::of_stream(context, &name())
     }

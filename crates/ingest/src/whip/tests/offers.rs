@@ -30,22 +30,22 @@ pub(super) fn offer(sections: &[String]) -> String {
 }
 
 /// Opus under 111, as browsers offer it.
-pub(super) fn sound() -> String {
+pub(super) fn audio() -> String {
     "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=sendonly\r\na=rtcp-rsize\r\n\
      a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\n"
         .to_owned()
 }
 
-/// The same with feedback about each packet.
+/// A microphone like `audio()`, with feedback about each packet.
 fn chromium_microphone() -> String {
-    sound() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n"
+    audio() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n"
 }
 
 /// The header extension for that.
 pub(super) const NUMBERED: &str =
     "a=extmap:3 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n";
 
-/// Pictures under 96, repeated under 97, with further attribute lines.
+/// Video under 96, repeated under 97, with further attribute lines.
 pub(in super::super) fn picture(format: rtp::PayloadFormat, more: &str) -> String {
     let name = format.encoding_name();
     let mode = match format {
@@ -58,11 +58,11 @@ pub(in super::super) fn picture(format: rtp::PayloadFormat, more: &str) -> Strin
     )
 }
 
-/// The feedback that a browser offers for pictures.
+/// Feedback that a browser offers for video.
 pub(super) const FEEDBACK: &str = "a=rtcp-rsize\r\na=rtcp-fb:96 goog-remb\r\n\
     a=rtcp-fb:96 transport-cc\r\na=rtcp-fb:96 ccm fir\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n";
 
-/// What Chromium offers for its camera, shortened.
+/// Offer of Chromium for its camera, shortened.
 fn chromium_camera() -> String {
     "m=video 9 UDP/TLS/RTP/SAVPF 96 97 103 104 107 108 45 46 98 99\r\na=sendonly\r\n\
      a=extmap:3 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n\
@@ -84,7 +84,7 @@ fn chromium_camera() -> String {
         .to_owned()
 }
 
-/// What OBS offers for its pictures.
+/// Offer of OBS for its video.
 fn obs_picture() -> String {
     "m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=sendonly\r\na=ssrc:1299378220 cname:oAtN8\r\n\
      a=msid:HXwI oAtN8-video\r\na=rtpmap:96 H264/90000\r\na=rtcp-fb:96 nack\r\n\
@@ -129,19 +129,17 @@ fn browsers_send_h264_with_repetition_and_stereo() {
         assert!(text.contains(&format!("a=rtpmap:{map}\r\n")), "{map}");
     }
     for line in ["nack", "nack pli", "ccm fir", "transport-cc"] {
-        assert!(
-            text.contains(&format!("a=rtcp-fb:107 {line}\r\n")),
-            "{line}"
-        );
+        let is_so = text.contains(&format!("a=rtcp-fb:107 {line}\r\n"));
+        assert!(is_so, "{line}");
     }
     assert!(text.contains("a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\n"));
     assert_eq!(text.matches("a=recvonly\r\n").count(), 2);
-    // Their own control of congestion is told of the packets of both sections, and of no other limit.
+    // Their own congestion control receives feedback on the packets of both sections, and no other limit.
     assert!(text.contains("a=rtcp-fb:111 transport-cc\r\n"));
     assert_eq!(text.matches(NUMBERED).count(), 2);
     assert_eq!(text.matches("extmap").count(), 2, "{text}");
     assert!(!text.contains("goog-remb"));
-    let agreed = agreed(&[sound(), chromium_camera()]).expect("usable");
+    let agreed = agreed(&[audio(), chromium_camera()]).expect("usable");
     assert_eq!(agreed.codecs().collect::<Vec<_>>(), ["opus", "h264"]);
     assert!(agreed.layers().is_empty());
 }
@@ -166,16 +164,14 @@ fn another_codec_is_taken_when_it_is_offered_alone() {
 }
 
 #[test]
-fn without_numbered_packets_a_sender_is_told_how_much_it_may_send() {
+fn without_numbered_packets_a_sender_is_reported_how_much_it_may_send() {
     let without_feedback = FEEDBACK.replace("a=rtcp-fb:96 transport-cc\r\n", "") + NUMBERED;
     for lines in [FEEDBACK, &without_feedback] {
         let camera = [picture(rtp::PayloadFormat::Vp8, lines)];
         let text = answer(&camera);
         assert!(text.contains("a=rtcp-fb:96 goog-remb\r\n"), "{text}");
-        assert!(
-            !text.contains("transport-cc") && !text.contains("extmap"),
-            "{text}"
-        );
+        let is_so = !text.contains("transport-cc") && !text.contains("extmap");
+        assert!(is_so, "{text}");
         let agreed = agreed(&camera).expect("usable");
         assert!(agreed.chosen().all(|chosen| chosen.takes_bit_rate()));
     }
@@ -183,7 +179,7 @@ fn without_numbered_packets_a_sender_is_told_how_much_it_may_send() {
 
 #[test]
 fn encoders_offer_less_and_get_it() {
-    let text = answer(&[sound(), obs_picture()]);
+    let text = answer(&[audio(), obs_picture()]);
     assert!(text.contains("m=video 9 UDP/TLS/RTP/SAVPF 96\r\n"));
     assert!(text.contains("a=rtcp-fb:96 nack pli\r\n") && !text.contains("goog-remb"));
     // What webrtcbin of GStreamer offers.
@@ -202,7 +198,7 @@ fn encoders_offer_less_and_get_it() {
 fn what_sends_nothing_is_rejected_and_the_rest_taken() {
     let viewer = picture(rtp::PayloadFormat::Vp8, "").replace("sendonly", "recvonly");
     let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=sctp-port:5000\r\n";
-    let text = answer(&[viewer, sound(), data.to_owned()]);
+    let text = answer(&[viewer, audio(), data.to_owned()]);
     assert!(text.contains("a=group:BUNDLE 1\r\n"));
     assert!(text.contains("m=video 0 ") && text.contains("m=application 0 "));
     let both = picture(rtp::PayloadFormat::Vp8, "").replace("sendonly", "sendrecv");
@@ -212,10 +208,10 @@ fn what_sends_nothing_is_rejected_and_the_rest_taken() {
 #[test]
 fn what_cannot_be_published_is_refused_with_the_reason() {
     let refused = |sections: &[String]| agreed(sections).expect_err("it is refused");
-    let silent = sound().replace("sendonly", "inactive");
+    let silent = audio().replace("sendonly", "inactive");
     assert_eq!(refused(&[silent]), Unusable::SendsNothing);
-    assert_eq!(refused(&[sound(), sound()]), Unusable::TooMany(Kind::Audio));
-    let g711 = sound().replace("opus/48000/2", "PCMU/8000");
+    assert_eq!(refused(&[audio(), audio()]), Unusable::TooMany(Kind::Audio));
+    let g711 = audio().replace("opus/48000/2", "PCMU/8000");
     assert_eq!(
         refused(&[chromium_camera(), g711]),
         Unusable::NoFormat(Kind::Audio)
@@ -223,12 +219,10 @@ fn what_cannot_be_published_is_refused_with_the_reason() {
     let whole = picture(rtp::PayloadFormat::H264, "").replace("mode=1", "mode=0");
     let error = refused(&[whole]);
     assert_eq!(error, Unusable::NoFormat(Kind::Video));
-    assert!(
-        error.to_string().contains("packetization-mode=1"),
-        "{error}"
-    );
+    let is_so = error.to_string().contains("packetization-mode=1");
+    assert!(is_so, "{error}");
     let same = picture(rtp::PayloadFormat::Vp8, "").replace("96", "111");
-    assert_eq!(refused(&[sound(), same]), Unusable::SamePayloadType);
+    assert_eq!(refused(&[audio(), same]), Unusable::SamePayloadType);
 }
 
 /// The attributes of simulcast with these layers.
@@ -244,7 +238,7 @@ pub(super) fn layers(names: &[&str]) -> String {
     text + &format!("a=simulcast:send {}\r\n", names.join(";"))
 }
 
-/// What Chromium 156 offers for a camera with three encodings, shortened: sources are named in packets only.
+/// Offer of Chromium 156 for a camera with three encodings, shortened: sources are named in packets only.
 fn chromium_simulcast() -> String {
     "m=video 9 UDP/TLS/RTP/SAVPF 107 108 96 97\r\na=extmap:1 urn:ietf:params:rtp-hdrext:toffset\r\n\
      a=extmap:2 http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time\r\n\
@@ -263,7 +257,8 @@ fn chromium_simulcast() -> String {
         .to_owned()
 }
 
-/// What Firefox 153 offers for the same, shortened: it names sources as well, and gives extensions a direction.
+/// Offer of Firefox 153 for such a camera, shortened: it names sources as well, and gives extensions a
+/// direction.
 fn firefox_simulcast() -> String {
     "m=video 9 UDP/TLS/RTP/SAVPF 120 124\r\na=sendonly\r\n\
      a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
@@ -290,7 +285,7 @@ fn browsers_are_answered_with_their_layers_and_how_these_are_named() {
         (chromium_simulcast(), ["h", "m", "l"], [9, 10, 11]),
         (firefox_simulcast(), ["q", "h", "f"], [3, 8, 9]),
     ] {
-        let sections = [sound(), camera];
+        let sections = [audio(), camera];
         let agreed = agreed(&sections).expect("usable");
         assert_eq!(agreed.layers(), names.map(Box::from));
         let tracks: Vec<_> = agreed.tracks().collect();
@@ -327,20 +322,16 @@ fn layers_are_bounded_and_have_names_that_streams_may_have() {
     assert_eq!(names, "a b c d");
     assert_eq!(names.split(' ').count(), agree::LAYERS_MAX);
     assert!(text.contains("a=simulcast:recv a;b;c;d\r\n"), "{text}");
-    assert!(
-        !text.contains("rid:e") && !text.contains("orientation"),
-        "{text}"
-    );
+    let is_so = !text.contains("rid:e") && !text.contains("orientation");
+    assert!(is_so, "{text}");
     // Of one layer there is no choice, and one whose name is too long is none.
     for names in [&["a", "a", "x_y"][..], &["a", "seventeen-letters"], &[]] {
         let (names, text) = of(names);
         assert_eq!(names, "");
-        assert!(
-            !text.contains("simulcast") && !text.contains("extmap"),
-            "{text}"
-        );
+        let is_so = !text.contains("simulcast") && !text.contains("extmap");
+        assert!(is_so, "{text}");
     }
-    // Without the extension that names them, layers could not be told apart.
+    // Without the extension that names them, layers could not be distinguished.
     let nameless = layers(&["a", "b"]).replace("sdes:rtp-stream-id", "sdes:unknown");
     let sections = [picture(rtp::PayloadFormat::Vp8, &nameless)];
     assert!(agreed(&sections).expect("usable").layers().is_empty());
@@ -350,7 +341,7 @@ proptest! {
     /// Whatever lines an offer has, what is agreed on fits it.
     #[test]
     fn agreements_have_a_section_for_each(cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..12)) {
-        let text = offer(&[sound(), chromium_camera(), obs_picture()]);
+        let text = offer(&[audio(), chromium_camera(), obs_picture()]);
         let mut lines: Vec<_> = text.lines().collect();
         for cut in cuts {
             lines.remove(cut.index(lines.len()));

@@ -14,17 +14,17 @@ use webrtc::rtcp::SenderReport;
 
 use super::media_clips::Media;
 
-/// Where a line's samples come from.
+/// Origin of a line's samples.
 pub(super) enum Feed {
     /// These samples, once.
     Samples(VecDeque<Sample>),
-    /// Pictures of VP8, of that many bytes, 25 a second. A keyframe is ten times as long.
+    /// VP8 frames of that many bytes, 25 a second. A keyframe is ten times as long.
     Pictures { bytes: usize, next: i64 },
     /// Opus in packets of 20 ms.
-    Sound { next: i64 },
+    Audio { next: i64 },
 }
 
-/// What is sent for one track.
+/// The packets sent for one track.
 pub(super) struct Line {
     pub(super) ssrc: u32,
     pub(super) payload_type: u8,
@@ -34,7 +34,7 @@ pub(super) struct Line {
     pub(super) takes: Duration,
     /// The layer that is named in a header extension: with the number 3, in repetitions 4.
     pub(super) layer: Option<&'static str>,
-    /// The width of the pictures; their height is 180.
+    /// Width of the frames in pixels; their height is 180.
     pub(super) width: u16,
     pub(super) sent: Vec<Sample>,
     pub(super) packets: u32,
@@ -85,7 +85,7 @@ fn sample(track: TrackId, millis: i64, duration: i64, keyframe: bool, data: Vec<
     }
 }
 
-/// A picture unlike any other.
+/// A frame unlike any other.
 fn picture(number: i64, keyframe: bool, bytes: usize, width: u16) -> Sample {
     let mut data = Vec::new();
     match keyframe {
@@ -102,7 +102,7 @@ fn picture(number: i64, keyframe: bool, bytes: usize, width: u16) -> Sample {
     sample(TrackId::VIDEO, 40 * number, 0, keyframe, data)
 }
 
-fn sound(number: i64) -> Sample {
+fn audio(number: i64) -> Sample {
     let mut data = vec![0xFC];
     data.extend(number.to_be_bytes());
     data.extend([7; 150]);
@@ -140,18 +140,18 @@ impl Line {
         Self::new(PayloadFormat::Vp8, &vp8_track(), 200, 96, feed)
     }
 
-    pub(super) fn sound() -> Self {
-        let feed = Feed::Sound { next: 0 };
+    pub(super) fn audio() -> Self {
+        let feed = Feed::Audio { next: 0 };
         Self::new(PayloadFormat::Opus, &opus_track(), 100, 111, feed)
     }
 
-    /// When the next sample is sent.
+    /// Time of the next sample.
     pub(super) fn next_at(&self) -> Option<Duration> {
         let at = match &self.feed {
             // In the order of decoding, whatever is presented when.
             Feed::Samples(samples) => samples.front()?.dts.millis(),
             Feed::Pictures { next, .. } => 40 * next,
-            Feed::Sound { next } => 20 * next,
+            Feed::Audio { next } => 20 * next,
         };
         let at = u64::try_from(at).expect("samples are not of the past");
         Some(Duration::from_millis(at) + self.takes)
@@ -166,9 +166,9 @@ impl Line {
                 let keyframe = std::mem::take(&mut self.wants_key);
                 picture(*next - 1, keyframe, *bytes, self.width)
             }
-            Feed::Sound { next } => {
+            Feed::Audio { next } => {
                 *next += 1;
-                sound(*next - 1)
+                audio(*next - 1)
             }
         };
         let mut payloads = Payloads::default();
@@ -221,8 +221,8 @@ impl Line {
         line
     }
 
-    /// Sends pictures again after it had [stopped](Self::stop): from the time `at` on, with a keyframe.
-    pub(super) fn go_on(&mut self, at: Duration) {
+    /// Sends video again after it had [stopped](Self::stop): from the time `at` on, with a keyframe.
+    pub(super) fn proceed(&mut self, at: Duration) {
         let next = i64::try_from(at.as_millis()).expect("tests are short") / 40 + 1;
         let bytes = usize::from(self.width) * 2;
         self.feed = Feed::Pictures { bytes, next };
@@ -245,7 +245,7 @@ impl Line {
     }
 
     /// Continues with other media of the same format.
-    pub(super) fn go_on_with(&mut self, media: &Media) {
+    pub(super) fn continue_with(&mut self, media: &Media) {
         self.packetizer.reconfigure(&media.track);
         let last = self.sent.last().map_or(0, |last| last.dts.millis() + 40);
         let later = media.samples.iter().map(|sample| {

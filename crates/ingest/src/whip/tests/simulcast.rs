@@ -1,33 +1,20 @@
 //! Publishers of several layers: each is a stream.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use container::rtp::PayloadFormat;
-use fanout::Phase;
-use media::{Item, Sample, StreamName, TrackId};
-use webrtc::ice::Path;
-use webrtc::mux::CloseReason;
-
-use super::super::{Publishers, agree};
-use super::offers::{FEEDBACK, layers, offer, picture, sound};
-use super::peer::Line;
-use super::trial::{Link, Trial, keys};
-use super::{Recording, Said, handle, live_at, millis, name};
-use crate::testing::{KEY, Log, OTHER_KEY, PEER};
-use crate::{Protocol, Settings};
+use super::offers::layers;
+use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An offer of sound and of these layers.
+/// An offer of audio and of these layers.
 fn offering(names: &[&str]) -> String {
     let more = layers(names) + FEEDBACK;
-    offer(&[sound(), picture(PayloadFormat::Vp8, &more)])
+    offer(&[audio(), picture(PayloadFormat::Vp8, &more)])
 }
 
-/// Sound and three layers, the smallest first, as browsers have them by default. The larger, the later it arrives.
+/// Audio and three layers, the smallest first, as browsers have them by default. The larger, the later it
+/// arrives.
 fn lines() -> Vec<Line> {
-    let mut all = vec![Line::sound()];
+    let mut all = vec![Line::audio()];
     for (at, (name, width)) in [("l", 160), ("m", 320), ("h", 640)].into_iter().enumerate() {
         let mut line = Line::layer(name, 1_000 * (at as u32 + 1), width);
         line.takes = Duration::from_millis(15 * at as u64);
@@ -52,16 +39,16 @@ fn trial(link: Link) -> (Trial, [Recording; 2]) {
 }
 
 fn phase(trial: &Trial, stream: &StreamName) -> Option<Phase> {
-    let stream = trial.context.registry.stream(stream);
+    let stream = trial.stream(stream);
     stream.map(|stream| stream.info().phase)
 }
 
-/// Which of a line's samples a sample is.
+/// Returns the index of a sample among a line's samples.
 fn place(line: &Line, sample: &Sample) -> Option<usize> {
     line.sent.iter().position(|sent| sent.data == sample.data)
 }
 
-/// The numbers of a recording's pictures; all must be of one line, in order, from a keyframe on.
+/// Returns the numbers of a recording's frames; all must be of one line, in order, from a keyframe on.
 fn numbers(recording: &Recording, line: &Line) -> Vec<usize> {
     let came = recording.samples(TrackId::VIDEO);
     assert!(came[0].keyframe);
@@ -71,53 +58,43 @@ fn numbers(recording: &Recording, line: &Line) -> Vec<usize> {
 }
 
 #[test]
-fn the_largest_layer_is_the_stream_and_the_others_are_renditions_with_the_same_sound() {
+fn the_largest_layer_is_the_stream_and_the_others_are_renditions_with_the_same_audio() {
     let (mut trial, small) = trial(Link::default());
     trial.run(SECOND / 100);
-    assert_eq!(
-        phase(&trial, &name()),
-        Some(Phase::Lingering),
-        "two have not begun"
-    );
+    // Two have not begun.
+    assert_eq!(phase(&trial, &name()), Some(Phase::Lingering));
     trial.run(6 * SECOND);
     for (recording, line) in small.iter().chain([&trial.recording]).zip(1..) {
         let numbers = numbers(recording, &trial.lines[line]);
         assert!(numbers.len() > 140, "{line}: {}", numbers.len());
-        assert!(
-            numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
-            "{numbers:?}"
-        );
+        let mut pairs = numbers.windows(2);
+        assert!(pairs.all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
         assert_eq!(recording.tracks(TrackId::AUDIO).len(), 1);
         assert_eq!(recording.tracks(TrackId::VIDEO).len(), 1);
     }
     // What has waited for the choice comes in the order of its time.
-    let times = trial
-        .recording
-        .items()
-        .into_iter()
-        .filter_map(|item| match item {
-            Item::Sample(sample) => Some(sample.dts),
-            _ => None,
-        });
+    let items = trial.recording.items().into_iter();
+    let times = items.filter_map(|item| match item {
+        Item::Sample(sample) => Some(sample.dts),
+        _ => None,
+    });
     let times: Vec<_> = times.collect();
     let apart = times.windows(2).map(|pair| millis(pair[1], pair[0]));
     assert!(apart.fold(0.0, f64::max) < 60.0, "{times:?}");
-    // The sound is shared, not copied.
-    let sounds = trial.recording.samples(TrackId::AUDIO);
-    assert!(sounds.len() > 280);
+    // The audio is shared, not copied.
+    let audio_frames = trial.recording.samples(TrackId::AUDIO);
+    assert!(audio_frames.len() > 280);
     for recording in &small {
         for sample in recording.samples(TrackId::AUDIO) {
-            let same = sounds.iter().find(|other| other.data == sample.data);
+            let same = audio_frames.iter().find(|other| other.data == sample.data);
             let same = same.expect("it is in the stream itself");
             assert_eq!(same.data.as_ptr(), sample.data.as_ptr());
             assert_eq!(same.pts, sample.pts);
         }
     }
-    assert!(trial.context.registry.stream(&rendition("h")).is_none());
+    assert!(trial.stream(&rendition("h")).is_none());
     assert_eq!(trial.context.stats.publishers.value(Protocol::Whip), 1);
-    trial
-        .publishers
-        .closed(handle(7), CloseReason::PeerClosed, Instant::now());
+    trial.close();
     for stream in [name(), rendition("l"), rendition("m")] {
         assert_eq!(phase(&trial, &stream), Some(Phase::Lingering));
     }
@@ -129,10 +106,8 @@ fn pictures_of_one_moment_have_one_time_in_all_streams() {
     let (mut trial, small) = trial(Link::default());
     trial.run(8 * SECOND);
     let of = |recording: &Recording, line: usize| {
-        let late = recording.samples(TrackId::VIDEO);
-        let late = late
-            .into_iter()
-            .filter(|sample| sample.dts.millis() > 5_000);
+        let late = recording.samples(TrackId::VIDEO).into_iter();
+        let late = late.filter(|sample| sample.dts.millis() > 5_000);
         let line = &trial.lines[line];
         late.map(|sample| (place(line, &sample).expect("of the line"), sample.pts))
             .collect::<Vec<_>>()
@@ -171,18 +146,6 @@ fn each_layer_s_losses_are_repaired_by_its_own_repetitions() {
 }
 
 #[test]
-fn names_that_are_sent_only_at_first_are_remembered() {
-    let (mut trial, small) = trial(Link::default());
-    trial.run(SECOND);
-    trial.lines.iter_mut().for_each(|line| line.layer = None);
-    trial.run(4 * SECOND);
-    for (recording, line) in small.iter().zip(1..) {
-        assert!(numbers(recording, &trial.lines[line]).len() > 90);
-    }
-    assert_eq!(trial.counts().refused.value(), 0);
-}
-
-#[test]
 fn packets_without_a_name_are_dropped_until_there_is_one() {
     let (mut trial, small) = trial(Link::default());
     trial.lines[2].layer = None;
@@ -192,20 +155,17 @@ fn packets_without_a_name_are_dropped_until_there_is_one() {
     trial.lines[2].layer = Some("m");
     trial.run(4 * SECOND);
     // It is asked for a keyframe, because its first one is gone.
-    assert!(
-        trial.pli_sources.contains(&2_000),
-        "{:?}",
-        trial.pli_sources
-    );
+    let asked = &trial.pli_sources;
+    assert!(asked.contains(&2_000), "{asked:?}");
     assert!(numbers(&small[1], &trial.lines[2]).len() > 50);
 }
 
 #[test]
-fn a_layer_that_pauses_keeps_its_stream_and_goes_on_in_its_epoch() {
+fn a_layer_that_pauses_keeps_its_stream_and_continues_in_its_epoch() {
     let (mut trial, small) = trial(Link::default());
     trial.run(2 * SECOND);
     let epoch = |trial: &Trial| {
-        let stream = trial.context.registry.stream(&rendition("m"));
+        let stream = trial.stream(&rendition("m"));
         stream.expect("it is there").info().epoch
     };
     let before = (epoch(&trial), small[1].samples(TrackId::VIDEO).len());
@@ -216,13 +176,12 @@ fn a_layer_that_pauses_keeps_its_stream_and_goes_on_in_its_epoch() {
     assert!(trial.closed.is_empty());
     let paused = small[1].samples(TrackId::VIDEO);
     assert!(paused.len() <= before.1 + 1);
-    trial.lines[2].go_on(trial.now);
-    trial.wake(2);
+    trial.proceed(2);
     trial.run(18 * SECOND);
     assert_eq!(epoch(&trial), before.0);
     let numbers = numbers(&small[1], &trial.lines[2]);
     assert!(numbers.len() > paused.len() + 60);
-    // Its pictures are where the stream itself has them.
+    // Its frames are where the stream itself has them.
     let last = |recording: &Recording| recording.samples(TrackId::VIDEO).pop().expect("one").pts;
     let apart = millis(last(&small[1]), last(&trial.recording));
     assert!(apart.abs() < 60.0, "{apart}");
@@ -236,10 +195,9 @@ fn while_the_largest_layer_pauses_another_one_stands_in() {
     trial.run(10 * SECOND);
     // It is the larger one of the two, and has been asked for a keyframe.
     assert_eq!(trial.pli_sources.first(), Some(&2_000));
-    trial.lines[3].go_on(trial.now);
-    trial.wake(3);
+    trial.proceed(3);
     trial.run(13 * SECOND);
-    let came = trial.recording.samples(TrackId::VIDEO);
+    let came = trial.pictures();
     assert!(came.windows(2).all(|pair| pair[0].dts <= pair[1].dts));
     let is_of = |sample: &Sample, line: usize| place(&trial.lines[line], sample).is_some();
     let runs: Vec<_> = came
@@ -268,8 +226,8 @@ fn a_layer_that_never_sends_has_no_stream_and_holds_the_others_up_for_a_moment_o
     // Of what came, the larger one is the stream itself, from its beginning.
     let numbers = numbers(&trial.recording, &trial.lines[2]);
     assert!(numbers.len() > 70 && numbers[0] == 0, "{numbers:?}");
-    assert!(trial.context.registry.stream(&rendition("l")).is_some());
-    assert!(trial.context.registry.stream(&rendition("h")).is_none());
+    assert!(trial.stream(&rendition("l")).is_some());
+    assert!(trial.stream(&rendition("h")).is_none());
 }
 
 /// As browsers send them that know little of their network yet.
@@ -284,11 +242,10 @@ fn the_largest_layer_takes_the_stream_over_when_it_begins_late() {
     trial.run(3 * SECOND);
     for (line, place) in late.into_iter().zip(2..) {
         trial.lines.push(line);
-        trial.lines[place].go_on(trial.now);
-        trial.wake(place);
+        trial.proceed(place);
     }
     trial.run(6 * SECOND);
-    let came = trial.recording.samples(TrackId::VIDEO);
+    let came = trial.pictures();
     let is_late = |sample: &Sample| place(&trial.lines[3], sample).is_some();
     let (before, after) = came.split_at(came.partition_point(|sample| !is_late(sample)));
     assert!(before.len() > 60 && after.len() > 60);
@@ -298,14 +255,14 @@ fn the_largest_layer_takes_the_stream_over_when_it_begins_late() {
     assert_eq!(trial.pli_sources, [2_000]);
     assert!(numbers(&medium, &trial.lines[1]).len() > 60);
     assert_eq!(medium.tracks(TrackId::VIDEO).len(), 1);
-    assert!(trial.context.registry.stream(&rendition("h")).is_none());
+    assert!(trial.stream(&rendition("h")).is_none());
     // The smallest has a stream of its own, as ever.
     assert_eq!(phase(&trial, &rendition("l")), Some(Phase::Live));
 }
 
 #[test]
-fn sound_alone_takes_the_stream_after_a_moment() {
-    let mut trial = Trial::new(&offering(&["h", "l"]), vec![Line::sound()], Link::default());
+fn audio_alone_takes_the_stream_after_a_moment() {
+    let mut trial = Trial::new(&offering(&["h", "l"]), vec![Line::audio()], Link::default());
     trial.run(SECOND / 2);
     assert_eq!(phase(&trial, &name()), Some(Phase::Lingering));
     trial.run(2 * SECOND);
@@ -314,7 +271,7 @@ fn sound_alone_takes_the_stream_after_a_moment() {
     // The camera is switched on.
     for (name, ssrc, width) in [("l", 1_000, 160), ("h", 3_000, 640)] {
         let mut line = Line::layer(name, ssrc, width);
-        line.go_on(trial.now);
+        line.proceed(trial.now);
         trial.lines.push(line);
         trial.wake(trial.lines.len() - 1);
     }
@@ -329,8 +286,8 @@ fn of_equal_layers_the_first_of_the_offer_is_the_stream() {
     let mut trial = Trial::new(&offering(&["a", "b"]), same.into(), Link::default());
     trial.run(2 * SECOND);
     assert!(numbers(&trial.recording, &trial.lines[1]).len() > 40);
-    assert!(trial.context.registry.stream(&rendition("b")).is_some());
-    assert!(trial.context.registry.stream(&rendition("a")).is_none());
+    assert!(trial.stream(&rendition("b")).is_some());
+    assert!(trial.stream(&rendition("a")).is_none());
 }
 
 #[test]
@@ -338,16 +295,11 @@ fn a_listener_of_one_layer_has_that_layer_asked_for_a_keyframe() {
     let (mut trial, _small) = trial(Link::default());
     trial.run(2 * SECOND);
     assert!(trial.pli_sources.is_empty());
-    let stream = trial.context.registry.stream(&rendition("m"));
+    let stream = trial.stream(&rendition("m"));
     stream.expect("it is there").request_keyframe();
     trial.run(3 * SECOND);
     assert_eq!(trial.pli_sources, [2_000]);
-    trial
-        .context
-        .registry
-        .stream(&name())
-        .expect("there")
-        .request_keyframe();
+    trial.stream(&name()).expect("there").request_keyframe();
     trial.run(4 * SECOND);
     assert_eq!(trial.pli_sources, [2_000, 3_000]);
 }
@@ -383,11 +335,8 @@ fn a_rendition_that_is_refused_holds_up_nothing() {
     drop(other);
     trial.run(4 * SECOND);
     assert_eq!(phase(&trial, &rendition("m")), Some(Phase::Lingering));
-    let lines = log.lines();
-    let told = lines
-        .iter()
-        .filter(|line| line.contains("a rendition is dropped"));
-    assert_eq!(told.count(), 1);
+    let said = log.lines().concat();
+    assert_eq!(said.matches("a rendition is dropped").count(), 1, "{said}");
 }
 
 #[test]
@@ -397,7 +346,7 @@ fn the_next_publisher_takes_all_streams() {
     let context = Arc::clone(&trial.context);
     let text = offering(&["l", "m", "h"]);
     let agreed = agree(&webrtc::sdp::Offer::parse(&text).expect("good")).expect("usable");
-    let ticket = super::ticket(&context, agreed);
+    let ticket = ticket(&context, agreed);
     let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
     let (mut now, mut said) = (Instant::now() + 2 * SECOND, Said::default());
     publishers.connected(handle(8), ticket, &keys(), Path::udp(PEER), now, &mut said);

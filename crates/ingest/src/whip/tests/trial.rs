@@ -1,22 +1,14 @@
 //! A publisher, a network and the server's side of a session, in virtual time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use fanout::Takeover;
-use webrtc::ice::Path;
-use webrtc::mux::Handle;
-use webrtc::rtcp;
+use fanout::Stream;
 use webrtc::sdp::Offer;
 use webrtc::srtp::{Keys, Profile};
 
-use super::super::{Counters, Publishers, agree};
-use super::feedback::{self, Numbered};
-use super::peer::{self, Line};
-use super::{Recording, Said, handle, lingering, ticket};
-use crate::testing::{PEER, test_context};
-use crate::{Context, Settings};
+use super::super::Counters;
+use super::feedback::Numbered;
+use super::*;
 
 /// The state of one direction of a network.
 #[derive(Clone, Copy, Default)]
@@ -27,6 +19,16 @@ pub(super) struct Link {
     /// Packets of a thousand that are lost, and that arrive twice.
     pub(super) lost: u64,
     pub(super) doubled: u64,
+}
+
+impl Link {
+    /// A perfect network, `millis` away.
+    pub(super) fn delayed(millis: u64) -> Self {
+        Self {
+            delay: Duration::from_millis(millis),
+            ..Self::default()
+        }
+    }
 }
 
 pub(super) fn keys() -> Keys {
@@ -45,7 +47,7 @@ enum Event {
     Said(Vec<u8>),
 }
 
-/// See the module's description.
+/// A trial run of a session: its peer's lines, the network between, and a recording of the result.
 pub(super) struct Trial {
     pub(super) context: Arc<Context>,
     pub(super) publishers: Publishers,
@@ -54,10 +56,10 @@ pub(super) struct Trial {
     pub(super) link: Link,
     /// The peer ignores all requests.
     pub(super) is_deaf: bool,
-    /// What the server asked for, and when.
+    /// Packets that the server requested, and the times of the requests.
     pub(super) nacks: Vec<(Duration, Vec<u16>)>,
     pub(super) plis: Vec<Duration>,
-    /// Whom the server asked for a keyframe.
+    /// Sources that the server asked for a keyframe.
     pub(super) pli_sources: Vec<u32>,
     pub(super) reports: Vec<(Duration, Vec<rtcp::ReportBlock>)>,
     pub(super) compounds: Vec<Vec<u8>>,
@@ -70,6 +72,38 @@ pub(super) struct Trial {
     queue: BTreeMap<(Duration, u64), Event>,
     scheduled: u64,
     random: u64,
+}
+
+/// Publishers of whom one is connected, and what the server says.
+pub(super) struct Connected {
+    pub(super) publishers: Publishers,
+    pub(super) said: Said,
+    pub(super) now: Instant,
+}
+
+impl Connected {
+    /// A session of another publisher than a trial's.
+    pub(super) fn new(context: &Context, ticket: PublisherTicket) -> Self {
+        let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
+        let (now, mut said) = (Instant::now(), Said::default());
+        let path = Path::udp(PEER);
+        publishers.connected(handle(8), ticket, &keys(), path, now, &mut said);
+        Self {
+            publishers,
+            said,
+            now,
+        }
+    }
+
+    pub(super) fn rtp(&mut self, packet: &[u8], later: Duration) {
+        let now = self.now + later;
+        self.publishers
+            .rtp(handle(8), 0, packet, now, &mut self.said);
+    }
+
+    pub(super) fn turn(&mut self, later: Duration) {
+        self.publishers.turn(self.now + later, &mut self.said);
+    }
 }
 
 impl Trial {
@@ -166,6 +200,27 @@ impl Trial {
         self.next_sample(line);
     }
 
+    /// A line that had stopped goes on.
+    pub(super) fn proceed(&mut self, line: usize) {
+        self.lines[line].proceed(self.now);
+        self.wake(line);
+    }
+
+    /// The peer closes the session.
+    pub(super) fn close(&mut self) {
+        let (reason, now) = (CloseReason::PeerClosed, Instant::now());
+        self.publishers.closed(handle(7), reason, now);
+    }
+
+    pub(super) fn stream(&self, name: &StreamName) -> Option<Arc<Stream>> {
+        self.context.registry.stream(name)
+    }
+
+    /// The frames that came.
+    pub(super) fn pictures(&self) -> Vec<Sample> {
+        self.recording.samples(TrackId::VIDEO)
+    }
+
     pub(super) fn counts(&self) -> &Counters {
         &self.context.stats.whip
     }
@@ -247,11 +302,11 @@ impl Trial {
     }
 
     fn note(&mut self, compound: &[u8]) {
-        let told = feedback::read(compound);
-        if let Some(numbered) = self.numbered.as_mut().filter(|_| !told.is_empty()) {
-            numbered.tell(told, self.now);
+        let reported = feedback::read(compound);
+        if let Some(numbered) = self.numbered.as_mut().filter(|_| !reported.is_empty()) {
+            numbered.tell(reported, self.now);
         } else {
-            assert!(told.is_empty(), "nothing was numbered");
+            assert!(reported.is_empty(), "nothing was numbered");
         }
         for packet in rtcp::packets(compound) {
             match packet {
@@ -302,7 +357,7 @@ impl Trial {
         self.random() % 1_000 < of_thousand
     }
 
-    /// The same numbers on every run.
+    /// Returns the next random number; every run has the same sequence.
     fn random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -1,4 +1,4 @@
-//! The media of a player: which piece is requested when, and what it means when it has come.
+//! The media of a player: the order and timing of requests, and the meaning of the pieces received.
 
 use std::rc::Rc;
 
@@ -8,13 +8,13 @@ use super::super::record::Record;
 use super::super::request::{Failure, Fetched, Request};
 use super::{Fetch, Hint, Map, Player};
 
-/// Between a failure and the next request: a piece is soon too late.
+/// Interval between a failure and the next request, in nanoseconds: a piece is soon too late.
 const RETRY_INTERVAL: u64 = 250_000_000;
-/// Requests for a piece before the player goes on without it.
+/// Number of requests for a piece before the player continues without it.
 const TRIES_MAX: u8 = 3;
 
 impl Player {
-    /// The media to request now.
+    /// Returns the media request to send now, if any.
     pub(in crate::hls) fn media_request(
         &mut self,
         now: u64,
@@ -25,7 +25,7 @@ impl Player {
         }
         self.fetch_at = 0;
         let playlist = Rc::clone(self.playlist.as_ref()?);
-        // Each round goes on to the next entry of the playlist; a start is an entry.
+        // Each round moves to the next entry of the playlist; a new start is an entry.
         loop {
             let piece = match playlist.find(self.position, self.is_low_latency) {
                 Found::Piece(piece) => piece,
@@ -70,7 +70,7 @@ impl Player {
         }
     }
 
-    /// The requested media has come; `start` are its first bytes. Returns what it is.
+    /// Takes the requested media, which begins with `start`. Returns the kind of the media.
     pub(in crate::hls) fn take(
         &mut self,
         start: &[u8],
@@ -116,10 +116,10 @@ impl Player {
         })
     }
 
-    /// The requested media does not come.
+    /// Handles media that does not arrive.
     ///
     /// # Errors
-    /// When the player gives up.
+    /// Returns an error if the player gives up.
     pub(in crate::hls) fn miss_media(
         &mut self,
         failure: &Failure,
@@ -158,16 +158,16 @@ impl Player {
         self.count_failure(1, failure)
     }
 
-    /// The piece is fetched, or there is nothing to fetch.
+    /// Moves past the piece: it is fetched, or there is nothing to fetch.
     fn pass(&mut self, piece: &Piece, now: u64, record: &mut Record) {
         self.position = piece.next;
         self.playhead.load(piece.duration, now, record);
     }
 
-    /// What the piece needs and the player does not have.
+    /// Returns the map that the piece needs, if the player does not have it.
     fn new_map(&mut self, playlist: &Playlist, piece: &Piece) -> Option<Map> {
         let Some(resource) = piece.map else {
-            // A delta does not say what its first segments need: what was there before.
+            // A delta does not say what its first segments need; the previous map still applies.
             if playlist.skipped == 0 {
                 self.map = None;
             }
@@ -180,7 +180,7 @@ impl Player {
         (self.map.as_ref() != Some(&map)).then_some(map)
     }
 
-    /// The request for a part that is not listed yet, of a player that makes such.
+    /// Returns the request for a part that is not listed yet, if the player makes such requests.
     fn hinted(&mut self, playlist: &Playlist) -> Option<Request> {
         let is_wanted = self.playing.hints && self.is_low_latency;
         let uri = playlist.at(playlist.hint.filter(|_| is_wanted)?);
@@ -196,7 +196,7 @@ impl Player {
         Some(Request { path, range: None })
     }
 
-    /// When the blocking answer came that lists `position`.
+    /// Returns the time at which the blocking response arrived that lists `position`.
     fn listed(&self, position: Position) -> Option<u64> {
         let mut answers = self.answers.iter();
         let answer = answers.find(|(from, _)| *from <= position);
@@ -204,7 +204,7 @@ impl Player {
     }
 }
 
-/// Whether media may begin so: a box of a segment, the sync byte of MPEG-TS, or a tag before packed audio
+/// Returns whether media may begin with these bytes: a box of a segment, the sync byte of MPEG-TS, or a tag before packed audio
 /// (RFC 8216 §3).
 fn is_beginning(start: &[u8], has_map: bool) -> bool {
     if !has_map {

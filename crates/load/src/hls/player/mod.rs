@@ -1,9 +1,9 @@
-//! One player: playlists, media and the time in; requests out. It has at most one request of each kind under way.
+//! A single player: playlists, media and the time in; requests out. It has at most one request of each kind in progress.
 //!
-//! A low-latency player starts PART-HOLD-BACK behind the end, at an independent part. It fetches each further part
-//! as soon as that is listed, and has the server hold the next version of the playlist until there is another part;
-//! a paced one requests that version when the part is due. A player of whole segments starts HOLD-BACK behind the end, and loads the playlist again after the target
-//! duration, or after half of it if there was nothing new. Times are of the load, in nanoseconds.
+//! A low-latency player starts PART-HOLD-BACK behind the end, at an independent part. It fetches each further part as soon as
+//! the part is listed, and lets the server hold the next version of the playlist until there is another part; a paced player
+//! requests that version when the part is due. A player of whole segments starts HOLD-BACK behind the end, and reloads the
+//! playlist after the target duration, or after half of it if there was nothing new. Times are of the load, in nanoseconds.
 
 mod media;
 #[cfg(test)]
@@ -21,64 +21,65 @@ use super::record::Record;
 use super::request::{Failure, Request};
 use crate::args::Playing;
 
-/// No time.
+/// A time that never comes.
 const NEVER: u64 = u64::MAX;
-/// Between a failure and the next request for the same.
+/// Interval between a failure and the repeated request, in nanoseconds.
 const RETRY_INTERVAL: u64 = 1_000_000_000;
-/// Between two requests of a paced player for a part that is late.
+/// Interval between two requests of a paced player for a part that is late, in nanoseconds.
 const PACE_RETRY: u64 = 20_000_000;
-/// Requests of a kind that fail in a row before the player gives up. A server that is about to be back does not count.
+/// Number of consecutive failed requests of a kind before the player gives up. Failures of a server that will soon be back do
+/// not count.
 const FAILURES_MAX: u8 = 5;
-/// Versions of the playlist whose parts may still be on their way to a slow player.
+/// Maximum number of playlist versions whose parts may still be on their way to a slow player.
 const ANSWERS_MAX: usize = 16;
 
-/// See the module's description.
+/// A player's state machine; send the requests that it returns, and pass the responses back.
 #[derive(Debug, Default)]
 pub(super) struct Player {
     playing: Playing,
     is_checked: bool,
     authority: Rc<str>,
-    /// Of the playlist: at first the address of the stream, which may name variants.
+    /// Path of the playlist; at first the address of the stream, which may list variants.
     path: String,
     has_variant: bool,
     playlist: Option<Rc<Playlist>>,
     is_low_latency: bool,
-    /// What is to be fetched next.
+    /// Position of the next piece to be fetched.
     position: Position,
     map: Option<Map>,
     loading: Option<Load>,
     fetching: Option<Fetch>,
     hint: Hint,
-    /// The next playlist is requested without directives, because the server refused them.
+    /// Whether the next playlist is requested without directives, because the server refused them.
     is_modest: bool,
-    /// When the next playlist is due.
+    /// Time at which the next playlist is due.
     reload_at: u64,
-    /// No media is requested before.
+    /// Time before which no media is requested.
     fetch_at: u64,
     tries: u8,
-    /// Failures in a row, of playlists and of media.
+    /// Number of consecutive failures, of playlists and of media.
     failures: [u8; 2],
-    /// The ends of playlists before a blocking answer, and when the first byte of that answer came.
+    /// Ends of the playlists before each blocking response, and the arrival time of that response's first byte.
     answers: VecDeque<(Position, u64)>,
     playhead: Playhead,
 }
 
-/// What the media of a player needs to be decoded.
+/// Initialization segment that a player's media needs to be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Map {
     uri: Box<str>,
     range: Option<ByteRange>,
 }
 
-/// A playlist under way.
+/// A playlist request in progress.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     at: u64,
-    /// The answer is to list that part.
+    /// Position that the response must list.
     asked: Option<Position>,
 }
 
-/// Media under way.
+/// A media request in progress.
 #[derive(Debug)]
 enum Fetch {
     Map(Map),
@@ -87,14 +88,14 @@ enum Fetch {
     Hinted(Box<str>),
 }
 
-/// The last part that was requested before it was listed.
+/// State of the last part that was requested before it was listed.
 #[derive(Debug, Default)]
 enum Hint {
     #[default]
     None,
-    /// It has come, and is not fetched again.
+    /// The part has arrived, and is not fetched again.
     Fetched(Box<str>),
-    /// It was refused, and is fetched when it is listed.
+    /// The part was refused, and is fetched once it is listed.
     Refused(Box<str>),
 }
 
@@ -114,7 +115,7 @@ impl Player {
         }
     }
 
-    /// When there is something to request.
+    /// Returns the time at which there is something to request.
     pub(super) fn due(&self) -> u64 {
         let reload = match self.loading {
             None => self.reload_at,
@@ -126,12 +127,12 @@ impl Player {
         }
     }
 
-    /// Whether media is under way, and not what describes it.
+    /// Returns whether media is being fetched, other than its description.
     pub(super) fn is_fetching_media(&self) -> bool {
         matches!(self.fetching, Some(Fetch::Listed(_) | Fetch::Hinted(_)))
     }
 
-    /// The playlist to request now.
+    /// Returns the playlist request to send now, if any.
     pub(super) fn playlist_request(&mut self, now: u64) -> Option<Request> {
         if self.loading.is_some() || now < self.reload_at {
             return None;
@@ -144,9 +145,9 @@ impl Player {
         if let Some(Position { segment, part }) = asked {
             let joint = if path.contains('?') { '&' } else { '?' };
             path += &format!("{joint}_HLS_msn={segment}&_HLS_part={part}");
-            // Only with media in hand, because a delta does not repeat its map.
+            // Only with media present, because a delta does not repeat its map.
             let can_skip = playlist.is_some_and(|playlist| playlist.can_skip_until.is_some());
-            // A delta leaves out what is six target durations behind the end.
+            // A delta leaves out what is more than six target durations behind the end.
             if can_skip && self.map.is_some() && self.position.segment + 1 >= segment {
                 path += "&_HLS_skip=YES";
             }
@@ -156,10 +157,10 @@ impl Player {
         Some(Request { path, range: None })
     }
 
-    /// The address leads to variants, of which this is the best.
+    /// Follows an address that leads to variants, of which `variant` is the best.
     ///
     /// # Errors
-    /// When it cannot be followed; the player is lost.
+    /// Returns an error if the address cannot be followed; the player is lost.
     pub(super) fn follow(&mut self, variant: &str) -> Result<(), String> {
         self.loading = None;
         if self.has_variant || self.playlist.is_some() {
@@ -170,7 +171,7 @@ impl Player {
         Ok(())
     }
 
-    /// The playlist has come; the answer's first byte came at `heard`.
+    /// Takes the playlist; the response's first byte arrived at `heard`.
     pub(super) fn update(
         &mut self,
         playlist: &Rc<Playlist>,
@@ -204,12 +205,12 @@ impl Player {
                 record.violations.count(&Flaw::Unheld);
             }
         }
-        // A stream that was begun anew.
+        // The stream was restarted.
         if playlist.end().segment + 1 < self.position.segment {
             self.start_again(playlist, now, record);
         }
         self.reload_at = if self.playing.paced && self.is_low_latency && !playlist.is_ended {
-            // What was listed just now takes as long to play as it took to come: in step with the parts.
+            // The parts just listed take as long to play as they took to arrive: in step with the parts.
             load.at + growth.max(PACE_RETRY)
         } else {
             self.next_load(playlist, load.at, has_grown)
@@ -219,10 +220,10 @@ impl Player {
         }
     }
 
-    /// There is no playlist.
+    /// Handles a playlist that does not arrive.
     ///
     /// # Errors
-    /// When the player gives up.
+    /// Returns an error if the player gives up.
     pub(super) fn miss_playlist(
         &mut self,
         failure: &Failure,
@@ -244,7 +245,7 @@ impl Player {
         self.count_failure(0, failure)
     }
 
-    /// The player leaves.
+    /// Ends the playback.
     pub(super) fn leave(&mut self, now: u64, record: &mut Record) {
         self.playhead.finish(now, record);
     }
@@ -261,21 +262,21 @@ impl Player {
         Err(format!("{what}: {failure}"))
     }
 
-    /// When the next playlist is due after one that was requested at `at`.
+    /// Returns the time at which the next playlist is due after one that was requested at `at`.
     fn next_load(&self, playlist: &Playlist, at: u64, has_grown: bool) -> u64 {
         if playlist.is_ended {
             return NEVER;
         }
         match (self.is_low_latency, has_grown) {
             (true, true) => 0,
-            // The server did not hold the request: do not ask without end.
+            // The server did not hold the request: do not request it endlessly.
             (true, false) => at + playlist.part_target.unwrap_or(RETRY_INTERVAL),
             (false, true) => at + playlist.target,
             (false, false) => at + playlist.target / 2,
         }
     }
 
-    /// Chooses where to begin. Returns how far behind the end that is, and how far behind it the player plays.
+    /// Chooses the starting position. Returns its distance from the end, and the distance at which the player plays.
     fn choose_start(&mut self, playlist: &Playlist) -> (u64, u64) {
         let hold_back = playlist.distance(self.is_low_latency);
         let (position, distance) = playlist.start(hold_back, self.is_low_latency);
@@ -284,7 +285,7 @@ impl Player {
         (distance, hold_back)
     }
 
-    /// The position is listed no more, or was never listed.
+    /// Starts anew, because the position is no longer listed, or was never listed.
     fn start_again(&mut self, playlist: &Playlist, now: u64, record: &mut Record) {
         record.counts.jumps += 1;
         let (distance, hold_back) = self.choose_start(playlist);

@@ -1,4 +1,4 @@
-//! A player and a script: what it requests after each answer.
+//! A player and a script: the player's requests after each response.
 
 use super::super::parser::Document;
 use super::super::request::Fetched;
@@ -85,7 +85,7 @@ impl Script {
         script
     }
 
-    /// What it requests of the two kinds.
+    /// Returns the path of the playlist request, if there is one.
     fn playlist(&mut self) -> Option<String> {
         let request = self.player.playlist_request(self.now);
         request.map(|request| request.path)
@@ -160,10 +160,8 @@ fn a_player_starts_behind_the_end_and_fetches_each_part_once_it_is_listed() {
         script.give(MOOF),
         Some(Fetched::Live { listed, ends: None })
     );
-    assert_eq!(
-        (script.record.counts.parts, script.record.counts.maps),
-        (4, 1)
-    );
+    let counts = &script.record.counts;
+    assert_eq!((counts.parts, counts.maps), (4, 1));
     assert!(script.violations().is_empty(), "{:?}", script.violations());
 }
 
@@ -180,10 +178,8 @@ fn a_segment_that_ends_is_followed_by_the_next_one() {
     let ended = format!("{}#EXTINF:3,\ns11.mp4\n{}", parts(0..6), parts(6..7));
     script.update(&format!("{HEAD}{delta}{ended}"));
     assert_eq!(script.media().as_deref(), Some("show/p6.mp4"));
-    assert_eq!(
-        (script.record.counts.deltas, script.record.counts.maps),
-        (1, 1)
-    );
+    let counts = &script.record.counts;
+    assert_eq!((counts.deltas, counts.maps), (1, 1));
     assert!(script.violations().is_empty(), "{:?}", script.violations());
 }
 
@@ -209,13 +205,8 @@ fn a_discontinuity_brings_its_map() {
     script.give(MOOF);
     assert_eq!(script.media().as_deref(), Some("show/p7.mp4"));
     script.give(MOOF);
-    assert_eq!(
-        (
-            script.record.counts.discontinuities,
-            script.record.counts.maps
-        ),
-        (1, 2)
-    );
+    let counts = &script.record.counts;
+    assert_eq!((counts.discontinuities, counts.maps), (1, 2));
 }
 
 #[test]
@@ -251,10 +242,8 @@ fn a_hinted_part_is_fetched_once() {
     assert_eq!(script.media(), None);
     script.update(&(live(7) + &hint(7)));
     assert_eq!(script.media().as_deref(), Some("show/p7.mp4"));
-    assert_eq!(
-        (script.record.counts.hinted, script.record.counts.parts),
-        (1, 4)
-    );
+    let counts = &script.record.counts;
+    assert_eq!((counts.hinted, counts.parts), (1, 4));
 }
 
 #[test]
@@ -362,10 +351,8 @@ fn a_player_of_segments_reloads_by_the_target_duration() {
     assert_eq!(script.playlist().as_deref(), Some("show/live.m3u8"));
     script.update(&live(6));
     assert_eq!(script.player.due(), script.now + 2 * SECOND);
-    assert_eq!(
-        (script.record.counts.parts, script.record.counts.segments),
-        (0, 3)
-    );
+    let counts = &script.record.counts;
+    assert_eq!((counts.parts, counts.segments), (0, 3));
     assert!(script.violations().is_empty(), "{:?}", script.violations());
 }
 

@@ -1,5 +1,5 @@
-//! Opus: the identification header that other formats share (RFC 7845 §5.1), how long a packet lasts, and the
-//! frames in it (RFC 6716 §3).
+//! Opus: the identification header that other formats share (RFC 7845 §5.1), the duration of a packet, and the frames
+//! in it (RFC 6716 §3).
 
 mod packet;
 
@@ -7,22 +7,22 @@ use crate::Span;
 
 pub use packet::{Combiner, FRAMES_MAX, Frames};
 
-/// The rate that everything about Opus counts in, whatever the input was sampled at.
+/// Rate of all sample counts in Opus, whatever the rate of the input.
 pub const RATE: u32 = 48_000;
 
-/// The longest packet of one frame: 510 kb/s for 20 ms (RFC 6716 §3.4).
+/// Largest packet of one frame, in bytes: 510 kb/s for 20 ms (RFC 6716 §3.4).
 pub const FRAME_BYTES_MAX: usize = 1_275;
 
-/// Bytes of an identification header for one or two channels.
+/// Size of an identification header for one or two channels, in bytes.
 pub const HEAD_BYTES: usize = 19;
 
-/// Samples that a decoder throws away at the start: the delay of the reference encoder.
+/// Number of samples that a decoder discards at the start: the delay of the reference encoder.
 const PRE_SKIP: u16 = 312;
 
-/// No packet is longer than 120 ms (RFC 6716 §3.2.5, R5).
+/// Upper bound on the samples of a packet: 120 ms (RFC 6716 §3.2.5, R5).
 const PACKET_SAMPLES_MAX: u32 = 5_760;
 
-/// An identification header for mono (1) or stereo, which need no channel mapping.
+/// Returns an identification header for mono (1) or stereo, which need no channel mapping.
 pub fn head(channels: u8) -> [u8; HEAD_BYTES] {
     let mut head = *b"OpusHead\x01\x02\0\0\0\0\0\0\0\0\0";
     head[9] = if channels == 1 { 1 } else { 2 };
@@ -31,25 +31,25 @@ pub fn head(channels: u8) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// Channels of an identification header.
+/// Returns the number of channels of an identification header.
 pub fn head_channels(head: &[u8]) -> Option<u8> {
     head.strip_prefix(b"OpusHead")?.get(1).copied()
 }
 
-/// Channels of a complete identification header with the usual mapping (RFC 7845 §5.1.1.1): one or
-/// two. More channels are several streams in one packet, which its decoder must handle differently.
+/// Returns the number of channels of a complete identification header with the usual mapping (RFC 7845 §5.1.1.1): one
+/// or two. More channels are several streams in one packet, which its decoder must handle differently.
 pub fn plain_head_channels(head: &[u8]) -> Option<u8> {
     let channels = head_channels(head)?;
     let mapping = *head.get(HEAD_BYTES - 1)?;
     (mapping == 0 && (1..=2).contains(&channels)).then_some(channels)
 }
 
-/// How long a packet lasts; `None` if it is not a packet.
+/// Returns the duration of a packet; `None` if the bytes are no packet.
 pub fn duration(packet: &[u8]) -> Option<Span> {
     samples(packet).map(|samples| Span::from_samples(samples, RATE))
 }
 
-/// The samples of a packet at [`RATE`]; `None` if it is not a packet.
+/// Returns the samples of a packet at [`RATE`]; `None` if the bytes are no packet.
 pub fn samples(packet: &[u8]) -> Option<u64> {
     let (toc, rest) = packet.split_first()?;
     let config = toc >> 3;

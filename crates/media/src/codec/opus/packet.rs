@@ -1,4 +1,4 @@
-//! The frames of a packet, and one packet of several others' frames (RFC 6716 §3.2).
+//! Frames of a packet, and packets that combine the frames of several (RFC 6716 §3.2).
 //!
 //! ```text
 //! code 0  [config:5 S:1 0:2] frame
@@ -7,33 +7,32 @@
 //! code 3  [config:5 S:1 3:2] [V P count:6] (padding length) ([length]…) frame… (padding)
 //! ```
 //!
-//! Frames are moved, never decoded: what is combined sounds as it did in packets of its own. Bytes are a
-//! stranger's; nothing is read beyond them, and nothing is allocated for what they only claim.
+//! Frames are moved, never decoded, so combining them does not change the audio. The bytes are untrusted: nothing is
+//! read beyond them, and nothing is allocated for sizes that they only claim.
 
 use super::{FRAME_BYTES_MAX, samples};
 
-/// Frames of a packet at the most: 120 ms in frames of 2.5 ms.
+/// Upper bound on the frames of a packet: 120 ms in frames of 2.5 ms.
 pub const FRAMES_MAX: usize = 48;
 
-/// A packet's code, in the last bits of its first byte.
+/// Mask of a packet's code, in the last bits of its first byte.
 const CODE: u8 = 3;
 
-/// In the second byte of a packet of code 3: frames have lengths of their own, padding follows, and the
-/// count.
+/// Fields in the second byte of a packet of code 3: frames have lengths of their own, padding follows, and the count.
 const VARIABLE: u8 = 0x80;
 const PADDED: u8 = 0x40;
 const COUNT: u8 = 0x3F;
 
-/// Lengths from this one on take two bytes.
+/// Length from which a length field takes two bytes.
 const LENGTH_TWO_BYTES: usize = 252;
 
-/// A frame this short says that nothing is sent until the sound comes back (RFC 6716 §2.1.9).
+/// Largest frame that announces a pause until the audio resumes (RFC 6716 §2.1.9).
 const SILENCE_BYTES_MAX: usize = 1;
 
 /// The frames of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames<'a> {
-    /// The first byte without the code: what all frames have in common.
+    /// First byte without the code: the properties that all frames share.
     shape: u8,
     frames: [&'a [u8]; FRAMES_MAX],
     count: usize,
@@ -42,7 +41,7 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Reads a packet; `None` if it breaks a rule of RFC 6716 §3.4.
+    /// Parses a packet; `None` if it breaks a rule of RFC 6716 §3.4.
     pub fn parse(packet: &'a [u8]) -> Option<Self> {
         let samples = samples(packet)?;
         let (toc, rest) = packet.split_first()?;
@@ -62,12 +61,12 @@ impl<'a> Frames<'a> {
         Some(found)
     }
 
-    /// Each frame. An empty one is sound that was lost or not sent.
+    /// Iterates over the frames. An empty one is audio that was lost or not sent.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         self.frames[..self.count].iter().copied()
     }
 
-    /// How long they last together, at [`RATE`](super::RATE).
+    /// Returns their total duration in samples at [`RATE`](super::RATE).
     pub const fn samples(&self) -> u64 {
         self.samples
     }
@@ -77,7 +76,7 @@ impl<'a> Frames<'a> {
         self.has_extensions
     }
 
-    /// Whether the sender pauses after it.
+    /// Whether the sender pauses after this packet.
     pub fn is_silence(&self) -> bool {
         self.iter().all(|frame| frame.len() <= SILENCE_BYTES_MAX)
     }
@@ -100,7 +99,7 @@ impl<'a> Frames<'a> {
         (0..count).try_for_each(|index| self.push(&rest[index * bytes..][..bytes]))
     }
 
-    /// Frames whose lengths come before them, but for the last, which takes the rest.
+    /// Reads frames whose lengths precede them, except for the last, which takes the rest.
     fn push_variable(&mut self, mut rest: &'a [u8], count: usize) -> Option<()> {
         let mut lengths = [0; FRAMES_MAX];
         let lengths = lengths.get_mut(..count.checked_sub(1)?)?;
@@ -145,7 +144,7 @@ fn take_length(rest: &mut &[u8]) -> Option<usize> {
     }
 }
 
-/// Each byte of 255 stands for 254 of padding and says that another one follows.
+/// Reads a padding length: each byte of 255 stands for 254 of padding and announces another byte.
 fn take_padding_length(rest: &mut &[u8]) -> Option<usize> {
     let mut padding = 0;
     loop {
@@ -156,34 +155,34 @@ fn take_padding_length(rest: &mut &[u8]) -> Option<usize> {
     }
 }
 
-/// Frames of consecutive packets on their way into one.
+/// Combines the frames of consecutive packets into one.
 #[derive(Debug, Default)]
 pub struct Combiner {
     shape: u8,
-    /// The frames, one after another.
+    /// Bytes of the frames, one after another.
     bytes: Vec<u8>,
     lengths: Vec<u16>,
     samples: u64,
 }
 
 impl Combiner {
-    /// Whether nothing was put in.
+    /// Whether it has no frames.
     pub const fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
-    /// How long what was put in lasts, at [`RATE`](super::RATE).
+    /// Returns the total duration of its frames, in samples at [`RATE`](super::RATE).
     pub const fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Whether `frames` can follow in one packet of at most `bytes_max`: they have the coding, bandwidth,
-    /// frame length and channels of those before, and the packet is not longer than any may be.
+    /// Whether `frames` can follow in one packet of at most `bytes_max`: they have the coding, bandwidth, frame length
+    /// and channels of the earlier ones, and the packet is not longer than any may be.
     pub fn takes(&self, frames: &Frames<'_>, bytes_max: usize) -> bool {
         let samples = self.samples + frames.samples;
         let own: usize = frames.iter().map(<[u8]>::len).sum();
         let count = self.lengths.len() + frames.count;
-        // As if each length took two bytes.
+        // Counted as if each length took two bytes.
         let bytes = 2 + 2 * count + self.bytes.len() + own;
         (self.is_empty() || self.shape == frames.shape)
             && !frames.has_extensions
@@ -191,7 +190,7 @@ impl Combiner {
             && bytes <= bytes_max
     }
 
-    /// Puts `frames` after those before, if it [`takes`](Self::takes) them.
+    /// Appends `frames`; the caller has checked that it [`takes`](Self::takes) them.
     pub fn push(&mut self, frames: &Frames<'_>) {
         debug_assert!(self.takes(frames, usize::MAX), "asked before");
         self.shape = frames.shape;
@@ -223,7 +222,7 @@ impl Combiner {
         self.clear();
     }
 
-    /// Forgets what was put in.
+    /// Drops all frames.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.lengths.clear();
@@ -303,10 +302,8 @@ mod tests {
         assert!(!takes(b"\x7Cabc"), "hybrid");
         assert!(takes(b"\xFF\x42\x01ab\0"), "padding is dropped");
         assert!(!takes(b"\xFF\x42\x01ab\x05"), "extensions are not");
-        assert!(
-            takes(b"\xFF\x05abcde") && !takes(b"\xFF\x06abcdef"),
-            "120 ms"
-        );
+        // 120 ms.
+        assert!(takes(b"\xFF\x05abcde") && !takes(b"\xFF\x06abcdef"));
         assert!(combiner.takes(&parse(b"\xFCabc"), 12) && !combiner.takes(&parse(b"\xFCabc"), 11));
     }
 
@@ -359,7 +356,7 @@ mod tests {
             prop_assert!(rest.is_empty());
         }
 
-        /// However packets are combined, the frames that come out are those that went in.
+        /// However packets are combined, the resulting frames equal the original ones.
         #[test]
         fn frames_come_back(packets in prop::collection::vec(packet(), 1..30), bytes_max in 200..3_000usize) {
             let (mut combiner, mut combined) = (Combiner::default(), Vec::new());

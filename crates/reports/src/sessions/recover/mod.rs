@@ -1,7 +1,7 @@
-//! Sessions of a server that was killed: those of its last checkpoint that have no line in the log become lines of it.
+//! Recovery of sessions of a killed server: those of its last checkpoint that have no line in the log are added to it.
 //!
-//! Runs at the start, before the log is opened. A checkpoint that is locked is that of a server which still drains. What goes wrong
-//! is said, and keeps no server from starting.
+//! Runs at the start, before the log is opened. A locked checkpoint belongs to a server that is still draining. Errors are
+//! logged, and do not keep a server from starting.
 
 #[cfg(test)]
 mod tests;
@@ -19,27 +19,27 @@ use serde_json::{Value, json};
 use super::checkpoint::{CHECKPOINT, Head, is_of};
 use crate::log::{Place, end_torn_line};
 
-/// Files beside the log that are looked at for the one that was moved away: what a rotation of a year leaves, and other logs.
+/// Most files beside the log searched for the one that was moved away: the leftovers of a year's rotation, and other logs.
 const BESIDE_MAX: usize = 100_000;
 
-/// The lines that were added to a log.
+/// Lines that were added to a log.
 #[derive(Debug)]
 pub struct Recovered {
     lines: io::Lines<BufReader<Take<File>>>,
-    /// A server that drains may have written others between them.
+    /// Identifiers of these lines; a draining server may have written others between them.
     ids: HashSet<String>,
 }
 
 impl Recovered {
-    /// The next of them.
+    /// Returns the next line.
     pub(super) fn next(&mut self) -> Option<String> {
-        // What cannot be read any more is in the log all the same.
+        // Lines that cannot be read any more are in the log all the same.
         let mut lines = self.lines.by_ref().map_while(Result::ok);
         lines.find(|line| Line::of(line.as_bytes()).is_some_and(|line| self.ids.remove(&line.id)))
     }
 }
 
-/// Adds to a log what the servers before could not. `None` if there is nothing to add.
+/// Adds the lines to a log that earlier servers could not write. `None` if there was nothing to add.
 pub fn recover(log: &LogTarget) -> Option<Recovered> {
     let LogTarget::File(log) = log else {
         return None;
@@ -87,7 +87,7 @@ fn recover_all(log: &Path) -> io::Result<Option<Recovered>> {
     Ok(Some(Recovered { lines, ids }))
 }
 
-/// The files of the log's folder.
+/// Returns the files of the log's folder.
 fn beside(log: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = match log.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -100,7 +100,7 @@ fn beside(log: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Adds the sessions of a checkpoint, and removes it. Returns the identifiers of those that were added.
+/// Adds the sessions of a checkpoint, and removes it. Returns the identifiers of those added.
 fn recover_from(log: &Path, beside: &[PathBuf], checkpoint: &Path) -> io::Result<HashSet<String>> {
     let file = File::open(checkpoint)?;
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
@@ -120,16 +120,16 @@ fn recover_from(log: &Path, beside: &[PathBuf], checkpoint: &Path) -> io::Result
     Ok(missing)
 }
 
-/// What of a checkpoint is kept in memory: no sessions, which are read twice.
+/// Parts of a checkpoint kept in memory: no sessions, because these are read twice.
 struct Contents {
     place: Place,
-    /// The identifiers of sessions that have no line as yet.
+    /// Identifiers of sessions that have no line yet.
     missing: HashSet<String>,
-    /// By stream, oldest first.
+    /// Titles by stream, oldest first.
     titles: HashMap<String, Vec<(String, String)>>,
 }
 
-/// What is looked at of a line.
+/// Fields of a line that recovery needs.
 #[derive(Deserialize)]
 struct Line {
     r#type: String,
@@ -143,12 +143,12 @@ struct Line {
     at: String,
     #[serde(default)]
     title: String,
-    /// There, where they need not be looked for.
+    /// Present if the line contains its own titles.
     titles: Option<IgnoredAny>,
 }
 
 impl Line {
-    /// `None` for what is no whole line of ours.
+    /// Parses a line; `None` for anything but a complete line of ours.
     fn of(text: &[u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
@@ -189,8 +189,8 @@ impl Contents {
     }
 }
 
-/// The files that may have lines since the checkpoint, and from where: the one that was the log then, wherever it was moved to
-/// beside it, and the one that is now.
+/// Returns the files that may have lines since the checkpoint, with the positions to read from: the former log, under whatever
+/// name it is now beside the log, and the present one.
 fn written_since(log: &Path, beside: &[PathBuf], place: Place) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     for path in beside {
@@ -200,7 +200,7 @@ fn written_since(log: &Path, beside: &[PathBuf], place: Place) -> Vec<(PathBuf, 
         let now = Place::of(&metadata);
         let is_log = path.file_name() == log.file_name();
         match (now.is_file_of(&place), is_log) {
-            // Shorter, it was emptied.
+            // A shorter file was emptied.
             (true, _) if now.bytes >= place.bytes => files.push((path.clone(), place.bytes)),
             (true, _) | (false, true) => files.push((path.clone(), 0)),
             (false, false) => {}
@@ -209,7 +209,7 @@ fn written_since(log: &Path, beside: &[PathBuf], place: Place) -> Vec<(PathBuf, 
     files
 }
 
-/// Takes those off the list that have a line.
+/// Removes sessions from the list that have a line.
 fn strike_off(path: &Path, from: u64, missing: &mut HashSet<String>) -> io::Result<()> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(from))?;
@@ -246,7 +246,7 @@ fn add(
             let heard = titles
                 .get(&line.stream)
                 .map_or(&[][..], |all| heard(all, &line.started));
-            // Within the object, which ends the line.
+            // Up to the brace that ends the object and the line.
             output.write_all(&text[..text.len() - 1])?;
             let heard = heard
                 .iter()
@@ -260,7 +260,7 @@ fn add(
     file.sync_data()
 }
 
-/// The titles that a session heard which began then. Times of one form are in the order of their texts.
+/// Returns the titles played during a session that began at `started`. Times in one format sort as text.
 fn heard<'a>(all: &'a [(String, String)], started: &str) -> &'a [(String, String)] {
     let before = all.partition_point(|(at, _)| at.as_str() <= started);
     &all[before.saturating_sub(1)..]

@@ -1,4 +1,4 @@
-//! What is added to a log, and what is not.
+//! Tests of what is added to a log, and what is not.
 
 use super::super::checkpoint::path_of;
 use super::*;

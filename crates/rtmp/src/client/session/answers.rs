@@ -1,4 +1,4 @@
-//! What the server's commands mean, and what is sent next.
+//! Handling of the server's commands, and the messages sent next.
 
 use std::{borrow::Cow, time::Instant};
 
@@ -15,9 +15,9 @@ use crate::{
 const CODE_CHARS_MAX: usize = 64;
 /// Characters of a description that are kept: a line in a log.
 const DESCRIPTION_CHARS_MAX: usize = 256;
-/// Shown instead of a text that repeats a secret.
+/// Text shown in place of one that repeats a secret.
 const WITHHELD: &str = "(withheld, for it repeats a part of the address)";
-/// The codes that servers are known to refuse with.
+/// Codes with which servers are known to refuse.
 const CODES_KNOWN: [&str; 14] = [
     "NetConnection.Call.Failed",
     "NetConnection.Connect.AppShutdown",
@@ -34,7 +34,7 @@ const CODES_KNOWN: [&str; 14] = [
     "NetStream.Publish.Failed",
     "NetStream.Publish.Rejected",
 ];
-/// The longest description that a challenge is looked for in; ffmpeg reads 299 bytes.
+/// Longest description that is searched for a challenge, in bytes; ffmpeg reads 299 bytes.
 const CHALLENGE_BYTES_MAX: usize = 1024;
 
 impl Session {
@@ -47,12 +47,12 @@ impl Session {
             "_result" => self.result(command, now).map(|()| None),
             "_error" => self.error(command),
             "onStatus" => self.status(command),
-            // Adobe's server says so before it closes the connection.
+            // Adobe's server sends this before it closes the connection.
             "close" => Ok(match self.phase {
                 Phase::Running(_) => Some(self.ended("close".to_owned(), String::new())),
                 _ => None,
             }),
-            // A request whose answer measures the round trip; no other request is made to clients.
+            // A request whose reply measures the round trip; servers make no other request to clients.
             "_onbwcheck" if command.transaction > 0.0 => {
                 self.words.command("_result", command.transaction, |e| {
                     e.null().null();
@@ -189,7 +189,7 @@ impl Session {
         })
     }
 
-    /// The event that a demand for a proof is, if this address can give one.
+    /// Returns the event for a request for a proof, if this address can provide one.
     fn challenge(&mut self, command: &Command<'_>) -> Option<Event> {
         let description = information(command)?.property("description")?.text()?;
         if description.len() > CHALLENGE_BYTES_MAX {
@@ -200,7 +200,7 @@ impl Session {
         Some(Event::Challenged(address))
     }
 
-    /// The end of a session that was refused. Unknown codes may quote our address as the
+    /// Returns the error of a session that was refused. Unknown codes may quote the address as the
     /// description may; similarities between well-known codes and the address are chance.
     fn refused(&self, command: &Command<'_>) -> Error {
         let (_, code, description) = self.information(command);
@@ -213,7 +213,7 @@ impl Session {
         }
     }
 
-    /// Level and code, to be compared, and the description, fit to be shown.
+    /// Returns level and code, for comparison, and the description, fit to be shown.
     fn information(&self, command: &Command<'_>) -> (String, String, String) {
         let word = |name| {
             text(command, name)
@@ -235,13 +235,13 @@ impl Session {
     }
 }
 
-/// The information object of a status; some servers leave the null before it out.
+/// Returns the information object of a status; some servers omit the null before it.
 fn information<'a, 'b>(command: &'a Command<'b>) -> Option<&'a Value<'b>> {
     let argument = command.argument(0).filter(|v| v.properties().is_some());
     argument.or(Some(&command.object))
 }
 
-/// A text of a status; empty if it is not there.
+/// Returns a text of a status; empty if it is missing.
 fn text<'a>(command: &'a Command<'_>, name: &str) -> Cow<'a, str> {
     information(command)
         .and_then(|info| info.property(name))

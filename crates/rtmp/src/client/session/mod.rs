@@ -1,4 +1,4 @@
-//! The session machine: what is sent when, and what the answers mean.
+//! Session machine of the client: the order of its messages, and the handling of replies.
 
 mod answers;
 
@@ -17,33 +17,33 @@ use crate::{
     words::{Words, control},
 };
 
-/// The buffer length that we ask a server for, milliseconds. Live servers send what they have;
+/// Buffer length that the client requests of a server, in milliseconds. Live servers send what they have;
 /// others need a number.
 const BUFFER_MILLIS: u32 = 3_000;
-/// The start time that requests the live stream, and nothing else if there is none (RTMP 1.0
-/// §7.2.2.1 has it in seconds; ffmpeg and servers take milliseconds).
+/// Start time that requests the live stream, and nothing else if there is none (RTMP 1.0 §7.2.2.1 has it in
+/// seconds; ffmpeg and servers use milliseconds).
 const START_LIVE: f64 = -2_000.0;
 
-/// What to do with the stream.
+/// Use of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To send it.
+    /// Send the stream.
     Publish,
-    /// To receive it.
+    /// Receive the stream.
     Play,
 }
 
-/// How a session behaves.
+/// Configuration of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The size of the chunks we send, bytes; also of those the caller writes media in.
+    /// Size of the chunks that the client sends, in bytes; also of those in which the caller writes media.
     pub chunk_size: u32,
-    /// How many bytes may be received or sent before an acknowledgement.
+    /// Most bytes received or sent before an acknowledgement.
     pub ack_window: u32,
-    /// How long the handshake may take.
+    /// Longest time for the handshake.
     pub handshake_timeout: Duration,
-    /// How long the answer to one command may take. Servers that ask a backend for permission, or
-    /// hold `play` back until there is a stream, need some time.
+    /// Longest time for the reply to one command. Servers that ask a backend for permission, or hold `play`
+    /// back until there is a stream, need some time.
     pub answer_timeout: Duration,
 }
 
@@ -58,10 +58,7 @@ impl Default for Config {
     }
 }
 
-/// The client's end of one connection.
-///
-/// Its memory is bounded as the server's is: by [`Limits::STRANGER`] when publishing and until
-/// playing was requested, by [`Limits::PUBLISHER`] after that.
+/// Client's end of one connection.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -70,11 +67,12 @@ pub struct Session {
     phase: Phase,
     reader: Reader,
     words: Words,
-    /// An event that media gave rise to before its own: media may overtake the status that announces it.
+    /// Event of a media message, held because [`Event::Ready`] came first: media may overtake the status that
+    /// announces it.
     held: Option<Event>,
     aggregate: Option<Aggregate>,
     flow: Flow,
-    /// Random, for the answer to a challenge.
+    /// Random bytes, for the answer to a challenge.
     nonce: [u8; 4],
     deadline: Option<Instant>,
 }
@@ -93,7 +91,7 @@ enum Phase {
 }
 
 impl Session {
-    /// A session for a connection just made; its output holds the first bytes to send. `seed` is 32
+    /// Creates a session for a connection just made; its output holds the first bytes to send. `seed` is 32
     /// random bytes, for the handshake and for the answer to a challenge.
     pub fn new(
         address: Address,
@@ -120,16 +118,16 @@ impl Session {
         }
     }
 
-    /// Where the stream is.
+    /// Returns the address of the stream.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input`
-    /// is used up. A closed session discards all input and returns `None`.
+    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input` is used up.
+    /// A closed session discards all input and returns `None`.
     ///
     /// # Errors
-    /// When the connection cannot go on. The session is closed then.
+    /// The connection cannot continue. The session is then closed.
     pub fn read(&mut self, input: &mut &[u8], now: Instant) -> Result<Option<Event>, Error> {
         let result = self.advance(input, now);
         if result.is_err() {
@@ -138,12 +136,13 @@ impl Session {
         result
     }
 
-    /// What is to be sent; the driver takes it from the front, whole messages before media of its own.
+    /// Returns the bytes to be sent; the driver takes them from the front, whole messages before media of its
+    /// own.
     pub fn output(&mut self) -> &mut BytesMut {
         &mut self.words.output
     }
 
-    /// The size of the chunks that the caller's media is to be written in, bytes.
+    /// Returns the size of the chunks in which the caller must write media, in bytes.
     pub fn chunk_size(&self) -> u32 {
         self.config
             .chunk_size
@@ -155,16 +154,16 @@ impl Session {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next. A session that is ready
-    /// has no deadline: how long media may be absent is the caller's decision.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next. A session that
+    /// is ready has no deadline: the caller decides how long media may be absent.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Ends a session whose server does not answer in time.
+    /// Ends a session whose server does not reply in time.
     ///
     /// # Errors
-    /// [`Error::HandshakeTimeout`], [`Error::NoAnswer`]; the session is closed then.
+    /// [`Error::HandshakeTimeout`], [`Error::NoAnswer`]; the session is then closed.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return Ok(());
@@ -180,8 +179,8 @@ impl Session {
         Err(error)
     }
 
-    /// Takes leave and closes the session: the output says that the stream is over. To be called
-    /// between two messages.
+    /// Ends the stream and closes the session: the output announces that the stream is over. Call it between
+    /// two messages.
     pub fn leave(&mut self) {
         if let Phase::Starting(stream) | Phase::Running(stream) = self.phase {
             if self.purpose == Purpose::Publish {
@@ -199,7 +198,7 @@ impl Session {
         self.close();
     }
 
-    /// The payload held for unfinished messages, bytes.
+    /// Returns the payload held for unfinished messages, in bytes.
     #[cfg(test)]
     pub(super) fn partial_bytes(&self) -> usize {
         self.reader.partial_bytes()
@@ -244,7 +243,7 @@ impl Session {
         }
     }
 
-    /// An event that follows from messages read before.
+    /// Returns an event that follows from messages read before.
     fn next_event(&mut self) -> Option<Event> {
         if let Some(event) = self.held.take() {
             return Some(event);
@@ -284,7 +283,7 @@ impl Session {
         }
     }
 
-    /// Media of the stream played. The first of it proves as well as any status that playing has
+    /// Handles media of the played stream. The first of it proves as well as any status that playing has
     /// begun.
     fn media(&mut self, message: Message) -> Option<Event> {
         if self.purpose != Purpose::Play {

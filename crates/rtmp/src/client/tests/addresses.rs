@@ -2,89 +2,70 @@
 
 use super::*;
 
-/// `scheme://host:port/path`, without user and query.
-fn parts<'a>(scheme: &'a str, host: &'a str, port: Option<u16>, path: &'a str) -> Parts<'a> {
+/// `scheme host port path`, without user and query.
+fn parts(text: &str) -> Parts<'_> {
+    let [scheme, host, port, path] = text.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{text:?}");
+    };
     Parts {
         scheme,
         host,
-        port,
+        port: port.parse().ok(),
         path,
         query: "",
         user: None,
     }
 }
 
-fn user(user: &str, password: &str) -> Option<(String, String)> {
-    Some((user.to_owned(), password.to_owned()))
+/// With a key and a password.
+fn secret(text: &str) -> Address {
+    let parts = Parts {
+        query: "key=K",
+        user: Some(("u".to_owned(), "p".to_owned())),
+        ..parts(text)
+    };
+    Address::new(parts).unwrap()
 }
 
 #[test]
 fn the_parts_of_a_url_are_what_a_server_is_asked_for() {
-    for (scheme, host, port, path, tc_url, app, stream) in [
-        (
-            "rtmp",
-            "h",
-            None,
-            "/live/show",
-            "rtmp://h/live",
-            "live",
-            "show",
-        ),
-        (
-            "rtmp",
-            "h",
-            Some(1935),
-            "/live/show/",
-            "rtmp://h/live",
-            "live",
-            "show",
-        ),
-        ("rtmps", "h", None, "/a/b//c", "rtmps://h/a/b", "a/b", "c"),
-        (
-            "rtmps",
-            "h",
-            Some(1936),
-            "/a/b",
-            "rtmps://h:1936/a",
-            "a",
-            "b",
-        ),
-        (
-            "rtmp",
-            "::1",
-            Some(443),
-            "/a/b",
-            "rtmp://[::1]:443/a",
-            "a",
-            "b",
-        ),
-        ("rtmp", "::1", None, "a/b", "rtmp://[::1]/a", "a", "b"),
+    for (given, tc_url, app, stream) in [
+        ("rtmp h - /live/show", "rtmp://h/live", "live", "show"),
+        ("rtmp h 1935 /live/show/", "rtmp://h/live", "live", "show"),
+        ("rtmps h - /a/b//c", "rtmps://h/a/b", "a/b", "c"),
+        ("rtmps h 1936 /a/b", "rtmps://h:1936/a", "a", "b"),
+        ("rtmp ::1 443 /a/b", "rtmp://[::1]:443/a", "a", "b"),
+        ("rtmp ::1 - a/b", "rtmp://[::1]/a", "a", "b"),
     ] {
-        let address = Address::new(parts(scheme, host, port, path)).unwrap();
-        let default = if scheme == "rtmps" { 443 } else { 1935 };
-        assert_eq!(
-            (address.host(), address.port()),
-            (host, port.unwrap_or(default))
-        );
+        let parts = parts(given);
+        let default = if parts.scheme == "rtmps" { 443 } else { 1935 };
+        let expected = (parts.host, parts.port.unwrap_or(default));
+        let address = Address::new(parts).unwrap();
+        assert_eq!((address.host(), address.port()), expected);
         assert_eq!(address.tc_url(), tc_url);
         assert_eq!((&*address.app(), &*address.stream()), (app, stream));
     }
     let keyed = Address::new(Parts {
         query: "x=1/2&y=@:?",
-        ..parts("rtmp", "h", None, "/a/b")
+        ..parts("rtmp h - /a/b")
     });
     assert_eq!(keyed.unwrap().stream(), "b?x=1/2&y=@:?");
 }
 
 #[test]
 fn another_scheme_and_a_short_path_are_no_address() {
-    for scheme in ["http", "rtmpt", ""] {
-        let address = Address::new(parts(scheme, "h", None, "/live/show"));
-        assert_eq!(address, Err(AddressError::Scheme), "{scheme}");
-    }
-    for path in ["", "/", "/live", "/live/", "//live"] {
-        let address = Address::new(parts("rtmp", "h", None, path));
-        assert_eq!(address, Err(AddressError::Path), "{path}");
+    use AddressError::{Path, Scheme};
+    for (given, error) in [
+        ("http h - /live/show", Scheme),
+        ("rtmpt h - /live/show", Scheme),
+        (" h - /live/show", Scheme),
+        ("rtmp h - ", Path),
+        ("rtmp h - /", Path),
+        ("rtmp h - /live", Path),
+        ("rtmp h - /live/", Path),
+        ("rtmp h - //live", Path),
+    ] {
+        assert_eq!(Address::new(parts(given)), Err(error), "{given}");
     }
 }
 
@@ -92,8 +73,8 @@ fn another_scheme_and_a_short_path_are_no_address() {
 fn nothing_secret_is_shown() {
     let address = Address::new(Parts {
         query: "key=sesame",
-        user: user("qwerty", "hunter2"),
-        ..parts("rtmps", "h", Some(444), "/live/xyzzy")
+        user: Some(("qwerty".to_owned(), "hunter2".to_owned())),
+        ..parts("rtmps h 444 /live/xyzzy")
     })
     .unwrap();
     let shown = format!("{address} {address:?}");
@@ -103,11 +84,8 @@ fn nothing_secret_is_shown() {
         assert!(address.is_repeated_in(&format!("bad {secret}!")));
     }
     assert!(!address.is_repeated_in("no such application: live"));
-    let encoded = Address::new(Parts {
-        query: "key=a%2Fb",
-        ..parts("rtmp", "h", None, "/live/show")
-    });
-    assert!(encoded.unwrap().is_repeated_in("key a/b is wrong"));
+    let encoded = with_query("key=a%2Fb");
+    assert!(encoded.is_repeated_in("key a/b is wrong"));
 
     let session = client(Purpose::Publish, Instant::now());
     let shown = format!("{session:?}");
@@ -116,40 +94,25 @@ fn nothing_secret_is_shown() {
 
 #[test]
 fn a_move_keeps_the_stream_and_its_encryption() {
-    let address = Address::new(Parts {
-        query: "key=K",
-        user: user("u", "p"),
-        ..parts("rtmps", "h", None, "/live/show")
-    })
-    .unwrap();
+    let address = secret("rtmps h - /live/show");
     assert_eq!(address.server(), "rtmps://h");
-    for (scheme, port, path, expected) in [
-        (
-            "rtmps",
-            Some(4443),
-            "/live",
-            Some("rtmps://other:4443/live"),
-        ),
-        (
-            "rtmps",
-            None,
-            "/edge/live/",
-            Some("rtmps://other/edge/live"),
-        ),
-        ("rtmps", None, "/", None),
-        ("rtmp", None, "/live", None),
-        ("http", None, "/live", None),
+    for (to, expected) in [
+        ("rtmps other 4443 /live", "rtmps://other:4443/live"),
+        ("rtmps other - /edge/live/", "rtmps://other/edge/live"),
+        ("rtmps other - /", ""),
+        ("rtmp other - /live", ""),
+        ("http other - /live", ""),
     ] {
-        let moved = address.moved_to(parts(scheme, "other", port, path));
+        let moved = address.moved_to(parts(to));
         let tc_url = moved.as_ref().map(Address::tc_url);
-        assert_eq!(tc_url.as_deref(), expected, "{scheme} {path}");
+        assert_eq!(tc_url.unwrap_or_default(), expected, "{to}");
         if let Some(moved) = moved {
             assert_eq!(moved.stream(), "show?key=K");
         }
     }
     let queried = Parts {
         query: "x",
-        ..parts("rtmps", "other", None, "/live")
+        ..parts("rtmps other - /live")
     };
     assert_eq!(address.moved_to(queried), None);
 }
@@ -157,28 +120,19 @@ fn a_move_keeps_the_stream_and_its_encryption() {
 /// A name and a query only select the stream; a password would reveal a secret to a stranger.
 #[test]
 fn a_move_takes_the_password_along_to_the_same_server_only() {
-    let address = Address::new(Parts {
-        query: "key=K",
-        user: user("u", "p"),
-        ..parts("rtmp", "h", None, "/live/show")
-    })
-    .unwrap();
-    for (scheme, host, port, keeps) in [
-        ("rtmp", "h", None, true),
-        ("rtmp", "H", Some(1935), true),
-        ("rtmps", "h", Some(1935), true),
-        ("rtmp", "h", Some(1936), false),
-        ("rtmps", "h", None, false),
-        ("rtmp", "other", None, false),
+    let address = secret("rtmp h - /live/show");
+    for (to, keeps) in [
+        ("rtmp h - /edge", true),
+        ("rtmp H 1935 /edge", true),
+        ("rtmps h 1935 /edge", true),
+        ("rtmp h 1936 /edge", false),
+        ("rtmps h - /edge", false),
+        ("rtmp other - /edge", false),
     ] {
-        let moved = address
-            .moved_to(parts(scheme, host, port, "/edge"))
-            .unwrap();
-        let proof = moved.answering(
-            "authmod=adobe :?reason=needauth&user=u&salt=a&challenge=b",
-            [0; 4],
-        );
-        assert_eq!(proof.is_some(), keeps, "{scheme} {host} {port:?}");
+        let moved = address.moved_to(parts(to)).unwrap();
+        let asked = "authmod=adobe :?reason=needauth&user=u&salt=a&challenge=b";
+        let proof = moved.answering(asked, [0; 4]);
+        assert_eq!(proof.is_some(), keeps, "{to}");
         assert_eq!(moved.stream(), "show?key=K");
     }
 }

@@ -1,24 +1,22 @@
 //! A hostile server: every connection ends or works, in bounded memory.
 
-use super::{servers::Scripted, *};
+use super::{
+    servers::{Scripted, player},
+    *,
+};
 use crate::chunk::Limits;
 
-/// What a session may hold beside the media of a player, bytes.
+/// Most bytes that a session may hold beside the media of a player.
 const SESSION_BYTES_MAX: usize = 64 << 10;
-
-fn held(session: &mut Session) -> usize {
-    session.output().len()
-}
 
 #[test]
 fn replies_that_are_not_read_end_it() {
-    let mut server = Scripted::new(Purpose::Play);
-    server.advance(3);
+    let mut server = player(3);
     let ping = message(Kind::UserControl, 0, 0, &[0, 6, 0, 0, 0, 1]);
     let mut outcome = Ok(vec![]);
     for _ in 0..10_000 {
         outcome = server.feed(&ping);
-        assert!(held(&mut server.client) < SESSION_BYTES_MAX);
+        assert!(server.client.output().len() < SESSION_BYTES_MAX);
         if outcome.is_err() {
             break;
         }
@@ -31,14 +29,7 @@ fn unusable_message_streams_are_refused() {
     for id in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e18] {
         let mut server = Scripted::new(Purpose::Publish);
         server.advance(1);
-        let bytes = {
-            let mut body = BytesMut::new();
-            crate::command::encode(&mut body, "_result", 4.0)
-                .null()
-                .number(id);
-            message(Kind::CommandAmf0, 0, 0, &body)
-        };
-        let outcome = server.feed(&bytes);
+        let outcome = server.create_stream(id);
         assert!(matches!(outcome, Err(Error::StreamId(_))), "{outcome:?}");
         assert!(server.client.is_closed());
     }
@@ -48,9 +39,7 @@ fn unusable_message_streams_are_refused() {
 fn a_publisher_is_not_made_to_hold_media() {
     let mut server = Scripted::new(Purpose::Publish);
     let chunks = chunk::CHUNK_SIZE_SHARED.to_be_bytes();
-    server
-        .feed(&message(Kind::SetChunkSize, 0, 0, &chunks))
-        .unwrap();
+    server.control(Kind::SetChunkSize, &chunks).unwrap();
     let big = message(Kind::Video, 1, 0, &vec![1; 1 << 20]);
     for piece in big.chunks(4096) {
         assert_eq!(server.feed(piece), Ok(vec![]));
@@ -59,36 +48,26 @@ fn a_publisher_is_not_made_to_hold_media() {
 }
 
 /// Noise at any stage, in any pieces, is an error or nothing, and the same whatever the pieces.
-#[derive(Debug, PartialEq)]
-struct Outcome {
-    events: Vec<Event>,
-    failure: Option<Error>,
-}
-
-fn run(purpose: Purpose, stage: usize, noise: &[u8], piece: usize) -> Outcome {
+fn run(purpose: Purpose, stage: usize, noise: &[u8], piece: usize) -> (Vec<Event>, Option<Error>) {
     let mut server = Scripted::new(purpose);
     server.advance(match purpose {
         Purpose::Play => stage,
         Purpose::Publish => stage.min(2),
     });
-    let mut outcome = Outcome {
-        events: Vec::new(),
-        failure: None,
-    };
+    let mut events = Vec::new();
     for mut piece in noise.chunks(piece) {
         loop {
             match server.client.read(&mut piece, Instant::now()) {
-                Ok(Some(event)) => outcome.events.push(event),
+                Ok(Some(event)) => events.push(event),
                 Ok(None) => break,
                 Err(error) => {
                     assert!(server.client.is_closed());
-                    outcome.failure = Some(error);
-                    return outcome;
+                    return (events, Some(error));
                 }
             }
         }
     }
-    outcome
+    (events, None)
 }
 
 proptest! {

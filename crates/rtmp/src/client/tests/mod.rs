@@ -23,7 +23,7 @@ fn address() -> Address {
     with_query("key=K")
 }
 
-/// The same with another query.
+/// Returns the address with another query.
 fn with_query(query: &str) -> Address {
     let parts = Parts {
         scheme: "rtmp",
@@ -143,25 +143,35 @@ impl Pair {
 
 /// Media of every size and kind that chunks make a difference to.
 fn some_media() -> Vec<(Kind, u32, Vec<u8>)> {
-    let mut metadata = BytesMut::new();
-    crate::amf0::Encoder::new(&mut metadata)
-        .string("onMetaData")
-        .ecma_array(0)
-        .end();
-    let mut cue = BytesMut::new();
-    crate::amf0::Encoder::new(&mut cue)
-        .string("onCuePoint")
-        .null();
     vec![
-        (Kind::DataAmf0, 0, metadata.to_vec()),
+        (
+            Kind::DataAmf0,
+            0,
+            b"\x02\x00\x0aonMetaData\x08\0\0\0\0\0\0\x09".to_vec(),
+        ),
         (Kind::Video, 0, vec![0x17, 0, 0, 0, 0]),
         (Kind::Audio, 0, vec![0xaf, 0]),
         (Kind::Video, 40, vec![1; 70_000]),
         (Kind::Audio, 41, vec![2; 128]),
-        (Kind::DataAmf0, 60, cue.to_vec()),
+        (Kind::DataAmf0, 60, b"\x02\x00\x0aonCuePoint\x05".to_vec()),
         (Kind::Video, 0x0100_0000, vec![3; 65_537]),
         (Kind::Audio, u32::MAX, vec![4]),
     ]
+}
+
+/// The events for them, made by the functions for audio, video, metadata and other data.
+fn of_media<E>(of: [fn(Media) -> E; 4]) -> Vec<E> {
+    let [audio, video, metadata, data] = of;
+    let of_one = |(kind, time, body): (Kind, u32, Vec<u8>)| {
+        let body = media(time, &body);
+        match kind {
+            Kind::Audio => audio(body),
+            Kind::Video => video(body),
+            _ if body.payload.starts_with(b"\x02\x00\x0aonMeta") => metadata(body),
+            _ => data(body),
+        }
+    };
+    some_media().into_iter().map(of_one).collect()
 }
 
 fn publish(cuts: Vec<usize>) -> (Vec<Event>, Vec<server::Event>) {
@@ -184,13 +194,10 @@ fn play(cuts: Vec<usize>) -> (Vec<Event>, Vec<server::Event>) {
         pair.hear(message(kind, 1, time, &body));
         pair.settle();
     }
-    let Some(id) = pair.served.iter().find_map(|event| match event {
-        server::Event::Play(request) => Some(request.id),
-        _ => None,
-    }) else {
+    let [_, server::Event::Play(request), ..] = &pair.served[..] else {
         panic!("{:?}", pair.served);
     };
-    pair.server.end_play(id, "Over.", pair.now).unwrap();
+    pair.server.end_play(request.id, "Over.", pair.now).unwrap();
     pair.settle();
     assert!(pair.client.is_closed());
     (pair.heard, pair.served)
@@ -198,56 +205,36 @@ fn play(cuts: Vec<usize>) -> (Vec<Event>, Vec<server::Event>) {
 
 #[test]
 fn publishes_to_our_own_server() {
+    use server::Event as E;
     let (heard, served) = publish(vec![usize::MAX]);
     assert_eq!(heard, [Event::Ready { message_stream: 1 }]);
-    let mut served = served.into_iter();
-    let Some(server::Event::Connect(connect)) = served.next() else {
-        panic!("connect comes first");
+    let [E::Connect(connect), E::Publish(request), rest @ ..] = &served[..] else {
+        panic!("{served:?}");
     };
     assert_eq!(connect.app, "live");
     assert_eq!(connect.four_ccs, ["*"]);
     assert_eq!(connect.capabilities & 1, 1, "it takes reconnect requests");
-    let Some(server::Event::Publish(request)) = served.next() else {
-        panic!("publish comes next");
-    };
     assert_eq!(request.path.name, "live/show");
     assert_eq!(request.path.parameter("key").as_deref(), Some("K"));
     assert_eq!(request.path.user, None, "a password is not sent unasked");
-    for (kind, time, body) in some_media() {
-        let body = media(time, &body);
-        let expected = match kind {
-            Kind::Audio => server::Event::Audio(body),
-            Kind::Video => server::Event::Video(body),
-            _ if body.payload.starts_with(b"\x02\x00\x0aonMeta") => server::Event::Metadata(body),
-            _ => server::Event::Data(body),
-        };
-        assert_eq!(served.next(), Some(expected));
-    }
-    assert_eq!(served.next(), Some(server::Event::Unpublish(request.id)));
-    assert_eq!(served.next(), None);
+    let mut expected = of_media([E::Audio, E::Video, E::Metadata, E::Data]);
+    expected.push(E::Unpublish(request.id));
+    assert_eq!(rest, expected);
 }
 
 #[test]
 fn plays_from_our_own_server() {
+    use Event as E;
     let (heard, served) = play(vec![usize::MAX]);
     let Some(server::Event::Play(request)) = served.get(1) else {
         panic!("{served:?}");
     };
     assert_eq!(request.path.name, "live/show");
-    let mut heard = heard.into_iter();
-    assert_eq!(heard.next(), Some(Event::Ready { message_stream: 1 }));
-    for (kind, time, body) in some_media() {
-        let body = media(time, &body);
-        let expected = match kind {
-            Kind::Audio => Event::Audio(body),
-            Kind::Video => Event::Video(body),
-            _ if body.payload.starts_with(b"\x02\x00\x0aonMeta") => Event::Metadata(body),
-            _ => Event::Data(body),
-        };
-        assert_eq!(heard.next(), Some(expected));
-    }
-    assert!(matches!(heard.next(), Some(Event::Ended { .. })));
-    assert_eq!(heard.next(), None, "after the end nothing is reported");
+    let [E::Ready { message_stream: 1 }, media @ .., E::Ended { .. }] = &heard[..] else {
+        panic!("after the end nothing is reported: {heard:?}");
+    };
+    let expected = of_media([E::Audio, E::Video, E::Metadata, E::Data]);
+    assert_eq!(media, expected);
 }
 
 proptest! {
@@ -262,12 +249,10 @@ proptest! {
 
 #[test]
 fn a_refusal_is_passed_on_in_the_servers_words() {
+    let withheld = "(withheld, for it repeats a part of the address)";
     for (said, shown) in [
         ("No.", "No."),
-        (
-            "wrong key K\u{7}",
-            "(withheld, for it repeats a part of the address)",
-        ),
+        ("wrong key K\u{7}", withheld),
         ("Go\naway", "Goaway"),
     ] {
         let mut pair = Pair::new(Purpose::Publish, vec![usize::MAX]);
@@ -277,9 +262,8 @@ fn a_refusal_is_passed_on_in_the_servers_words() {
             let mut input = &out[..];
             while let Some(event) = pair.server.read(&mut input, now).unwrap() {
                 if let server::Event::Publish(request) = event {
-                    pair.server
-                        .reject(request.id, Rejection::Denied, said)
-                        .unwrap();
+                    let rejected = pair.server.reject(request.id, Rejection::Denied, said);
+                    rejected.unwrap();
                 }
             }
             let back = pair.server.output().split();
@@ -298,17 +282,6 @@ fn a_refusal_is_passed_on_in_the_servers_words() {
 }
 
 #[test]
-fn a_reconnect_request_names_the_new_address() {
-    let mut pair = Pair::new(Purpose::Play, vec![usize::MAX]);
-    pair.settle();
-    pair.heard.clear();
-    assert!(pair.server.request_reconnect("Moving."));
-    pair.settle();
-    assert_eq!(pair.heard, [Event::Reconnect { tc_url: None }]);
-    assert!(!pair.client.is_closed(), "the stream goes on meanwhile");
-}
-
-#[test]
 fn every_wait_ends() {
     let config = Config::default();
     let now = Instant::now();
@@ -321,17 +294,12 @@ fn every_wait_ends() {
     assert!(silent.is_closed() && silent.poll_timeout().is_none());
 
     for (stage, question) in ["connect", "createStream", "play"].into_iter().enumerate() {
-        let mut server = servers::Scripted::new(Purpose::Play);
-        server.advance(stage);
-        let due = server.client.poll_timeout().unwrap();
-        assert_eq!(
-            server.client.handle_timeout(due),
-            Err(Error::NoAnswer(question))
-        );
+        let mut client = servers::player(stage).client;
+        let due = client.poll_timeout().unwrap();
+        let waited = client.handle_timeout(due);
+        assert_eq!(waited, Err(Error::NoAnswer(question)));
     }
-    let mut server = servers::Scripted::new(Purpose::Play);
-    server.advance(3);
-    assert_eq!(server.client.poll_timeout(), None);
+    assert_eq!(servers::player(3).client.poll_timeout(), None);
 }
 
 /// The three connections that authentication takes.

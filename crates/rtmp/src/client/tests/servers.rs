@@ -7,7 +7,7 @@ use crate::{
     command::{self, Command},
 };
 
-/// A server that sends what it is told to.
+/// A server that sends what the test passes to it.
 pub(super) struct Scripted {
     pub(super) client: Session,
     reader: Reader,
@@ -29,7 +29,9 @@ impl Scripted {
             now,
             chunk_size: chunk::CHUNK_SIZE_INITIAL,
         };
-        assert_eq!(server.client.output().split().len(), 1 + 1536);
+        let hello = server.client.output().split();
+        assert_eq!(hello.len(), 1 + 1536);
+        assert_eq!(hello[5..9], [0; 4], "the simple form");
         let mut answer = vec![3];
         answer.extend_from_slice(&[7; 2 * 1536]);
         assert_eq!(server.feed(&answer), Ok(vec![]));
@@ -60,21 +62,22 @@ impl Scripted {
         names
     }
 
+    /// Their names alone.
+    fn names(&mut self) -> String {
+        let names = self.commands().into_iter().map(|(name, _)| name);
+        names.collect::<Vec<_>>().join(" ")
+    }
+
     /// `app` of the `connect` just received.
     pub(super) fn heard_app(&mut self) -> String {
         let output = self.client.output().split();
         let message = self.reader.read(&mut &output[..]).unwrap().unwrap();
         let connect = Command::decode(&message.payload).unwrap();
         assert_eq!(connect.name, "connect");
-        let text = |name| {
-            let value = connect.object.property(name).and_then(Value::text);
-            value.unwrap().into_owned()
-        };
-        assert_eq!(
-            text("tcUrl"),
-            format!("rtmp://relay.example/{}", text("app"))
-        );
-        text("app")
+        let text = |name| connect.object.property(name).and_then(Value::text).unwrap();
+        let app = text("app").into_owned();
+        assert_eq!(text("tcUrl"), format!("rtmp://relay.example/{app}"));
+        app
     }
 
     fn say(
@@ -97,7 +100,7 @@ impl Scripted {
         self.feed(&bytes)
     }
 
-    fn control(&mut self, kind: Kind, body: &[u8]) -> Result<Vec<Event>, Error> {
+    pub(super) fn control(&mut self, kind: Kind, body: &[u8]) -> Result<Vec<Event>, Error> {
         let events = self.feed(&message(kind, 0, 0, body));
         if kind == Kind::SetChunkSize {
             self.chunk_size = chunk::CHUNK_SIZE_SHARED;
@@ -122,7 +125,7 @@ impl Scripted {
         assert_eq!(said, Ok(vec![]));
     }
 
-    fn create_stream(&mut self, id: f64) -> Result<Vec<Event>, Error> {
+    pub(super) fn create_stream(&mut self, id: f64) -> Result<Vec<Event>, Error> {
         self.say(0, "_result", 4.0, |e| {
             e.null().number(id);
         })
@@ -150,90 +153,75 @@ impl Scripted {
     }
 }
 
+/// A player that has had so many answers.
+pub(super) fn player(stage: usize) -> Scripted {
+    let mut server = Scripted::new(Purpose::Play);
+    server.advance(stage);
+    server
+}
+
+const NOTHING: Result<Vec<Event>, Error> = Ok(Vec::new());
+const CHUNKS: [u8; 4] = chunk::CHUNK_SIZE_SHARED.to_be_bytes();
+
 #[test]
 fn a_publisher_says_what_encoders_say() {
     let mut server = Scripted::new(Purpose::Publish);
     assert_eq!(server.commands(), [("connect".into(), 0)]);
     server.accept_connect();
-    let said: Vec<_> = server
-        .commands()
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    assert_eq!(said, ["releaseStream", "FCPublish", "createStream"]);
-    assert_eq!(server.create_stream(3.0), Ok(vec![]));
+    assert_eq!(server.names(), "releaseStream FCPublish createStream");
+    assert_eq!(server.create_stream(3.0), NOTHING);
     assert_eq!(server.commands(), [("publish".into(), 3)]);
-    assert_eq!(
-        server.status("status", "NetStream.Publish.Start"),
-        Ok(vec![Event::Ready { message_stream: 3 }])
-    );
+    let ready = server.status("status", "NetStream.Publish.Start");
+    assert_eq!(ready, Ok(vec![Event::Ready { message_stream: 3 }]));
     server.client.leave();
-    let said: Vec<_> = server
-        .commands()
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    assert_eq!(said, ["FCUnpublish", "deleteStream"]);
+    assert_eq!(server.names(), "FCUnpublish deleteStream");
 }
 
 /// Errors for the optional commands, answers without a request, and unknown commands.
 #[test]
 fn what_servers_add_is_no_hindrance() {
     let mut server = Scripted::new(Purpose::Publish);
-    assert_eq!(
-        server.control(Kind::WindowAckSize, &[0, 38, 37, 160]),
-        Ok(vec![])
-    );
-    assert_eq!(
-        server.control(Kind::SetPeerBandwidth, &[0, 38, 37, 160, 2]),
-        Ok(vec![])
-    );
-    assert_eq!(
-        server.control(Kind::SetChunkSize, &chunk::CHUNK_SIZE_SHARED.to_be_bytes()),
-        Ok(vec![])
-    );
+    for (kind, body) in [
+        (Kind::WindowAckSize, &[0, 38, 37, 160][..]),
+        (Kind::SetPeerBandwidth, &[0, 38, 37, 160, 2]),
+        (Kind::SetChunkSize, &CHUNKS),
+    ] {
+        assert_eq!(server.control(kind, body), NOTHING);
+    }
     server.accept_connect();
     for name in ["onBWDone", "onFCPublish", "setDataFrame", ""] {
         let said = server.say(0, name, 0.0, |e| {
             e.null().number(8_192.0);
         });
-        assert_eq!(said, Ok(vec![]));
+        assert_eq!(said, NOTHING);
     }
     for transaction in [2.0, 3.0] {
         let said = server.say(0, "_error", transaction, |e| {
             command::information(e.null(), "error", "NetConnection.Call.Failed", "");
         });
-        assert_eq!(said, Ok(vec![]));
+        assert_eq!(said, NOTHING);
     }
-    assert_eq!(server.create_stream(1.0), Ok(vec![]));
-    assert_eq!(
-        server.create_stream(2.0),
-        Ok(vec![]),
-        "an answer to nothing asked"
-    );
+    assert_eq!(server.create_stream(1.0), NOTHING);
+    // An answer to nothing asked.
+    assert_eq!(server.create_stream(2.0), NOTHING);
     let reset = server.status("status", "NetStream.Publish.Reset");
-    assert_eq!(reset, Ok(vec![]));
-    assert_eq!(
-        server.status("status", "NetStream.Publish.Start"),
-        Ok(vec![Event::Ready { message_stream: 1 }])
-    );
+    assert_eq!(reset, NOTHING);
+    let ready = server.status("status", "NetStream.Publish.Start");
+    assert_eq!(ready, Ok(vec![Event::Ready { message_stream: 1 }]));
     let gone = server.status("error", "NetStream.Publish.BadName");
     assert!(matches!(gone, Err(Error::Refused { .. })), "{gone:?}");
 }
 
 #[test]
 fn media_may_overtake_the_status_that_announces_it() {
-    let mut server = Scripted::new(Purpose::Play);
-    server.advance(2);
+    let mut server = player(2);
     let sample = message(Kind::Audio, 1, 7, b"\xaf\x01x");
-    assert_eq!(
-        server.feed(&sample),
-        Ok(vec![
-            Event::Ready { message_stream: 1 },
-            Event::Audio(media(7, b"\xaf\x01x")),
-        ])
-    );
-    assert_eq!(server.status("status", "NetStream.Play.Start"), Ok(vec![]));
+    let expected = [
+        Event::Ready { message_stream: 1 },
+        Event::Audio(media(7, b"\xaf\x01x")),
+    ];
+    assert_eq!(server.feed(&sample).unwrap(), expected);
+    assert_eq!(server.status("status", "NetStream.Play.Start"), NOTHING);
 }
 
 #[test]
@@ -244,70 +232,54 @@ fn the_end_has_many_words() {
         "NetStream.Play.Complete",
         "NetConnection.Connect.Closed",
     ] {
-        let mut server = Scripted::new(Purpose::Play);
-        server.advance(3);
+        let mut server = player(3);
         let events = server.status("status", code).unwrap();
-        assert!(
-            matches!(&events[..], [Event::Ended { code: said, .. }] if said == code),
-            "{events:?}"
-        );
+        let is_so = matches!(&events[..], [Event::Ended { code: said, .. }] if said == code);
+        assert!(is_so, "{events:?}");
         assert!(server.client.is_closed());
     }
-    let mut server = Scripted::new(Purpose::Play);
-    server.advance(3);
+    let mut server = player(3);
+    // Another stream's end.
     let other = server.control(Kind::UserControl, &[0, 1, 0, 0, 0, 2]);
-    assert_eq!(other, Ok(vec![]), "another stream's end");
-    let events = server
-        .control(Kind::UserControl, &[0, 1, 0, 0, 0, 1])
-        .unwrap();
+    assert_eq!(other, NOTHING);
+    let own = server.control(Kind::UserControl, &[0, 1, 0, 0, 0, 1]);
+    let events = own.unwrap();
     assert!(matches!(&events[..], [Event::Ended { .. }]), "{events:?}");
     for level in ["error", "Error"] {
-        let mut server = Scripted::new(Purpose::Play);
-        server.advance(2);
-        let absent = server.status(level, "NetStream.Play.StreamNotFound");
+        let absent = player(2).status(level, "NetStream.Play.StreamNotFound");
         assert!(matches!(absent, Err(Error::Refused { .. })), "{absent:?}");
     }
 }
 
 #[test]
 fn pings_are_answered_and_received_bytes_acknowledged() {
-    let mut server = Scripted::new(Purpose::Play);
-    server.advance(3);
+    let mut server = player(3);
     let ping = server.control(Kind::UserControl, &[0, 6, 1, 2, 3, 4]);
-    assert_eq!(ping, Ok(vec![]));
+    assert_eq!(ping, NOTHING);
     let output = server.client.output().split();
     assert!(output.ends_with(&[0, 7, 1, 2, 3, 4]));
 
     // A tiny window is raised, so that acknowledgements do not exceed the media.
     server.control(Kind::WindowAckSize, &[0, 0, 0, 1]).unwrap();
-    let chunks = chunk::CHUNK_SIZE_SHARED.to_be_bytes();
-    server.control(Kind::SetChunkSize, &chunks).unwrap();
+    server.control(Kind::SetChunkSize, &CHUNKS).unwrap();
     server.client.output().clear();
     let sample = message(Kind::Video, 1, 0, &[1; 1_000]);
     for _ in 0..100 {
         server.feed(&sample).unwrap();
     }
-    let output = server.client.output().split();
-    let acknowledgements = output.len() / 16;
+    let acknowledgements = server.client.output().len() / 16;
     assert!((4..=7).contains(&acknowledgements), "{acknowledgements}");
-}
-
-fn reconnect_request(server: &mut Scripted) -> Vec<Event> {
-    let code = "NetConnection.Connect.ReconnectRequest";
-    server.status("status", code).unwrap()
 }
 
 /// A server that was not asked for a stream cannot redirect us, however often it tries.
 #[test]
 fn a_move_is_heard_of_once_the_stream_was_asked_for() {
-    for (stage, is_heard) in [(0, false), (1, false), (2, true), (3, true)] {
-        let mut server = Scripted::new(Purpose::Play);
-        server.advance(stage);
-        let expected = match is_heard {
-            true => vec![Event::Reconnect { tc_url: None }],
-            false => vec![],
-        };
-        assert_eq!(reconnect_request(&mut server), expected, "{stage}");
+    let heard = vec![Event::Reconnect { tc_url: None }];
+    for (stage, expected) in [(0, vec![]), (1, vec![]), (2, heard.clone()), (3, heard)] {
+        let code = "NetConnection.Connect.ReconnectRequest";
+        let mut server = player(stage);
+        assert_eq!(server.status("status", code), Ok(expected), "{stage}");
+        assert!(!server.client.is_closed(), "the stream goes on meanwhile");
     }
 }
 

@@ -1,8 +1,8 @@
-//! Which stream a peer means, and with what credentials.
+//! Resolution of the stream that a peer means, with its credentials.
 //!
-//! Encoders spread one address over three fields, each in its own way: ffmpeg cuts the path at its
-//! second slash even inside the query, OBS puts the query into the application or the stream key, others
-//! leave it in `tcUrl` only. [`StreamPath::resolve`] puts the address together again.
+//! Encoders spread one address over three fields, each in its own way: ffmpeg cuts the path at its second
+//! slash even inside the query, OBS puts the query into the application or the stream key, others leave it in
+//! `tcUrl` only. [`StreamPath::resolve`] puts the address together again.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,17 +14,17 @@ pub struct StreamPath {
     /// Application and stream, `live/show`: segments joined by single slashes, otherwise as sent.
     /// Untrusted text.
     pub name: String,
-    /// The query, as sent; queries from several places are joined by `&`.
+    /// Query, as sent; queries from several places are joined by `&`.
     pub query: String,
     /// User and password of the address, percent-decoded.
     pub user: Option<(String, String)>,
-    /// The server's host name as the peer knows it, without port or brackets.
+    /// Host name of the server as the peer knows it, without port or brackets.
     pub host: Option<String>,
-    /// The kind of file, where the name says one that is not part of it any more.
+    /// Kind of file, if the sent name indicated one; it is no longer part of `name`.
     pub file_kind: Option<FileKind>,
 }
 
-/// A kind of file, as Flash tells it: by a prefix of the name, or by the extension `.flv`.
+/// A kind of file, as Flash indicates it: by a prefix of the name, or by the extension `.flv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// `mp4:`, for any ISO media file.
@@ -36,7 +36,7 @@ pub enum FileKind {
 }
 
 impl StreamPath {
-    /// Combines what `connect` contained (`tcUrl`, `app`) and the name in `publish` or `play`.
+    /// Combines the fields of `connect` (`tcUrl`, `app`) and the name in `publish` or `play`.
     pub fn resolve(tc_url: &str, app: &str, name: &str) -> Self {
         let address = Address::parse(split_answer(trim(tc_url)).0);
         let app = match split_answer(trim(app)).0.trim_start_matches('/') {
@@ -79,12 +79,12 @@ impl StreamPath {
         path
     }
 
-    /// The name as that of a file: percent-decoded, since a client leaves an address as it was typed.
+    /// Returns the name as that of a file: percent-decoded, since a client leaves an address as it was typed.
     pub fn file_name(&self) -> Cow<'_, str> {
         percent_decode(&self.name)
     }
 
-    /// The names and values of the query, percent-decoded. A plus sign stands for itself, as keys may
+    /// Returns the names and values of the query, percent-decoded. A plus sign stands for itself, as keys may
     /// hold one.
     pub fn parameters(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
         self.query
@@ -96,7 +96,7 @@ impl StreamPath {
             })
     }
 
-    /// The value of the first parameter with this name.
+    /// Returns the value of the first parameter with this name.
     pub fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
         self.parameters()
             .find(|(n, _)| n == name)
@@ -114,7 +114,7 @@ impl StreamPath {
 }
 
 impl FileKind {
-    /// The kind that the prefix of a name says.
+    /// Returns the kind that the prefix of a name indicates.
     fn of(name: &str) -> Option<Self> {
         let (prefix, _) = name.split_once(':')?;
         match prefix {
@@ -135,7 +135,7 @@ impl fmt::Debug for StreamPath {
     }
 }
 
-/// The parts of `tcUrl`.
+/// Parts of `tcUrl`.
 struct Address<'a> {
     user: Option<(String, String)>,
     host: Option<String>,
@@ -177,9 +177,9 @@ fn host_name(host: &str) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Removes the query with which a client names itself to Adobe's authentication, or answers it.
-/// Clients append it to the end of the address, after a query of the user's and with a second
-/// question mark (`live?key=K?authmod=adobe&user=U`).
+/// Splits off the query with which a client names itself to Adobe's authentication, or answers it. Clients
+/// append it to the end of the address, after a query of the user's and with a second question mark
+/// (`live?key=K?authmod=adobe&user=U`).
 pub(super) fn split_answer(text: &str) -> (&str, Option<&str>) {
     match text.find("authmod=").and_then(|at| at.checked_sub(1)) {
         Some(before) if matches!(text.as_bytes()[before], b'?' | b'&') => {
@@ -196,14 +196,14 @@ fn split_query(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Removes what command lines leave around an address: quotes, spaces, and librtmp's options after
-/// a space (`'rtmp://host/app live=1'`).
+/// Removes remains of a command line around an address: quotes, spaces, and librtmp's options after a space
+/// (`'rtmp://host/app live=1'`).
 fn trim(text: &str) -> &str {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\'' || c == '"');
     text.split(char::is_whitespace).next().unwrap_or_default()
 }
 
-/// The name as the user typed it: Flash treats a name as that of a file, and so ffmpeg and librtmp
+/// Returns the name as the user typed it: Flash treats a name as that of a file, and so ffmpeg and librtmp
 /// send `mp4:x.mp4` for `x.mp4`, and librtmp `mp3:x` for `x.mp3`.
 fn file_name(name: &str) -> Cow<'_, str> {
     let name = name.trim_end_matches('/');
@@ -236,7 +236,7 @@ fn join(app: &str, name: &str) -> String {
     joined
 }
 
-/// Decodes `%xx`; what is no escape stays, and what is not UTF-8 is replaced.
+/// Decodes `%xx`; anything that is no escape stays, and anything that is not UTF-8 is replaced.
 fn percent_decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

@@ -1,4 +1,4 @@
-//! Commands: what each does and how it is answered.
+//! Commands: the effect of each, and its reply.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Message streams a connection may have open. Encoders open one, Flash players two.
+/// Most message streams that a connection may have open. Encoders open one, Flash players two.
 const STREAMS_MAX: usize = 8;
 
 impl Session {
@@ -76,9 +76,9 @@ impl Session {
                 });
                 None
             }
-            // Answers to questions, of which we ask none; answering those could go on for ever.
+            // Replies to questions, of which the server asks none; answering them could continue for ever.
             "_result" | "_error" | "onStatus" | "" => None,
-            // releaseStream, _checkbw and whatever else clients wait for an answer to.
+            // releaseStream, _checkbw and whatever else clients wait for a reply to.
             _ => {
                 if command.transaction > 0.0 {
                     self.replies.command("_result", command.transaction, |e| {
@@ -110,7 +110,7 @@ impl Session {
     fn publish(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
         if let Some(current) = self.publication.id() {
             match (current.stream == stream, self.publication.is_live()) {
-                // The answer to the request is that to its repetition.
+                // The reply to the request is also that to its repetition.
                 (true, false) => {}
                 (true, true) => self.tell_publishing(stream),
                 (false, _) => {
@@ -137,7 +137,7 @@ impl Session {
         Some(Event::Publish(Box::new(Request { mode, ..request })))
     }
 
-    /// Numbers a request and finds its stream; the peer has asked in time.
+    /// Numbers a request and finds its stream; the peer has sent it in time.
     pub(super) fn request(&mut self, name: &str, stream: u32) -> Request {
         self.serial = self.serial.wrapping_add(1);
         self.clock.deadline = None;
@@ -166,7 +166,7 @@ impl Session {
         event
     }
 
-    /// Answers a call with an empty result, and with a status call that says more.
+    /// Answers a call with an empty result, and with a status call that holds more.
     fn answer_twice(&mut self, command: &Command<'_>, code: &str, description: &str) {
         self.replies.command("_result", command.transaction, |e| {
             e.null().undefined();

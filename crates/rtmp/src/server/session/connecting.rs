@@ -1,4 +1,4 @@
-//! `connect`: the peer's software, what it supports, and whether it must prove a password first.
+//! `connect`: the peer's software, its capabilities, and whether it must prove a password first.
 
 use std::{fmt, sync::Arc, time::Instant};
 
@@ -15,49 +15,48 @@ use crate::{
     words,
 };
 
-/// Text of `connect` that is kept: the address is needed again for each stream.
+/// Most bytes of `connect` text that are kept: the address is needed again for each stream.
 const ADDRESS_BYTES_MAX: usize = 4 << 10;
-/// Codecs a peer may name in `connect`; more are ignored.
+/// Most codecs that a peer may name in `connect`; more are ignored.
 const FOUR_CCS_MAX: usize = 64;
-/// Characters kept of a codec's name, which has four bytes or is an asterisk.
+/// Bytes kept of a codec's name, which has four or is an asterisk.
 const FOUR_CC_BYTES_MAX: usize = 16;
-/// Our `capsEx` bits: reconnect requests 1, multitrack 2, ModEx 4, nanosecond offsets 8.
+/// `capsEx` bits of this server: reconnect requests 1, multitrack 2, ModEx 4, nanosecond offsets 8.
 const CAPABILITIES: f64 = 15.0;
-/// The `capsEx` bit of a peer that follows reconnect requests (Enhanced RTMP v2, CapsExMask).
+/// `capsEx` bit of a peer that follows reconnect requests (Enhanced RTMP v2, CapsExMask).
 const CAN_RECONNECT: u32 = 1;
-/// The query parameter that carries a key; a client with a key is asked for no password.
+/// Query parameter that carries a key; no password is requested of a client with a key.
 const KEY_PARAMETER: &str = "key";
-/// Fields that players send in `connect`, and that ffmpeg, librtmp and GStreamer omit when they
-/// publish.
+/// Fields that players send in `connect`, and that ffmpeg, librtmp and GStreamer omit when they publish.
 const PLAYERS_MEMBERS: [&str; 5] = ["fpad", "audioCodecs", "videoCodecs", "swfUrl", "pageUrl"];
 
-/// How passwords are asked for ([`auth`]).
+/// Configuration of password requests ([`auth`]).
 ///
-/// A challenge is answered on another connection, so this is one for all sessions of a server.
+/// A challenge is answered on another connection, so all sessions of a server share this one.
 #[derive(Debug)]
 pub struct Challenge {
-    /// Makes challenges, and recognises them.
+    /// Maker and reader of challenges.
     pub challenger: Challenger,
-    /// Whether every client that seems about to publish is challenged, unless its address contains
-    /// a password or a key. A key in the stream's name comes too late for that. Otherwise only
-    /// clients that ask for it are challenged.
+    /// Whether every client that seems about to publish is challenged, unless its address contains a password
+    /// or a key. A key in the stream's name comes too late for that. Otherwise only clients that request it
+    /// are challenged.
     pub is_demanded: bool,
-    /// When the challenger's clock was zero.
+    /// Time at which the challenger's clock was zero.
     pub epoch: Instant,
 }
 
-/// What later requests need of `connect`. `Debug` shows no credentials.
+/// Data of `connect` that later requests need. `Debug` shows no credentials.
 pub(super) struct Connection {
     app: Box<str>,
     tc_url: Box<str>,
     /// Whether the peer follows reconnect requests.
     pub(super) reconnects: bool,
-    /// The answer to a challenge.
+    /// Answer to a challenge.
     pub(super) proof: Option<Box<Proof>>,
 }
 
 impl Connection {
-    /// The stream that this name means.
+    /// Returns the stream that this name means.
     pub(super) fn path(&self, name: &str) -> StreamPath {
         StreamPath::resolve(&self.tc_url, &self.app, head(name, ADDRESS_BYTES_MAX))
     }
@@ -158,8 +157,8 @@ impl Session {
         });
     }
 
-    /// Checks what a client sends for a challenge: its proof, if there is one; otherwise the reply
-    /// with which it is refused, and after which it connects again.
+    /// Checks the part of `connect` for a challenge. Returns the proof, if there is one; otherwise the reply
+    /// with which the client is refused, and after which it connects again.
     fn examine(
         &self,
         challenge: &Arc<Challenge>,
@@ -180,7 +179,7 @@ impl Session {
             return Ok(Some(proof));
         }
         Err(match auth::user(answer) {
-            // Asked once more, librtmp would answer for ever.
+            // At another request librtmp would answer for ever.
             Some(_) if answer.contains("&response=") => {
                 (CredentialRequest::Again, auth::AUTH_FAILED.to_owned())
             }
@@ -201,7 +200,7 @@ impl Session {
     }
 }
 
-/// Whether the peer seems about to publish, which it says only later.
+/// Whether the peer seems about to publish, which it states only later.
 fn is_publisher(object: &Value<'_>, flash_version: &str) -> bool {
     let kind = object.property("type").and_then(Value::text);
     kind.is_some_and(|kind| kind == "nonprivate")
@@ -219,7 +218,7 @@ fn brings_credentials(path: &StreamPath) -> bool {
     has_password || path.parameter(KEY_PARAMETER).is_some()
 }
 
-/// The codecs that a `connect` names, in a list or as the keys of a map (Enhanced RTMP v1 and v2).
+/// Returns the codecs that a `connect` names, in a list or as the keys of a map (Enhanced RTMP v1 and v2).
 fn four_ccs(object: &Value<'_>) -> Vec<String> {
     let list = match object.property("fourCcList") {
         Some(Value::StrictArray(items)) => &items[..],
@@ -241,7 +240,7 @@ fn four_ccs(object: &Value<'_>) -> Vec<String> {
     names
 }
 
-/// At most `max` bytes from the front of `text`, whole characters.
+/// Returns at most `max` bytes from the front of `text`, in whole characters.
 fn head(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }

@@ -1,4 +1,4 @@
-//! How a session ends, and what the peer is told.
+//! Ends of a session, and the messages that the peer receives.
 
 use super::{Phase, Session};
 use crate::{
@@ -10,7 +10,7 @@ impl Session {
     /// Rejects a request and closes the session. `description` is shown to the broadcaster.
     ///
     /// # Errors
-    /// [`Withdrawn`] if the request is no longer there; the session goes on then.
+    /// [`Withdrawn`] if the request no longer exists; the session then continues.
     pub fn reject(
         &mut self,
         id: RequestId,
@@ -25,8 +25,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the session whatever it is doing: [`Rejection::BadName`] when another publisher takes
-    /// over, [`Rejection::Failed`] when the server stops.
+    /// Ends the session in any state: [`Rejection::BadName`] when another publisher takes over,
+    /// [`Rejection::Failed`] when the server stops.
     pub fn close_with(&mut self, rejection: Rejection, description: &str) {
         if self.is_closed() {
             return;
@@ -38,9 +38,9 @@ impl Session {
         self.close();
     }
 
-    /// Asks the peer to connect again, to another server or a fresh process, and stays open until
-    /// it does. Sends nothing, and returns `false`, for a peer that does not support it (Enhanced
-    /// RTMP v2, "Reconnect Request").
+    /// Asks the peer to reconnect, to another server or a fresh process, and stays open until it does. Sends
+    /// nothing, and returns `false`, for a peer that does not support it (Enhanced RTMP v2, "Reconnect
+    /// Request").
     pub fn request_reconnect(&mut self, description: &str) -> bool {
         let can = !self.is_closed() && self.connection.as_ref().is_some_and(|c| c.reconnects);
         if can {
@@ -59,7 +59,7 @@ impl Session {
                     let stream = self.current().map_or(0, |id| id.stream);
                     self.replies.error(stream, code, &description);
                 }
-                // The only answer a client waits for is the one to `connect`, transaction 1.
+                // The only reply that a client waits for is the one to `connect`, transaction 1.
                 None => self.replies.command("_error", 1.0, |e| {
                     command::information(e.null(), "error", code, &description);
                 }),
@@ -75,12 +75,12 @@ impl Session {
         self.publication.end();
     }
 
-    /// The request that is undecided or going on.
+    /// Returns the request that is undecided or active.
     fn current(&self) -> Option<RequestId> {
         self.publication.id().or_else(|| self.player.id())
     }
 
-    /// Tells the peer why it is refused, in the terms of its request.
+    /// Sends the peer the reason of its refusal, in the terms of its request.
     fn say(&mut self, rejection: Rejection, description: &str) {
         let code = match self.player.id() {
             Some(_) => rejection.play_code(),

@@ -1,4 +1,4 @@
-//! The session machine: what is accepted in which state, and how it is answered.
+//! Session machine of the server: the input accepted in each state, and its replies.
 
 mod commands;
 mod connecting;
@@ -30,25 +30,25 @@ use crate::{
     words::{Words, control},
 };
 
-/// Output the driver may leave unsent before the session gives up on the peer. All replies of a
-/// connection that publishes and plays are below 2 KiB; the handshake adds 3.
+/// Most output bytes that the driver may leave unsent before the session gives up on the peer. All replies of
+/// a connection that publishes and plays are below 2 KiB; the handshake adds 3.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 10;
 
-/// How a session behaves.
+/// Configuration of a session.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The size of the chunks we send, bytes; also that of the media the caller writes to players.
-    /// ffmpeg adopts it for what it sends us.
+    /// Size of the chunks that the server sends, in bytes; also that of the media the caller writes to
+    /// players. ffmpeg adopts it for its own chunks.
     pub chunk_size: u32,
-    /// How many bytes a peer may send or receive before an acknowledgement.
+    /// Most bytes that a peer may send or receive before an acknowledgement.
     pub ack_window: u32,
-    /// How long the handshake may take.
+    /// Longest time for the handshake.
     pub handshake_timeout: Duration,
-    /// How long a peer may take to ask for a stream, after the handshake or after a stream ended.
+    /// Longest time until a peer requests a stream, after the handshake or after a stream ended.
     pub request_timeout: Duration,
-    /// How long a peer may be silent before it is pinged.
+    /// Silence of a peer after which it is pinged.
     pub ping_after: Duration,
-    /// Passwords by challenge and response; `None` ignores what clients send for that.
+    /// Passwords by challenge and response; `None` ignores what clients send for it.
     pub challenge: Option<Arc<Challenge>>,
 }
 
@@ -65,24 +65,24 @@ impl Default for Config {
     }
 }
 
-/// The server's end of one connection.
+/// Server's end of one connection.
 ///
-/// Its memory is bounded: while it publishes by [`Limits::PUBLISHER`], otherwise to 256 KiB in all.
-/// A session that plays and was [`shrink`](Self::shrink)ed holds less than 1 KiB and the address.
+/// Its memory is bounded: while it publishes by [`Limits::PUBLISHER`], otherwise to 256 KiB in all. A session
+/// that plays and was [`shrink`](Self::shrink)ed holds less than 1 KiB and the address.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
-    /// Random, for a challenge.
+    /// Random bytes, for a challenge.
     nonce: [u8; 8],
     phase: Phase,
     reader: Reader,
     replies: Words,
     connection: Option<Connection>,
-    /// Message streams that `createStream` gave out.
+    /// Message streams that `createStream` returned.
     streams: Vec<u32>,
     publication: Publication,
     player: PlaybackState,
-    /// Requests so far.
+    /// Number of requests so far.
     serial: u32,
     flow: Flow,
     clock: Clock,
@@ -95,18 +95,18 @@ enum Phase {
     Closed,
 }
 
-/// What happens when nothing arrives.
+/// Times that matter when nothing arrives.
 #[derive(Debug)]
 struct Clock {
     started: Instant,
     heard: Instant,
     pinged: Instant,
-    /// When the handshake, or else a request, must be there.
+    /// Deadline of the handshake, or else of a request.
     deadline: Option<Instant>,
 }
 
 impl Session {
-    /// A session for a connection just accepted. `seed` is 32 random bytes, for the handshake.
+    /// Creates a session for a connection just accepted. `seed` is 32 random bytes, for the handshake.
     pub fn new(config: Config, seed: [u8; 32], now: Instant) -> Self {
         // The handshake reveals only hashes of the seed, so this part of it is still secret.
         let [a, b, c, d, e, f, g, h, ..] = seed;
@@ -131,15 +131,14 @@ impl Session {
         }
     }
 
-    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input`
-    /// is used up. After [`accept_publish`](Self::accept_publish) an event may come with no input
-    /// at all.
+    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input` is used up.
+    /// After [`accept_publish`](Self::accept_publish) it may return an event without any input.
     ///
     /// A closed session discards all input and returns `None`.
     ///
     /// # Errors
-    /// When the connection cannot go on. The session is closed then, and the output holds what the
-    /// peer is told.
+    /// The connection cannot continue. The session is then closed, and the output holds the message for the
+    /// peer.
     pub fn read(&mut self, input: &mut &[u8], now: Instant) -> Result<Option<Event>, Error> {
         let result = self.advance(input, now);
         if let Err(error) = &result {
@@ -148,12 +147,12 @@ impl Session {
         result
     }
 
-    /// Bytes of messages that are not whole, and of what is to be sent.
+    /// Returns the number of bytes in incomplete messages and in the output.
     pub fn memory(&self) -> usize {
         self.reader.partial_bytes() + self.replies.output.len()
     }
 
-    /// What is to be sent; the driver takes it from the front.
+    /// Returns the bytes to be sent; the driver takes them from the front.
     pub fn output(&mut self) -> &mut BytesMut {
         &mut self.replies.output
     }
@@ -163,7 +162,7 @@ impl Session {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.is_closed() {
             return None;
@@ -172,10 +171,10 @@ impl Session {
         [ping, self.clock.deadline].into_iter().flatten().min()
     }
 
-    /// Does what is due at `now`: pings a silent peer, or ends a session that makes no progress.
+    /// Performs the work that is due at `now`: pings a silent peer, or ends a session that makes no progress.
     ///
     /// # Errors
-    /// [`Error::HandshakeTimeout`], [`Error::RequestTimeout`]; the session is closed then.
+    /// [`Error::HandshakeTimeout`], [`Error::RequestTimeout`]; the session is then closed.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
         if self.is_closed() {
             return Ok(());
@@ -203,7 +202,7 @@ impl Session {
     /// [`read`](Self::read)s.
     ///
     /// # Errors
-    /// [`Withdrawn`] if the request is no longer there.
+    /// [`Withdrawn`] if the request no longer exists.
     pub fn accept_publish(&mut self, id: RequestId) -> Result<(), Withdrawn> {
         if self.is_closed() || !self.publication.accept(id) {
             return Err(Withdrawn);
@@ -290,8 +289,8 @@ impl Session {
                 }
                 Ok(None)
             }
-            // Players differ in whether they acknowledge, so nothing depends on it. The reader
-            // follows SetChunkSize and Abort; shared objects are not our business.
+            // Players differ in whether they acknowledge, so nothing depends on it. The reader follows
+            // SetChunkSize and Abort; shared objects are not supported.
             Kind::Acknowledgement | Kind::SetChunkSize | Kind::Abort | Kind::Other(_) => Ok(None),
         }
     }
@@ -325,8 +324,8 @@ impl Session {
         }
     }
 
-    /// Whether a silent peer is pinged. A player sends nothing for hours; whether it is still there
-    /// shows in its reading what it is sent.
+    /// Whether a silent peer is pinged. A player sends nothing for hours; its reading shows whether it is
+    /// still connected.
     fn pings(&self) -> bool {
         self.connection.is_some() && self.player.id().is_none()
     }

@@ -1,4 +1,4 @@
-//! Playing: its requests, and how they are answered.
+//! Playing: its requests and their replies.
 
 use std::time::Instant;
 
@@ -15,20 +15,20 @@ use crate::{
     words::control,
 };
 
-/// The message stream that the first `createStream` of a connection returns. A player that makes
-/// its requests on the connection itself also plays on it: such a player ignores the number.
+/// Message stream that the first `createStream` of a connection returns. A player that sends its requests on
+/// the connection itself also plays on it: such a player ignores the number.
 const FIRST: u32 = 1;
 
 impl Session {
-    /// Lets a player begin: answers that its stream starts. What follows is the media, written by
-    /// the caller as messages on message stream [`RequestId::stream`] with full headers, in chunks
-    /// of [`Config::chunk_size`](super::Config::chunk_size), between (never inside) the messages in
+    /// Lets a player begin: announces that its stream starts. The media follows, written by the caller as
+    /// messages on message stream [`RequestId::stream`] with full headers, in chunks of
+    /// [`Config::chunk_size`](super::Config::chunk_size), between (never inside) the messages in
     /// [`output`](Self::output).
     ///
-    /// Returns what the player wants; it may have paused before it was accepted.
+    /// Returns the player's wishes; it may have paused before it was accepted.
     ///
     /// # Errors
-    /// [`Withdrawn`] if the request is not there any more.
+    /// [`Withdrawn`] if the request no longer exists.
     pub fn accept_play(&mut self, id: RequestId) -> Result<Playback, Withdrawn> {
         if self.is_closed() {
             return Err(Withdrawn);
@@ -38,7 +38,7 @@ impl Session {
         Ok(playback)
     }
 
-    /// Tells a player that its stream starts.
+    /// Announces to a player that its stream starts.
     pub(super) fn say_started(&mut self, playback: &Playback) {
         let stream = playback.id.stream;
         self.replies.user_control(control::STREAM_BEGIN, &[stream]);
@@ -62,15 +62,15 @@ impl Session {
         }
     }
 
-    /// What the accepted player wants at present.
+    /// Returns the present wishes of the accepted player.
     pub fn playback(&self) -> Option<Playback> {
         self.player.playback()
     }
 
-    /// Tells a player that its stream is over. The session stays open: another request may follow.
+    /// Announces to a player that its stream is over. The session stays open: another request may follow.
     ///
     /// # Errors
-    /// [`Withdrawn`] if that is not being played any more.
+    /// [`Withdrawn`] if the request is no longer playing.
     pub fn end_play(
         &mut self,
         id: RequestId,
@@ -173,8 +173,8 @@ impl Session {
         is_new.then_some(Event::Select { id, audio, video })
     }
 
-    /// The request that commands on this message stream are about. Some players make their request,
-    /// or refer to it, on the connection itself.
+    /// Returns the request that commands on this message stream refer to. Some players make their request, or
+    /// refer to it, on the connection itself.
     pub(super) fn playing_on(&self, stream: u32) -> Option<RequestId> {
         self.player
             .id()

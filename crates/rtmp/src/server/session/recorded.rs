@@ -1,4 +1,4 @@
-//! Playing a recorded stream: where a player wants to begin, its seeks, and the end.
+//! Playing a recorded stream: the player's start position, its seeks, and the end.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::{
     words::control,
 };
 
-/// What `play` says after the name: start and duration. The specification has them in seconds; on the wire they are
-/// milliseconds, but for the negative numbers, which are sent either way.
+/// Reads the arguments of `play` after the name: start and duration. The specification has them in seconds;
+/// on the wire they are milliseconds, except for the negative numbers, which are sent either way.
 pub(super) fn passage(command: &Command<'_>) -> Passage {
     let number = |index| command.argument(index).and_then(Value::number);
     let start = match number(1) {
@@ -28,16 +28,17 @@ pub(super) fn passage(command: &Command<'_>) -> Passage {
     }
 }
 
-/// The conversion saturates: whoever asks for a thousand years gets what there is.
+/// Converts milliseconds. The conversion saturates: a request for a thousand years receives all there is.
 fn millis(number: f64) -> Duration {
     Duration::from_millis(u64::from(number as u32))
 }
 
 impl Session {
-    /// Lets a player begin with a recorded stream, as [`accept_play`](Self::accept_play) with a live one.
+    /// Lets a player begin with a recorded stream, as [`accept_play`](Self::accept_play) does with a live
+    /// one.
     ///
     /// # Errors
-    /// [`Withdrawn`] if the request is not there any more.
+    /// [`Withdrawn`] if the request no longer exists.
     pub fn accept_recorded(&mut self, id: RequestId) -> Result<Playback, Withdrawn> {
         if self.is_closed() {
             return Err(Withdrawn);
@@ -49,16 +50,16 @@ impl Session {
         Ok(playback)
     }
 
-    /// How much media the player wants to have in hand.
+    /// Returns how much media the player wants to buffer.
     pub fn buffer(&self) -> Duration {
         self.player.buffer()
     }
 
-    /// Answers [`Event::Seek`]: what follows is the media from the new place on, or, if there
-    /// is no such place, what would have come without the seek.
+    /// Answers [`Event::Seek`]: the media from the new position follows, or, if that position does not exist,
+    /// the media that would have followed without the seek.
     ///
     /// # Errors
-    /// [`Withdrawn`] if that is not being played any more.
+    /// [`Withdrawn`] if the request is no longer playing.
     pub fn sought(&mut self, id: RequestId, is_found: bool) -> Result<(), Withdrawn> {
         self.expect_recorded(id)?;
         if !is_found {
@@ -79,10 +80,11 @@ impl Session {
         Ok(())
     }
 
-    /// Tells a player that it has been sent all of its stream, of this length. It may seek back, or ask for another.
+    /// Announces to a player that it has received all of its stream, of this length. It may seek back, or
+    /// request another.
     ///
     /// # Errors
-    /// [`Withdrawn`] if that is not being played any more.
+    /// [`Withdrawn`] if the request is no longer playing.
     pub fn complete(&mut self, id: RequestId, length: Duration) -> Result<(), Withdrawn> {
         self.expect_recorded(id)?;
         self.replies.data(id.stream, |e| {
@@ -104,8 +106,9 @@ impl Session {
         }
     }
 
-    /// Has a recorded stream continue elsewhere. A live stream has no positions, yet ffmpeg and librtmp discard what
-    /// they receive until they are told that the seek is done, and an error makes ffmpeg leave.
+    /// Handles a seek: a recorded stream continues at another position. A live stream has no positions, yet
+    /// ffmpeg and librtmp discard all media until they receive the confirmation of the seek, and an error
+    /// makes ffmpeg leave.
     pub(super) fn seek(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
         let id = self.playing_on(stream)?;
         self.playback()?;

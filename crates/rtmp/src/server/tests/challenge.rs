@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::auth::{self, Challenger};
 
-/// How a client introduces itself.
+/// Writer of a client's `connect` fields.
 type Introduction = fn(&mut Encoder<'_>);
 
 const FFMPEG_PUBLISHES: Introduction = |e| {
@@ -31,17 +31,21 @@ struct Server {
 
 impl Server {
     fn new(is_demanded: bool) -> Self {
+        Self::of_key(3, is_demanded)
+    }
+
+    fn of_key(key: u8, is_demanded: bool) -> Self {
         let challenge = Challenge {
-            challenger: Challenger::new([3; 32]),
+            challenger: Challenger::new([key; 32]),
             is_demanded,
             epoch: Instant::now(),
         };
-        Self {
-            config: Config {
-                challenge: Some(Arc::new(challenge)),
-                ..Config::default()
-            },
-        }
+        let challenge = Some(Arc::new(challenge));
+        let config = Config {
+            challenge,
+            ..Config::default()
+        };
+        Self { config }
     }
 
     /// A connection up to the answer to `connect`: the client, or why it was refused.
@@ -59,7 +63,7 @@ impl Server {
             e.key("app").string(app);
             e.key("tcUrl").string(tc_url);
             introduction(e);
-            e.end();
+            e.end()
         });
         let output = client.session.output().split();
         let mut input = &output[..];
@@ -87,27 +91,27 @@ impl Server {
         }
     }
 
-    /// Connects until it is admitted or gives up, as ffmpeg does with `user` and `password`: what
-    /// it was told, and the request it made.
+    /// Connects until it is admitted or gives up, as ffmpeg does with `user` and `password`. Returns the
+    /// descriptions that it received, and the request that it made.
     fn publish(&self, app: &str, name: &str, password: &str) -> (Vec<String>, Option<Request>) {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut query = String::new();
         for _ in 0..4 {
             let tc_url = format!("rtmp://h:1935/{app}{query}");
             let app = format!("{app}{query}");
             match self.connect(&app, &tc_url, FFMPEG_PUBLISHES, Duration::ZERO) {
-                Ok(mut client) => return (told, Some(client.publish(name))),
+                Ok(mut client) => return (reported, Some(client.publish(name))),
                 Err(description) => {
                     let step = auth::answer("me", password, &description, [1, 2, 3, 4]);
-                    told.push(description);
+                    reported.push(description);
                     match step {
                         Some(step) => query = format!("?{}", step.query),
-                        None => return (told, None),
+                        None => return (reported, None),
                     }
                 }
             }
         }
-        panic!("no end: {told:?}");
+        panic!("no end: {reported:?}");
     }
 }
 
@@ -121,12 +125,12 @@ fn a_password_is_proved_in_three_connections() {
         // ffmpeg's cut inside the query.
         ("live/show?x=a", "b", "live/show", "x=a/b"),
     ] {
-        let (told, request) = Server::new(true).publish(app, name, "sesame");
-        assert_eq!(told[0], auth::NEED_AUTH);
-        assert!(told[1].starts_with(
+        let (reported, request) = Server::new(true).publish(app, name, "sesame");
+        assert_eq!(reported[0], auth::NEED_AUTH);
+        assert!(reported[1].starts_with(
             "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=needauth&user=me&salt="
         ));
-        assert_eq!(told.len(), 2);
+        assert_eq!(reported.len(), 2);
         let request = request.unwrap();
         assert_eq!(
             (&*request.path.name, &*request.path.query),
@@ -167,8 +171,8 @@ fn a_client_that_asks_for_it_is_challenged() {
     let server = Server::new(false);
     for introduction in [FFMPEG_PUBLISHES, FFMPEG_PLAYS] {
         let app = "live?authmod=adobe&user=me";
-        let told = server.connect(app, "rtmp://h/live", introduction, Duration::ZERO);
-        assert!(told.is_err_and(|told| told.contains("reason=needauth&user=me")));
+        let reported = server.connect(app, "rtmp://h/live", introduction, Duration::ZERO);
+        assert!(reported.is_err_and(|reported| reported.contains("reason=needauth&user=me")));
     }
     // Of another scheme, or without a name.
     for query in [
@@ -177,8 +181,8 @@ fn a_client_that_asks_for_it_is_challenged() {
         "authmod=adobe&user=",
     ] {
         let app = format!("live?{query}");
-        let told = server.connect(&app, "rtmp://h/live", FFMPEG_PUBLISHES, Duration::ZERO);
-        assert_eq!(told.err().as_deref(), Some(auth::NEED_AUTH));
+        let reported = server.connect(&app, "rtmp://h/live", FFMPEG_PUBLISHES, Duration::ZERO);
+        assert_eq!(reported.err().as_deref(), Some(auth::NEED_AUTH));
     }
 }
 
@@ -197,13 +201,7 @@ fn foreign_and_stale_answers_fail_for_good() {
     };
     assert!(at(&server, 60).is_ok());
     assert_eq!(at(&server, 600).err().as_deref(), Some(auth::AUTH_FAILED));
-    let mut other = Server::new(true);
-    let challenge = Challenge {
-        challenger: Challenger::new([4; 32]),
-        is_demanded: true,
-        epoch: Instant::now(),
-    };
-    other.config.challenge = Some(Arc::new(challenge));
+    let other = Server::of_key(4, true);
     assert_eq!(at(&other, 0).err().as_deref(), Some(auth::AUTH_FAILED));
 }
 

@@ -4,36 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-const COMMANDS: [&str; 24] = [
-    "connect",
-    "createStream",
-    "publish",
-    "play",
-    "play2",
-    "deleteStream",
-    "closeStream",
-    "FCPublish",
-    "FCUnpublish",
-    "releaseStream",
-    "getStreamLength",
-    "_checkbw",
-    "pause",
-    "pauseRaw",
-    "seek",
-    "receiveAudio",
-    "receiveVideo",
-    "FCSubscribe",
-    "FCUnsubscribe",
-    "setPlaylist",
-    "_result",
-    "_error",
-    "onStatus",
-    "",
-];
+const COMMANDS: &str = "connect createStream publish play play2 deleteStream closeStream FCPublish \
+    FCUnpublish releaseStream getStreamLength _checkbw pause pauseRaw seek receiveAudio receiveVideo \
+    FCSubscribe FCUnsubscribe setPlaylist _result _error onStatus ";
 
 #[test]
 fn every_command_may_lack_arguments() {
-    for name in COMMANDS {
+    for name in COMMANDS.split(' ') {
         let mut full = BytesMut::new();
         command::encode(&mut full, name, 7.0).null().null();
         let after_name = 3 + name.len();
@@ -62,29 +39,17 @@ fn every_command_may_lack_arguments() {
 fn commands_before_connect_are_refused_and_media_is_ignored() {
     let mut client = Client::new();
     assert_eq!(client.send(Kind::Video, 1, 0, KEYFRAME), []);
-    assert_eq!(
-        client.send(
-            Kind::DataAmf0,
-            1,
-            0,
-            &amf(|e| {
-                e.string("@setDataFrame");
-            })
-        ),
-        []
-    );
+    let data = client.send(Kind::DataAmf0, 1, 0, &string("@setDataFrame"));
+    assert_eq!(data, []);
     let mut body = BytesMut::new();
     command::encode(&mut body, "createStream", 2.0);
-    assert_eq!(
-        client.try_send(Kind::CommandAmf0, 0, 0, &body),
-        Err(Error::CommandBeforeConnect)
-    );
-    assert_eq!(
-        client.replies(),
-        ["_error 1 @0 error NetConnection.Connect.Rejected"]
-    );
+    let got = client.try_send(Kind::CommandAmf0, 0, 0, &body);
+    assert_eq!(got, Err(Error::CommandBeforeConnect));
+    client.hears(REFUSED);
     assert!(client.session.is_closed());
 }
+
+const REFUSED: &str = "_error 1 @0 error NetConnection.Connect.Rejected";
 
 #[test]
 fn connect_as_oddly_as_it_comes() {
@@ -94,51 +59,31 @@ fn connect_as_oddly_as_it_comes() {
         e.key("app").string("live/");
         e.key("objectEncoding").number(3.0);
         e.key("fourCcList").null();
-        e.key("capsEx").number(f64::NAN);
-        e.end();
+        e.key("capsEx").number(f64::NAN).end()
     });
     let mut client = Client::new();
     let events = client.send(Kind::CommandAmf0, 0, 0, &arrays);
     assert!(matches!(&events[..], [Event::Connect(connect)] if connect.app == "live"));
     assert_eq!(client.publish("show").path.name, "live/show");
 
-    let nothing = amf(|e| {
-        e.string("connect");
-    });
     let mut client = Client::new();
-    assert_eq!(
-        client.send(Kind::CommandAmf0, 0, 0, &nothing),
-        [Event::Connect(Box::default())]
-    );
+    let events = client.send(Kind::CommandAmf0, 0, 0, &string("connect"));
+    assert_eq!(events, [Event::Connect(Box::default())]);
     assert_eq!(client.publish("").path.name, "");
 }
 
 #[test]
 fn deep_nesting_is_refused_in_words() {
-    let mut body = amf(|e| {
-        e.string("connect").number(1.0);
-    })
-    .to_vec();
-    body.extend([0x03, 0, 1, b'k'].repeat(10_000));
+    let nested = [0x03, 0, 1, b'k'].repeat(10_000);
+    let body = [&amf(|e| e.string("connect").number(1.0))[..], &nested].concat();
     let mut client = Client::new();
     let got = client.try_send(Kind::CommandAmf0, 0, 0, &body);
     assert!(matches!(got, Err(Error::MalformedCommand(_))), "{got:?}");
-    assert_eq!(
-        client.replies(),
-        ["_error 1 @0 error NetConnection.Connect.Rejected"]
-    );
+    client.hears(REFUSED);
 
     // As metadata it is opaque.
-    let mut client = Client::publishing();
-    let mut body = amf(|e| {
-        e.string("onMetaData");
-    })
-    .to_vec();
-    body.extend([0x03, 0, 1, b'k'].repeat(10_000));
-    assert_eq!(
-        client.send(Kind::DataAmf0, 1, 0, &body),
-        [Event::Metadata(media(0, &body))]
-    );
+    let body = [&string("onMetaData")[..], &nested].concat();
+    Client::publishing().brings(Kind::DataAmf0, 0, &body, Event::Metadata);
 }
 
 #[test]
@@ -146,50 +91,32 @@ fn limits_are_refused_in_words() {
     let announced = [0x06, 0, 0, 0, 0xff, 0xff, 0xff, 9, 1, 0, 0, 0];
     let mut client = Client::publishing();
     let got = client.feed(&announced);
-    assert!(matches!(
-        got,
-        Err(Error::MessageTooLong {
-            length: 0xff_ffff,
-            ..
-        })
-    ));
-    assert_eq!(
-        client.replies(),
-        ["onStatus 0 @1 error NetConnection.Connect.Rejected"]
-    );
-    assert_eq!(
-        client.feed(&announced),
-        Ok(vec![]),
-        "a closed session is deaf"
-    );
+    let is_told = matches!(got, Err(Error::MessageTooLong { length, .. }) if length == 0xff_ffff);
+    assert!(is_told, "{got:?}");
+    client.hears("onStatus 0 @1 error NetConnection.Connect.Rejected");
+    // A closed session is deaf.
+    assert_eq!(client.feed(&announced), Ok(vec![]));
 
     let mut client = Client::new();
     let got = client.try_send(Kind::SetChunkSize, 0, 0, &0_u32.to_be_bytes());
     assert_eq!(got, Err(Error::ChunkSizeZero));
-    assert_eq!(
-        client.replies(),
-        ["_error 1 @0 error NetConnection.Connect.Rejected"]
-    );
+    client.hears(REFUSED);
 }
 
 #[test]
 fn message_streams_are_counted() {
     let mut client = Client::connected();
     for _ in 0..9 {
-        client.command(0, "createStream", 2.0, |e| {
-            e.null();
-        });
+        client.quietly(0, "createStream 2 _");
     }
-    let replies = client.replies();
-    assert_eq!(replies[7], "_result 2 @0 8");
-    assert_eq!(replies[8], "_error 2 @0 error NetConnection.Call.Failed");
-    client.command(0, "deleteStream", 0.0, |e| {
-        e.null().number(3.0);
-    });
-    client.command(0, "createStream", 3.0, |e| {
-        e.null();
-    });
-    assert_eq!(client.replies(), ["_result 3 @0 3"]);
+    let last = client.replies().split_off(7).join(" | ");
+    assert_eq!(
+        last,
+        "_result 2 @0 8 | _error 2 @0 error NetConnection.Call.Failed"
+    );
+    client.say(0, "deleteStream 0 _ 3");
+    client.quietly(0, "createStream 3 _");
+    client.hears("_result 3 @0 3");
 }
 
 #[test]
@@ -205,22 +132,18 @@ fn unread_replies_are_bounded() {
 #[test]
 fn what_an_undecided_publisher_makes_us_hold_is_bounded() {
     let mut client = Client::connected();
-    let request = client.publish("show");
+    let id = client.publish("show").id;
     let header = [AVC_HEADER, &[0; 4_000]].concat();
     for _ in 0..1_000 {
         assert_eq!(client.send(Kind::Video, 1, 0, &header), []);
     }
-    client.session.accept_publish(request.id).unwrap();
-    let bytes: usize = client
-        .feed(&[])
-        .unwrap()
-        .iter()
-        .map(|event| match event {
-            Event::Video(media) => media.payload.len(),
-            other => panic!("{other:?}"),
-        })
-        .sum();
-    assert!((1..=32 << 10).contains(&bytes));
+    client.session.accept_publish(id).unwrap();
+    let events = client.feed(&[]).unwrap();
+    let bytes = events.iter().map(|event| match event {
+        Event::Video(media) => media.payload.len(),
+        other => panic!("{other:?}"),
+    });
+    assert!((1..=32 << 10).contains(&bytes.sum::<usize>()));
 }
 
 #[test]
@@ -235,45 +158,28 @@ fn rtmpe_and_other_protocols_are_hung_up_on_silently() {
 
 /// One message that some client might send.
 fn any_message() -> impl Strategy<Value = (Kind, u32, u32, Vec<u8>)> {
+    let app = amf(|e| e.object().key("app").string("live").end());
     let argument = prop_oneof![
         Just(vec![5]),
         Just(vec![6]),
         Just(vec![1, 0]),
         Just(vec![1, 1]),
-        (0..3_u8).prop_map(|n| amf(|e| {
-            e.number(f64::from(n));
-        })
-        .to_vec()),
-        "[a-z?=/]{0,8}".prop_map(|s| amf(|e| {
-            e.string(&s);
-        })
-        .to_vec()),
-        Just(
-            amf(|e| {
-                e.object().key("app").string("live").end();
-            })
-            .to_vec()
-        ),
+        (0..3_u8).prop_map(|n| amf(|e| e.number(f64::from(n))).to_vec()),
+        "[a-z?=/]{0,8}".prop_map(|s| string(&s).to_vec()),
+        Just(app.to_vec()),
         prop::collection::vec(any::<u8>(), 0..6),
     ];
-    let command = (
-        prop::sample::select(&COMMANDS[..]),
-        0..3_u8,
-        prop::collection::vec(argument, 0..4),
-    )
-        .prop_map(|(name, transaction, arguments)| {
-            let mut body = BytesMut::new();
-            command::encode(&mut body, name, f64::from(transaction));
-            (
-                Kind::CommandAmf0,
-                [body.to_vec(), arguments.concat()].concat(),
-            )
-        });
+    let names: Vec<_> = COMMANDS.split(' ').collect();
+    let arguments = prop::collection::vec(argument, 0..4);
+    let command = (prop::sample::select(names), 0..3_u8, arguments);
+    let command = command.prop_map(|(name, transaction, arguments)| {
+        let mut body = BytesMut::new();
+        command::encode(&mut body, name, f64::from(transaction));
+        (Kind::CommandAmf0, [&body[..], &arguments.concat()].concat())
+    });
     let kinds = [1, 2, 3, 4, 5, 6, 8, 9, 15, 17, 18, 20, 22, 99].map(Kind::from_wire);
-    let other = (
-        prop::sample::select(kinds.to_vec()),
-        prop::collection::vec(any::<u8>(), 0..40),
-    );
+    let noise = prop::collection::vec(any::<u8>(), 0..40);
+    let other = (prop::sample::select(kinds.to_vec()), noise);
     let video = Just((Kind::Video, AVC_HEADER.to_vec()));
     let body = prop_oneof![5 => command, 2 => other, 2 => video];
     (body, 0..3_u32, any::<u32>())

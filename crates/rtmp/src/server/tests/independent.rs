@@ -102,10 +102,8 @@ fn publishes() {
         pair.server.accept_publish(request.id).unwrap();
         let results = pair.answer();
         pair.deliver(results);
-        assert_eq!(
-            pair.client_events.pop(),
-            Some(ClientSessionEvent::PublishRequestAccepted)
-        );
+        let got = pair.client_events.pop();
+        assert_eq!(got, Some(ClientSessionEvent::PublishRequestAccepted));
 
         pair.server_events.clear();
         let mut expected = Vec::new();
@@ -119,10 +117,8 @@ fn publishes() {
         let mut decoder = Decoder::new(&sent.payload);
         assert_eq!(decoder.value(), Ok(Some(Value::String(b"onMetaData"))));
         let value = decoder.value().unwrap().unwrap();
-        assert_eq!(
-            value.property("width").and_then(Value::number),
-            Some(1280.0)
-        );
+        let got = value.property("width").and_then(Value::number);
+        assert_eq!(got, Some(1280.0));
 
         for n in 0..200_u32 {
             let timestamp = n * 20;
@@ -175,10 +171,8 @@ fn plays() {
         panic!("{:?}", pair.server_events);
     };
     assert_eq!(request.path.name, "live/show");
-    assert_eq!(
-        pair.client_events.pop(),
-        Some(ClientSessionEvent::ConnectionRequestAccepted)
-    );
+    let got = pair.client_events.pop();
+    assert_eq!(got, Some(ClientSessionEvent::ConnectionRequestAccepted));
     pair.server.accept_play(request.id).unwrap();
     let results = pair.answer();
     pair.deliver(results);

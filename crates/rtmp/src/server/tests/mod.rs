@@ -20,7 +20,7 @@ use crate::{
     message::{Kind, Message},
 };
 
-/// A client that sends what it is told to and records the replies.
+/// A client that sends what the test passes to it and records the replies.
 struct Client {
     session: Session,
     now: Instant,
@@ -56,28 +56,28 @@ impl Client {
         client
     }
 
+    /// A client that has connected, and created message stream 1.
+    fn created() -> Self {
+        let mut client = Self::connected();
+        client.quietly(0, "createStream 2 _");
+        client.replies();
+        client
+    }
+
     /// A client that publishes `live/show` on stream 1.
     fn publishing() -> Self {
-        let mut client = Self::connected();
-        client.command(0, "createStream", 2.0, |e| {
-            e.null();
-        });
-        let request = client.publish("show");
-        client.session.accept_publish(request.id).unwrap();
+        let mut client = Self::created();
+        client.published("show");
         client.replies();
         client
     }
 
     /// A client that asked on stream 1 to play `live/show`, and was accepted.
     fn playing() -> (Self, RequestId) {
-        let mut client = Self::connected();
-        client.command(0, "createStream", 2.0, |e| {
-            e.null();
-        });
-        let request = client.play(1, "show");
-        client.session.accept_play(request.id).unwrap();
+        let mut client = Self::created();
+        let id = client.played(1, "show");
         client.replies();
-        (client, request.id)
+        (client, id)
     }
 
     fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, Error> {
@@ -124,17 +124,53 @@ impl Client {
         self.try_send(kind, stream, time, body).unwrap()
     }
 
+    /// A message on stream 1 is reported as it is.
+    #[track_caller]
+    fn brings(&mut self, kind: Kind, time: u32, body: &[u8], event: fn(Media) -> Event) {
+        assert_eq!(self.send(kind, 1, time, body), [event(media(time, body))]);
+    }
+
+    /// Sends a number on the connection.
+    #[track_caller]
+    fn control(&mut self, kind: Kind, value: u32) {
+        assert_eq!(self.send(kind, 0, 0, &value.to_be_bytes()), []);
+    }
+
+    /// Sends in chunks of that size from now on.
+    #[track_caller]
+    fn chunks_of(&mut self, size: u32) {
+        self.control(Kind::SetChunkSize, size);
+        self.chunk_size = size;
+    }
+
     #[track_caller]
     fn command(
         &mut self,
         stream: u32,
         name: &str,
         transaction: f64,
-        arguments: impl FnOnce(&mut Encoder<'_>),
+        arguments: impl for<'a, 'b> FnOnce(&'a mut Encoder<'b>) -> &'a mut Encoder<'b>,
     ) -> Vec<Event> {
         let mut body = BytesMut::new();
         arguments(&mut command::encode(&mut body, name, transaction));
         self.send(Kind::CommandAmf0, stream, 0, &body)
+    }
+
+    /// Sends a command: its name, its transaction and its arguments, which are numbers, truth values, `_` for
+    /// null, or else text.
+    #[track_caller]
+    fn say(&mut self, stream: u32, words: &str) -> Vec<Event> {
+        let mut body = BytesMut::new();
+        write_command(&mut body, words);
+        self.send(Kind::CommandAmf0, stream, 0, &body)
+    }
+
+    /// Sends commands of which nothing is reported.
+    #[track_caller]
+    fn quietly(&mut self, stream: u32, commands: &str) {
+        for words in commands.split(" | ") {
+            assert_eq!(self.say(stream, words), [], "{words}");
+        }
     }
 
     #[track_caller]
@@ -144,8 +180,7 @@ impl Client {
             e.key("app").string(app);
             e.key("type").string("nonprivate");
             e.key("flashVer").string("FMLE/3.0 (compatible; FMSc/1.0)");
-            e.key("tcUrl").string(tc_url);
-            e.end();
+            e.key("tcUrl").string(tc_url).end()
         });
         match &events[..] {
             [Event::Connect(connect)] => (**connect).clone(),
@@ -156,27 +191,36 @@ impl Client {
     /// Asks to publish on stream 1.
     #[track_caller]
     fn publish(&mut self, name: &str) -> Request {
-        let events = self.command(1, "publish", 5.0, |e| {
-            e.null().string(name).string("live");
-        });
-        match &events[..] {
-            [Event::Publish(request)] => (**request).clone(),
-            other => panic!("{other:?}"),
-        }
+        to_publish(&self.say(1, &format!("publish 5 _ {name} live")))
+    }
+
+    /// Publishes on stream 1.
+    #[track_caller]
+    fn published(&mut self, name: &str) -> RequestId {
+        let id = self.publish(name).id;
+        self.session.accept_publish(id).unwrap();
+        id
     }
 
     #[track_caller]
     fn play(&mut self, stream: u32, name: &str) -> Request {
-        let events = self.command(stream, "play", 0.0, |e| {
-            e.null().string(name).number(-2000.0);
-        });
-        match &events[..] {
-            [Event::Play(request)] => (**request).clone(),
-            other => panic!("{other:?}"),
-        }
+        to_play(&self.say(stream, &format!("play 0 _ {name} -2000")))
     }
 
-    /// What the server sent since the last call, a line each.
+    #[track_caller]
+    fn played(&mut self, stream: u32, name: &str) -> RequestId {
+        let id = self.play(stream, name).id;
+        self.session.accept_play(id).unwrap();
+        id
+    }
+
+    /// The server's output since the last call is this.
+    #[track_caller]
+    fn hears(&mut self, expected: &str) {
+        assert_eq!(self.replies().join(" | "), expected);
+    }
+
+    /// Returns the server's output since the last call, a line each.
     #[track_caller]
     fn replies(&mut self) -> Vec<String> {
         let output = self.session.output().split();
@@ -233,19 +277,57 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn amf(build: impl FnOnce(&mut Encoder<'_>)) -> Bytes {
+/// Writes a command as in [`Client::say`].
+fn write_command(body: &mut BytesMut, words: &str) {
+    let mut words = words.split(' ');
+    let name = words.next().unwrap();
+    let transaction = words.next().unwrap().parse().unwrap();
+    let mut e = command::encode(body, name, transaction);
+    for word in words {
+        match (word, word.parse::<f64>()) {
+            ("_", _) => e.null(),
+            ("true" | "false", _) => e.boolean(word == "true"),
+            (_, Ok(number)) => e.number(number),
+            (_, Err(_)) => e.string(word),
+        };
+    }
+}
+
+/// The request that is all that happened.
+#[track_caller]
+fn to_publish(events: &[Event]) -> Request {
+    match events {
+        [Event::Publish(request)] => (**request).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn to_play(events: &[Event]) -> Request {
+    match events {
+        [Event::Play(request)] => (**request).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn amf(build: impl for<'a, 'b> FnOnce(&'a mut Encoder<'b>) -> &'a mut Encoder<'b>) -> Bytes {
     let mut bytes = BytesMut::new();
     build(&mut Encoder::new(&mut bytes));
     bytes.freeze()
 }
 
-fn metadata_value() -> Bytes {
-    amf(|e| {
-        e.ecma_array(2);
+fn string(text: &str) -> Bytes {
+    amf(|e| e.string(text))
+}
+
+/// The body of a stream's metadata.
+fn metadata() -> Vec<u8> {
+    let body = amf(|e| {
+        e.string("onMetaData").ecma_array(2);
         e.key("width").number(1280.0);
-        e.key("encoder").string("test");
-        e.end();
-    })
+        e.key("encoder").string("test").end()
+    });
+    body.to_vec()
 }
 
 fn media(timestamp: u32, payload: &[u8]) -> Media {

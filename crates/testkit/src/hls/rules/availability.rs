@@ -1,4 +1,4 @@
-//! What is listed, was listed or is announced can be had (§6.2.2, appendix B.1).
+//! Availability rules: everything that is listed, was listed or is announced can be fetched (§6.2.2, appendix B.1).
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use super::{Rule, Violation};
 use crate::hls::history::{History, Version};
 use crate::hls::playlist::resolve;
 
-/// A part stays for this many target durations after it was last listed (§6.2.2).
+/// Number of target durations for which a part stays after it was last listed (§6.2.2).
 const PART_STAYS_TARGETS: u32 = 3;
 
-/// When what was listed. Versions are shown to it in their order.
+/// Times at which resources were listed. Pass it the versions in order.
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
     listed: HashMap<String, Sighting>,
@@ -20,27 +20,27 @@ pub struct Sightings {
 struct Sighting {
     is_part: bool,
     first: Duration,
-    /// Of the first version without it.
+    /// Time of the first version without the resource.
     gone: Option<Duration>,
     duration: Duration,
-    /// The longest playlist that it was listed in.
+    /// Duration of the longest playlist that listed the resource.
     longest: Duration,
     target: Duration,
 }
 
-/// Something that has to be there.
+/// A resource that must be available.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Obligation {
-    /// What, as a path.
+    /// Path of the resource.
     pub path: String,
-    /// From when on it is listed.
+    /// Time at which it was first listed.
     pub from: Duration,
-    /// Until when it has to be there; `None` as long as it is listed.
+    /// Time until which it must be available; `None` while it is listed.
     pub until: Option<Duration>,
 }
 
 impl Sightings {
-    /// Takes note of one more version. Returns what was not listed before, and what is listed no more.
+    /// Records one more version. Returns the resources that are newly listed, and those no longer listed.
     pub fn see(&mut self, base: &str, version: &Version) -> (Vec<String>, Vec<Obligation>) {
         let playlist = &version.playlist;
         let mut now: HashSet<String> = HashSet::new();
@@ -52,7 +52,7 @@ impl Sightings {
                 .file
                 .iter()
                 .map(|file| (false, &file.uri, file.duration));
-            // What is needed before a segment has to be there as long as the segment has.
+            // A resource needed before a segment must be available for as long as the segment.
             let map = segment.map.iter();
             let map = map.map(|map| (false, &map.uri, segment.duration()));
             for (is_part, uri, duration) in map.chain(parts).chain(file) {
@@ -82,13 +82,13 @@ impl Sightings {
         (new, removed)
     }
 
-    /// Whether it was ever listed.
+    /// Returns whether the path was ever listed.
     #[must_use]
     pub fn knows(&self, path: &str) -> bool {
         self.listed.contains_key(path)
     }
 
-    /// Until when it has to be there.
+    /// Returns the time until which the path must be available.
     #[must_use]
     pub fn obligation(&self, path: &str) -> Option<Obligation> {
         Some(self.listed.get(path)?.obligation(path))
@@ -99,7 +99,7 @@ impl Sighting {
     fn obligation(&self, path: &str) -> Obligation {
         let until = self.gone.map(|gone| match self.is_part {
             true => gone + self.target * PART_STAYS_TARGETS,
-            // From its first appearance on, for the longest playlist and itself.
+            // From its first appearance on, for its own duration and that of the longest playlist.
             false => gone.max(self.first + self.duration + self.longest),
         });
         Obligation {
@@ -133,12 +133,12 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     hints(history, &sightings, &mut report);
 }
 
-/// Each part that was announced has come, or its request was answered 404. One that came after so long a pause that its
-/// segment is listed no more shows in no version.
+/// Checks that each announced part has arrived, or that its request got a 404. A part that arrived after such a long pause that
+/// its segment is no longer listed appears in no version.
 fn hints(history: &History, sightings: &Sightings, report: &mut impl FnMut(Rule, String)) {
     let mut statuses: HashMap<&str, Vec<u16>> = HashMap::new();
     for answer in &history.answers {
-        // What is answered later is no matter of the announcement.
+        // Later responses have nothing to do with the announcement.
         let listed = sightings.obligation(&answer.path).map(|due| due.from);
         if listed.is_none_or(|listed| answer.asked < listed) {
             let of = statuses.entry(answer.path.as_str()).or_default();
@@ -187,7 +187,7 @@ fn hints(history: &History, sightings: &Sightings, report: &mut impl FnMut(Rule,
 #[cfg(test)]
 mod tests {
     use super::super::super::history::{Answer, Subject};
-    use super::super::testing::{answer, history, names};
+    use super::super::testing::{answer, history, listed};
     use super::*;
 
     fn at(seconds: u64, path: &str, status: u16) -> Answer {
@@ -202,9 +202,7 @@ mod tests {
             answers,
             ..history(60)
         };
-        let mut list = Vec::new();
-        check(&history, &mut list);
-        names(&list)
+        listed(|list| check(&history, list))
     }
 
     #[test]
@@ -233,7 +231,7 @@ mod tests {
             found(vec![at(59, "/live/hls/init.mp4", 404)]),
             [Rule::Availability]
         );
-        // What was not listed yet need not be there.
+        // A resource that was not listed yet need not be available.
         assert_eq!(found(vec![at(1, "/live/hls/5.mp4", 404)]), []);
     }
 
@@ -247,9 +245,7 @@ mod tests {
             version.playlist.hints[0].uri = "other.mp4".to_owned();
             let answer = status.map(|status| at(20, "/live/hls/other.mp4", status));
             history.answers.extend(answer);
-            let mut list = Vec::new();
-            check(&history, &mut list);
-            names(&list)
+            listed(|list| check(&history, list))
         };
         assert_eq!(hinted(Some(404)), []);
         assert_eq!(hinted(Some(200)), [Rule::Hint]);
@@ -258,8 +254,6 @@ mod tests {
         let after = paused.versions.split_off(40).split_off(60);
         paused.versions[39].playlist.hints[0].uri = "other.mp4".to_owned();
         paused.versions.extend(after);
-        let mut list = Vec::new();
-        check(&paused, &mut list);
-        assert_eq!(names(&list), []);
+        assert_eq!(listed(|list| check(&paused, list)), []);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     }
 }
 
-/// What was fetched twice was the same both times.
+/// Checks that a resource that was fetched twice was equal both times.
 fn immutable(history: &History, found: &mut Findings<'_>) {
     let mut first: HashMap<&str, &[u8]> = HashMap::new();
     for answer in &history.answers {
@@ -40,7 +40,7 @@ fn immutable(history: &History, found: &mut Findings<'_>) {
     }
 }
 
-/// A segment is its parts, one after another.
+/// Checks that a segment equals its parts, one after another.
 fn concatenated(history: &History, found: &mut Findings<'_>) {
     for (uri, parts) in history.segments_with_parts() {
         let Some(whole) = history.body(&history.path(uri)) else {
@@ -66,7 +66,7 @@ fn concatenated(history: &History, found: &mut Findings<'_>) {
     }
 }
 
-/// What a client makes of a delta update is the whole playlist (§6.2.5.1).
+/// Checks that a client that applies a delta update gets the whole playlist (§6.2.5.1).
 fn delta_update(trial: &DeltaTrial, found: &mut Findings<'_>) {
     let DeltaTrial {
         before,
@@ -106,7 +106,7 @@ fn delta_update(trial: &DeltaTrial, found: &mut Findings<'_>) {
 }
 
 impl History {
-    /// The address of each segment that was listed with all of its parts, and these.
+    /// Returns the address of each segment that was listed with all of its parts, and the parts.
     #[must_use]
     pub fn segments_with_parts(&self) -> Vec<(&str, &[Part])> {
         let mut order = Vec::new();
@@ -132,13 +132,18 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{answer, history, names, playlist, text};
+    use super::super::testing::{answer, history, listed, playlist, text};
     use super::*;
 
     fn found(history: &History) -> Vec<Rule> {
-        let mut list = Vec::new();
-        check(history, &mut list);
-        names(&list)
+        listed(|list| check(history, list))
+    }
+
+    /// Adds a response with a part or a segment.
+    fn fetched(history: &mut History, name: &str, body: &[u8]) {
+        let path = format!("/live/hls/{name}.mp4");
+        let answer = answer(Subject::Media, &path, 200, body);
+        history.answers.push(answer);
     }
 
     #[test]
@@ -151,16 +156,13 @@ mod tests {
             ("0.3", "d"),
             ("0", "abcd"),
         ] {
-            let path = format!("/live/hls/{path}.mp4");
-            history
-                .answers
-                .push(answer(Subject::Media, &path, 200, body.as_bytes()));
+            fetched(&mut history, path, body.as_bytes());
         }
         assert_eq!(history.segments_with_parts().len(), 10);
         assert_eq!(found(&history), []);
         history.answers[4].response.body = b"abce".to_vec();
         assert_eq!(found(&history), [Rule::Bytes]);
-        // Without one of its parts nothing is known.
+        // Without one of its parts, nothing is known.
         history.answers.remove(1);
         assert_eq!(found(&history), []);
     }
@@ -169,21 +171,16 @@ mod tests {
     fn bytes_never_change() {
         let mut history = history(20);
         for body in ["a", "a", "b"] {
-            let path = "/live/hls/0.0.mp4";
-            history
-                .answers
-                .push(answer(Subject::Media, path, 200, body.as_bytes()));
+            fetched(&mut history, "0.0", body.as_bytes());
             let expected: &[Rule] = if body == "b" { &[Rule::Bytes] } else { &[] };
             assert_eq!(found(&history), expected);
         }
         history.answers.truncate(0);
-        history
-            .answers
-            .push(answer(Subject::Media, "/live/hls/0.0.mp4", 200, b""));
+        fetched(&mut history, "0.0", b"");
         assert_eq!(found(&history), [Rule::Bytes]);
     }
 
-    /// Of 42 parts, with the first `skipped` of ten segments left out.
+    /// Returns a delta for 42 parts, with the first `skipped` of ten segments left out.
     fn delta(skipped: usize) -> String {
         let whole = text(42, 10);
         let from = whole.find("#EXT-X-MAP").expect("there is one");

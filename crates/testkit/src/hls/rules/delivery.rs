@@ -1,4 +1,4 @@
-//! Rules about the answers themselves (appendix B.1, and what pages of other origins need).
+//! Rules about the responses themselves (appendix B.1, and the needs of pages of other origins).
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -50,8 +50,8 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     }
 }
 
-/// What the first version lists of its first segment: the server may have seen only the end of it, which makes it
-/// another than what other servers have under that address.
+/// Returns what the first version lists of its first segment: the server may have seen only the end of it, so that other
+/// servers have different bytes at that address.
 fn incomplete(history: &History) -> HashSet<String> {
     let first = history.versions.first();
     let number = first.map(|version| version.playlist.sequence);
@@ -102,18 +102,18 @@ fn headers(answer: &Answer, found: &mut Findings<'_>) {
     );
 }
 
-/// The urgency of RFC 9218 §4.1.
+/// Parses the urgency of RFC 9218 §4.1.
 fn urgency(priority: &str) -> Option<u8> {
     let mut fields = priority.split(',').map(str::trim);
     fields.find_map(|field| field.strip_prefix("u=")?.parse().ok())
 }
 
-/// The longest that a player's own cache may keep a playlist, in seconds.
+/// Longest time for which a player's own cache may keep a playlist, in seconds.
 const OWN_CACHE_MAX: u64 = 1;
 
-/// The table of appendix B.1: how long an answer may be kept, in target durations. What `may_differ` between servers
-/// need not be kept. The table is for shared caches: video.js asks for a playlist that it has again, until it is
-/// another one.
+/// Checks the table of appendix B.1: the time for which a response may be kept, in target durations. Resources that
+/// `may_differ` between servers need not be kept. The table is for shared caches: video.js requests a playlist that it already
+/// has until it gets another one.
 fn caching(answer: &Answer, target: Duration, may_differ: bool, found: &mut Findings<'_>) {
     let stated = answer.response.header("cache-control");
     let age = stated.and_then(max_age);
@@ -135,7 +135,7 @@ fn caching(answer: &Answer, target: Duration, may_differ: bool, found: &mut Find
         Subject::Playlist => (target / 2, target / 2),
         Subject::BlockingPlaylist => (6 * target, 6 * target),
         Subject::Media if may_differ => (0, u64::MAX),
-        // It never changes.
+        // Media never changes.
         Subject::Media => (6 * target, u64::MAX),
     };
     found.demand(
@@ -155,13 +155,13 @@ fn caching(answer: &Answer, target: Duration, may_differ: bool, found: &mut Find
     );
 }
 
-/// The value of a directive of `Cache-Control`.
+/// Returns the value of a directive of `Cache-Control`.
 fn seconds(control: &str, name: &str) -> Option<u64> {
     let mut directives = control.split(',').map(str::trim);
     directives.find_map(|directive| directive.strip_prefix(name)?.parse().ok())
 }
 
-/// How many seconds a shared cache keeps it; 0 for what is not to be kept.
+/// Returns the seconds for which a shared cache keeps a response; 0 if it must not be kept.
 fn max_age(control: &str) -> Option<u64> {
     let mut directives = control.split(',').map(str::trim);
     if directives.any(|directive| matches!(directive, "no-store" | "no-cache")) {
@@ -170,7 +170,7 @@ fn max_age(control: &str) -> Option<u64> {
     seconds(control, "s-maxage=").or_else(|| seconds(control, "max-age="))
 }
 
-/// A request with `If-None-Match` (RFC 9110 §13.1.2).
+/// Checks a request with `If-None-Match` (RFC 9110 §13.1.2).
 fn conditional(answer: &Answer, found: &mut Findings<'_>) {
     let response = &answer.response;
     let tag = response.header("etag");
@@ -215,7 +215,7 @@ fn conditional(answer: &Answer, found: &mut Findings<'_>) {
     }
 }
 
-/// One tag is one body.
+/// Checks that one tag belongs to one body.
 fn validators(history: &History, list: &mut Vec<Violation>) {
     let mut bodies: HashMap<(&str, &str), &[u8]> = HashMap::new();
     for answer in history
@@ -226,7 +226,7 @@ fn validators(history: &History, list: &mut Vec<Violation>) {
         let Some(tag) = answer.response.header("etag") else {
             continue;
         };
-        // Queries of playlists say only how long to wait.
+        // A playlist's query says only how long to wait.
         let path = answer.path.split('?').next().unwrap_or_default();
         let body = &answer.response.body[..];
         if *bodies.entry((path, tag)).or_insert(body) != body {
@@ -266,10 +266,10 @@ fn coding(trial: &CodingTrial, found: &mut Findings<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{answer, history, names};
+    use super::super::testing::{answer, history, listed};
     use super::*;
 
-    /// What an answer is found to break after a change of one header; an empty value takes it away.
+    /// Returns the rules that a response breaks after a change of one header; an empty value removes it.
     fn broken(mut answer: Answer, name: &str, value: &str) -> Vec<Rule> {
         let headers = &mut answer.response.headers;
         headers.retain(|(own, _)| own != name);
@@ -280,9 +280,7 @@ mod tests {
             answers: vec![answer],
             ..history(1)
         };
-        let mut list = Vec::new();
-        check(&history, &mut list);
-        names(&list)
+        listed(|list| check(&history, list))
     }
 
     fn part() -> Answer {
@@ -313,23 +311,19 @@ mod tests {
                 answer.path
             );
         }
-        assert_eq!(broken(playlist(), "priority", "u=1, i"), []);
-        assert_eq!(broken(blocking(400), "cache-control", "no-store"), []);
-        let shared = "public, max-age=0, s-maxage=1";
-        assert_eq!(broken(playlist(), "cache-control", shared), []);
-        assert_eq!(broken(part(), "cache-control", "no-store"), []);
-        assert_eq!(
-            broken(later_part(), "cache-control", "no-store"),
-            [Rule::Caching]
+        let (shared, for_ever) = (
+            "public, max-age=0, s-maxage=1",
+            "public, max-age=31536000, immutable",
         );
-        assert_eq!(
-            broken(
-                part(),
-                "cache-control",
-                "public, max-age=31536000, immutable"
-            ),
-            []
-        );
+        for (answer, name, value) in [
+            (playlist(), "priority", "u=1, i"),
+            (blocking(400), "cache-control", "no-store"),
+            (playlist(), "cache-control", shared),
+            (part(), "cache-control", "no-store"),
+            (part(), "cache-control", for_ever),
+        ] {
+            assert_eq!(broken(answer, name, value), [], "{name}: {value}");
+        }
     }
 
     #[test]
@@ -344,6 +338,7 @@ mod tests {
             (part(), "priority", "", Rule::Priority),
             (part(), "age", "1", Rule::Caching),
             (later_part(), "cache-control", "max-age=11", Rule::Caching),
+            (later_part(), "cache-control", "no-store", Rule::Caching),
             (playlist(), "cache-control", "max-age=12", Rule::Caching),
             (blocking(200), "cache-control", "max-age=1", Rule::Caching),
             (blocking(200), "cache-control", "max-age=12", Rule::Caching),
@@ -388,9 +383,8 @@ mod tests {
         other.response.body = b"y".to_vec();
         let mut history = history(1);
         history.answers = vec![playlist(), other];
-        let mut list = Vec::new();
-        check(&history, &mut list);
-        assert_eq!(names(&list), [Rule::Validators]);
+        let found = listed(|list| check(&history, list));
+        assert_eq!(found, [Rule::Validators]);
     }
 
     #[test]
@@ -413,20 +407,14 @@ mod tests {
                 plain: plain.clone(),
                 coded,
             });
-            let mut list = Vec::new();
-            check(&history, &mut list);
-            names(&list)
+            listed(|list| check(&history, list))
         };
-        let right = with(&[("content-encoding", "gzip"), ("etag", "\"z\"")]);
+        let (gzip, other_tag) = (("content-encoding", "gzip"), ("etag", "\"z\""));
+        let right = with(&[gzip, other_tag]);
         assert_eq!(tried(right.clone()), []);
-        assert_eq!(tried(with(&[("etag", "\"z\"")])), [Rule::Coding]);
-        assert_eq!(tried(with(&[("content-encoding", "gzip")])), [Rule::Coding]);
-        let fixed = with(&[
-            ("content-encoding", "gzip"),
-            ("etag", "\"z\""),
-            ("vary", "*"),
-        ]);
-        assert_eq!(tried(fixed), [Rule::Coding]);
+        for changes in [&[other_tag][..], &[gzip], &[gzip, other_tag, ("vary", "*")]] {
+            assert_eq!(tried(with(changes)), [Rule::Coding], "{changes:?}");
+        }
         let mut other = right;
         other.body = b"y".to_vec();
         assert_eq!(tried(other), [Rule::Coding]);

@@ -1,4 +1,4 @@
-//! Rules about what follows what: two versions of a playlist (§6.2.1, §6.2.2).
+//! Rules about succession: two versions of a playlist (§6.2.1, §6.2.2).
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{Findings, Rule, Violation, place, single};
 use crate::hls::history::Version;
 use crate::hls::playlist::{MediaPlaylist, Part, Segment};
 
-/// A playlist that has been this many target durations long stays so.
+/// Number of target durations: a playlist that has been this long stays so.
 const LENGTH_TARGETS: u32 = 3;
 
 pub(super) fn check(old: &MediaPlaylist, new: &MediaPlaylist, found: &mut Findings<'_>) {
@@ -95,7 +95,7 @@ fn segments(old: &MediaPlaylist, new: &MediaPlaylist, found: &mut Findings<'_>) 
     }
 }
 
-/// `is_first` if `now` is the first that is listed: it may repeat what was in force.
+/// Checks the changes of a segment. `is_first` if `now` is the first listed segment, which may repeat the tags that apply.
 fn segment_changes(old: &Segment, now: &Segment, is_first: bool, found: &mut Findings<'_>) {
     let number = old.number;
     let mut demand = |holds: bool, what: &str| {
@@ -121,7 +121,7 @@ fn segment_changes(old: &Segment, now: &Segment, is_first: bool, found: &mut Fin
     );
 }
 
-/// Whether parts were dropped from the beginning only and, unless the segment is whole, added at the end only.
+/// Returns whether parts were dropped from the beginning only and, unless the segment is whole, added at the end only.
 fn is_continued(old: &[Part], now: &[Part], is_whole: bool) -> bool {
     let is_rest = |from: usize| {
         let rest = &old[from..];
@@ -131,7 +131,7 @@ fn is_continued(old: &[Part], now: &[Part], is_whole: bool) -> bool {
         || (0..=old.len()).any(|from| is_rest(from) && (from < old.len() || old.is_empty()))
 }
 
-/// Parts and segments that come later than they should by more than `slack`.
+/// Reports parts and segments that arrive more than `slack` too late.
 pub(super) fn pace(versions: &[Version], slack: Duration, list: &mut Vec<Violation>) {
     for (index, pair) in versions.windows(2).enumerate() {
         let (old, new) = (&pair[0], &pair[1]);
@@ -148,7 +148,7 @@ pub(super) fn pace(versions: &[Version], slack: Duration, list: &mut Vec<Violati
             Rule::Pace,
             format_args!("a part came {waited:?} after the one before"),
         );
-        // The segment after the last one that was whole then.
+        // The segment after the last one that was whole at that time.
         let number = new
             .playlist
             .segments
@@ -185,10 +185,10 @@ pub(super) fn pace(versions: &[Version], slack: Duration, list: &mut Vec<Violati
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{history, names, playlist, rules, text};
+    use super::super::testing::{history, listed, playlist, rules, text};
     use super::*;
 
-    /// What is found of a version of 42 parts and the next, after a change to the next.
+    /// Returns the rules broken by a version of 42 parts and the next one, after a change to the next.
     fn broken(from: &str, to: &str) -> Vec<Rule> {
         let next = text(43, 10);
         assert!(next.contains(from), "{from:?} in {next}");
@@ -254,7 +254,7 @@ mod tests {
             let new = playlist(&text(44, kept));
             assert_eq!(rules(|found| check(&old, &new, found)), expected, "{kept}");
         }
-        // Nor before anything was removed.
+        // Nor is a playlist too short before anything was removed.
         let new = playlist(&text(5, 10));
         assert_eq!(
             rules(|found| check(&playlist(&text(4, 10)), &new, found)),
@@ -276,7 +276,7 @@ mod tests {
             let found = rules(|found| check(&old, &playlist(&text), found));
             assert_eq!(found, expected);
         }
-        // A tag may also stay before what is now first.
+        // A tag may also stay before the segment that is now first.
         let second = "#EXT-X-PROGRAM-DATE-TIME:2026-11-23T00:00:02";
         let old = playlist(&with(text(42, 10), second));
         let new = playlist(&with(text(44, 10), second));
@@ -287,9 +287,8 @@ mod tests {
     fn late_parts_and_segments_are_found() {
         let mut history = history(60);
         history.versions.remove(20);
-        let mut list = Vec::new();
-        pace(&history.versions, Duration::ZERO, &mut list);
-        assert_eq!(names(&list), [Rule::Pace]);
+        let found = listed(|list| pace(&history.versions, Duration::ZERO, list));
+        assert_eq!(found, [Rule::Pace]);
         let mut list = Vec::new();
         pace(&history.versions, Duration::from_millis(500), &mut list);
         assert_eq!(list, []);

@@ -1,4 +1,4 @@
-//! What parts carry is what their playlist says of them: durations, times that continue, keyframes.
+//! Rules about the media in parts: durations, continuous times, keyframes, as the playlist states them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::hls::fragments::{self, Run, Track};
 use crate::hls::history::History;
 use crate::hls::playlist::Segment;
 
-/// Durations are written in decimals, and times in ticks of the track.
+/// Rounding tolerance: durations are written in decimals, and times in ticks of the track.
 const ROUNDING: Duration = Duration::from_millis(1);
 
 pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
@@ -17,7 +17,7 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
         place: history.playlist.clone(),
         list,
     };
-    // The end of each track so far; none where the next part may begin anywhere.
+    // The end of each track so far; none if the next part may begin anywhere.
     let mut ends: HashMap<u32, u64> = HashMap::new();
     let mut ahead = Ahead::default();
     let target = history.versions.last();
@@ -58,14 +58,14 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     }
 }
 
-/// Each segment as it was listed with most of its parts, by number.
+/// Returns each segment as it was listed with most of its parts, by number.
 fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
     let mut fullest: BTreeMap<u64, &Segment> = BTreeMap::new();
     let versions = history.versions.iter();
     for segment in versions.flat_map(|version| &version.playlist.segments) {
         let known = fullest.entry(segment.number).or_insert(segment);
         let more = segment.parts.len() > known.parts.len();
-        // A tag before the first segment that is listed is removed with the segment before it.
+        // A tag before the first listed segment is removed with the segment before it.
         let whole = segment.parts.len() == known.parts.len() && known.file.is_none();
         if more || whole {
             *known = segment;
@@ -74,15 +74,15 @@ fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
     fullest
 }
 
-/// How much longer the pictures so far are than the parts that they are in.
+/// Excess of the video frames so far over the parts that contain them.
 #[derive(Debug, Default)]
 struct Ahead {
     time: Duration,
 }
 
-/// A part lasts as long as its pictures, or without pictures as its sound. No rule ends a picture where its part ends: one
-/// that is longer than parts may be, or that leaves less in its part than parts have to have, begins in a part that is as
-/// long as parts may be, and lasts on in the next. No other does.
+/// Checks that a part lasts as long as its video frames, or without video as its audio. Nothing requires a frame to end where
+/// its part ends: a frame that is longer than parts may be, or that leaves its part shorter than the minimum, begins in a part
+/// of the maximum length, and continues in the next. No other frame may do so.
 fn durations(
     uri: &str,
     (declared, target): (Duration, Duration),
@@ -119,7 +119,7 @@ fn durations(
     );
 }
 
-/// An independent part contains a keyframe (§4.4.4.9).
+/// Checks that an independent part contains a keyframe (§4.4.4.9).
 fn keyframes(uri: &str, is_independent: bool, runs: &[Run], found: &mut Findings<'_>) {
     let has_sync = runs
         .iter()
@@ -132,7 +132,7 @@ fn keyframes(uri: &str, is_independent: bool, runs: &[Run], found: &mut Findings
     );
 }
 
-/// The samples of a track follow each other without a hole (§6.2.1).
+/// Checks that the samples of a track follow each other without a hole (§6.2.1).
 fn continuity(uri: &str, runs: &[Run], ends: &mut HashMap<u32, u64>, found: &mut Findings<'_>) {
     for run in runs {
         let end = ends.insert(run.track.id, run.end());
@@ -155,11 +155,11 @@ fn seconds(track: &Track, ticks: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{answer, history, names};
+    use super::super::testing::{answer, history, listed};
     use super::*;
     use crate::hls::history::Subject;
 
-    /// Two segments of four parts; `change` makes of a part's number what it is instead.
+    /// Returns the rules broken by two segments of four parts; `change` returns the bytes of the part with a number.
     fn found(change: impl Fn(u32) -> Vec<u8>) -> Vec<Rule> {
         let mut history = history(4);
         let mut add = |uri: &str, body: &[u8]| {
@@ -175,9 +175,7 @@ mod tests {
                 &change(number),
             );
         }
-        let mut list = Vec::new();
-        check(&history, &mut list);
-        names(&list)
+        listed(|list| check(&history, list))
     }
 
     fn part(number: u32) -> Vec<u8> {
@@ -192,15 +190,12 @@ mod tests {
     #[test]
     fn each_break_is_found() {
         let broken = |at: u32, instead: Vec<u8>| {
-            found(|number| {
-                if number == at {
-                    instead.clone()
-                } else {
-                    part(number)
-                }
+            found(|number| match number == at {
+                true => instead.clone(),
+                false => part(number),
             })
         };
-        let testing = fragments::testing::part;
+        let (testing, of) = (fragments::testing::part, fragments::testing::part_of);
         for instead in [
             testing(2_500, 490, false),
             testing(2_510, 500, false),
@@ -209,38 +204,31 @@ mod tests {
             assert_eq!(broken(5, instead), [Rule::Media]);
         }
         assert_eq!(broken(4, testing(2_000, 500, false)), [Rule::Media]);
-        // A picture that lasts on is as long as the parts that it is in.
+        // A frame that extends into further parts is as long as the parts that contain it.
         let lasting = |shown: u32| {
             found(|number| match number {
-                5 => {
-                    let of = fragments::testing::part_of;
-                    [of(&[1], 2_500, shown, false), of(&[2], 2_500, 500, false)].concat()
-                }
-                6 => fragments::testing::part_of(&[2], 3_000, 500, false),
+                5 => [of(&[1], 2_500, shown, false), of(&[2], 2_500, 500, false)].concat(),
+                6 => of(&[2], 3_000, 500, false),
                 number => part(number),
             })
         };
         assert_eq!(lasting(1_000), []);
         assert_eq!(lasting(900), [Rule::Media]);
-        // What has place in the next part is in that.
+        // A frame that fits in the next part belongs there.
         let crossing = |begin: u32| {
             found(|number| match number {
                 5 => {
-                    let of = fragments::testing::part_of;
                     let first = of(&[1, 2], 2_500, begin - 2_500, false);
                     let rest = of(&[2], begin, 3_000 - begin, false);
                     [first, of(&[1], begin, 3_300 - begin, false), rest].concat()
                 }
-                6 => {
-                    let of = fragments::testing::part_of;
-                    [of(&[1], 3_300, 200, false), of(&[2], 3_000, 500, false)].concat()
-                }
+                6 => [of(&[1], 3_300, 200, false), of(&[2], 3_000, 500, false)].concat(),
                 number => part(number),
             })
         };
         assert_eq!(crossing(2_900), []);
         assert_eq!(crossing(2_950), [Rule::Media]);
-        // A keyframe in a part that does not claim it is no breach.
+        // A keyframe in a part that does not claim one is not a violation.
         assert_eq!(broken(5, testing(2_500, 500, true)), []);
     }
 }

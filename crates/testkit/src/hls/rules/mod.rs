@@ -1,11 +1,10 @@
-//! What a server of low-latency HLS owes its clients, rule by rule (RFC 8216bis and its appendix B; Apple's
-//! HLS Authoring Specification §14).
+//! Obligations of a low-latency HLS server, rule by rule (RFC 8216bis and its appendix B; Apple's HLS Authoring Specification
+//! §14).
 //!
-//! [`violations`] compares a [`History`] with all of them. It reports a rule once per breach, as a sentence
-//! with the place, and says nothing about what the history has no evidence of: a test asks the history for
-//! that.
+//! [`violations`] compares a [`History`] with all of them. It reports a rule once per breach, as a sentence with the place, and
+//! says nothing about rules for which the history has no evidence: a test queries the history for that.
 //!
-//! What checks which duty, over real streams:
+//! Checks of each obligation, over real streams:
 //!
 //! | duty | checked by |
 //! |---|---|
@@ -32,10 +31,10 @@
 //! | gzip, `priority`, CORS, no redirect | [`Rule::Coding`], [`Rule::Priority`], [`Rule::Cors`], [`Rule::Redirects`] |
 //! | Cache-Control and Age; playlists are idempotent | [`Rule::Caching`], [`Rule::Validators`]; `hls_through_a_cdn` |
 //!
-//! Byte ranges are not used, so ranges of requests are not checked, and no server here leaves media out, so `GAP` is
-//! only parsed. `hls_keeps_its_rules` has the sources: 23.976, 25, 29.97, 50 and 60 pictures a second, B-frames,
-//! keyframes at odd times and rare ones, sound alone, times that RTMP rounds to milliseconds, and a publisher that is
-//! killed in mid-part and replaced by one with other pictures.
+//! Byte ranges are not used, so ranges of requests are not checked, and no server here leaves media out, so `GAP` is only
+//! parsed. `hls_keeps_its_rules` has the sources: 23.976, 25, 29.97, 50 and 60 frames per second, B-frames, keyframes at odd
+//! times and rare ones, audio alone, times that RTMP rounds to milliseconds, and a publisher that is killed in mid-part and
+//! replaced by one with different video.
 
 mod availability;
 mod bytes;
@@ -56,47 +55,47 @@ pub use availability::{Obligation, Sightings};
 pub enum Rule {
     /// The grammar of playlists.
     Syntax,
-    /// `PART-INF` where there are parts; the protocol version that the tags need.
+    /// `PART-INF` if there are parts; the protocol version that the tags need.
     Header,
     /// The distances of `SERVER-CONTROL`.
     HoldBack,
-    /// No part is longer than the target, and hardly one shorter.
+    /// No part is longer than the target, and few are much shorter.
     PartDuration,
     /// No segment is longer than the target.
     SegmentDuration,
     /// A segment is as long as its parts together.
     PartSum,
-    /// Parts are listed near the end, and only there.
+    /// Parts are listed near the end, and nowhere else.
     PartsListed,
-    /// Dates are there and continue.
+    /// Dates are present and continue.
     Dates,
     /// The next part is announced.
     Hint,
-    /// The initialization section is there and changes with a discontinuity.
+    /// The initialization section is present and changes with a discontinuity.
     Map,
     /// A live playlist has no type.
     Kind,
-    /// Addresses are relative, and each is of one thing.
+    /// Addresses are relative, and each names one resource.
     Addresses,
     /// Each segment has a frame to begin with.
     Independence,
-    /// Other media playlists are reported on.
+    /// Rendition reports cover the other media playlists.
     Reports,
-    /// What date ranges state.
+    /// Contents of date ranges.
     DateRanges,
-    /// What is constant.
+    /// Constant tags.
     Constants,
-    /// What may change from version to version.
+    /// Permitted changes from version to version.
     Changes,
     /// Sequence numbers.
     Sequence,
-    /// The least duration of a playlist.
+    /// Minimum duration of a playlist.
     Length,
-    /// What is listed, and what was, can be had.
+    /// Listed resources, and those listed before, can be fetched.
     Availability,
     /// Bytes of parts and segments.
     Bytes,
-    /// What parts carry: durations, times that continue, keyframes.
+    /// Media in parts: durations, continuous times, keyframes.
     Media,
     /// Delta updates.
     Delta,
@@ -114,16 +113,16 @@ pub enum Rule {
     Priority,
     /// Nothing is redirected.
     Redirects,
-    /// New parts and segments come in time.
+    /// New parts and segments arrive on time.
     Pace,
 }
 
-/// A breach of a rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
-    /// Which.
+    /// The broken rule.
     pub rule: Rule,
-    /// How and where.
+    /// Description of the violation and its place.
     pub sentence: String,
 }
 
@@ -133,7 +132,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Collects violations of one place, such as one version of a playlist.
+/// Collector of the violations at one place, such as one version of a playlist.
 pub(super) struct Findings<'a> {
     place: String,
     list: &'a mut Vec<Violation>,
@@ -153,7 +152,7 @@ impl Findings<'_> {
     }
 }
 
-/// Every breach that the history shows.
+/// Returns every violation that the history shows.
 #[must_use]
 pub fn violations(history: &History) -> Vec<Violation> {
     let mut list = Vec::new();
@@ -188,9 +187,9 @@ pub fn violations(history: &History) -> Vec<Violation> {
     list
 }
 
-/// Parts and segments that came later than the rules allow by more than `slack` (§6.2.2: a part within a part
-/// target of the one before, a segment within one and a half target durations). This depends on the machine and
-/// on the publisher, so it is no part of [`violations`].
+/// Returns the parts and segments that arrived more than `slack` later than the rules allow (§6.2.2: a part within a part
+/// target of the previous one, a segment within one and a half target durations). This depends on the machine and on the
+/// publisher, so it is not part of [`violations`].
 #[must_use]
 pub fn latenesses(history: &History, slack: Duration) -> Vec<Violation> {
     let mut list = Vec::new();
@@ -216,8 +215,8 @@ pub(super) mod testing {
     /// Segments of two seconds with four parts each.
     const PARTS: u64 = 4;
 
-    /// The text of a version whose last part is `parts` parts after the stream's beginning, and which lists at
-    /// most `segments` whole segments.
+    /// Returns the text of a version whose last part is `parts` parts after the stream's beginning, and which lists at most
+    /// `segments` whole segments.
     pub(crate) fn text(parts: u64, segments: u64) -> String {
         let (last, open) = (parts / PARTS, parts % PARTS);
         let first = last.saturating_sub(segments);
@@ -254,23 +253,26 @@ pub(super) mod testing {
         MediaPlaylist::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// What `check` finds, as the rules alone.
+    /// Returns the rules that `check` finds broken.
     pub(crate) fn rules(check: impl FnOnce(&mut Findings<'_>)) -> Vec<Rule> {
+        let place = "here".to_owned();
+        listed(|list| check(&mut Findings { place, list }))
+    }
+
+    /// Returns the rules whose violations `check` lists.
+    pub(crate) fn listed(check: impl FnOnce(&mut Vec<Violation>)) -> Vec<Rule> {
         let mut list = Vec::new();
-        check(&mut Findings {
-            place: "here".to_owned(),
-            list: &mut list,
-        });
+        check(&mut list);
         names(&list)
     }
 
-    pub(crate) fn names(list: &[Violation]) -> Vec<Rule> {
+    fn names(list: &[Violation]) -> Vec<Rule> {
         let mut names: Vec<Rule> = list.iter().map(|violation| violation.rule).collect();
         names.dedup();
         names
     }
 
-    /// An answer with the headers that every answer of its kind has.
+    /// Returns a response with the headers that every response of its kind has.
     pub(crate) fn answer(subject: Subject, path: &str, status: u16, body: &[u8]) -> Answer {
         let (kind, priority) = match subject {
             Subject::Media => ("video/mp4", "u=3"),
@@ -307,7 +309,7 @@ pub(super) mod testing {
         }
     }
 
-    /// A stream of `seconds`, watched from its beginning part by part, of which ten segments are listed.
+    /// Returns the history of a stream of `seconds`, watched from its beginning part by part, of which ten segments are listed.
     pub(crate) fn history(seconds: u64) -> History {
         let mut history = History {
             playlist: "/live/hls/live.m3u8".to_owned(),

@@ -1,4 +1,4 @@
-//! Rules about one version of a playlist.
+//! Rules about a single version of a playlist.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use super::{Findings, Rule};
 use crate::hls::playlist::{DateRange, MediaPlaylist, Segment};
 
-/// `PART-HOLD-BACK` is at least this many part targets (Authoring Specification 14.3).
+/// Minimum of `PART-HOLD-BACK`, in part targets (Authoring Specification 14.3).
 const PART_HOLD_BACK_PARTS: u32 = 3;
-/// `HOLD-BACK` is at least this many target durations (§4.4.3.8).
+/// Minimum of `HOLD-BACK`, in target durations (§4.4.3.8).
 const HOLD_BACK_TARGETS: u32 = 3;
-/// `CAN-SKIP-UNTIL` likewise.
+/// Minimum of `CAN-SKIP-UNTIL`, in target durations.
 const SKIP_TARGETS: u32 = 6;
-/// Parts are listed up to this many target durations from the end (§4.4.4.9).
+/// Distance from the end up to which parts are listed, in target durations (§4.4.4.9).
 pub(super) const PARTS_LISTED_TARGETS: u32 = 3;
-/// A part is at least this share of the target, in per cent (§4.4.4.9).
+/// Minimum length of a part as a share of the target, in per cent (§4.4.4.9).
 pub(super) const PART_SHARE: u32 = 85;
-/// The version of the protocol that has `EXT-X-SKIP` (§8).
+/// Protocol version that introduces `EXT-X-SKIP` (§8).
 const SKIP_VERSION: u64 = 9;
-/// The version that has `EXT-X-MAP` in playlists of any kind.
+/// Protocol version that introduces `EXT-X-MAP` in playlists of any kind.
 const MAP_VERSION: u64 = 6;
-/// By how much times may differ: they are written with three decimals or more.
+/// Tolerance of times: they are written with three decimals or more.
 pub(super) const ROUNDING: Duration = Duration::from_millis(1);
 
-/// `others` are the media playlists of the presentation other than this one.
+/// Checks a playlist; `others` are the other media playlists of the presentation.
 pub(super) fn check(playlist: &MediaPlaylist, others: &[String], found: &mut Findings<'_>) {
     header(playlist, found);
     hold_backs(playlist, found);
@@ -127,7 +127,7 @@ fn part_durations(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
                 Rule::PartDuration,
                 format_args!("{} lasts {duration:?}, the target is {target:?}", part.uri),
             );
-            // Of the part at the end it is not known whether it is the last of its segment.
+            // The part at the end may or may not be the last of its segment.
             let next = segment.parts.get(index + 1);
             let is_exempt =
                 next.is_none_or(|next| next.is_gap) || part.is_gap || part.is_independent;
@@ -185,7 +185,7 @@ fn parts_listed(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
         );
         let sum = segment.parts_duration();
         let is_sum = sum.abs_diff(file.duration) <= ROUNDING * count;
-        // Of a segment that reaches beyond the limit some parts may have gone.
+        // A segment that reaches beyond the limit may have lost some parts.
         let is_rest = !is_near && sum <= file.duration + ROUNDING * count;
         found.demand(
             count == 0 || is_sum || is_rest,
@@ -196,7 +196,7 @@ fn parts_listed(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
 }
 
 fn dates(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
-    // When the next segment is to begin, and how many durations that is the sum of.
+    // The time at which the next segment must begin, and the number of durations that it sums.
     let mut expected: Option<(Duration, u32)> = None;
     for segment in &playlist.segments {
         if segment.is_discontinuous {
@@ -220,7 +220,7 @@ fn dates(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
     }
 }
 
-/// Two tags of one range agree in all that both state (§4.4.5.1.1).
+/// Checks that two tags of one range agree in everything that both state (§4.4.5.1.1).
 pub(super) fn date_ranges(some: &[DateRange], others: &[DateRange], found: &mut Findings<'_>) {
     for range in some {
         let same = others.iter().filter(|other| other.id == range.id);
@@ -293,7 +293,7 @@ fn maps(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
     );
 }
 
-/// Whether a segment is of a container that needs no initialization segment (§3.1.2, §3.1.4).
+/// Returns whether a segment is in a container that needs no initialization segment (§3.1.2, §3.1.4).
 fn initializes_itself(segment: &Segment) -> bool {
     let file = segment.file.iter().map(|file| &file.uri);
     let mut uris = file.chain(segment.parts.iter().map(|part| &part.uri));
@@ -354,7 +354,7 @@ mod tests {
     use super::super::testing::{playlist, rules, text};
     use super::*;
 
-    /// What one version is found to break, after a change to its text.
+    /// Returns the rules that one version breaks, after a change to its text.
     fn broken(from: &str, to: &str) -> Vec<Rule> {
         let text = text(42, 10);
         assert!(text.contains(from), "{from:?} in {text}");
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn what_is_allowed_is_not_reported() {
-        // A short part that is independent, last, or beside a gap; a discontinuity with another map and date.
+        // A short part that is independent, last, or next to a gap; a discontinuity with another map and date.
         for (from, to) in [
             ("DURATION=0.5,URI=\"10.0", "DURATION=0.1,URI=\"10.0"),
             ("URI=\"10.1.mp4\"", "GAP=YES,URI=\"10.1.mp4\""),

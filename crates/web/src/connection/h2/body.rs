@@ -1,4 +1,4 @@
-//! Bodies of answers over HTTP/2, whose end shows that a request is served.
+//! HTTP/2 reply bodies, which hold what their request is counted for until they end.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::head::DISCARDED_BYTES_MAX;
 use crate::reply::Body;
 
-/// The body of a request, up to `kept_max` bytes of it; `None` if it breaks off.
+/// Reads a request's body and returns up to `kept_max` bytes of it; `None` if it breaks off.
 pub(super) async fn kept(
     mut body: impl HttpBody<Data = Bytes> + Unpin,
     kept_max: usize,
@@ -32,7 +32,7 @@ pub(super) async fn kept(
     Some(kept)
 }
 
-/// A live body, piece by piece, and what is held until it is over.
+/// Live body that is received piece by piece, and the guards that are held until it is over.
 pub(super) struct Pieces<T> {
     pub(super) pieces: mpsc::Receiver<Bytes>,
     pub(super) _for: T,
@@ -51,7 +51,7 @@ impl<T: Unpin> HttpBody for Pieces<T> {
     }
 }
 
-/// A body, and what is held until it is taken.
+/// Body, and the guards that are held until it is taken.
 pub(super) struct Held<T> {
     pub(super) body: Body,
     pub(super) _for: T,

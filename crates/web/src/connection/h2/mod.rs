@@ -1,11 +1,10 @@
-//! HTTP/2: requests that share a connection, which [`http2`] drives. They have the routes, the limits and the answers of
-//! HTTP/1.
+//! HTTP/2: requests that share a connection, which [`http2`] drives. They have the routes, limits and replies of HTTP/1.
 //!
-//! A request is converted to the head that HTTP/1 would have, and is handled as one from there on. A live body
+//! A request is converted to the head that HTTP/1 would have, and is handled as an HTTP/1 request from there on. A live body
 //! follows its lane in its own task and is passed on piece by piece, as the client's windows open.
 //!
-//! The connection is idle while it carries no request and has had one, and counts as a listener's while it carries one.
-//! Publishing over HTTP/2 is not possible: a source's body has no end, and sources speak HTTP/1.
+//! The connection is idle when it has carried a request and carries none now. While it carries a listener's request, it counts
+//! as a listener's. Publishing over HTTP/2 is not possible: a source's body has no end, and sources speak HTTP/1.
 
 mod body;
 mod wire;
@@ -13,13 +12,13 @@ mod wire;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::http2::{IsOver, Patience};
 use base::Lock;
 use fanout::Permit;
 use fanout::gate::Remote;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use http1::{Head, Status};
-use http2::{IsOver, Patience};
 use hyper::body::Incoming;
 use ingest::icecast::{Prospects, answer_options};
 use limits::Rejected;
@@ -45,7 +44,7 @@ use crate::request::Request;
 use crate::route::Route;
 use crate::visitor::Visitor;
 
-/// Pieces of a live body between the lane and HTTP/2: a client that does not take them falls behind in the log.
+/// Live-body pieces buffered between the lane and HTTP/2; a client that does not take them falls behind in the log.
 const PIECES_MAX: usize = 1;
 
 /// Serves a connection that has negotiated HTTP/2.
@@ -70,32 +69,32 @@ pub async fn serve(
         }
     };
     let answer = |request| Arc::clone(&session).answer(request);
-    let served = http2::serve(socket, answer, ending, session.is_over()).await;
+    let served = crate::http2::serve(socket, answer, ending, session.is_over()).await;
     if let Err(error) = served {
         tracing::debug!(%peer, %error, "a connection of HTTP/2 ended");
     }
 }
 
-/// What the requests of a connection share.
+/// State that the requests of a connection share.
 struct Session {
     front: Arc<FrontDoor>,
     usage: Lock<Use>,
-    /// How many requests it carries.
+    /// Number of requests that the connection carries.
     requests: watch::Sender<usize>,
     handover: Handover,
-    /// The connection's peer, which may be a proxy.
+    /// Peer of the connection, which may be a proxy.
     peer: SocketAddr,
 }
 
-/// What a request is counted for until its answer is over: its connection, its client, its memory.
+/// Permits and memory held until a request's reply is over: its connection's, its client's, its memory.
 type Counted = (Option<ConnectionPermit>, SharePlace, net::holdings::Held);
 
-/// What a connection is in use for.
+/// Current use of a connection.
 #[derive(Default)]
 struct Use {
     requests: usize,
     listeners: usize,
-    /// Ends the connection when it is idle again; kept here while it has listeners, as it cannot give way then.
+    /// Ends the connection when it is idle again; kept here while the connection has listeners, as it cannot give way then.
     evict: Option<Evict>,
 }
 
@@ -176,7 +175,7 @@ impl Session {
         })
     }
 
-    /// Counts a request for its client: a direct connection is counted once, a proxy's for each request.
+    /// Counts a request for its client: a direct connection is counted once, a proxy's connection once per request.
     fn count(&self, visitor: &Visitor) -> Result<Option<ConnectionPermit>, Rejected> {
         let address = visitor.peer.ip();
         match visitor.is_proxied {
@@ -257,7 +256,7 @@ impl Session {
                 tokio::spawn(body.feed(sender));
                 let body = Pieces { pieces, _for: busy }.boxed_unsync();
                 let mut response: Response<Body> = from_wire(&head, Some(body)).into();
-                // A listener that takes nothing is one that lags.
+                // A listener that takes nothing is treated as one that lags.
                 response.extensions_mut().insert(Patience(None));
                 response
             }
@@ -282,7 +281,8 @@ impl Session {
     /// Resolves when there has been no request for too long.
     async fn idles(&self) {
         let mut requests = self.requests.subscribe();
-        // As long as over HTTP/1 it is not the first to give way: of an audience that comes at once some would not get in.
+        // For as long as over HTTP/1, the connection is not the first to give way: otherwise part of an audience that arrives
+        // all at once would not get in.
         let first = requests.wait_for(|requests| *requests > 0);
         if timeout(self.front.config.http.head_timeout, first)
             .await
@@ -290,7 +290,7 @@ impl Session {
         {
             self.rest_unused();
         }
-        // The sender belongs to this session.
+        // `wait_for` cannot fail: the sender belongs to this session.
         while requests.wait_for(|requests| *requests == 0).await.is_ok() {
             let next = requests.wait_for(|requests| *requests > 0);
             if timeout(IDLE_TIMEOUT, next).await.is_err() {
@@ -299,8 +299,8 @@ impl Session {
         }
     }
 
-    /// Resolves when a connection that takes no further request has carried none for as long as the last answer may take:
-    /// what is left are answers of which the client takes nothing.
+    /// Resolves when a connection that takes no further request has carried none for as long as the last reply may take: the
+    /// only replies left are those of which the client takes nothing.
     async fn is_over(&self) {
         let mut requests = self.requests.subscribe();
         while requests.wait_for(|requests| *requests == 0).await.is_ok() {
@@ -311,7 +311,7 @@ impl Session {
         }
     }
 
-    /// It has had time enough for its first request, and has none.
+    /// Marks the connection as idle if it has no request yet, after the time allowed for its first one.
     fn rest_unused(&self) {
         let usage = self.usage.lock();
         if usage.requests == 0 {
@@ -320,14 +320,14 @@ impl Session {
     }
 }
 
-/// A request that is being served: its connection is not idle.
+/// Request in progress, which keeps its connection from being idle.
 struct Busy {
     session: Arc<Session>,
     is_listener: bool,
 }
 
 impl Busy {
-    /// `None` when the connection has had to give way.
+    /// Registers a request; returns `None` when the connection has had to give way.
     fn begin(session: &Arc<Session>) -> Option<Self> {
         let mut usage = session.usage.lock();
         if usage.requests == 0 && !session.handover.permit().wake() {
@@ -341,7 +341,7 @@ impl Busy {
         })
     }
 
-    /// The request is a listener's. The connection's count covers the first; each further one is counted itself.
+    /// Marks the request as a listener's. The connection's count covers the first listener; each further one is counted itself.
     fn listen(&mut self, peer: SocketAddr) -> Result<Option<ConnectionPermit>, Rejected> {
         let session = &self.session;
         let mut usage = session.usage.lock();

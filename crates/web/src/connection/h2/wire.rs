@@ -1,4 +1,4 @@
-//! Between HTTP/2 and the bytes of HTTP/1: requests converted to heads, and answers converted back.
+//! Conversion between HTTP/2 and HTTP/1 bytes: requests into heads, and replies back.
 
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, StatusCode, header};
@@ -7,7 +7,7 @@ use http1::{Head, HeadReader};
 
 use crate::reply::{Body, Reply};
 
-/// The head that HTTP/1 would have, marked as having come over HTTP/2.
+/// Returns the head that HTTP/1 would have, marked as received over HTTP/2.
 pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     let target = parts.uri.path_and_query();
     let target = target.ok_or(http1::Error::TargetMalformed)?.as_str();
@@ -34,7 +34,7 @@ pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     Ok(head.over_http2())
 }
 
-/// An HTTP/1 answer of ours, one header per line. `body` is used instead of its own.
+/// Converts an HTTP/1 reply of ours, which has one header per line. `body` replaces its own body if given.
 pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Reply {
     let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
     let (head, rest) = match end {

@@ -1,24 +1,24 @@
-//! Answers to listeners, as Icecast 2.4.4 words them.
+//! Replies to listeners, worded as Icecast 2.4.4 words them.
 
 use fanout::Keyframes;
-use formats::METAINT;
 use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
+use packagers::METAINT;
 
-/// Headers of a source that are passed on to listeners. A source is bounded by its own request head
-/// already; this keeps every reply well below what old players read.
+/// Maximum number of a source's headers passed on to listeners. A source is already bounded by its own request head; this keeps
+/// every reply well below the size that old players can read.
 const SOURCE_HEADERS_MAX: usize = 32;
 
-/// Prefixes under which sources describe their stream.
+/// Header prefixes under which sources describe their stream.
 const PREFIXES: [&str; 3] = ["ice-", "icy-", "x-audiocast-"];
 
-/// Makes replies to one request.
+/// Builder of the replies to one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replies<'a> {
-    /// The version the client speaks.
+    /// Version that the client speaks.
     pub(crate) version: Version,
-    /// The Server header.
+    /// Server header.
     pub(crate) server: &'a str,
-    /// When it is.
+    /// Current date.
     pub(crate) date: HttpDate,
     /// Whether the client wants no body.
     pub(crate) is_head: bool,
@@ -34,9 +34,9 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// The head before a stream, which ends with the connection. Players that ask for titles are answered in
-    /// HTTP/1.0, as their servers do. With `keyframes` it gives their distance in seconds, with a warning if
-    /// that is long.
+    /// Builds the head before a stream, which ends with the connection. Players that request titles are answered in HTTP/1.0,
+    /// as servers of their protocol do. With `keyframes` the head gives the keyframe interval in seconds, with a warning if it
+    /// is long.
     pub(crate) fn stream(
         &self,
         media_type: &str,
@@ -70,7 +70,7 @@ impl<'a> Replies<'a> {
         head.finish()
     }
 
-    /// The head after which the client is spoken to by WebSocket; `accept` answers its key (RFC 6455 §4.2.2).
+    /// Builds the head that switches the client to WebSocket; `accept` answers the client's key (RFC 6455 §4.2.2).
     pub(crate) fn websocket(&self, accept: &str) -> Vec<u8> {
         ResponseHead::new(self.version, Status::SWITCHING_PROTOCOLS)
             .header("Server", self.server)
@@ -81,7 +81,7 @@ impl<'a> Replies<'a> {
             .finish()
     }
 
-    /// An answer without a stream: `text` says why.
+    /// Builds a reply without a stream: `text` gives the reason.
     pub(crate) fn text(&self, status: Status, extra: &[(&str, &str)], text: &str) -> Vec<u8> {
         let mut reply = self
             .begin(self.version, status)
@@ -97,7 +97,7 @@ impl<'a> Replies<'a> {
         reply
     }
 
-    /// An answer that is all head.
+    /// Builds a reply without a body.
     pub(crate) fn empty(&self, status: Status, extra: &[(&str, &str)]) -> Vec<u8> {
         let head = self.begin(self.version, status);
         // A 204 has no length (RFC 9110 §8.6).
@@ -114,14 +114,13 @@ impl<'a> Replies<'a> {
             .header("Server", self.server)
             .header("Connection", "Close")
             .date(self.date)
-            // Keeps browsers from guessing a source's bytes to be a page.
+            // Keeps browsers from interpreting a source's bytes as a page.
             .header("X-Content-Type-Options", "nosniff")
     }
 }
 
-/// The source's description as listeners get it: `ice-name` becomes `icy-name`, `ice-public` `icy-pub`,
-/// `ice-bitrate` `icy-br`; `ice-audio-info` is passed on, and gives `icy-br` when nothing else does. The
-/// first of each counts.
+/// Converts the source's description to the headers that listeners get: `ice-name` becomes `icy-name`, `ice-public` `icy-pub`,
+/// `ice-bitrate` `icy-br`; `ice-audio-info` is passed on, and gives `icy-br` when nothing else does. The first of each counts.
 fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut add = |name: String, value: &str| {
@@ -135,7 +134,7 @@ fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
         let name = name.to_ascii_lowercase();
         let suffix = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
         match suffix {
-            // The interval between titles is for us to announce.
+            // Only this server may announce the interval between titles.
             None | Some("" | "metaint" | "metadata") => {}
             Some("audio-info") => {
                 bitrate = bitrate.or_else(|| audio_info_bitrate(value));
@@ -152,7 +151,7 @@ fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
     headers
 }
 
-/// The bit rate in `ice-bitrate=128;ice-channels=2` or `bitrate=128;channels=2`.
+/// Returns the bit rate in `ice-bitrate=128;ice-channels=2` or `bitrate=128;channels=2`.
 fn audio_info_bitrate(info: &str) -> Option<&str> {
     info.split(';').find_map(|pair| {
         let (key, value) = pair.split_once('=')?;

@@ -1,4 +1,4 @@
-//! From a request head to an answer, or to a lane.
+//! Decision about a request for a stream: from its head to a reply, or to a lane.
 
 use std::time::{Instant, SystemTime};
 
@@ -9,59 +9,58 @@ use fanout::{
     Choice, Info, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord, Permit, Protocol,
     Waits, Wish, join,
 };
-use formats::Form;
 use http::StatusCode;
 use http1::{Head, Status};
 use media::Container;
+use packagers::Form;
 
 use super::{Answer, Context};
 use crate::listen::address::{self, Target};
 use crate::listen::reply::Replies;
 
-/// A client of WebSocket that speaks another version (RFC 6455 §4.4).
-const WEBSOCKET_VERSION: (&str, &str) = ("Sec-WebSocket-Version", websocket::VERSION);
+/// Header for a WebSocket client of another version (RFC 6455 §4.4).
+const WEBSOCKET_VERSION: (&str, &str) = ("Sec-WebSocket-Version", http1::websocket::VERSION);
 
-/// A range that ends within this many bytes is a player's probe and not a listener: AVFoundation
-/// asks for the first two.
+/// Range end, in bytes, below which a request is a player's probe and not a listener: AVFoundation requests the first two.
 const PROBE_BYTES_MAX: u64 = 2;
 
-/// When to try again while the publisher is about to send.
+/// Retry header while the publisher is about to send.
 const BEGINS_SOON: (&str, &str) = ("Retry-After", "2");
 
 const METHODS: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
 
-/// The realm that Icecast names; players remember passwords by it.
+/// Challenge with the realm that Icecast names; players remember passwords by it.
 const CHALLENGE: (&str, &str) = ("WWW-Authenticate", "Basic realm=\"Icecast2 Server\"");
 
-/// What to do with a request.
+/// Decision about a request.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// Answer and close.
+    /// Reply and close.
     Answer(Answer),
     /// Send the head, then the lane.
     Listen(Box<Listen>),
 }
 
-/// Everything a listener needs but a socket.
+/// Everything a listener needs except a socket.
 #[derive(Debug)]
 pub(super) struct Listen {
     pub(super) record: ListenerRecord,
     pub(super) head: Bytes,
-    /// The first bytes of the body, before the lane's.
+    /// First bytes of the body, before those of the lane.
     pub(super) intro: Bytes,
     pub(super) lane: LaneGuard,
-    /// The answer instead of the head when no worker takes the listener.
+    /// Reply in place of the head when no worker takes the listener.
     pub(super) refusal: Answer,
 }
 
 impl Listen {
-    /// Whether the head is that of a WebSocket, in whose messages the body goes.
+    /// Whether the head is a WebSocket's, so that the body is sent in WebSocket messages.
     pub(super) fn is_websocket(&self) -> bool {
         self.record.format.protocol == Protocol::Websocket
     }
 }
 
-/// Whether players take a form from a WebSocket: those that feed a browser's decoder.
+/// Whether players accept a form over a WebSocket: those that feed a browser's decoder do.
 const fn fits_websocket(form: Form) -> bool {
     matches!(form, Form::Flv | Form::Mp4)
 }
@@ -87,9 +86,9 @@ pub(super) async fn decide(
     }
 }
 
-/// What answers a request for a stream.
+/// Reply that a request for a stream wants.
 enum Wanted {
-    /// The page about it: for a browser at the bare name of an RTMP stream, which it cannot play.
+    /// The stream's page, for a browser at the bare name of an RTMP stream, which a browser cannot play.
     Page,
     /// The stream, in this form.
     Stream(Form),
@@ -102,7 +101,7 @@ struct Request<'a> {
     replies: Replies<'a>,
 }
 
-/// Headers as a listener sent them.
+/// Request headers of a listener.
 #[derive(Clone, Copy)]
 struct Sent<'a>(&'a Head);
 
@@ -113,7 +112,7 @@ impl gate::Headers for Sent<'_> {
 }
 
 impl Request<'_> {
-    /// The path of a listener; every other path ends in an answer.
+    /// Handles a request that becomes a listener; every other request ends in a reply.
     async fn listen(&self, target: &Target, permit: Option<Permit>) -> Result<Listen, Answer> {
         self.check_method()?;
         let accept = self.websocket_accept()?;
@@ -160,8 +159,8 @@ impl Request<'_> {
         })
     }
 
-    /// Joins the stream, or the one that is meant if there is none of its name, or the one that takes listeners for whom there
-    /// is no place.
+    /// Joins the stream. If the stream does not exist, joins the one that the path means otherwise; if it is full, joins the
+    /// one that takes its overflow.
     async fn find(
         &self,
         target: &Target,
@@ -210,7 +209,7 @@ impl Request<'_> {
         .await
     }
 
-    /// Without the query, which may hold a key.
+    /// Returns the request line without the query, which may hold a key.
     fn request_line(&self) -> String {
         let (method, path) = (self.head.method(), self.head.path());
         format!("{method} {} {}", ListenerRecord::cut(&path), self.version())
@@ -224,7 +223,7 @@ impl Request<'_> {
         form.map(Wanted::Stream)
     }
 
-    /// The answer to a listener that cannot join.
+    /// Builds the reply to a listener that cannot join.
     fn refuse(&self, target: &Target, refused: JoinRefused) -> Answer {
         match refused {
             JoinRefused::Denied(denied) => self.denied(denied),
@@ -281,19 +280,19 @@ impl Request<'_> {
         }
     }
 
-    /// What answers the key of a client that asks for a WebSocket; `None` for any other.
+    /// Returns the accept value for the key of a client that requests a WebSocket; `None` for any other client.
     fn websocket_accept(&self) -> Result<Option<String>, Answer> {
         if !self.head.upgrades_to_websocket() {
             return Ok(None);
         }
-        if self.head.header("sec-websocket-version") != Some(websocket::VERSION) {
+        if self.head.header("sec-websocket-version") != Some(http1::websocket::VERSION) {
             let words = "This server speaks version 13 of WebSocket.\n";
             return Err(self.text(Status::UPGRADE_REQUIRED, &[WEBSOCKET_VERSION], words));
         }
         let accept = self
             .head
             .header("sec-websocket-key")
-            .and_then(websocket::accept);
+            .and_then(http1::websocket::accept);
         let words = "Sec-WebSocket-Key is missing or malformed.\n";
         match accept {
             Some(accept) => Ok(Some(accept)),
@@ -322,7 +321,7 @@ impl Request<'_> {
         let query = self.head.query();
         let query = String::from_utf8_lossy(query.as_bytes());
         let mark = if query.is_empty() { "" } else { "?" };
-        // Relative to the stream's own address, so that it also holds behind a proxy's path prefix.
+        // Relative to the stream's own address, so that it also works behind a proxy's path prefix.
         let (_, last) = info
             .name
             .as_str()
@@ -352,8 +351,8 @@ impl Request<'_> {
             .is_some_and(|range| range.last.is_some_and(|last| last < PROBE_BYTES_MAX))
     }
 
-    /// A probe gets 200 and the bytes it asked for. After a 206 AVFoundation would come back without asking
-    /// for titles; a 200 that goes on would count it twice.
+    /// Answers a probe with 200 and the bytes it requested. After a 206, AVFoundation would come back without requesting
+    /// titles; a 200 that continues would count it twice.
     fn probed(&self, mut head: Vec<u8>, opening: &[u8]) -> Answer {
         head.extend_from_slice(opening);
         Answer {
@@ -370,7 +369,7 @@ impl Request<'_> {
         self.later(Status::SERVICE_UNAVAILABLE, words)
     }
 
-    /// An answer to what fails now and may work later.
+    /// Builds a reply to a request that fails now and may succeed later.
     fn later(&self, status: Status, words: &str) -> Answer {
         let seconds = http1::retry_after(self.context.jitter.random()).to_string();
         self.text(status, &[("Retry-After", &seconds)], words)

@@ -1,4 +1,4 @@
-//! One request for a stream, from its head to its last byte.
+//! Serving of one request for a stream, from its head to its last byte.
 
 mod decide;
 mod own;
@@ -24,36 +24,36 @@ use crate::listen::intro::Intro;
 pub use own::serve;
 pub use shared::{LiveBody, LiveReply, reply};
 
-/// What serving needs to know of the server.
+/// Shared state and settings for serving listeners.
 #[derive(Clone)]
 pub struct Context {
-    /// The streams.
+    /// Live streams.
     pub registry: Arc<Registry>,
-    /// Decides who may listen.
+    /// Authorization of listeners.
     pub gate: Arc<dyn Gate>,
-    /// The Server header. Players and directories look for `Icecast` at its start.
+    /// Server header. Players and directories look for `Icecast` at its start.
     pub server_header: String,
-    /// See [`Overflow`].
+    /// Overflow streams; see [`Overflow`].
     pub overflow: Overflow,
-    /// See [`Intros`].
+    /// Intros; see [`Intros`].
     pub intros: Intros,
-    /// Spreads the clients that are told to come again.
+    /// Random spread of the retry times sent to refused clients.
     pub jitter: Arc<Jitter>,
-    /// True once the server is about to leave: a WebSocket is told so when its stream ends.
+    /// Flag that is true once the server is about to leave; WebSocket clients are notified when their stream ends.
     pub leaving: watch::Receiver<bool>,
 }
 
-/// The stream that takes listeners for whom a stream has no place, if there is one.
+/// Lookup of the stream that takes the listeners for whom a stream has no place; `None` if there is none.
 pub type Overflow = Arc<dyn Fn(&StreamName) -> Option<StreamName> + Send + Sync>;
 
-/// What listeners of a stream are sent first, if anything is.
+/// Lookup of the intro that listeners of a stream are sent first; `None` if there is none.
 pub type Intros = Arc<dyn Fn(&StreamName) -> Option<Arc<Intro>> + Send + Sync>;
 
-/// The Server header unless another is configured.
+/// Default Server header.
 const SERVER_HEADER: &str = "Icecast 2.4.4 (Carillon)";
 
 impl Context {
-    /// A context with the usual Server header.
+    /// Creates a context with the default Server header.
     pub fn new(registry: Arc<Registry>, gate: Arc<dyn Gate>) -> Self {
         Self {
             registry,
@@ -72,42 +72,42 @@ base::debug!(Context {
     server_header
 });
 
-/// What became of a request, for the log.
+/// Outcome of a request, for the log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// It was answered without a stream, and the connection is closed.
+    /// The request was answered without a stream, and the connection is closed.
     Answered {
-        /// The answer's status.
+        /// Status of the reply.
         status: Status,
-        /// Bytes of the answer, its head included.
+        /// Length of the reply in bytes, head included.
         bytes: usize,
     },
-    /// It became a listener, whose end is reported as a [`fanout::Departure`].
+    /// The request became a listener, whose end is reported as a [`fanout::Departure`].
     Listening(ListenerId),
     /// The client was gone before it could be answered.
     Gone,
 }
 
-/// A whole answer, ready for the wire.
+/// Complete reply, ready for the wire.
 #[derive(Debug)]
 struct Answer {
     status: Status,
     bytes: Vec<u8>,
 }
 
-/// How long a client may take to receive an answer.
+/// Time that a client may take to receive a reply.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long, and for how many bytes, the rest of a request is read after the answer: closing a socket with
-/// unread bytes resets the connection, and the answer may be lost with it.
+/// Time and number of bytes for which the rest of a request is read after the reply: closing a socket with unread bytes resets
+/// the connection, and the reply may be lost with it.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
-/// The input of a client that keeps sending while it waits is read in pieces of this size and ignored.
+/// Size of the pieces in which the input of a client that keeps sending while it waits is read and ignored.
 const CHATTER_BYTES: usize = 64;
 
-/// Waits for a decision, unless the client leaves: then what was held for it is released. `None` when it has
-/// left.
+/// Waits for a decision, unless the client leaves: then everything held for the decision is released. Returns `None` when the
+/// client has left.
 async fn unless_gone<S, T>(socket: &mut S, decision: impl Future<Output = T>) -> Option<T>
 where
     S: AsyncRead + Unpin,
@@ -117,14 +117,14 @@ where
         while socket.read(&mut chatter).await.is_ok_and(|count| count > 0) {}
     };
     tokio::select! {
-        // First, so that a client that need not wait is answered even if it has closed its half.
+        // The decision comes first, so that a client that need not wait is answered even if it has closed its half.
         biased;
         decision = decision => Some(decision),
         () = left => None,
     }
 }
 
-/// Writes an answer and closes the connection in an orderly way.
+/// Writes a reply and closes the connection in an orderly way.
 async fn answer<S>(socket: S, answer: Answer) -> Outcome
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -147,7 +147,7 @@ where
     socket.shutdown().await?;
     let mut rest = socket.take(DRAIN_BYTES_MAX);
     let drain = async { tokio::io::copy(&mut rest, &mut tokio::io::sink()).await };
-    // The answer is out; what the client does now does not matter.
+    // The reply is out; what the client does now does not matter.
     if let Ok(Err(error)) = timeout(DRAIN_TIMEOUT, drain).await {
         tracing::trace!(%error, "the client closed first");
     }

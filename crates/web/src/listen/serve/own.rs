@@ -1,4 +1,4 @@
-//! A listener with a connection of its own: it becomes a worker's.
+//! Listeners with a connection of their own, which is handed to a worker.
 
 use std::pin::pin;
 
@@ -11,8 +11,7 @@ use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer, unless_gone, websocket};
 use crate::listen::Target;
 
-/// Serves a request for a stream: answers it, or hands the connection to the fan-out, where it stays until the
-/// listener leaves.
+/// Serves a request for a stream: answers it, or hands the connection to the fan-out, where it stays until the listener leaves.
 ///
 /// `permit` counts the listener towards the server's limits; it is held as long as the listener stays.
 pub async fn serve<S: TransportStream>(
@@ -33,7 +32,7 @@ pub async fn serve<S: TransportStream>(
     };
     match decision {
         Decision::Answer(words) => answer(socket, words).await,
-        // Boxed, because it is larger than what goes before, in which thousands may wait.
+        // Boxed, because it is larger than the step before it, in which thousands of requests may wait.
         Decision::Listen(listen) if listen.is_websocket() => {
             websocket::follow(context, socket, *listen)
         }

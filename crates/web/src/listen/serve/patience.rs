@@ -1,4 +1,4 @@
-//! How long a listener that a task serves may take nothing of what it is given.
+//! Time limits for a listener, served by a task, that takes none of the data it is given.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use fanout::{LogReader, Reason};
 use tokio::time::{Instant, sleep};
 
-/// How long it may take to give a client something; the same patience as for a plain socket.
+/// Time within which a client must take a piece; equal to the timeout of a plain socket.
 pub(super) const STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
 
-/// How often it is asked, while a client takes nothing, whether it may stay.
+/// Interval at which the server checks whether a client that takes nothing may stay.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What becomes of `giving`.
+/// Waits for `giving` and returns its output.
 ///
 /// # Errors
-/// Why the listener of `reader` is let go: it takes nothing for too long, lags too far, or was kicked.
+/// The reason why the listener of `reader` is dropped: it takes nothing for too long, lags too far, or was kicked.
 pub(super) async fn patiently<T>(
     reader: &mut LogReader,
     giving: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! A listener that shares its connection with other requests, as HTTP/2 has it: a task that follows the lane.
+//! Listeners that share a connection with other requests, as in HTTP/2: a task follows the lane for each.
 //!
 //! ```text
 //!  ┌► wait for more ─► give all there is ─► pause ─┐      the client closing ends it at once
@@ -21,35 +21,35 @@ use super::decide::{Decision, Listen, decide};
 use super::patience::patiently;
 use crate::listen::Target;
 
-/// Of an intro so much is written at once: a slow client takes it in time.
+/// Number of bytes of an intro written at once: few enough for a slow client to take in time.
 const INTRO_PIECE_BYTES: usize = 16 * 1024;
 
-/// What becomes of a request that shares its connection with others.
+/// Outcome of a request that shares its connection with others.
 #[derive(Debug)]
 pub enum LiveReply {
-    /// It is answered.
+    /// The request was answered.
     Whole {
-        /// The answer's status.
+        /// Status of the reply.
         status: Status,
-        /// The answer as HTTP/1 has it.
+        /// Reply in HTTP/1 form.
         bytes: Vec<u8>,
     },
-    /// It has become a listener.
+    /// The request became a listener.
     Live {
-        /// The answer's head as HTTP/1 has it.
+        /// Head of the reply in HTTP/1 form.
         head: Bytes,
-        /// Gives the body.
+        /// Source of the body.
         body: LiveBody,
     },
 }
 
-/// The body of a listener's answer, not yet sent.
+/// Body of a listener's reply, not yet sent.
 #[derive(Debug)]
 pub struct LiveBody(Box<Pump>);
 
 impl LiveBody {
-    /// Sends the body in pieces, as fast as they are taken, until either side ends it. The channel's capacity
-    /// bounds what is buffered between the lane and the client.
+    /// Sends the body in pieces, as fast as they are taken, until either side ends it. The channel's capacity bounds the bytes
+    /// buffered between the lane and the client.
     pub async fn feed(self, pieces: mpsc::Sender<Bytes>) {
         self.0.run(pieces).await;
     }
@@ -57,7 +57,7 @@ impl LiveBody {
 
 /// Decides on a request for a stream that shares its connection with others.
 ///
-/// `permit` is as for [`serve`](crate::listen::serve()).
+/// `permit` is used as in [`serve`](crate::listen::serve()).
 pub async fn reply(
     context: &Context,
     target: Target,
@@ -93,12 +93,12 @@ fn follow(context: &Context, listen: Listen) -> (Bytes, Pump) {
 #[derive(Debug)]
 struct Pump {
     reader: LogReader,
-    /// What goes before the lane.
+    /// Intro bytes sent before the lane.
     intro: Bytes,
 }
 
 impl Pump {
-    /// Sends the lane until either side ends it, and tells the reader why it ended.
+    /// Sends the lane until either side ends it, and reports the reason to the reader.
     async fn run(mut self, pieces: mpsc::Sender<Bytes>) {
         let Err(end) = self.send(&pieces).await;
         match end {
@@ -133,7 +133,7 @@ impl Pump {
     }
 }
 
-/// What `event` gives, unless the client closes first.
+/// Returns the output of `event`, unless the client closes first.
 async fn closed_before<T>(
     pieces: &mpsc::Sender<Bytes>,
     event: impl Future<Output = T>,
@@ -145,9 +145,9 @@ async fn closed_before<T>(
     }
 }
 
-/// Why a body is over.
+/// Reason why a body is over.
 enum End {
-    /// The lane has no more to give.
+    /// The lane has no more data.
     Lane,
     /// The client closed.
     Left,
@@ -155,7 +155,7 @@ enum End {
     Stalled(Reason),
 }
 
-/// Gives the client a piece, in bounded time.
+/// Sends the client a piece, in bounded time.
 async fn give(
     reader: &mut LogReader,
     pieces: &mpsc::Sender<Bytes>,

@@ -1,33 +1,26 @@
-//! The source's own bytes, and elementary sound.
-
-use std::sync::Arc;
+//! The source's own bytes, and elementary audio.
 
 use container::frames::Syntax;
 use container::{adts, frames};
 use fanout::Settings;
-use formats::Form;
 use media::codec::aac::AdtsHeader;
-use media::{Codec, Container, Framing, Item, Kind, Span, Track, TrackId};
+use media::{Codec, Container, Item, TrackId};
+use packagers::Form;
 
 use crate::listen::testing::{
-    ASC, TestServer, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample,
-    samples, video_track, write,
+    ASC, TestServer, assert_same, audio_track, audio_track_of, demux, impatient, mp3_frame,
+    mp3_items, no_burst, sample, samples, video_track, write,
 };
 
 /// The checksum of an Ogg page (RFC 3533 §6), bit by bit.
 fn ogg_checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum: u32, _| {
-            if sum >> 31 == 1 {
-                sum << 1 ^ 0x04C1_1DB7
-            } else {
-                sum << 1
-            }
-        })
+        let bit = |sum: u32, _| sum << 1 ^ if sum >> 31 == 1 { 0x04C1_1DB7 } else { 0 };
+        (0..8).fold(sum ^ u32::from(*byte) << 24, bit)
     })
 }
 
-/// An Ogg page with one packet per entry of `packets`; the last one goes on if `is_cut`.
+/// An Ogg page with one packet per entry of `packets`; the last packet continues on the next page if `is_cut`.
 fn page(flags: u8, granule: u64, serial: u32, packets: &[&[u8]], is_cut: bool) -> Vec<u8> {
     let mut table = Vec::new();
     for (index, packet) in packets.iter().enumerate() {
@@ -48,7 +41,7 @@ fn page(flags: u8, granule: u64, serial: u32, packets: &[&[u8]], is_cut: bool) -
     page
 }
 
-/// A link of Opus: two header pages, then pages of which every third goes on in the next.
+/// A link of Opus: two header pages, then pages of which every third continues on the next.
 fn opus_link(serial: u32, pages: u64) -> Vec<u8> {
     const FIRST: u8 = 2;
     const CONTINUED: u8 = 1;
@@ -79,7 +72,7 @@ fn stream_bytes(items: &[Item]) -> Vec<u8> {
     parts.collect::<Vec<_>>().concat()
 }
 
-/// What a listener gets that joined at `items[join]`.
+/// Returns the bytes for a listener that joined at `items[join]`.
 fn expected(items: &[Item], join: usize) -> Vec<u8> {
     let header = items[..join].iter().rev().find_map(|item| match item {
         Item::Header(bytes) => Some(bytes.to_vec()),
@@ -114,14 +107,8 @@ fn join_everywhere(container: Container, items: &[Item]) -> Vec<Vec<u8>> {
     let mut received = Vec::new();
     for (join, mut joiner) in joiners {
         joiner.drain();
-        match join {
-            Some(join) => assert_same(
-                &joiner.bytes,
-                &expected(items, join),
-                &format!("joined at {join}"),
-            ),
-            None => assert!(joiner.bytes.is_empty()),
-        }
+        let expected = join.map(|join| expected(items, join)).unwrap_or_default();
+        assert_same(&joiner.bytes, &expected, &format!("joined at {join:?}"));
         received.push(joiner.bytes);
     }
     received
@@ -137,13 +124,10 @@ fn frames_pass_byte_for_byte_from_any_frame() {
 
 #[test]
 fn ogg_joiners_get_the_headers_in_force_once_and_then_a_fresh_page() {
-    let chain = [
-        opus_link(1, 9),
-        opus_link(2, 7),
-        opus_link(3, 1),
-        opus_link(1, 6),
-    ]
-    .concat();
+    let links = [(1, 9), (2, 7), (3, 1), (1, 6)];
+    let chain = links
+        .map(|(serial, pages)| opus_link(serial, pages))
+        .concat();
     let items = demux("application/ogg", &chain);
     let received = join_everywhere(Container::Ogg, &items);
     assert_same(&received[0], &chain, "the first listener");
@@ -174,27 +158,24 @@ fn a_lane_that_opens_late_gives_the_header_once() {
         let newest = items[since_header..cut].iter().rposition(is_join);
         let next = || cut + items[cut..].iter().position(is_join).unwrap();
         let join = newest.map_or_else(next, |index| since_header + index);
-        assert_same(
-            joiner.drain(),
-            &expected(&items, join),
-            &format!("opened at {cut}"),
-        );
+        let expected = expected(&items, join);
+        assert_same(joiner.drain(), &expected, &format!("opened at {cut}"));
     }
+}
+
+/// A second of media, which names itself.
+fn piece(number: i64, keyframe: bool) -> Item {
+    let data = format!("[{number}]").into_bytes();
+    sample(TrackId::AUDIO, number * 1_000, keyframe, data)
 }
 
 #[test]
 fn a_laggard_leaves_webm_between_clusters() {
-    let settings = impatient();
-    let server = TestServer::new(settings);
+    let server = TestServer::new(impatient(5));
     let mut publisher = server.publish("it", Container::WebM);
-    let piece = |number: i64| {
-        let data = format!("[{number}]").into_bytes();
-        sample(TrackId::AUDIO, number * 1_000, number % 4 == 0, data)
-    };
-    write(
-        &mut publisher,
-        &[Item::Header(b"<header>".as_slice().into())],
-    );
+    let piece = |number| piece(number, number % 4 == 0);
+    let header = Item::Header(b"<header>".as_slice().into());
+    write(&mut publisher, &[header]);
     write(&mut publisher, &(0..6).map(piece).collect::<Vec<_>>());
     let mut joiner = server.join("it", Form::Source);
     assert_eq!(joiner.drain(), b"<header>[4][5]");
@@ -204,12 +185,9 @@ fn a_laggard_leaves_webm_between_clusters() {
 
 #[test]
 fn a_laggard_that_skips_to_another_link_gets_its_headers() {
-    let server = TestServer::new(impatient());
+    let server = TestServer::new(impatient(5));
     let mut publisher = server.publish("it", Container::Ogg);
-    let piece = |number: i64| {
-        let data = format!("[{number}]").into_bytes();
-        sample(TrackId::AUDIO, number * 1_000, true, data)
-    };
+    let piece = |number| piece(number, true);
     let header = |text: &'static str| Item::Header(text.as_bytes().into());
     write(&mut publisher, &[header("<one>"), piece(0)]);
     let mut joiner = server.join("it", Form::Source);
@@ -221,26 +199,14 @@ fn a_laggard_that_skips_to_another_link_gets_its_headers() {
     assert_eq!(joiner.drain(), b"<one>[0][19]<two>[39]");
 }
 
-/// Skips soon, drops late, no burst.
-fn impatient() -> Settings {
-    let mut settings = no_burst();
-    settings.audio.skip_after = Span::from_millis(5_000);
-    settings.audio.drop_after = Span::from_millis(600_000);
-    settings
-}
-
-/// Pictures and sound of an RTMP stream: a picture and two frames of sound each 40 ms.
+/// Video and audio of an RTMP stream: a video frame and two audio frames each 40 ms.
 fn rtmp_items(codec: Codec, frame: impl Fn(usize) -> Vec<u8>) -> Vec<Item> {
     let mut items = vec![video_track(30), audio_track(codec)];
     for number in 0..60_usize {
         let at = number as i64 * 20;
         if number % 2 == 0 {
-            items.push(sample(
-                TrackId::VIDEO,
-                at,
-                number % 20 == 0,
-                vec![0xEE; 100],
-            ));
+            let picture = vec![0xEE; 100];
+            items.push(sample(TrackId::VIDEO, at, number % 20 == 0, picture));
         }
         items.push(sample(TrackId::AUDIO, at, true, frame(number)));
     }
@@ -275,7 +241,7 @@ fn mp3_of_an_rtmp_stream_is_only_its_frames() {
     write(&mut publisher, &items);
     let mut joiner = server.join("live/show", Form::Mp3);
     let all: Vec<u8> = (0..60).flat_map(mp3_frame).collect();
-    // Without a burst a listener of a stream with pictures starts at the newest frame.
+    // Without a burst a listener of a stream with video starts at the newest frame.
     assert_same(joiner.drain(), &mp3_frame(59), "the newest frame");
     write(&mut publisher, &items[2..]);
     assert!([mp3_frame(59), all].concat().starts_with(joiner.drain()));
@@ -299,26 +265,15 @@ fn a_track_that_turns_into_another_codec_falls_silent() {
 
 #[test]
 fn only_the_first_track_of_its_codec_is_heard() {
-    let other = Item::Track(Arc::new(Track {
-        id: TrackId(2),
-        kind: Kind::Audio,
-        codec: Codec::Aac,
-        framing: Framing::Bare,
-        config: ASC.to_vec().into(),
-        sample_rate: 48_000,
-        channels: 2,
-        flv: None,
-    }));
+    let other = audio_track_of(TrackId(2), Codec::Aac);
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac), other]);
     let mut joiner = server.join("live/show", Form::Aac);
+    let frame = |track, byte| sample(track, 0, true, vec![byte; 9]);
     write(
         &mut publisher,
-        &[
-            sample(TrackId(2), 0, true, vec![2; 9]),
-            sample(TrackId::AUDIO, 0, true, vec![1; 9]),
-        ],
+        &[frame(TrackId(2), 2), frame(TrackId::AUDIO, 1)],
     );
     let header = adts::Writer::new(&ASC).unwrap().header(9).unwrap();
     assert_eq!(joiner.drain(), [&header[..], &[1; 9]].concat());

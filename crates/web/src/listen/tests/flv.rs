@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use container::flv::{self, Reader};
 use fanout::Settings;
-use formats::Form;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
+use packagers::Form;
 
 use crate::listen::testing::{
     ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample,
@@ -29,36 +29,23 @@ fn read(bytes: &[u8]) -> Vec<Item> {
     items
 }
 
-/// What a player sees of samples: track, milliseconds, keyframe, bytes.
+/// Returns the properties of samples that a player uses: track, milliseconds, keyframe, bytes.
 fn seen(items: &[Item]) -> Vec<(TrackId, i64, bool, Bytes)> {
     samples(items)
         .map(|s| (s.track, s.dts.millis(), s.keyframe, s.data.clone()))
         .collect()
 }
 
-/// A second of pictures, a keyframe every 200 ms, with sound between that begins earlier.
+/// A second of video, a keyframe every 200 ms, interleaved with audio that begins earlier.
 fn show(from_millis: i64) -> Vec<Item> {
     let mut items = vec![sample(TrackId::AUDIO, from_millis, true, vec![7; 40])];
     for number in 0..25 {
         let at = from_millis + number * 40;
-        items.push(sample(
-            TrackId::VIDEO,
-            at,
-            number % 5 == 0,
-            vec![number as u8; 200],
-        ));
-        items.push(sample(
-            TrackId::AUDIO,
-            at + 10,
-            true,
-            vec![number as u8; 40],
-        ));
-        items.push(sample(
-            TrackId::AUDIO,
-            at + 30,
-            true,
-            vec![number as u8; 40],
-        ));
+        let picture = vec![number as u8; 200];
+        items.push(sample(TrackId::VIDEO, at, number % 5 == 0, picture));
+        for at in [at + 10, at + 30] {
+            items.push(sample(TrackId::AUDIO, at, true, vec![number as u8; 40]));
+        }
     }
     items
 }
@@ -133,15 +120,13 @@ fn a_new_configuration_reaches_listeners_that_follow_and_that_skip() {
     laggard.drain();
     assert_eq!(levels(&laggard.bytes), [30, 31]);
     let last = seen(&read(&laggard.bytes)[..]);
-    assert!(
-        laggard.bytes.len() - before < present.bytes.len() / 2,
-        "it has skipped"
-    );
+    let received = laggard.bytes.len() - before;
+    assert!(received < present.bytes.len() / 2, "it has skipped");
     assert!(last.windows(2).all(|pair| pair[0].1 <= pair[1].1 + 20));
 }
 
 #[test]
-fn sound_alone_is_joined_at_every_frame() {
+fn audio_alone_is_joined_at_every_frame() {
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish("live/talk", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac)]);
@@ -158,19 +143,15 @@ fn sound_alone_is_joined_at_every_frame() {
 }
 
 #[test]
-fn sound_waits_for_announced_pictures_but_not_for_ever() {
+fn audio_waits_for_announced_pictures_but_not_for_ever() {
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish("live/show", Container::Tracks);
-    write(
-        &mut publisher,
-        &[metadata("videocodecid"), audio_track(Codec::Aac)],
-    );
+    let announced = [metadata("videocodecid"), audio_track(Codec::Aac)];
+    write(&mut publisher, &announced);
     let mut joiner = server.join("live/show", Form::Flv);
     let frame = |millis| sample(TrackId::AUDIO, millis, true, vec![1; 30]);
-    write(
-        &mut publisher,
-        &(0..100).map(|n| frame(n * 20)).collect::<Vec<_>>(),
-    );
+    let frames = |count| (0..count).map(|n| frame(n * 20)).collect::<Vec<_>>();
+    write(&mut publisher, &frames(100));
     assert!(joiner.drain().is_empty());
     write(&mut publisher, &[frame(2_000)]);
     assert_eq!(seen(&read(joiner.drain())).len(), 1);
@@ -178,10 +159,7 @@ fn sound_waits_for_announced_pictures_but_not_for_ever() {
     let mut publisher = server.publish("live/cam", Container::Tracks);
     write(&mut publisher, &opening());
     let mut joiner = server.join("live/cam", Form::Flv);
-    write(
-        &mut publisher,
-        &(0..500).map(|n| frame(n * 20)).collect::<Vec<_>>(),
-    );
+    write(&mut publisher, &frames(500));
     assert!(joiner.drain().is_empty());
     write(&mut publisher, &[frame(10_000)]);
     assert_eq!(seen(&read(joiner.drain())).len(), 1, "the camera stays off");
@@ -232,7 +210,7 @@ fn adts_and_mp3_sources_are_heard_as_flv_too() {
 }
 
 #[test]
-fn a_publisher_that_returns_goes_on_in_the_same_file() {
+fn a_publisher_that_returns_continues_in_the_same_file() {
     let server = TestServer::new(Settings::default());
     let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &opening());
@@ -244,15 +222,11 @@ fn a_publisher_that_returns_goes_on_in_the_same_file() {
     write(&mut publisher, &opening());
     write(&mut publisher, &show(0));
     let heard = read(joiner.drain());
-    let video: Vec<_> = samples(&heard)
-        .filter(|s| s.track == TrackId::VIDEO)
-        .map(|s| s.dts)
-        .collect();
+    let video = samples(&heard).filter(|s| s.track == TrackId::VIDEO);
+    let video: Vec<_> = video.map(|s| s.dts).collect();
     assert!(video.len() > 25);
-    assert!(
-        video.windows(2).all(|pair| pair[0] < pair[1]),
-        "time goes on"
-    );
+    let goes_on = video.windows(2).all(|pair| pair[0] < pair[1]);
+    assert!(goes_on, "time goes on");
     let gap = video.windows(2).map(|pair| pair[1] - pair[0]).max();
     assert!(gap < Some(Span::from_millis(100)));
     assert_eq!(flv::FILE_HEADER_BYTES, 13);

@@ -5,20 +5,18 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use fanout::{Derivation, DerivedWriter};
-use formats::Form;
-use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId,
-};
+use media::{Codec, Container, Framing, Item, Kind, Track, TrackId};
+use packagers::Form;
 
 use crate::listen::testing::{
-    Joiner, TestServer, audio_track, demux, name, no_burst, sample, write,
+    Joiner, TestServer, audio_track, demux, name, no_burst, sample, title, write,
 };
 
-fn opus(id: TrackId, pre_skip: u8) -> Track {
+fn opus(pre_skip: u8) -> Track {
     let mut head = *b"OpusHead\x01\x02\x00\x00\x80\xBB\0\0\0\0\0";
     head[10] = pre_skip;
     Track {
-        id,
+        id: TrackId::AUDIO,
         kind: Kind::Audio,
         codec: Codec::Opus,
         framing: Framing::Bare,
@@ -38,23 +36,12 @@ fn own(number: i64) -> Item {
     sample(TrackId::AUDIO, number * 20, true, packet(number))
 }
 
-fn derived(number: i64) -> Sample {
-    let at = Timestamp::from_millis(number * 20);
-    Sample {
-        track: TrackId::AUDIO,
-        dts: at,
-        pts: at,
-        duration: Span::from_millis(20),
-        keyframe: true,
-        data: packet(number).into(),
-        flv: None,
-    }
-}
-
 /// Writes fifty packets, which are ten pages.
 fn write_derived(writer: &DerivedWriter, numbers: std::ops::Range<i64>) {
     for number in numbers {
-        writer.sample(derived(number), Instant::now());
+        if let Item::Sample(sample) = own(number) {
+            writer.sample(sample, Instant::now());
+        }
     }
 }
 
@@ -63,7 +50,7 @@ fn derivation(server: &TestServer, stream: &str) -> Derivation {
     stream.derive().unwrap()
 }
 
-/// What a listener received: how many links began, and the packets of each page.
+/// Returns the number of links that began in a listener's bytes, and the packets of each page.
 fn heard(joiner: &mut Joiner) -> (usize, Vec<u16>) {
     let items = demux("application/ogg", joiner.drain());
     let mut links = 0;
@@ -99,10 +86,7 @@ fn run(range: std::ops::Range<u16>) -> Vec<u16> {
 fn the_publishers_own_is_passed_on_page_by_page() {
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish("live/show", Container::Tracks);
-    write(
-        &mut publisher,
-        &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
-    );
+    write(&mut publisher, &[Item::Track(Arc::new(opus(56)))]);
     let mut first = server.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
     begin(&mut first);
@@ -121,11 +105,11 @@ fn what_is_derived_is_heard_across_publishers_as_one_link() {
     let mut listener = server.join("live/show", Form::Opus);
     let derivation = derivation(&server, "live/show");
     let writer = derivation.writer();
-    writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
+    writer.track(&opus(56), Instant::now());
     for number in 0..50 {
         write(&mut publisher, &[own(number)]);
     }
-    // AAC that looks like Opus is not heard either.
+    // AAC that looks like Opus is not sent either.
     assert_eq!(heard(&mut listener), (0, vec![]));
     write_derived(&writer, 0..5);
     begin(&mut listener);
@@ -148,16 +132,13 @@ fn other_opus_begins_another_link_for_all_listeners() {
     let derivation = derivation(&server, "live/show");
     let writer = derivation.writer();
     write(&mut publisher, &[audio_track(Codec::Aac)]);
-    writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
+    writer.track(&opus(56), Instant::now());
     let mut listener = server.join("live/show", Form::Opus);
     write_derived(&writer, 0..5);
     begin(&mut listener);
     write_derived(&writer, 5..12);
     // The publisher's own Opus is preferred from its announcement on.
-    write(
-        &mut publisher,
-        &[Item::Track(Arc::new(opus(TrackId::AUDIO, 99)))],
-    );
+    write(&mut publisher, &[Item::Track(Arc::new(opus(99)))]);
     write_derived(&writer, 12..20);
     (20..30).for_each(|number| write(&mut publisher, &[own(number)]));
     let mut expected = run(0..12);
@@ -168,7 +149,7 @@ fn other_opus_begins_another_link_for_all_listeners() {
 
     // The publisher turns back: silence, then the derived track again.
     write(&mut publisher, &[audio_track(Codec::Aac), own(30)]);
-    writer.track(&opus(TrackId::AUDIO, 99), Instant::now());
+    writer.track(&opus(99), Instant::now());
     write_derived(&writer, 31..36);
     let mut expected = run(25..30);
     expected.extend(31..36);
@@ -176,22 +157,14 @@ fn other_opus_begins_another_link_for_all_listeners() {
 }
 
 #[test]
-fn new_listeners_are_told_the_title() {
+fn new_listeners_are_reported_the_title() {
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish("live/show", Container::Tracks);
-    write(
-        &mut publisher,
-        &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
-    );
+    write(&mut publisher, &[Item::Track(Arc::new(opus(56)))]);
     let mut first = server.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
     begin(&mut first);
-    let text = "Bach - Toccata".to_owned();
-    let title = Title {
-        text: text.clone(),
-        url: String::new(),
-    };
-    write(&mut publisher, &[Item::Title(Arc::new(title))]);
+    write(&mut publisher, &[title("Bach - Toccata")]);
     (5..15).for_each(|number| write(&mut publisher, &[own(number)]));
     let mut later = server.join("live/show", Form::Opus);
     let titles = |joiner: &mut Joiner| -> Vec<String> {
@@ -203,6 +176,6 @@ fn new_listeners_are_told_the_title() {
         titles.collect()
     };
     assert_eq!(titles(&mut first), Vec::<String>::new());
-    assert_eq!(titles(&mut later), [text]);
+    assert_eq!(titles(&mut later), ["Bach - Toccata"]);
     assert_eq!(heard(&mut first), (1, run(0..15)), "it breaks no link");
 }

@@ -1,22 +1,21 @@
 //! ICY: titles between frames.
 
-use std::sync::Arc;
-
 use container::icy::{Deinterleaver, Piece, title_of};
 use fanout::Publisher;
-use formats::{Form, METAINT};
-use media::{Codec, Container, Item, Span, Title, TrackId};
+use media::{Codec, Container, Item, Span, TrackId};
+use packagers::{Form, METAINT};
 
 use crate::listen::testing::{
-    Joiner, TestServer, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
+    Joiner, TestServer, assert_same, audio_track, impatient, mp3_frame, mp3_items, no_burst,
+    sample, title, write,
 };
 
 /// Enough for nine metadata blocks.
 const FRAMES: usize = 360;
-/// How many frames each title lasts.
+/// Number of frames that each title lasts.
 const TITLE_FRAMES: usize = 70;
 
-fn title(number: usize) -> String {
+fn text(number: usize) -> String {
     format!("Title {number}")
 }
 
@@ -27,9 +26,7 @@ fn programme() -> Vec<Item> {
     for item in mp3_items(FRAMES) {
         if matches!(item, Item::Sample(_)) {
             if frames % TITLE_FRAMES == 0 {
-                let text = title(frames / TITLE_FRAMES);
-                let url = String::new();
-                items.push(Item::Title(Arc::new(Title { text, url })));
+                items.push(title(&text(frames / TITLE_FRAMES)));
             }
             frames += 1;
         }
@@ -42,13 +39,13 @@ fn audio() -> Vec<u8> {
     (0..FRAMES).flat_map(mp3_frame).collect()
 }
 
-/// The title that the block after `audio_bytes` tells: the one of the frame that ends the interval.
+/// The title in the block after `audio_bytes`: the one of the frame that ends the interval.
 fn title_at(audio_bytes: usize) -> String {
     let frame = (audio_bytes - 1) / mp3_frame(0).len();
-    title(frame / TITLE_FRAMES)
+    text(frame / TITLE_FRAMES)
 }
 
-/// Separates what a listener received: the sound, and what each block tells.
+/// Separates a listener's bytes: the audio, and the title in each block.
 fn separate(bytes: &[u8]) -> (Vec<u8>, Vec<Option<String>>) {
     let (mut audio, mut blocks) = (Vec::new(), Vec::new());
     Deinterleaver::new(METAINT).push(bytes, |piece| match piece {
@@ -58,17 +55,13 @@ fn separate(bytes: &[u8]) -> (Vec<u8>, Vec<Option<String>>) {
     (audio, blocks)
 }
 
-/// The titles that a listener was told, in order.
-fn told(bytes: &[u8]) -> Vec<String> {
+/// The titles that a listener received, in order.
+fn reported(bytes: &[u8]) -> Vec<String> {
     separate(bytes).1.into_iter().flatten().collect()
 }
 
 fn say(publisher: &mut Publisher, text: &str) {
-    let title = Title {
-        text: text.to_owned(),
-        url: String::new(),
-    };
-    write(publisher, &[Item::Title(Arc::new(title))]);
+    write(publisher, &[title(text)]);
 }
 
 /// Frames that fill `intervals` intervals and a little more.
@@ -108,9 +101,8 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
             .map(|block| title_at(block * metaint))
             .collect();
         let news = (0..titles.len()).map(|at| at == 0 || titles[at - 1] != titles[at]);
-        let expected: Vec<_> = titles
-            .iter()
-            .zip(news)
+        let expected = titles.iter().zip(news);
+        let expected: Vec<_> = expected
             .map(|(title, is_news)| is_news.then(|| title.clone()))
             .collect();
         assert_eq!(blocks, expected, "{what}");
@@ -118,7 +110,7 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
 }
 
 #[test]
-fn a_title_is_told_once_and_to_each_new_listener() {
+fn a_title_is_reported_once_and_to_each_new_listener() {
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish("radio", Container::Mp3);
     let mut frames = mp3_items(FRAMES).into_iter();
@@ -133,20 +125,20 @@ fn a_title_is_told_once_and_to_each_new_listener() {
     say(&mut publisher, "one");
     play(&mut publisher);
     say(&mut publisher, "one");
-    // A title that is taken back before a listener was told is no change.
+    // A title that is taken back before a listener received it is no change.
     say(&mut publisher, "other");
     say(&mut publisher, "one");
     play(&mut publisher);
-    assert_eq!(told(first.drain()), ["one"]);
+    assert_eq!(reported(first.drain()), ["one"]);
     let mut second = server.join("radio", Form::Icy);
     play(&mut publisher);
-    assert_eq!(told(second.drain()), ["one"]);
+    assert_eq!(reported(second.drain()), ["one"]);
     assert_eq!(separate(&second.bytes).1[0].as_deref(), Some("one"));
     // Cleared.
     say(&mut publisher, "");
     play(&mut publisher);
-    assert_eq!(told(second.drain()), ["one", ""]);
-    assert_eq!(told(first.drain()), ["one", ""]);
+    assert_eq!(reported(second.drain()), ["one", ""]);
+    assert_eq!(reported(first.drain()), ["one", ""]);
 }
 
 #[test]
@@ -157,14 +149,14 @@ fn the_next_publisher_does_not_inherit_the_title() {
     let mut listener = server.join("radio", Form::Icy);
     say(&mut before, "Anna - Live");
     write(&mut before, &items);
-    assert_eq!(told(listener.drain()), ["Anna - Live"]);
+    assert_eq!(reported(listener.drain()), ["Anna - Live"]);
     drop(before);
     let mut next = server.publish("radio", Container::Mp3);
     assert_eq!(next.stream().info().title, None);
     write(&mut next, &items);
-    assert_eq!(told(listener.drain()), ["Anna - Live", ""]);
+    assert_eq!(reported(listener.drain()), ["Anna - Live", ""]);
     let mut joiner = server.join("radio", Form::Icy);
-    assert_eq!(told(joiner.drain()), [""]);
+    assert_eq!(reported(joiner.drain()), [""]);
 }
 
 #[test]
@@ -201,14 +193,11 @@ fn a_title_arrives_within_one_interval() {
 
 #[test]
 fn a_laggard_stays_in_step() {
-    let mut settings = no_burst();
-    settings.audio.skip_after = Span::from_millis(3_000);
-    settings.audio.drop_after = Span::from_millis(600_000);
     let metaint = METAINT.get();
     let all = audio();
     let programme = programme();
     for pause in [60, 77, 100] {
-        let server = TestServer::new(settings);
+        let server = TestServer::new(impatient(3));
         let mut publisher = server.publish("radio", Container::Mp3);
         let mut joiner = server.join("radio", Form::Icy);
         write(&mut publisher, &programme[..pause]);
@@ -236,7 +225,7 @@ fn a_laggard_stays_in_step() {
     }
 }
 
-/// On streams of tracks as on sources: a block stands behind the same number of bytes of sound, headers
+/// On streams of tracks as on sources: a block stands behind the same number of bytes of audio, headers
 /// included.
 #[test]
 fn titles_stand_between_the_frames_of_a_track() {
@@ -251,7 +240,7 @@ fn titles_stand_between_the_frames_of_a_track() {
         let mut plain = server.join("live/show", plain);
         for number in 0..FRAMES {
             if number % TITLE_FRAMES == 0 {
-                say(&mut publisher, &title(number / TITLE_FRAMES));
+                say(&mut publisher, &text(number / TITLE_FRAMES));
             }
             let at = 26 * number as i64;
             let frame = sample(TrackId::AUDIO, at, true, mp3_frame(number));
@@ -263,7 +252,7 @@ fn titles_stand_between_the_frames_of_a_track() {
         assert_same(&heard, plain.drain(), "the sound between");
         assert_eq!(blocks.len(), heard.len() / METAINT.get());
         let last_frame = (blocks.len() * METAINT.get() - 1) / (heard.len() / FRAMES);
-        let titles: Vec<_> = (0..=last_frame / TITLE_FRAMES).map(title).collect();
+        let titles: Vec<_> = (0..=last_frame / TITLE_FRAMES).map(text).collect();
         assert_eq!(blocks.into_iter().flatten().collect::<Vec<_>>(), titles);
     }
 }

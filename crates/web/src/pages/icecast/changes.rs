@@ -1,4 +1,4 @@
-//! What the operator changes: listeners are removed and moved, streams are ended and have other fallbacks.
+//! Changes by the operator: removes and moves listeners, ends streams, and sets other fallbacks.
 
 use std::time::Instant;
 
@@ -6,21 +6,21 @@ use fanout::ListenerId;
 use http::StatusCode;
 use media::StreamName;
 
-use super::told::Outcome;
+use super::sheet::Outcome;
 use super::{Answer, Ask, Refusal, mount};
 use crate::listeners;
 use crate::reply::Reply;
 
-/// The page of Icecast.
+/// Reply page of Icecast.
 const CONFIGURED: &str = "<html><head><title>Admin request successful</title></head>\
     <body><p>Fallback configured</p></body></html>\r\n";
 
 impl Ask<'_> {
-    /// `/admin/killclient?mount=&id=`.
+    /// Handles `/admin/killclient?mount=&id=`.
     pub(super) async fn kick(&self) -> Result<Outcome, Refusal> {
         let stream = self.stream()?;
         let text = self.parameter("id")?;
-        // Icecast reads what is no number as zero, which is nobody's.
+        // Icecast reads text that is no number as zero, which is no listener's id.
         let id = ListenerId(text.trim().parse().unwrap_or_default());
         let fanout = self.front.registry.fanout();
         let kicked = listeners::kick(fanout, id, Some(stream.name().clone()));
@@ -32,7 +32,7 @@ impl Ask<'_> {
         })
     }
 
-    /// `/admin/killsource?mount=`.
+    /// Handles `/admin/killsource?mount=`.
     pub(super) fn end(&self) -> Result<Outcome, Refusal> {
         let stream = self.stream()?;
         let name = stream.name();
@@ -47,16 +47,16 @@ impl Ask<'_> {
         }
     }
 
-    /// `/admin/moveclients?mount=&destination=`: the listeners of one stream hear another from now on. Without a
-    /// destination it tells which there are.
+    /// Handles `/admin/moveclients?mount=&destination=`: the listeners of one stream receive another from now on. Without a
+    /// destination, lists the possible ones.
     pub(super) fn move_listeners(&self) -> Result<Answer, Refusal> {
         let stream = self.stream()?;
-        // Of one listener, as Icecast 2.5 has it. Its form sends an empty one for all.
+        // An id moves one listener, as in Icecast 2.5. Its form sends an empty one for all.
         if self.query.get("id").is_some_and(|id| !id.is_empty()) {
             return Err(Refusal::OneListener);
         }
         let Some(text) = self.query.get("destination") else {
-            return Ok(Answer::Told(self.destinations(stream.name())));
+            return Ok(Answer::Sheet(self.destinations(stream.name())));
         };
         let (front, name) = (self.front, stream.name());
         let to = StreamName::parse(&text).map_err(|_| Refusal::NoDestination)?;
@@ -74,7 +74,7 @@ impl Ask<'_> {
         if has_qualities || name.parent().is_some() {
             return Err(Refusal::Qualities);
         }
-        if let Some(misfit) = fallback::misfit(&own, &other) {
+        if let Some(misfit) = programme::fallback::misfit(&own, &other) {
             tracing::warn!(stream = %name, destination = %to, reason = misfit, "listeners cannot be moved");
             return Err(Refusal::OtherFormat);
         }
@@ -88,8 +88,8 @@ impl Ask<'_> {
         Ok(Answer::Done(Outcome::new(words, true)))
     }
 
-    /// `/admin/fallbacks?mount=&fallback=`: what is heard while the publisher is away, from now on. It is answered with a
-    /// page, as by Icecast.
+    /// Handles `/admin/fallbacks?mount=&fallback=`: sets the stream that listeners receive while the publisher is away, from
+    /// now on. Replies with a page, as Icecast does.
     pub(super) fn fall_back(&self) -> Result<Answer, Refusal> {
         let stream = self.stream()?;
         let (front, name) = (self.front, stream.name());

@@ -1,4 +1,4 @@
-//! What there is: the streams, the listeners of one, and what opens one in a player program.
+//! Lists of the streams and of one stream's listeners, and playlists that open a stream in a player program.
 
 use std::time::SystemTime;
 
@@ -7,15 +7,15 @@ use http::{StatusCode, header};
 use media::StreamName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::told::{Facts, Source, Told};
+use super::sheet::{Facts, Sheet, Source};
 use super::{Ask, Refusal, mount};
 use crate::listeners;
 use crate::pages::playlist::M3U;
 use crate::reply::Reply;
 
 impl Ask<'_> {
-    /// `/admin/listmounts`.
-    pub(super) fn mounts(&self) -> Told {
+    /// Handles `/admin/listmounts`.
+    pub(super) fn mounts(&self) -> Sheet {
         let now = SystemTime::now();
         let sources = self.on_air().map(|info| {
             let connected = now.duration_since(info.since).unwrap_or_default();
@@ -33,35 +33,35 @@ impl Ask<'_> {
                 listeners: None,
             }
         });
-        Told {
+        Sheet {
             sources: sources.collect(),
-            ..Told::default()
+            ..Sheet::default()
         }
     }
 
-    /// Where the listeners of a stream can be moved to: all others.
-    pub(super) fn destinations(&self, of: &StreamName) -> Told {
+    /// Lists the streams that a stream's listeners can be moved to: all others.
+    pub(super) fn destinations(&self, of: &StreamName) -> Sheet {
         let own = mount(of);
-        let mut told = self.mounts();
-        told.sources.retain(|source| source.mount != own);
-        told.server = owned([("current_source", own.clone())]);
-        told.moved_from = Some(own);
-        told
+        let mut sheet = self.mounts();
+        sheet.sources.retain(|source| source.mount != own);
+        sheet.server = owned([("current_source", own.clone())]);
+        sheet.moved_from = Some(own);
+        sheet
     }
 
-    /// `/admin/updatemetadata?mount=`: the source, for whoever wants to set its title.
-    pub(super) fn titled(&self) -> Result<Told, Refusal> {
+    /// Handles `/admin/updatemetadata?mount=`: shows the source whose title is to be set.
+    pub(super) fn titled(&self) -> Result<Sheet, Refusal> {
         let source = Source {
             mount: mount(self.stream()?.name()),
             ..Source::default()
         };
-        Ok(Told {
+        Ok(Sheet {
             sources: vec![source],
-            ..Told::default()
+            ..Sheet::default()
         })
     }
 
-    /// `/admin/streamlist.txt`.
+    /// Handles `/admin/streamlist.txt`.
     pub(super) fn names(&self) -> Reply {
         let lines = self.on_air();
         let lines = lines.map(|info| format!("{}\r\n", mount(&info.name)));
@@ -73,8 +73,8 @@ impl Ask<'_> {
         streams.map(|stream| stream.info()).filter(Info::is_on_air)
     }
 
-    /// `/admin/listclients?mount=`.
-    pub(super) async fn listeners(&self) -> Result<Told, Refusal> {
+    /// Handles `/admin/listclients?mount=`.
+    pub(super) async fn listeners(&self) -> Result<Sheet, Refusal> {
         let stream = self.stream()?;
         let records = listeners::list(self.front.registry.fanout()).await;
         let mut records = records.map_err(|_| Refusal::Failed)?;
@@ -84,13 +84,13 @@ impl Ask<'_> {
             facts: owned([("Listeners", records.len().to_string())]),
             listeners: Some(records.iter().map(|record| facts_of(record)).collect()),
         };
-        Ok(Told {
+        Ok(Sheet {
             sources: vec![source],
-            ..Told::default()
+            ..Sheet::default()
         })
     }
 
-    /// `/admin/buildm3u?mount=&username=&password=`.
+    /// Handles `/admin/buildm3u?mount=&username=&password=`.
     pub(super) fn playlist(&self) -> Result<Reply, Refusal> {
         let stream = self.stream()?;
         let part = |name| {

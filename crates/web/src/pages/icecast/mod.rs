@@ -1,29 +1,29 @@
-//! Icecast's administration, as version 2.4 has it, on the port that its panels, scripts and monitors know.
+//! Icecast's administration, as in version 2.4, on the port that its panels, scripts and monitors know.
 //!
-//! What ends in `.xsl` is a page for people; those outside of `/admin/` are everyone's. All other addresses demand the
-//! operator's password; the user may have any name. Bad requests are answered with Icecast's
-//! status and words. What changes something is a GET there, so such a request is refused when a page of another site has a
-//! browser send it (`http1::is_of_other_site`). A stream of any protocol is a mount.
+//! Addresses that end in `.xsl` are pages for people; those outside of `/admin/` are public. All other addresses demand the
+//! operator's password; the user may have any name. Bad requests are answered with Icecast's status and words. Changes are GET
+//! requests there, so such a request is refused when a page of another site has a browser send it (`http1::is_of_other_site`).
+//! A stream of any protocol is a mount.
 
 mod changes;
 mod lists;
 mod page;
+mod sheet;
 mod stats;
-mod told;
 mod watch;
 pub(super) mod watchers;
 
 use std::sync::Arc;
 
 use config::BaseUrl;
-use fallback::OrderRefused;
 use fanout::Stream;
 use http::{HeaderMap, StatusCode};
 use http1::Query;
 use media::StreamName;
+use programme::fallback::OrderRefused;
 
 use self::page::Place;
-use self::told::{Outcome, Told};
+use self::sheet::{Outcome, Sheet};
 use super::html::{self, escape};
 use crate::endpoint::{Demand, Endpoint};
 use crate::front_door::FrontDoor;
@@ -33,7 +33,7 @@ use crate::request::Request;
 
 pub use self::watch::watch;
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Subject {
     Public,
@@ -51,7 +51,7 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// The heading of its page.
+    /// Returns the heading of the subject's page.
     const fn title(self) -> &'static str {
         match self {
             Self::Public => "Server status",
@@ -71,7 +71,7 @@ impl Subject {
     }
 }
 
-/// Why a request is not answered, in Icecast's words where it has some.
+/// Reason why a request is refused, in Icecast's words where it has some.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Refusal {
     NoStream,
@@ -84,7 +84,7 @@ enum Refusal {
     Circle,
     TooMany,
     OneListener,
-    /// A page of another site has a browser ask, or might.
+    /// A page of another site has made a browser send the request, or might have.
     OtherSite,
     Failed,
 }
@@ -122,7 +122,7 @@ impl Refusal {
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
-        // Whoever means it says so on this page, which cannot be framed.
+        // An operator who does intend it confirms on this page, which cannot be framed.
         let again = match self {
             Self::OtherSite => "<p><a href=\"\">Do it all the same</a></p>",
             _ => "",
@@ -135,20 +135,20 @@ impl Refusal {
     }
 }
 
-/// For the page of a refusal: no other can frame it.
+/// Policy for the page of a refusal: no other page can frame it.
 const POLICY_REFUSAL: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// A request of the operator.
+/// Request of the operator.
 struct Ask<'a> {
     front: &'a FrontDoor,
-    /// The address by which the server was reached.
+    /// Address by which the server was reached.
     base: &'a BaseUrl,
     query: Query<'a>,
 }
 
-/// What a request is answered.
+/// Reply to a request.
 enum Answer {
-    Told(Told),
+    Sheet(Sheet),
     Done(Outcome),
     Whole(Reply),
 }
@@ -180,8 +180,8 @@ pub(super) async fn answer(request: &Request<'_>, row: &Endpoint, subject: Subje
         asks_title: subject == Subject::Title,
     };
     match answered {
-        Ok(Answer::Told(told)) if is_page => told.page(place),
-        Ok(Answer::Told(told)) => told.xml(),
+        Ok(Answer::Sheet(sheet)) if is_page => sheet.page(place),
+        Ok(Answer::Sheet(sheet)) => sheet.xml(),
         Ok(Answer::Done(outcome)) if is_page => outcome.page(place),
         Ok(Answer::Done(outcome)) => outcome.xml(),
         Ok(Answer::Whole(reply)) => reply,
@@ -192,13 +192,13 @@ pub(super) async fn answer(request: &Request<'_>, row: &Endpoint, subject: Subje
 impl Ask<'_> {
     async fn about(&self, subject: Subject) -> Result<Answer, Refusal> {
         Ok(match subject {
-            Subject::Public => Answer::Told(self.public()),
-            Subject::Version => Answer::Told(self.version()),
-            Subject::Stats => Answer::Told(self.stats().await?),
-            Subject::Mounts => Answer::Told(self.mounts()),
+            Subject::Public => Answer::Sheet(self.public()),
+            Subject::Version => Answer::Sheet(self.version()),
+            Subject::Stats => Answer::Sheet(self.stats().await?),
+            Subject::Mounts => Answer::Sheet(self.mounts()),
             Subject::Names => Answer::Whole(self.names()),
-            Subject::Listeners => Answer::Told(self.listeners().await?),
-            Subject::Title => Answer::Told(self.titled()?),
+            Subject::Listeners => Answer::Sheet(self.listeners().await?),
+            Subject::Title => Answer::Sheet(self.titled()?),
             Subject::Kick => Answer::Done(self.kick().await?),
             Subject::End => Answer::Done(self.end()?),
             Subject::Move => self.move_listeners()?,
@@ -207,7 +207,7 @@ impl Ask<'_> {
         })
     }
 
-    /// The stream that the request is about.
+    /// Returns the stream that the request is about.
     fn stream(&self) -> Result<Arc<Stream>, Refusal> {
         let mount = self.parameter("mount")?;
         let name = StreamName::parse(&mount).map_err(|_| Refusal::NoStream)?;
@@ -219,7 +219,7 @@ impl Ask<'_> {
     }
 }
 
-/// A mount's name: a stream's, with a leading `/`.
+/// Returns a mount's name: the stream's, with a leading `/`.
 fn mount(name: &StreamName) -> String {
     format!("/{name}")
 }

@@ -1,31 +1,31 @@
-//! The administration for people: what it tells as tables, and buttons for what it can change. Plain HTML without
-//! scripts; what changes something is a form of its own.
+//! Administration pages for people: facts as tables, and buttons for changes. Plain HTML without scripts; each change is a form
+//! of its own.
 
 use std::fmt::Write;
 
 use http::StatusCode;
 
-use super::told::{Facts, Outcome, Source, Told};
+use super::sheet::{Facts, Outcome, Sheet, Source};
 use crate::pages::html::{self, Page, escape};
 use crate::reply::Reply;
 
-/// Only this server's style; its forms lead to itself, and no other page can frame it and lead people to press its
-/// buttons.
+/// Policy that allows only this server's style; the forms lead to this server, and no other page can frame these pages and lead
+/// people to press their buttons.
 const POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; \
                       frame-ancestors 'none'";
 
-/// Where a page is, and who sees it.
+/// Address of a page, and its audience.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Place {
     pub(super) path: &'static str,
     pub(super) title: &'static str,
-    /// The operator's: it has buttons.
+    /// Whether the page is the operator's and has buttons.
     pub(super) is_operators: bool,
-    /// There is a form for the title of each source.
+    /// Whether the page has a form for the title of each source.
     pub(super) asks_title: bool,
 }
 
-impl Told {
+impl Sheet {
     pub(super) fn page(&self, place: Place) -> Reply {
         let page = Page::new(place.path, place.title);
         let mut main = format!("<h1>{}</h1>\n", place.title);
@@ -101,7 +101,7 @@ fn navigation(out: &mut String, up: &str, is_operators: bool) {
     put(out, "</ul>\n</nav>\n");
 }
 
-/// Names and values; `label` is the id of what says of what.
+/// Writes names and values; `label` is the id of the element that labels the table.
 fn table(out: &mut String, label: &str, facts: &Facts) {
     let open = format!(
         "<div class=\"table\" role=\"region\" aria-labelledby=\"{label}\" tabindex=\"0\">\n<table>\n<tbody>\n"
@@ -157,7 +157,7 @@ fn write_facts(out: &mut String, source: &Source, id: &str, place: Place) {
     }
 }
 
-/// What the sources below are for.
+/// Describes the purpose of the sources listed below.
 fn where_to(from: &str, is_alone: bool) -> String {
     let from = escape(from);
     match is_alone {
@@ -177,7 +177,7 @@ fn end_button(mount: &str) -> String {
     form("killsource.xsl", &[("mount", mount)], &label)
 }
 
-/// A button, with what it sends.
+/// Builds a button, with the fields that it sends.
 fn form(path: &str, fields: &[(&str, &str)], label: &str) -> String {
     let mut out = format!("<form action=\"{path}\" method=\"get\">");
     for (name, value) in fields {
@@ -255,7 +255,7 @@ mod tests {
         String::from_utf8(bytes.to_vec()).expect("text")
     }
 
-    fn told() -> Told {
+    fn sheet() -> Sheet {
         let fact = |name: &str, text: &str| (name.to_owned(), text.to_owned());
         let listener = vec![
             fact("IP", "192.0.2.1"),
@@ -263,7 +263,7 @@ mod tests {
             fact("Connected", "7"),
             fact("ID", "41"),
         ];
-        Told {
+        Sheet {
             server: Facts::new(),
             sources: vec![Source {
                 mount: "/live/a".to_owned(),
@@ -276,7 +276,7 @@ mod tests {
 
     #[tokio::test]
     async fn pages_have_buttons_for_operators_and_no_text_leaves_its_place() {
-        let page = text(told().page(PLACE)).await;
+        let page = text(sheet().page(PLACE)).await;
         for part in [
             "<a href=\"../live/a.m3u\">M3U</a>",
             "<th scope=\"row\">title</th><td>A &amp; &lt;b&gt;</td>",
@@ -292,12 +292,12 @@ mod tests {
             asks_title: false,
             ..PLACE
         };
-        let page = text(told().page(public)).await;
+        let page = text(sheet().page(public)).await;
         assert!(
             page.contains("M3U") && !page.contains("killsource"),
             "{page}"
         );
-        let empty = text(Told::default().page(public)).await;
+        let empty = text(Sheet::default().page(public)).await;
         assert!(empty.contains("No source is connected."), "{empty}");
     }
 
@@ -310,9 +310,9 @@ mod tests {
             ..PLACE
         };
         let moved_from = Some("/live/b".to_owned());
-        let page = Told {
+        let page = Sheet {
             moved_from,
-            ..told()
+            ..sheet()
         };
         let page = text(page.page(place)).await;
         for part in [
@@ -325,16 +325,16 @@ mod tests {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(!page.contains("killsource"), "{page}");
-        let alone = Told {
+        let alone = Sheet {
             moved_from: Some("/live/b".to_owned()),
-            ..Told::default()
+            ..Sheet::default()
         };
         let page = text(alone.page(place)).await;
         assert!(page.contains("There is no other source"), "{page}");
     }
 
     #[tokio::test]
-    async fn outcomes_are_told_in_both_forms() {
+    async fn outcomes_are_reported_in_both_forms() {
         let outcome = Outcome::new("Client <7> not found", false);
         let page = text(outcome.page(PLACE)).await;
         let words = "<p role=\"status\">Failed: Client &lt;7&gt; not found</p>";

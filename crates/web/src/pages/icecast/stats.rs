@@ -1,4 +1,4 @@
-//! `/admin/stats`: all figures, those that `/status-json.xsl` has and those that are for the operator alone.
+//! `/admin/stats`: all statistics, both those in `/status-json.xsl` and those for the operator alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use media::StreamName;
 use reports::view::StreamView;
 use serde_json::{Map, Value};
 
-use super::told::{self, Source, Told};
+use super::sheet::{self, Sheet, Source};
 use super::{Ask, Refusal, mount};
 use crate::front_door::FrontDoor;
 use crate::listeners;
 use crate::status::{self, Question};
 
-/// A list of names and figures, in the order of the names.
+/// Names and figures, in the order of the names.
 type Figures = Map<String, Value>;
 
 impl Ask<'_> {
-    /// Of all streams, or of `mount=` alone.
-    pub(super) async fn stats(&self) -> Result<Told, Refusal> {
+    /// Handles `/admin/stats`: the statistics of all streams, or of `mount=` alone.
+    pub(super) async fn stats(&self) -> Result<Sheet, Refusal> {
         let only = match self.query.get("mount") {
             Some(_) => Some(self.stream()?),
             None => None,
@@ -29,37 +29,37 @@ impl Ask<'_> {
         snapshot(self.front, self.base, only).await
     }
 
-    /// `/status.xsl`: the public streams, as `/status-json.xsl` has them.
-    pub(super) fn public(&self) -> Told {
+    /// Handles `/status.xsl`: the public streams, as in `/status-json.xsl`.
+    pub(super) fn public(&self) -> Sheet {
         let sources = status::public(&self.front.registry).map(|info| {
             let facts = status::source(&StreamView::of(&info), self.base);
             Source {
                 mount: mount(&info.name),
-                facts: told::facts(facts),
+                facts: sheet::facts(facts),
                 listeners: None,
             }
         });
-        Told {
+        Sheet {
             sources: sources.collect(),
-            ..Told::default()
+            ..Sheet::default()
         }
     }
 
-    /// `/server_version.xsl`.
-    pub(super) fn version(&self) -> Told {
-        Told {
-            server: told::facts(status::server(question(self.front, self.base))),
-            ..Told::default()
+    /// Handles `/server_version.xsl`.
+    pub(super) fn version(&self) -> Sheet {
+        Sheet {
+            server: sheet::facts(status::server(question(self.front, self.base))),
+            ..Sheet::default()
         }
     }
 }
 
-/// All figures of now: of every stream on air, or of one.
+/// Collects the current statistics of every stream on air, or of one.
 pub(super) async fn snapshot(
     front: &FrontDoor,
     base: &BaseUrl,
     only: Option<&StreamName>,
-) -> Result<Told, Refusal> {
+) -> Result<Sheet, Refusal> {
     let sent = sent(front.registry.fanout()).await?;
     let streams = front.registry.list().into_iter();
     let streams: Vec<_> = streams.map(|stream| (stream.info(), stream)).collect();
@@ -72,12 +72,12 @@ pub(super) async fn snapshot(
         let sent = sent.get(&info.name).copied().unwrap_or_default();
         Source {
             mount: mount(&info.name),
-            facts: told::facts(source(stream, info, base, sent)),
+            facts: sheet::facts(source(stream, info, base, sent)),
             listeners: None,
         }
     });
-    Ok(Told {
-        server: told::facts(server),
+    Ok(Sheet {
+        server: sheet::facts(server),
         sources: sources.collect(),
         moved_from: None,
     })
@@ -115,7 +115,7 @@ fn server<'a>(
             front.registry.fanout().directory().joined_total(),
         ),
         ("listeners", listeners),
-        // What this server fetches itself is published by a client of its own.
+        // Streams that this server fetches itself are published by a client of its own.
         ("source_client_connections", publications),
         ("source_relay_connections", 0),
         ("source_total_connections", publications),
@@ -129,14 +129,16 @@ fn server<'a>(
     facts
 }
 
-/// `sent_bytes`: to its present listeners.
+/// Builds a source's figures; `sent_bytes` is the number of bytes sent to its present listeners.
 fn source(stream: &Stream, info: &Info, base: &BaseUrl, sent_bytes: u64) -> Figures {
     let view = StreamView::of(info);
     let mut facts = status::source(&view, base);
     let departed = stream.departed();
     let mut set = |name: &str, value: Value| facts.insert(name.to_owned(), value);
-    // A limit is that of the server.
-    set("max_listeners", "unlimited".into());
+    // The server's own limit is one for all streams.
+    let max = info.settings.listeners_max;
+    let max = max.map_or_else(|| "unlimited".into(), |max| max.get().into());
+    set("max_listeners", max);
     set("public", u8::from(asks_for_directories(&view)).into());
     set("slow_listeners", departed.too_slow.value().into());
     if let Some(peer) = view.peer {
@@ -156,7 +158,7 @@ fn asks_for_directories(view: &StreamView<'_>) -> bool {
     said.is_some_and(|said| said.trim() == "1")
 }
 
-/// Bytes that the sockets of the present listeners have taken, of each stream.
+/// Sums, per stream, the bytes that the sockets of its present listeners have taken.
 async fn sent(fanout: &Arc<Fanout>) -> Result<HashMap<StreamName, u64>, Refusal> {
     let all = listeners::reported(fanout).await;
     let mut sent = HashMap::new();

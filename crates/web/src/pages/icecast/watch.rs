@@ -1,4 +1,4 @@
-//! `STATS /`: all figures in lines, and each that changes, for as long as its client takes them.
+//! `STATS /`: all statistics in lines, and each one that changes, for as long as the client takes them.
 //!
 //! ```text
 //! EVENT global listeners 2
@@ -6,8 +6,8 @@
 //! EVENT /radio.mp3 null null        the source is gone
 //! ```
 //!
-//! Nothing is queued: what a client has been told is compared with what is true when something has happened, and every
-//! few seconds. So a client that is slow is told less often, and one that takes nothing for a while is let go.
+//! Nothing is queued: after an event, and every few seconds, the figures already sent are compared with the current ones. So a
+//! slow client gets fewer updates, and a client that takes nothing for a while is dropped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,30 +18,30 @@ use fanout::events::EventReader;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
+use super::sheet::Sheet;
 use super::stats::snapshot;
-use super::told::Told;
 use super::watchers::Watching;
 use crate::front_door::FrontDoor;
 
-/// Until figures of bytes are told again when nothing else happens, as Icecast has it.
+/// Interval at which byte counts are sent when nothing else happens, as in Icecast.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Between two looks, however much happens.
+/// Minimum interval between two updates, however much happens.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// For a client to take what it is told.
+/// Time limit for a client to take an update.
 const TAKING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is of no source, in place of a mount.
+/// Word that stands in place of a mount for figures of the server.
 const GLOBAL: &str = "global";
 
-/// A name or a value that is no more.
+/// Word for a name or a value that no longer exists.
 const NULL: &str = "null";
 
-/// Tells an operator everything until it leaves, or the server does.
+/// Sends an operator all statistics until the client leaves, or the server does.
 ///
 /// # Errors
-/// When the client is gone or takes nothing.
+/// If the client is gone or takes nothing.
 pub async fn watch<S>(
     front: &FrontDoor,
     base: &BaseUrl,
@@ -54,12 +54,12 @@ where
     let mut known = Known::default();
     timeout(TAKING_TIMEOUT, socket.write_all(http1::SOURCE_OK)).await??;
     loop {
-        // From before the look, so that nothing is missed that happens during it.
+        // Subscribed before the snapshot, so that no event during it is missed.
         let events = front.registry.fanout().events().subscribe();
-        let Ok(told) = snapshot(front, base, None).await else {
+        let Ok(sheet) = snapshot(front, base, None).await else {
             return Ok(());
         };
-        let news = known.learn(&told);
+        let news = known.learn(&sheet);
         timeout(TAKING_TIMEOUT, socket.write_all(news.as_bytes())).await??;
         tokio::select! {
             () = front.drain.begun() => return Ok(()),
@@ -76,22 +76,22 @@ async fn happens(mut events: EventReader) {
     events.next().await;
 }
 
-/// Waits until the client has closed. What it says meanwhile means nothing.
+/// Waits until the client has closed. Bytes that it sends meanwhile are ignored.
 async fn has_left<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<()> {
     let mut ignored = [0; 64];
     while socket.read(&mut ignored).await? > 0 {}
     Ok(())
 }
 
-/// What a client has been told.
+/// Figures that were sent to a client.
 #[derive(Debug, Default)]
 struct Known(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Known {
-    /// Takes what is true now, and returns what the client is to be told of it.
-    fn learn(&mut self, told: &Told) -> String {
-        let server = (GLOBAL, &told.server);
-        let sources = told.sources.iter();
+    /// Stores the current figures, and returns the lines to send about changes.
+    fn learn(&mut self, sheet: &Sheet) -> String {
+        let server = (GLOBAL, &sheet.server);
+        let sources = sheet.sources.iter();
         let sources = sources.map(|source| (source.mount.as_str(), &source.facts));
         let now: BTreeMap<String, BTreeMap<String, String>> = std::iter::once(server)
             .chain(sources)
@@ -99,7 +99,7 @@ impl Known {
             .collect();
         let mut out = String::new();
         let nothing = BTreeMap::new();
-        // The server's come first, as it is a word and mounts begin with `/`.
+        // The server's figures come first; in order of names they would not, as mounts begin with `/`.
         let global = now.iter().filter(|(of, _)| *of == GLOBAL);
         let others = now.iter().filter(|(of, _)| *of != GLOBAL);
         for (of, facts) in global.chain(others) {
@@ -122,24 +122,24 @@ impl Known {
 }
 
 fn say(out: &mut String, of: &str, name: &str, text: &str) {
-    // A text could make up lines.
+    // Control characters are replaced, because a text could otherwise forge lines.
     let text = text.replace(char::is_control, " ");
     out.push_str(&format!("EVENT {of} {name} {text}\n"));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::told::Source;
+    use super::super::sheet::Source;
     use super::*;
 
-    fn told(listeners: &str, sources: &[(&str, &[(&str, &str)])]) -> Told {
+    fn sheet(listeners: &str, sources: &[(&str, &[(&str, &str)])]) -> Sheet {
         let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         let sources = sources.iter().map(|(mount, facts)| Source {
             mount: (*mount).to_owned(),
             facts: facts.iter().map(own).collect(),
             listeners: None,
         });
-        Told {
+        Sheet {
             server: vec![own(&("listeners", listeners))],
             sources: sources.collect(),
             moved_from: None,
@@ -147,21 +147,21 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_told_once_and_then_what_changes() {
+    fn everything_is_reported_once_and_then_what_changes() {
         let mut known = Known::default();
         let title: &[(&str, &str)] = &[("listeners", "0"), ("title", "a\nEVENT b")];
         assert_eq!(
-            known.learn(&told("0", &[("/a", title), ("/b", &[])])),
+            known.learn(&sheet("0", &[("/a", title), ("/b", &[])])),
             "EVENT global listeners 0\nEVENT /a listeners 0\nEVENT /a title a EVENT b\n"
         );
-        let same = told("0", &[("/a", title), ("/b", &[])]);
+        let same = sheet("0", &[("/a", title), ("/b", &[])]);
         assert_eq!(known.learn(&same), "");
-        let untitled = told("1", &[("/a", &[("listeners", "1")]), ("/b", &[])]);
+        let untitled = sheet("1", &[("/a", &[("listeners", "1")]), ("/b", &[])]);
         assert_eq!(
             known.learn(&untitled),
             "EVENT global listeners 1\nEVENT /a listeners 1\nEVENT /a title null\n"
         );
-        let gone = told("1", &[("/b", &[])]);
+        let gone = sheet("1", &[("/b", &[])]);
         assert_eq!(known.learn(&gone), "EVENT /a null null\n");
     }
 }

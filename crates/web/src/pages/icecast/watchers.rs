@@ -1,13 +1,13 @@
-//! The places of clients that are told all figures.
+//! Places of the clients that are sent all statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Counter;
 
-/// Clients at a time: monitors of a few people. Each has all figures computed for it.
+/// Maximum number of such clients at a time: monitors of a few people. All statistics are computed for each client.
 const WATCHERS_MAX: u64 = 8;
 
-/// The clients there are, and how many there were.
+/// Numbers of present clients, and of all clients so far.
 #[derive(Debug, Default)]
 pub struct Watchers {
     present: AtomicU64,
@@ -19,9 +19,9 @@ impl Watchers {
         self.present.load(Ordering::Relaxed)
     }
 
-    /// A place, if there is one.
+    /// Returns a place, if one is free.
     pub fn enter(&self) -> Option<Watching<'_>> {
-        // Its drop takes back what is added here.
+        // Dropping it takes back the increment below.
         let watching = Watching(self);
         let before = self.present.fetch_add(1, Ordering::Relaxed);
         if before >= WATCHERS_MAX {
@@ -32,7 +32,7 @@ impl Watchers {
     }
 }
 
-/// The place of a client.
+/// Place of one client.
 #[derive(Debug)]
 pub struct Watching<'a>(&'a Watchers);
 

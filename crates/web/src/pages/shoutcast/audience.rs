@@ -1,7 +1,7 @@
-//! How many addresses listen, and for how long: what SHOUTcast tells of all listeners of a stream together.
+//! Number of listening addresses, and their listening times: SHOUTcast's figures of all listeners of a stream together.
 //!
-//! It takes a look at every listener. Anyone may ask, and as often as they like, so one look is kept for
-//! [`FRESH_FOR`], and there is one at a time.
+//! A census visits every listener. Anyone may request it at any rate, so one census is kept for [`FRESH_FOR`], and only one is
+//! taken at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -14,15 +14,15 @@ use tokio::sync::Mutex;
 
 use crate::listeners;
 
-/// How old a look may be.
+/// Maximum age of a census.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// The last look.
+/// Last census.
 #[derive(Debug, Default)]
 pub(crate) struct Audience(Mutex<Option<(Instant, Arc<Census>)>>);
 
 impl Audience {
-    /// The listeners now, or a moment ago; none when the server ends.
+    /// Returns the census of now, or of a moment ago; an empty one if the server ends.
     pub(super) async fn census(&self, fanout: &Arc<Fanout>) -> Arc<Census> {
         let mut kept = self.0.lock().await;
         let fresh = kept.as_ref();
@@ -36,7 +36,7 @@ impl Audience {
     }
 }
 
-/// Who listens to what.
+/// Listeners by stream.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     streams: HashMap<StreamName, Crowd>,
@@ -44,12 +44,12 @@ pub(super) struct Census {
     pub(super) all: Crowd,
 }
 
-/// Listeners together.
+/// Group of listeners.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
     addresses: HashSet<IpAddr>,
     listeners: u64,
-    /// The sum of their times.
+    /// Sum of their listening times.
     time: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Crowd {
         self.addresses.len()
     }
 
-    /// Seconds that one has been there.
+    /// Returns the average listening time in seconds.
     pub(super) fn average(&self) -> u64 {
         let seconds = self.time.as_secs().checked_div(self.listeners);
         seconds.unwrap_or_default()

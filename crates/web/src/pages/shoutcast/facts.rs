@@ -1,10 +1,10 @@
-//! The facts that SHOUTcast's documents consist of, in the order and with the names of DNAS 2.
+//! Facts in SHOUTcast's documents, in the order and with the names of DNAS 2.
 
 use std::time::SystemTime;
 
 use config::BaseUrl;
-use directory::Board as Directories;
 use fanout::{Info, ListenerRecord, Played};
+use outbound::directory::Board as Directories;
 use reports::view::StreamView;
 use serde_json::{Map, Value};
 
@@ -12,32 +12,33 @@ use super::audience::Crowd;
 use crate::pages::xml::Xml;
 use crate::status;
 
-/// Names as JSON has them, and what belongs to them. XML has the names in capitals.
+/// Names as in JSON, and their values. XML has the names in capitals.
 pub(super) type Facts = Vec<(&'static str, Value)>;
 
-/// What an absent program or title is called.
+/// Word for an absent program or title.
 const EMPTY: &str = "EMPTY";
 
-/// The server's part of a summary.
+/// Server's part of a summary.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct House<'a> {
     pub(super) base: &'a BaseUrl,
-    /// The Server header.
+    /// Server header.
     pub(super) version: &'a str,
-    /// Listeners at most; 0 without a limit.
+    /// Maximum number of listeners; 0 without a limit.
     pub(super) listeners_max: u32,
-    /// Which streams are in public directories.
+    /// Listings of the streams in public directories.
     pub(super) directories: &'a Directories,
 }
 
-/// A stream as `/stats` has it, and the sum of its listeners so far.
+/// Stream as in `/stats`, and the number of its departed listeners.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing<'a> {
     pub(super) info: &'a Info,
     pub(super) departed: u64,
 }
 
-/// `/stats`. Without a stream it is one without a source. `is_operators` adds where the source is.
+/// Builds the facts of `/stats`; without a stream, those of a stream without a source. `is_operators` adds the address of the
+/// source.
 pub(super) fn summary(
     house: House<'_>,
     standing: Option<Standing<'_>>,
@@ -101,7 +102,7 @@ pub(super) fn summary(
             text
         }
     };
-    // Texts in JSON, too.
+    // Texts, in JSON too.
     facts.extend([
         ("bitrate", or_zero(text("bitrate")).into()),
         ("samplerate", or_zero(text("samplerate")).into()),
@@ -111,12 +112,12 @@ pub(super) fn summary(
     facts
 }
 
-/// What is on.
+/// Returns the current title.
 pub(super) fn title<'a>(view: Option<&StreamView<'a>>) -> &'a str {
     view.and_then(|view| view.title).unwrap_or_default()
 }
 
-/// A listener of `page=3`.
+/// Builds the facts of a listener in `page=3`.
 pub(super) fn listener(record: &ListenerRecord) -> Facts {
     let agent = match record.agent.as_str() {
         "" => EMPTY,
@@ -138,7 +139,7 @@ pub(super) fn listener(record: &ListenerRecord) -> Facts {
     ]
 }
 
-/// A title of `page=4` and `/played`.
+/// Builds the facts of a title in `page=4` and `/played`.
 pub(super) fn song(played: &Played) -> Facts {
     let since = played.since.duration_since(SystemTime::UNIX_EPOCH);
     vec![
@@ -147,7 +148,7 @@ pub(super) fn song(played: &Played) -> Facts {
     ]
 }
 
-/// Facts as elements.
+/// Writes facts as elements.
 pub(super) fn write(xml: &mut Xml, facts: &Facts) {
     for (name, value) in facts {
         let name = name.to_ascii_uppercase();
@@ -158,7 +159,7 @@ pub(super) fn write(xml: &mut Xml, facts: &Facts) {
     }
 }
 
-/// Facts as an object.
+/// Converts facts to an object.
 pub(super) fn object(facts: Facts) -> Map<String, Value> {
     let named = facts
         .into_iter()
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    fn told(facts: &Facts) -> String {
+    fn reported(facts: &Facts) -> String {
         let mut xml = Xml::document();
         xml.element("SHOUTCASTSERVER", &[], |xml| write(xml, facts));
         let document = xml.end();
@@ -211,7 +212,7 @@ mod tests {
         assert!(uptime.is_some_and(|(_, seconds)| seconds.is_u64()));
         facts.retain(|(name, _)| *name != "streamuptime");
         assert_eq!(
-            told(&facts),
+            reported(&facts),
             "<SHOUTCASTSERVER><CURRENTLISTENERS>3</CURRENTLISTENERS><PEAKLISTENERS>5</PEAKLISTENERS>\
              <MAXLISTENERS>0</MAXLISTENERS><UNIQUELISTENERS>0</UNIQUELISTENERS><AVERAGETIME>0</AVERAGETIME>\
              <SERVERGENRE>various</SERVERGENRE><SERVERGENRE2></SERVERGENRE2><SERVERGENRE3></SERVERGENRE3>\
@@ -247,7 +248,7 @@ mod tests {
             since: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_302_180_341),
         };
         assert_eq!(
-            told(&song(&played)),
+            reported(&song(&played)),
             "<SHOUTCASTSERVER><PLAYEDAT>1302180341</PLAYEDAT><TITLE>One</TITLE></SHOUTCASTSERVER>"
         );
     }

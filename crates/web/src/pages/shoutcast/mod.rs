@@ -1,8 +1,8 @@
-//! What programs of SHOUTcast (DNAS 2) read: figures, titles and listeners of streams that have numbers there.
+//! Documents for SHOUTcast (DNAS 2) programs: figures, titles and listeners of streams, which have numbers there.
 //!
-//! A stream's number, `sid`, is what `[[stream]]` says, else its place among the public streams in the order of their
-//! names, from 1; without `sid=` the first is meant. One that is not there is a stream without a source. What
-//! `/admin.cgi` tells demands the operator's password; the rest is about public streams only, and for everyone.
+//! A stream's number, `sid`, is the one in `[[stream]]`, or else its place among the public streams in the order of their
+//! names, from 1. Without `sid=`, the first stream is used. A stream that does not exist is shown as one without a source. The
+//! replies of `/admin.cgi` demand the operator's password; the other documents are about public streams only, and for everyone.
 
 pub(super) mod audience;
 mod facts;
@@ -26,27 +26,27 @@ use crate::request::Request;
 use crate::status::STREAMS_MAX;
 use reports::view::StreamView;
 
-/// What a row is about.
+/// Document of a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Figures {
-    /// Of a stream.
+    /// Figures of a stream.
     Stats,
-    /// Of all streams.
+    /// Figures of all streams.
     Statistics,
-    /// The title of a stream.
+    /// Title of a stream.
     Song,
-    /// Its last titles.
+    /// Last titles of a stream.
     Played,
     /// The seven values of SHOUTcast 1.
     Seven,
-    /// The operator's, by one of the ways to ask `/admin.cgi`.
+    /// Figures for the operator, by one of the queries of `/admin.cgi`.
     Operators,
 }
 
-/// The longest name of a function that JSON is wrapped into.
+/// Maximum length in bytes of the name of a function that JSON is wrapped into.
 const CALLBACK_BYTES_MAX: usize = 64;
 
-/// Whether a query of `/admin.cgi` asks for figures.
+/// Whether a query of `/admin.cgi` is for figures.
 pub fn asks_figures(query: Query<'_>) -> bool {
     let mode = query.get("mode");
     matches!(mode.as_deref(), Some("viewxml" | "viewjson"))
@@ -93,7 +93,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// The public streams, in the order of their names.
+    /// Returns the public streams, in the order of their names.
     fn streams(&self) -> Vec<(Arc<Stream>, Info)> {
         let streams = self.front.registry.list().into_iter();
         let streams = streams.map(|stream| {
@@ -104,13 +104,13 @@ impl Ask<'_> {
         public.take(STREAMS_MAX).collect()
     }
 
-    /// The numbers of streams: those that are configured, and of the others their places.
+    /// Returns a stream's number: the configured one, or else its place.
     fn number(&self, place: usize, info: &Info) -> u64 {
         let configured = self.front.config.rule(&info.name).and_then(|rule| rule.sid);
         configured.map_or(place as u64 + 1, |sid| sid.get().into())
     }
 
-    /// The stream that the request is about.
+    /// Returns the stream that the request is about.
     fn stream(&self) -> Option<(Arc<Stream>, Info)> {
         let sid = self.query.get("sid");
         let sid: u64 = sid.map_or(Some(1), |sid| sid.trim().parse().ok())?;
@@ -142,7 +142,7 @@ impl Ask<'_> {
         summary(self.house, standing, crowd.unwrap_or(&nobody), is_operators)
     }
 
-    /// `/stats?sid=`.
+    /// Handles `/stats?sid=`.
     fn stats(&self) -> Reply {
         let facts = self.summary(self.stream().as_ref(), false);
         match self.wants_json() {
@@ -151,7 +151,7 @@ impl Ask<'_> {
         }
     }
 
-    /// `/statistics`: all of them.
+    /// Handles `/statistics`: the figures of all streams.
     fn statistics(&self) -> Reply {
         let streams = self.streams();
         let active = streams.iter().filter(|(_, info)| info.is_on_air()).count();
@@ -193,14 +193,14 @@ impl Ask<'_> {
         })
     }
 
-    /// `/currentsong?sid=`.
+    /// Handles `/currentsong?sid=`.
     fn song(&self) -> String {
         let stream = self.stream();
         let view = stream.as_ref().map(|(_, info)| StreamView::of(info));
         title(view.as_ref()).to_owned()
     }
 
-    /// `/played?sid=`, as a page, `type=xml` or `type=json`.
+    /// Handles `/played?sid=`, as a page, or with `type=xml` or `type=json`.
     fn played(&self) -> Reply {
         let songs = self.songs();
         if self.wants_json() {
@@ -236,7 +236,7 @@ impl Ask<'_> {
         played.iter().map(song).collect()
     }
 
-    /// `/7.html`: seven values, of which the title may contain commas.
+    /// Handles `/7.html`: seven values, of which the title may contain commas.
     fn seven(&self) -> Reply {
         let facts = object(self.summary(self.stream().as_ref(), false));
         let of = |name: &str| match facts.get(name) {
@@ -260,13 +260,13 @@ impl Ask<'_> {
         text("text/html; charset=utf-8", page)
     }
 
-    /// `/admin.cgi?mode=viewxml&sid=&page=`: 1 and 7 are the summary, 3 the listeners, 4 the titles, 5 the present title;
-    /// without a page all but the last. `mode=viewjson` tells a page as JSON, without one the summary.
+    /// Handles `/admin.cgi?mode=viewxml&sid=&page=`: 1 and 7 are the summary, 3 the listeners, 4 the titles, 5 the current
+    /// title; without a page, all but the last. `mode=viewjson` gives one page as JSON, and without a page the summary.
     async fn figures(&self) -> Reply {
         let stream = self.stream();
         let page = self.query.get("page");
         let page = page.and_then(|page| page.trim().parse().ok()).unwrap_or(0);
-        // What the operator sees of a stream on its page of the administration.
+        // Page 7 is the operator's view of a stream in the administration.
         let page = if page == 7 { 1 } else { page };
         let is_json = self.query.get("mode").as_deref() == Some("viewjson");
         let has = |number: u32| page == number || page == 0 && !is_json;
@@ -312,7 +312,7 @@ impl Ask<'_> {
         })
     }
 
-    /// JSON, wrapped into the function that the query names.
+    /// Renders JSON, wrapped into the function that the query names.
     fn json(&self, value: &Value) -> Reply {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
         let callback = self.query.get("callback").filter(|name| {

@@ -1,4 +1,4 @@
-//! What other workers and the rest of the program tell a worker.
+//! Input of a worker from other workers and the rest of the program.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use crate::mux::CloseReason;
 use crate::port::Role;
 use crate::port::shared::{Command, Mail};
 
-/// Items of other workers, and commands, handled before the role has a turn.
+/// Limits of the items from other workers, and of the commands, handled before the role has a turn.
 const MAIL_PER_TURN: usize = 256;
 const COMMANDS_PER_TURN: usize = 64;
 
@@ -77,7 +77,7 @@ impl<R: Role> Worker<R> {
         self.ring();
     }
 
-    /// Work may be left whose rings are already answered.
+    /// Rings the worker's own bell, since work may be left whose rings are already answered.
     fn ring(&self) {
         if let Some(bell) = self.shared.bell(self.number) {
             bell.ring();

@@ -1,5 +1,5 @@
-//! A worker's loop: input from the network, other workers and the rest of the program, the clock,
-//! and a turn for the role; then sleep.
+//! Main loop of a worker: input from the network, other workers and the rest of the program, the clock, and a turn for the
+//! role; then sleep.
 
 mod mail;
 mod tcp;
@@ -23,14 +23,14 @@ use crate::mux::{self, Claim, CloseReason, Event, Handle, Mux, Received};
 /// Batches of datagrams taken before the role has a turn: the feedback of a thousand viewers.
 const BATCHES_PER_TURN: usize = 8;
 
-/// Workers that may pass one datagram on: from where it arrives to the worker of a former session
-/// on the same path, and from there to the present one.
+/// Limit of the workers that may forward one datagram: from the worker where it arrives to that of a former session on the same
+/// path, and from there to the present one.
 const HOPS_MAX: u8 = 2;
 
-/// How often to look for sessions whose peers never arrived.
+/// Interval between two searches for sessions whose peers never arrived.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// See the module's description.
+/// State of one worker thread; [`run`](Self::run) serves its sessions until the port is stopped.
 pub(super) struct Worker<R: Role> {
     number: usize,
     shared: Arc<Shared<R::Ticket>>,
@@ -39,12 +39,12 @@ pub(super) struct Worker<R: Role> {
     wire: Wire,
     role: R,
     rest: Rest,
-    /// The tickets of sessions that are not connected yet.
+    /// Tickets of sessions that are not connected yet.
     tickets: HashMap<Handle, R::Ticket>,
     counters: Counters,
     next_turn: Option<Instant>,
     next_sweep: Instant,
-    /// When to listen again after descriptors ran out.
+    /// Time at which to listen again after descriptors ran out.
     accept_again: Option<Instant>,
 }
 
@@ -77,9 +77,8 @@ impl<R: Role> Worker<R> {
 
     /// Runs until the port is stopped.
     ///
-    /// A panic over what one peer sent ends that peer's session. Any other panic has cost this
-    /// worker's sessions their state. The kernel would still send it its share of the peers, so the
-    /// process ends, and its supervisor restarts it.
+    /// A panic over one peer's input ends that peer's session. Any other panic has cost this worker's sessions their state. The
+    /// kernel would still send it its share of the peers, so the process ends, and its supervisor restarts it.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
         net::time_slice::request_short();
@@ -95,7 +94,7 @@ impl<R: Role> Worker<R> {
             self.publish(&arrivals);
             let now = Instant::now();
             let due = self.due();
-            // What happens meanwhile is found at the next look.
+            // Events during the pause are found at the next read.
             std::thread::sleep(self.rest.get(now).min(due.saturating_duration_since(now)));
             let sleep = due.saturating_duration_since(Instant::now());
             if let Err(error) = self.wire.poller.wait(Some(sleep), &mut ready) {
@@ -177,7 +176,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Handles a datagram that `hops` workers have passed on.
+    /// Processes a datagram that `hops` workers have forwarded.
     fn take(&mut self, path: Path, datagram: &mut [u8], hops: u8, now: Instant) {
         match self.mux.receive(path, datagram, now) {
             Received::Nothing => {}
@@ -220,7 +219,7 @@ impl<R: Role> Worker<R> {
         self.settle(now);
     }
 
-    /// Passes a datagram on to the worker that has its session.
+    /// Forwards a datagram to the worker that has its session.
     fn forward(&mut self, worker: u16, path: Path, datagram: &[u8], hops: u8) {
         // Another worker cannot answer on our connection; connections are passed on as a whole.
         if hops >= HOPS_MAX || path.transport == Transport::Tcp {
@@ -258,10 +257,10 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Carries out what the sessions decided: notifies the role, sends, and removes names.
+    /// Carries out the sessions' decisions: notifies the role, sends, and removes names.
     fn settle(&mut self, now: Instant) {
-        // The last flight of a handshake goes before what the role then sends: a peer has no keys
-        // until it has received it, and the first keyframe would be lost.
+        // The last flight of a handshake precedes everything that the role then sends: a peer has no keys until it has received
+        // that flight, and the first keyframe would be lost.
         self.transmit(now);
         while let Some((session, event)) = self.mux.poll_event() {
             match event {
@@ -276,7 +275,7 @@ impl<R: Role> Worker<R> {
                     });
                     self.give_up_if(session, taken, now);
                 }
-                // The role may have closed it since.
+                // The role may have closed the session since.
                 Event::Moved { path } if self.mux.path(session).is_some() => {
                     self.role.moved(session, path, now);
                 }
@@ -383,7 +382,7 @@ impl<R: Role> Worker<R> {
         self.publish(&udp::Inbox::default());
     }
 
-    /// The worker's number for claims of sessions. There are few workers.
+    /// Returns the worker's number for claims of sessions. There are few workers.
     fn index(&self) -> u16 {
         self.number as u16
     }

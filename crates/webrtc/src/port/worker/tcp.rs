@@ -1,4 +1,4 @@
-//! Peers that come over TCP: their connections, from the first check to the last frame.
+//! Peers that connect over TCP: their connections, from the first check to the last frame.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ use crate::port::shared::Mail;
 /// Connections accepted before the role has a turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
-/// Bytes read from a connection at once, and how often in a row.
+/// Bytes read from a connection at once, and the number of consecutive reads.
 const READ_BYTES: usize = 4 * 1024;
 const READS_PER_TURN: usize = 4;
 
@@ -87,7 +87,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Takes what was read from a connection. False when it is to be closed.
+    /// Processes bytes that were read from a connection; returns false if it must be closed.
     fn hear(&mut self, connection: u64, bytes: &mut [u8], now: Instant) -> bool {
         if let Some((path, deframer)) = self.wire.connections.lend_deframer(connection) {
             return self.take_frames(connection, path, deframer, bytes, now);
@@ -96,8 +96,8 @@ impl<R: Role> Worker<R> {
         self.place(connection, true, now)
     }
 
-    /// Opens a connection whose first check names a session of this worker; passes it on to the
-    /// session's worker if `may_pass`. False when no session has that name.
+    /// Opens a connection whose first check names a session of this worker; passes it on to the session's worker if `may_pass`.
+    /// Returns false if no session has that name.
     pub(super) fn place(&mut self, connection: u64, may_pass: bool, now: Instant) -> bool {
         let Some(said) = self.wire.connections.said(connection, &[]) else {
             return false;
@@ -116,7 +116,7 @@ impl<R: Role> Worker<R> {
                 }
                 Claim::Owned(worker) if may_pass => {
                     if let Some((stream, path, bytes)) = self.wire.connections.remove(connection) {
-                        // It is not closed, so this worker's poller must be told to forget it.
+                        // The connection is not closed, so it must be removed from this worker's poller.
                         self.wire.poller.unwatch(&stream).ok();
                         let mail = Mail::Connection {
                             stream,
@@ -139,8 +139,8 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Takes the datagrams in what was read from an open connection. False when it is of no more
-    /// use: its framing is broken, or no session has its path.
+    /// Processes the datagrams in the bytes read from an open connection. Returns false if the connection is useless: its
+    /// framing is broken, or no session has its path.
     fn take_frames(
         &mut self,
         connection: u64,

@@ -1,250 +1,151 @@
-//! What the answers of hooks of other servers mean.
+//! Tests of how answers of other servers' hooks are interpreted.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fanout::gate::{Action, Denied, Request};
+use fanout::gate::{Action, Request};
 use http::{Response, header};
 
 use super::{name, on, request};
 use crate::hook::tests::dialect;
-use crate::hook::{Answer, Garbled, HookDenied, Moment, Reply};
+use crate::hook::{Answer, Garbled, HookDenied, Moment, Occasion, Reply};
 
-/// What a reply means: for how many seconds it permits, to whom and which other stream; or why it does not.
-#[derive(Debug, Eq, PartialEq)]
-enum Meaning {
-    Permits {
-        seconds: Option<u64>,
-        identity: Option<String>,
-        stream: Option<String>,
-    },
-    Denies(Denied, Option<String>),
-}
-
-fn meaning(answer: Answer, at: Instant) -> Meaning {
+/// Writes what an answer permits, or how it denies, in words.
+fn words(answer: Result<Answer, Garbled>, at: Instant) -> String {
     match answer {
-        Ok(grant) => Meaning::Permits {
-            seconds: grant.terms.until.map(|until| (until - at).as_secs()),
-            identity: grant.terms.identity.map(|identity| identity.to_string()),
-            stream: grant.stream.map(|stream| stream.to_string()),
+        Ok(Ok(grant)) => {
+            let until = grant.terms.until;
+            let lasts = until.map(|until| format!(" for {} s", (until - at).as_secs()));
+            let identity = grant
+                .terms
+                .identity
+                .map(|identity| format!(" to {identity}"));
+            let stream = grant.stream.map(|stream| format!(" as {stream}"));
+            let more = [lasts, identity, stream].into_iter().flatten();
+            more.fold("allowed".to_owned(), |words, one| words + &one)
+        }
+        Ok(Err(HookDenied { denied, reason })) => match reason {
+            Some(reason) => format!("{denied:?}: {reason}"),
+            None => format!("{denied:?}"),
         },
-        Err(HookDenied { denied, reason }) => Meaning::Denies(denied, reason),
+        Err(_) => "garbled".to_owned(),
     }
 }
 
-/// What a reply to a publisher's question means.
-fn answered(
-    name: &str,
-    request: &Request<'_>,
-    reply: http::response::Builder,
-    body: &str,
-) -> Result<Meaning, Garbled> {
-    let reply = reply.body(()).expect("a reply");
-    let reply = Reply {
-        head: reply.into_parts().0,
-        body: Bytes::copy_from_slice(body.as_bytes()),
-        at: Instant::now(),
-    };
-    let on = on(request, Action::Publish, Moment::Begin);
-    let answer = dialect(name).0.answer(&on, &reply)?;
-    Ok(meaning(answer, reply.at))
+fn answered(name: &str, on: &Occasion<'_>, reply: http::response::Builder, body: &str) -> String {
+    let head = reply.body(()).expect("a reply").into_parts().0;
+    let (body, at) = (Bytes::copy_from_slice(body.as_bytes()), Instant::now());
+    words(dialect(name).0.answer(on, &Reply { head, body, at }), at)
 }
 
-fn denied(reason: Option<&str>, wants_credential: bool) -> Meaning {
-    let denied = match wants_credential {
-        true => Denied::Missing,
-        false => Denied::Wrong,
-    };
-    Meaning::Denies(denied, reason.map(str::to_owned))
+/// The rows of a table: what is given, and what it means.
+fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    let rows = table.lines().filter(|row| !row.is_empty());
+    rows.map(|row| row.split_once(" => ").expect(row))
 }
 
-fn allowed(seconds: Option<u64>, identity: Option<&str>) -> Meaning {
-    Meaning::Permits {
-        seconds,
-        identity: identity.map(str::to_owned),
-        stream: None,
-    }
-}
-
-/// Permitted under another name.
-fn renamed(stream: &str) -> Meaning {
-    Meaning::Permits {
-        seconds: None,
-        identity: None,
-        stream: Some(stream.to_owned()),
-    }
-}
+/// Dialect, status and body of the reply to a publisher's question.
+const ANSWERS: &str = r#"
+nginx-rtmp 200 => allowed
+nginx-rtmp 201 denied, says the text => allowed
+nginx-rtmp 302 => garbled
+nginx-rtmp 403 => Wrong
+srs 200 0 => allowed
+srs 201  {"code": 0, "data": null}\n => allowed
+srs 204 0 => Wrong
+srs 200 => garbled
+srs 200 OK => garbled
+srs 200 {} => garbled
+srs 200 1 => Wrong: code 1
+srs 403 0 => Wrong
+mediamtx 204 => allowed
+mediamtx 401 => Missing
+mediamtx 404 => Wrong
+carillon 204 => allowed
+carillon 200 {} => allowed
+carillon 200 {"allowed": true, "seconds": 90, "identity": "ann", "new": 1} => allowed for 90 s to ann
+carillon 200 {"allowed": false, "reason": "not paid"} => Wrong: not paid
+carillon 200 {"stream": "live/other"} => allowed as live/other
+carillon 200 {"stream": "admin/x"} => Unavailable: admin/x
+carillon 200 {"seconds": -1} => garbled
+carillon 200 {"seconds": 1e300} => garbled
+carillon 200 yes => garbled
+carillon 401 {} => Missing
+carillon 302 => Wrong
+ome 200 {"allowed": true} => allowed
+ome 200 {"allowed": true, "new_url": "", "lifetime": 90000} => allowed for 90 s
+ome 200 {"allowed": true, "new_url": "ws://h:3333/app/b/file?x=/y", "lifetime": 0} => allowed as app/b
+ome 200 {"allowed": true, "new_url": "app/b"} => garbled
+ome 200 {"allowed": true, "new_url": "ws://h/app"} => garbled
+ome 200 {"allowed": false, "reason": "not paid"} => Wrong: not paid
+ome 200 {} => garbled
+ome 403 {"allowed": true} => Wrong
+"#;
 
 #[test]
 fn answers_mean_what_they_mean_to_their_servers() {
-    for (name, status, body, meaning) in [
-        ("nginx-rtmp", 200, "", Some(allowed(None, None))),
-        (
-            "nginx-rtmp",
-            201,
-            "denied, says the text",
-            Some(allowed(None, None)),
-        ),
-        ("nginx-rtmp", 302, "", None),
-        ("nginx-rtmp", 403, "", Some(denied(None, false))),
-        ("srs", 200, "0", Some(allowed(None, None))),
-        (
-            "srs",
-            201,
-            " {\"code\": 0, \"data\": null}\n",
-            Some(allowed(None, None)),
-        ),
-        ("srs", 204, "0", Some(denied(None, false))),
-        ("srs", 200, "", None),
-        ("srs", 200, "OK", None),
-        ("srs", 200, "{}", None),
-        ("srs", 200, "1", Some(denied(Some("code 1"), false))),
-        ("srs", 403, "0", Some(denied(None, false))),
-        ("mediamtx", 204, "", Some(allowed(None, None))),
-        ("mediamtx", 401, "", Some(denied(None, true))),
-        ("mediamtx", 404, "", Some(denied(None, false))),
-        ("carillon", 204, "", Some(allowed(None, None))),
-        ("carillon", 200, "{}", Some(allowed(None, None))),
-        (
-            "carillon",
-            200,
-            r#"{"allowed": true, "seconds": 90, "identity": "ann", "new": 1}"#,
-            Some(allowed(Some(90), Some("ann"))),
-        ),
-        (
-            "carillon",
-            200,
-            r#"{"allowed": false, "reason": "not paid"}"#,
-            Some(denied(Some("not paid"), false)),
-        ),
-        (
-            "carillon",
-            200,
-            r#"{"stream": "live/other"}"#,
-            Some(renamed("live/other")),
-        ),
-        (
-            "carillon",
-            200,
-            r#"{"stream": "admin/x"}"#,
-            Some(Meaning::Denies(
-                Denied::Unavailable,
-                Some("admin/x".to_owned()),
-            )),
-        ),
-        (
-            "ome",
-            200,
-            r#"{"allowed": true}"#,
-            Some(allowed(None, None)),
-        ),
-        (
-            "ome",
-            200,
-            r#"{"allowed": true, "new_url": "", "lifetime": 90000}"#,
-            Some(allowed(Some(90), None)),
-        ),
-        (
-            "ome",
-            200,
-            r#"{"allowed": true, "new_url": "ws://h:3333/app/b/file?x=/y", "lifetime": 0}"#,
-            Some(renamed("app/b")),
-        ),
-        ("ome", 200, r#"{"allowed": true, "new_url": "app/b"}"#, None),
-        (
-            "ome",
-            200,
-            r#"{"allowed": true, "new_url": "ws://h/app"}"#,
-            None,
-        ),
-        (
-            "ome",
-            200,
-            r#"{"allowed": false, "reason": "not paid"}"#,
-            Some(denied(Some("not paid"), false)),
-        ),
-        ("ome", 200, "{}", None),
-        (
-            "ome",
-            403,
-            r#"{"allowed": true}"#,
-            Some(denied(None, false)),
-        ),
-        ("carillon", 200, r#"{"seconds": -1}"#, None),
-        ("carillon", 200, r#"{"seconds": 1e300}"#, None),
-        ("carillon", 200, "yes", None),
-        ("carillon", 401, "{}", Some(denied(None, true))),
-        ("carillon", 302, "", Some(denied(None, false))),
-    ] {
+    let request = request();
+    let on = on(&request, Action::Publish, Moment::Begin);
+    for (given, meaning) in rows(ANSWERS) {
+        let mut parts = given.splitn(3, ' ');
+        let mut part = || parts.next().unwrap_or_default();
+        let (name, status, body) = (part(), part(), part().replace("\\n", "\n"));
         let reply = Response::builder().status(status);
-        let told = answered(name, &request(), reply, body).ok();
-        assert_eq!(told, meaning, "{name} {status} {body}");
+        assert_eq!(answered(name, &on, reply, &body), meaning, "{given}");
     }
 }
 
+/// Status and headers.
+const ICECAST: &str = "
+200 => Wrong
+401 => Missing
+200 icecast-auth-user=0 => Wrong
+200 icecast-auth-message=unpaid => Wrong: unpaid
+200 icecast-auth-user=1 => allowed
+200 x-icecast-auth-result=ok => allowed
+200 icecast-auth-user=1 icecast-auth-timelimit=60 => allowed for 60 s
+200 icecast-auth-user=1 icecast-auth-timelimit=0 => allowed
+200 icecast-auth-user=1 icecast-auth-timelimit=soon => allowed
+";
+
 #[test]
 fn icecast_s_answers_are_in_headers() {
-    let verdict = |status: u16, headers: &[(&'static str, &'static str)]| {
-        let reply = Response::builder().status(status);
-        let headers = headers.iter();
-        let reply = headers.fold(reply, |reply, (name, value)| reply.header(*name, *value));
-        answered("icecast", &request(), reply, "icecast-auth-user: 1").expect("an answer")
-    };
-    assert_eq!(verdict(200, &[]), denied(None, false));
-    assert_eq!(verdict(401, &[]), denied(None, true));
-    assert_eq!(
-        verdict(200, &[("icecast-auth-user", "0")]),
-        denied(None, false)
-    );
-    let message = ("icecast-auth-message", "not paid");
-    assert_eq!(verdict(200, &[message]), denied(Some("not paid"), false));
-    assert_eq!(
-        verdict(200, &[("icecast-auth-user", "1")]),
-        allowed(None, None)
-    );
-    assert_eq!(
-        verdict(200, &[("x-icecast-auth-result", "ok")]),
-        allowed(None, None)
-    );
-    for (limit, seconds) in [("60", Some(60)), ("0", None), ("soon", None)] {
-        let headers = [
-            ("icecast-auth-user", "1"),
-            ("icecast-auth-timelimit", limit),
-        ];
-        assert_eq!(verdict(200, &headers), allowed(seconds, None));
+    let request = request();
+    let on = on(&request, Action::Publish, Moment::Begin);
+    for (given, meaning) in rows(ICECAST) {
+        let mut parts = given.split(' ');
+        let mut reply = Response::builder().status(parts.next().expect(given));
+        for header in parts {
+            let (name, value) = header.split_once('=').expect(given);
+            reply = reply.header(name, value);
+        }
+        let reported = answered("icecast", &on, reply, "icecast-auth-user: 1");
+        assert_eq!(reported, meaning, "{given}");
     }
 }
 
 #[test]
 fn a_redirection_of_nginx_rtmp_s_hook_names_another_stream() {
     let verdict = |request: &Request<'_>, location: &'static str| {
-        let reply = Response::builder()
-            .status(302)
-            .header(header::LOCATION, location);
-        answered("nginx-rtmp", request, reply, "")
+        let reply = Response::builder().status(302);
+        let reply = reply.header(header::LOCATION, location);
+        let on = on(request, Action::Publish, Moment::Begin);
+        answered("nginx-rtmp", &on, reply, "")
     };
     let show = request();
-    assert_eq!(verdict(&show, "public?a=b"), Ok(renamed("live/eu/public")));
+    assert_eq!(verdict(&show, "public?a=b"), "allowed as live/eu/public");
     let bare = name("show");
-    let short = Request {
-        stream: &bare,
-        ..show
-    };
-    assert_eq!(verdict(&short, "public"), Ok(renamed("public")));
+    let mut short = show;
+    short.stream = &bare;
+    assert_eq!(verdict(&short, "public"), "allowed as public");
     for elsewhere in ["rtmp://other/live/show", "http://hook/public"] {
-        assert!(verdict(&show, elsewhere).is_err());
+        assert_eq!(verdict(&show, elsewhere), "garbled");
     }
     // Before and after that another name is of no use, and no refusal.
     let lasted = Duration::from_secs(1);
     for moment in [Moment::Connect, Moment::Update { lasted }] {
-        let reply = Response::builder().status(302).body(()).expect("a reply");
-        let reply = Reply {
-            head: reply.into_parts().0,
-            body: Bytes::new(),
-            at: Instant::now(),
-        };
         let on = on(&show, Action::Publish, moment);
-        let told = dialect("nginx-rtmp").0.answer(&on, &reply);
-        assert!(told.expect("an answer").is_ok(), "{moment:?}");
+        let reported = answered("nginx-rtmp", &on, Response::builder().status(302), "");
+        assert!(reported.starts_with("allowed"), "{moment:?}: {reported}");
     }
 }

@@ -1,23 +1,24 @@
-//! How much a listener may say: it has nothing to say but answers to pings, and each frame costs its thread some work.
+//! Rate limit on the bytes that a listener sends: it has nothing to send but replies to pings, and each frame costs its thread
+//! some work.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Bytes at once: a greeting of the greatest length and more.
+/// Burst in bytes: a greeting of the greatest length and more.
 const BYTES_AT_ONCE: u64 = 128 * 1024;
 
-/// Bytes in each second from then on: some hundred pings, which no player sends.
+/// Sustained rate in bytes per second: some hundred pings, which no player sends.
 const BYTES_PER_SECOND: u64 = 4 * 1024;
 
-/// What is left of the rate: the moment at which all of it will be there again moves on with each byte.
+/// Remaining allowance, kept as the time at which it will be full again; each byte moves that time forward.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chatter {
     whole_at: Option<Instant>,
 }
 
 impl Chatter {
-    /// So many bytes were said. False when they are too many.
+    /// Takes the given number of bytes; returns false when they exceed the rate.
     pub(super) fn take(&mut self, bytes: usize, now: Instant) -> bool {
         let time = |bytes: u64| Duration::from_micros(bytes * 1_000_000 / BYTES_PER_SECOND);
         let whole = self.whole_at.map_or(now, |whole| whole.max(now)) + time(bytes as u64);

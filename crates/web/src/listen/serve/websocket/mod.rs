@@ -1,4 +1,4 @@
-//! A listener by WebSocket (RFC 6455): a task that follows the lane and sends what it gives as binary messages.
+//! Listeners over WebSocket (RFC 6455): a task follows the lane and sends its data as binary messages.
 //!
 //! ```text
 //!  101 ─┬► give all there is ─► pause ─► wait for more ─┐   meanwhile: pings answered and sent, a close obeyed
@@ -6,10 +6,10 @@
 //!  end of the lane, or a violation ─► close frame with the reason ─► the client's, or CLOSE_TIMEOUT ─► socket closed
 //! ```
 //!
-//! * A message is what one send carries: players take them as one run of bytes, whose tags and fragments may lie across.
-//!   Nothing is copied for a listener but the head of a frame, which is 2 to 10 bytes.
-//! * What the client says as data is ignored, and has a rate ([`chatter`]). While it takes nothing, nothing of it is read.
-//! * It falls behind, skips and is dropped by the rules of all listeners; it is dropped within a message, too.
+//! * A message carries the bytes of one send: players treat messages as one run of bytes, in which tags and fragments may cross
+//!   message borders. Nothing is copied per listener except the head of a frame, which is 2 to 10 bytes.
+//! * Data from the client is ignored and rate-limited ([`chatter`]). While the client takes nothing, nothing is read from it.
+//! * The listener falls behind, skips and is dropped by the rules for all listeners; it may be dropped within a message.
 
 mod chatter;
 
@@ -19,33 +19,33 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use fanout::{LogReader, Reason};
+use http1::websocket::{
+    CONTROL_BYTES_MAX, CloseCode, Event, FrameHead, FrameReader, Opcode, Peer, Violation,
+};
 use net::TransportStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
-use websocket::{
-    CONTROL_BYTES_MAX, CloseCode, Event, FrameHead, FrameReader, Opcode, Peer, Violation,
-};
 
 use self::chatter::Chatter;
 use super::decide::Listen;
 use super::patience::{STALLED_AFTER, patiently};
 use super::{Context, DRAIN_BYTES_MAX, Outcome};
 
-/// How often a client is pinged: three times in the minute of silence after which common proxies give up a connection.
+/// Interval between pings: three in the minute of silence after which common proxies give up a connection.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// A client of which nothing has come for so long, with three pings unanswered, is gone: the socket alone would not
-/// tell while the stream sends nothing.
+/// Silence after which a client is considered gone, with three pings unanswered: the socket alone would not show it while the
+/// stream sends nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// A listener has nothing to say; some players send a greeting of a few hundred bytes.
+/// Maximum message length in bytes. A listener has nothing to send; some players send a greeting of a few hundred bytes.
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Bytes of a client that are read at once: a control frame with its head.
+/// Bytes read from a client at once: a control frame with its head.
 const READ_BYTES: usize = 128;
 
-/// For the client to answer a close frame: several round trips to anywhere.
+/// Time for the client to answer a close frame: several round trips to anywhere.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Answers the handshake, and serves the listener in a task of its own until either side ends it.
@@ -57,12 +57,12 @@ pub(super) fn follow<S: TransportStream>(context: &Context, socket: S, listen: L
         lane,
         refusal: _,
     } = listen;
-    // Prepared for a listener on the way.
+    // The round trip prepares the socket as that of a listener.
     let Ok(socket) = socket.into_transport().and_then(S::from_transport) else {
         return Outcome::Gone;
     };
     let id = record.id;
-    // The listener is gone from the books before its connection is closed.
+    // The listener is deregistered before its connection is closed, so the task holds the permit until the end.
     let permit = record.permit.clone();
     let session = Session {
         reader: context.registry.fanout().follow(record, lane),
@@ -76,19 +76,19 @@ pub(super) fn follow<S: TransportStream>(context: &Context, socket: S, listen: L
     Outcome::Listening(id)
 }
 
-/// Why a listener is over.
+/// Reason why a listener's session is over.
 enum End {
-    /// The lane has no more to give; the reader knows why.
+    /// The lane has no more data; the reader knows why.
     Lane,
-    /// The client is gone, without a word.
+    /// The client is gone without a close frame.
     Left,
     /// The client has closed, with this number if it gave one.
     Closed(Option<u16>),
     /// The client broke the protocol.
     Broken(Violation),
-    /// The client says more than a listener has to say.
+    /// The client sends more than a listener may.
     Chatty,
-    /// It is let go within a message that it has not taken.
+    /// The listener is dropped within a message that it has not taken.
     Stalled(Reason),
 }
 
@@ -164,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 }
 
-/// What a client is told when its lane is over.
+/// Returns the close code sent to a client whose lane is over.
 fn code_of(reason: Reason, is_leaving: bool) -> CloseCode {
     match reason {
         Reason::Ended | Reason::Left if !is_leaving => CloseCode::NORMAL,
@@ -174,25 +174,25 @@ fn code_of(reason: Reason, is_leaving: bool) -> CloseCode {
     }
 }
 
-/// The client's answer to a close frame.
+/// State of the client's reply to our close frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Answer {
-    /// It has yet to come.
+    /// The reply has yet to arrive.
     Awaited,
-    /// Ours is the answer.
+    /// Our frame is itself the reply.
     Given,
-    /// What the client sends cannot be read any more.
+    /// Input from the client can no longer be read.
     Unreadable,
 }
 
-/// The client's connection: frames in both directions.
+/// Connection of the client: frames in both directions.
 struct Connection<S> {
     socket: S,
     frames: FrameReader,
     outbox: Outbox,
-    /// When the next ping is due.
+    /// Timer of the next ping.
     ping: Pin<Box<Sleep>>,
-    /// When something of the client came.
+    /// Time at which the last bytes arrived from the client.
     heard: Instant,
     chatter: Chatter,
 }
@@ -209,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Sends the answer to the request.
+    /// Sends the reply to the request.
     async fn begin(&mut self, head: Bytes) -> Result<(), End> {
         let begun = async {
             self.socket.write_all(&head).await?;
@@ -221,11 +221,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Sends a message, in bounded time; `reader` says whether its listener may stay meanwhile.
+    /// Sends a message, in bounded time; `reader` decides whether its listener may stay meanwhile.
     async fn give(&mut self, payload: Bytes, reader: &mut LogReader) -> Result<(), End> {
         let head = FrameHead::server(Opcode::Binary, payload.len());
         let control = std::mem::take(&mut self.outbox);
-        // In one piece, without copying the payload.
+        // Written in one piece, without copying the payload.
         let mut all = Buf::chain(control.rest(), head.as_bytes()).chain(payload);
         let socket = &mut self.socket;
         let writing = async move {
@@ -238,18 +238,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// What `event` gives, unless the client ends it first.
+    /// Returns the output of `event`, unless the client ends the session first.
     async fn attend<T>(&mut self, event: impl Future<Output = T>) -> Result<T, End> {
         let mut event = pin!(event);
         std::future::poll_fn(|cx| {
-            // First, so that a client with a backlog is heard as well.
+            // The client comes first, so that its frames are read even if it has a backlog.
             self.poll_client(cx)?;
             event.as_mut().poll(cx).map(Ok)
         })
         .await
     }
 
-    /// Hears what the client has said and says what is due, as far as possible at once.
+    /// Reads frames from the client and sends what is due, as far as possible without waiting.
     fn poll_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
         let mut memory = [0; READ_BYTES];
         loop {
@@ -303,13 +303,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 count => self.outbox.sent += count as u8,
             }
         }
-        // Until then TLS may hold it sealed.
+        // Until the flush, TLS may hold the frame back.
         ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
         self.outbox = Outbox::default();
         Poll::Ready(Ok(()))
     }
 
-    /// Sends a close frame, hears the client's answer, and closes the socket; in bounded time.
+    /// Sends a close frame, waits for the client's reply, and closes the socket; in bounded time.
     async fn close(mut self, payload: &[u8], answer: Answer) {
         let head = FrameHead::server(Opcode::Close, payload.len());
         let closed = async {
@@ -327,14 +327,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             std::io::Result::Ok(())
         };
-        // What the client does of it does not matter.
+        // The client's part in closing does not matter.
         if !matches!(timeout(CLOSE_TIMEOUT, closed).await, Ok(Ok(()))) {
             tracing::trace!("a client of WebSocket did not close in order");
         }
     }
 }
 
-/// Reads on until the client's close frame, or what takes its place.
+/// Reads until the client's close frame, or until an end or error that takes its place.
 async fn hear_close<S: AsyncRead + Unpin>(
     socket: &mut S,
     frames: &mut FrameReader,
@@ -355,8 +355,8 @@ async fn hear_close<S: AsyncRead + Unpin>(
     }
 }
 
-/// A control frame on its way: the newest of those that none of has been sent, for a pong may answer the last of several
-/// pings (RFC 6455 §5.5.3).
+/// Control frame being sent. A new frame replaces it as long as none of its bytes are sent, because a pong may answer the last
+/// of several pings (RFC 6455 §5.5.3).
 struct Outbox {
     bytes: [u8; 2 + CONTROL_BYTES_MAX],
     length: u8,
@@ -376,7 +376,7 @@ impl Default for Outbox {
 impl Outbox {
     fn put(&mut self, opcode: Opcode, payload: &[u8]) {
         if self.sent > 0 {
-            // Half a frame has to be followed by its other half; what comes next will be asked for again.
+            // A half-sent frame must be completed first. The new frame is dropped; the client will ping again.
             return;
         }
         let head = FrameHead::server(opcode, payload.len());

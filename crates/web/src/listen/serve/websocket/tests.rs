@@ -1,19 +1,20 @@
 //! Listeners by WebSocket: over sockets from the handshake on, and over pipes in virtual time.
 
 use fanout::{Protocol, Settings};
-use formats::Form;
-use http1::{HeadReader, Status};
+use http1::websocket::mask;
 use media::Container;
+use packagers::Form;
 use tokio::io::DuplexStream;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use websocket::mask;
 
 use super::*;
 use crate::listen::Target;
 use crate::listen::serve::patience::CHECK_INTERVAL;
 use crate::listen::serve::serve;
-use crate::listen::testing::{PATIENCE, TestServer, assert_same, mp3_items, no_burst, write};
+use crate::listen::testing::{
+    TestServer, assert_same, mp3_items, no_burst, parse, read_head, sockets, soon, write,
+};
 
 const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 const VERSION: &str = "Sec-WebSocket-Version: 13\r\n";
@@ -27,38 +28,20 @@ fn upgrade(method: &str, path: &str, headers: &[&str]) -> String {
 }
 
 async fn ask(server: &TestServer, request: &str) -> (TcpStream, Outcome) {
-    let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut client = TcpStream::connect(door.local_addr().unwrap())
-        .await
-        .unwrap();
-    let (socket, peer) = door.accept().await.unwrap();
-    let read = HeadReader::default().push(request.as_bytes());
-    let (head, _) = read.unwrap().unwrap();
-    let context = server.context.clone();
+    let (mut client, socket, peer) = sockets().await;
+    let (context, head) = (server.context.clone(), parse(request));
     let target = Target::find(&head.path(), &context.registry).expect("the path of a stream");
     let serving =
         tokio::spawn(async move { serve(&context, socket, target, head, peer, None).await });
     client.readable().await.unwrap();
-    let outcome = match serving.is_finished() {
-        true => serving.await.unwrap(),
-        false => {
-            // A whole answer is not over before the client has closed.
-            client.shutdown().await.unwrap();
-            serving.await.unwrap()
-        }
-    };
-    (client, outcome)
-}
-
-async fn read_head(client: &mut TcpStream) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(timeout(PATIENCE, client.read_u8()).await.unwrap().unwrap());
+    if !serving.is_finished() {
+        // A whole answer is not over before the client has closed.
+        client.shutdown().await.unwrap();
     }
-    String::from_utf8(head).unwrap()
+    (client, serving.await.unwrap())
 }
 
-/// What a client hears.
+/// Event that a client received.
 #[derive(Debug, Eq, PartialEq)]
 enum Heard {
     Data(Vec<u8>),
@@ -101,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// The next frame that is neither data nor ping.
     async fn hear_control(&mut self) -> Heard {
         loop {
-            match timeout(PATIENCE, self.hear()).await.unwrap() {
+            match soon(self.hear()).await {
                 Heard::Data(_) | Heard::Ping => {}
                 heard => return heard,
             }
@@ -155,39 +138,30 @@ async fn a_listener_hears_the_lane_in_messages_and_is_counted_as_one_of_websocke
         panic!("{outcome:?}");
     };
     let head = read_head(&mut client).await;
-    assert!(
-        head.starts_with("HTTP/1.1 101 Switching Protocols\r\n"),
-        "{head}"
-    );
-    let accept = "\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
-    assert!(
-        head.contains(accept) && head.contains("\r\nUpgrade: websocket\r\n"),
-        "{head}"
-    );
+    for line in [
+        "HTTP/1.1 101 Switching Protocols\r\n",
+        "\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
+        "\r\nUpgrade: websocket\r\n",
+    ] {
+        assert!(head.contains(line), "{line}: {head}");
+    }
     let fanout = server.context.registry.fanout();
     let record = fanout.directory().get(id).unwrap();
     assert_eq!(record.request, "GET /radio.flv HTTP/1.1");
-    assert_eq!(
-        (record.format.name, record.format.protocol.label()),
-        ("flv", "ws")
-    );
-    let counted = |protocol: Protocol| {
-        let all = fanout
-            .books()
-            .into_iter()
-            .map(|books| books.listeners.value(protocol));
-        all.sum::<u64>()
+    let format = &record.format;
+    assert_eq!((format.name, format.protocol.label()), ("flv", "ws"));
+    let counted = |protocol: Protocol| -> u64 {
+        let books = fanout.books().into_iter();
+        books.map(|books| books.listeners.value(protocol)).sum()
     };
-    assert_eq!(
-        (counted(Protocol::Websocket), counted(Protocol::Flv)),
-        (1, 1)
-    );
+    let counts = [Protocol::Websocket, Protocol::Flv].map(counted);
+    assert_eq!(counts, [1, 1]);
 
     let mut client = Client { socket: client };
     let mut heard = Vec::new();
     let mut is_fed = false;
     while heard.len() < witness.drain().len() || !is_fed {
-        let Heard::Data(data) = timeout(PATIENCE, client.hear()).await.unwrap() else {
+        let Heard::Data(data) = soon(client.hear()).await else {
             panic!("the stream goes on");
         };
         heard.extend_from_slice(&data);
@@ -199,15 +173,11 @@ async fn a_listener_hears_the_lane_in_messages_and_is_counted_as_one_of_websocke
     let expected = witness.drain();
     assert_same(&heard, expected, "as over HTTP");
 
-    client
-        .say(
-            Opcode::Close,
-            &[&1001_u16.to_be_bytes()[..], b"bye"].concat(),
-        )
-        .await;
+    let goodbye = [&1001_u16.to_be_bytes()[..], b"bye"].concat();
+    client.say(Opcode::Close, &goodbye).await;
     assert_eq!(client.hear_control().await, close_frame(1001));
     assert_eq!(client.hear_control().await, Heard::End);
-    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departure();
     assert_eq!((departure.id, departure.reason), (id, Reason::Left));
     assert_eq!(departure.sent_bytes, heard.len() as u64);
 }
@@ -222,41 +192,28 @@ async fn who_may_not_or_cannot_listen_is_answered_before_the_upgrade() {
         publishers.push(publisher);
     }
     let both = [KEY, VERSION];
+    let old = [KEY, "Sec-WebSocket-Version: 8\r\n"];
+    let short = [VERSION, "Sec-WebSocket-Key: x\r\n"];
     for (method, path, headers, status) in [
-        ("GET", "/secret/radio.flv", &both[..], Status::UNAUTHORIZED),
-        (
-            "GET",
-            "/secret/radio.flv?key=no",
-            &both,
-            Status::UNAUTHORIZED,
-        ),
-        ("GET", "/none.flv", &both, Status::NOT_FOUND),
-        ("GET", "/radio", &both, Status::NOT_ACCEPTABLE),
-        ("GET", "/radio.ts", &both, Status::NOT_ACCEPTABLE),
-        ("GET", "/radio.flv", &[KEY], Status::UPGRADE_REQUIRED),
-        (
-            "GET",
-            "/radio.flv",
-            &[KEY, "Sec-WebSocket-Version: 8\r\n"],
-            Status::UPGRADE_REQUIRED,
-        ),
-        ("GET", "/radio.flv", &[VERSION], Status::BAD_REQUEST),
-        (
-            "GET",
-            "/radio.flv",
-            &[VERSION, "Sec-WebSocket-Key: x\r\n"],
-            Status::BAD_REQUEST,
-        ),
-        ("HEAD", "/radio.flv", &both, Status::OK),
+        ("GET", "/secret/radio.flv", &both[..], 401),
+        ("GET", "/secret/radio.flv?key=no", &both, 401),
+        ("GET", "/none.flv", &both, 404),
+        ("GET", "/radio", &both, 406),
+        ("GET", "/radio.ts", &both, 406),
+        ("GET", "/radio.flv", &[KEY], 426),
+        ("GET", "/radio.flv", &old, 426),
+        ("GET", "/radio.flv", &[VERSION], 400),
+        ("GET", "/radio.flv", &short, 400),
+        ("HEAD", "/radio.flv", &both, 200),
     ] {
         let (mut client, outcome) = ask(&server, &upgrade(method, path, headers)).await;
         let Outcome::Answered { status: found, .. } = outcome else {
             panic!("{method} {path}: {outcome:?}");
         };
-        assert_eq!(found, status, "{method} {path} {headers:?}");
+        assert_eq!(found.code(), status, "{method} {path} {headers:?}");
         let head = read_head(&mut client).await;
         let tells_version = head.contains("\r\nSec-WebSocket-Version: 13\r\n");
-        assert_eq!(tells_version, status == Status::UPGRADE_REQUIRED, "{head}");
+        assert_eq!(tells_version, status == 426, "{head}");
     }
     assert_eq!(server.context.registry.fanout().listeners(), 0);
 }
@@ -271,13 +228,13 @@ async fn a_client_is_answered_and_what_else_it_says_is_ignored() {
     assert_eq!(client.hear_control().await, Heard::Pong(b"there?".to_vec()));
     client.say(Opcode::Close, &[]).await;
     assert_eq!(client.hear_control().await, Heard::Close(Vec::new()));
-    timeout(PATIENCE, serving).await.unwrap().unwrap();
-    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    soon(serving).await.unwrap();
+    let departure = server.departure();
     assert_eq!(departure.reason, Reason::Left);
 }
 
 #[tokio::test]
-async fn a_client_that_breaks_the_protocol_is_told_how() {
+async fn a_client_that_breaks_the_protocol_is_reported_how() {
     for (frame, code) in [
         (FrameHead::server(Opcode::Text, 0), 1002),
         (FrameHead::client(Opcode::Continuation, 0, MASK), 1002),
@@ -289,8 +246,8 @@ async fn a_client_that_breaks_the_protocol_is_told_how() {
         assert_eq!(client.hear_control().await, close_frame(code));
         assert_eq!(client.hear_control().await, Heard::End);
         drop(client);
-        timeout(PATIENCE, serving).await.unwrap().unwrap();
-        let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+        soon(serving).await.unwrap();
+        let departure = server.departure();
         assert_eq!(departure.reason, Reason::Left);
     }
 }
@@ -307,22 +264,19 @@ async fn a_client_that_does_not_stop_talking_is_let_go() {
         let frame = [head.as_bytes(), &masked].concat();
         let talks = tokio::spawn(async move { while said.write_all(&frame).await.is_ok() {} });
         let mut all = Vec::new();
-        timeout(PATIENCE, heard.read_to_end(&mut all))
-            .await
-            .unwrap()
-            .unwrap();
+        soon(heard.read_to_end(&mut all)).await.unwrap();
         let close = [0x88, 2, 0x03, 0xF0];
         assert!(all.ends_with(&close), "{opcode:?}");
-        timeout(PATIENCE, serving).await.unwrap().unwrap();
+        soon(serving).await.unwrap();
         drop(heard);
-        timeout(PATIENCE, talks).await.unwrap().unwrap();
-        let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+        soon(talks).await.unwrap();
+        let departure = server.departure();
         assert_eq!(departure.reason, Reason::Left);
     }
 }
 
 #[tokio::test]
-async fn the_end_of_a_stream_is_told_with_its_reason() {
+async fn the_end_of_a_stream_is_reported_with_its_reason() {
     type Ending = fn(&TestServer);
     let end: Ending = |server| server.context.registry.end_all();
     let kick: Ending = |server| {
@@ -340,11 +294,11 @@ async fn the_end_of_a_stream_is_told_with_its_reason() {
         assert!(matches!(client.hear().await, Heard::Data(_)));
         ending(&server);
         assert_eq!(client.hear_control().await, close_frame(code));
-        let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+        let departure = server.departure();
         assert_eq!(departure.reason, reason, "before the client has answered");
         client.say(Opcode::Close, &code.to_be_bytes()).await;
         assert_eq!(client.hear_control().await, Heard::End);
-        timeout(PATIENCE, serving).await.unwrap().unwrap();
+        soon(serving).await.unwrap();
     }
 }
 
@@ -378,7 +332,7 @@ async fn a_client_is_pinged_and_one_that_never_answers_is_gone() {
     }
     assert_eq!((pings, began.elapsed().as_secs()), (2, 60));
     gone.await.unwrap();
-    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departure();
     assert_eq!(departure.reason, Reason::Left);
     // The other is there, four minutes later as well.
     let later = Instant::now() + Duration::from_secs(240);
@@ -404,7 +358,7 @@ async fn a_client_that_takes_nothing_is_dropped_within_a_message() {
     }
     serving.await.unwrap();
     assert!(began.elapsed() < STALLED_AFTER, "{:?}", began.elapsed());
-    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departure();
     assert_eq!(departure.reason, Reason::Lag);
     let mut rest = Vec::new();
     client.socket.read_to_end(&mut rest).await.unwrap();
@@ -423,6 +377,6 @@ async fn a_client_that_takes_nothing_is_removed_at_once() {
     let asked = Instant::now();
     serving.await.unwrap();
     assert!(asked.elapsed() <= CHECK_INTERVAL, "{:?}", asked.elapsed());
-    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departure();
     assert_eq!(departure.reason, Reason::Kicked);
 }

@@ -1,0 +1,22 @@
+//! A waker that counts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
+/// A waker's task that counts its wake-ups.
+#[derive(Debug, Default)]
+pub struct Alarm(AtomicUsize);
+
+impl Alarm {
+    /// Returns the number of wake-ups so far.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,210 @@
+//! Lanes of segments in containers other than fragmented MP4.
+//!
+//! ```text
+//! item ─► fmp4::Muxer ─► Collected, a part's samples ─► PartWriter ─► a part's bytes ─► log
+//!              └──────── Segmenter: beginnings of segments, and their numbers
+//! ```
+//!
+//! [`fmp4::Muxer`] collects the parts here as well, and the same [`Segmenter`] decides. If such a lane carries the tracks that
+//! [`Mp4::segmented`](crate::Mp4::segmented) carries, both therefore have the same segments and parts, with the same numbers
+//! and times. (A writer that holds bytes back adds a part without duration at a segment's end.)
+
+use std::sync::Arc;
+
+use container::fmp4::{self, Collected, Content, FragmentCandidate, Init, Muxer, Turn, Unit};
+use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, Sink};
+use media::{Codec, Item, Span, Timestamp, Track};
+
+use crate::segmenter::{self, Segmenter};
+
+/// Writer of the parts of a lane.
+pub(crate) trait PartWriter {
+    /// Announces that the following parts belong to the segment with this number.
+    fn begin_segment(&mut self, _number: u64) {}
+
+    /// Writes a part's samples; `is_start` for the first part of a segment.
+    fn write(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8]));
+
+    /// Writes the bytes held back from the segment whose parts have ended.
+    fn end_segment(&mut self, _put: &mut dyn FnMut(&[u8])) {}
+}
+
+/// Collector of parts for a writer.
+#[derive(Debug)]
+pub(crate) struct Segments<W> {
+    muxer: Muxer<()>,
+    segmenter: Segmenter,
+    pub(crate) writer: W,
+    /// Segment that the next written part begins.
+    starts: Option<SegmentStart>,
+    /// End of the last written part.
+    end: Timestamp,
+}
+
+impl<W: PartWriter> Segments<W> {
+    pub(crate) fn new(bounds: Segmentation, writer: W) -> Self {
+        Self {
+            muxer: Muxer::of_parts(bounds.part_max),
+            segmenter: Segmenter::new(bounds),
+            writer,
+            starts: None,
+            end: Timestamp::ZERO,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> Segmentation {
+        self.segmenter.bounds()
+    }
+
+    pub(crate) fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        let (muxer, mut parts) = self.split(sink);
+        muxer.push(item, &mut parts);
+    }
+
+    /// Stops carrying `track`, whatever it was before.
+    pub(crate) fn refuse(&mut self, track: &Track, sink: &mut Sink<'_>) {
+        let refused = Track {
+            codec: Codec::UNKNOWN,
+            ..track.clone()
+        };
+        self.push(&Item::Track(Arc::new(refused)), sink);
+    }
+
+    pub(crate) fn end(&mut self, sink: &mut Sink<'_>) {
+        let (muxer, mut parts) = self.split(sink);
+        muxer.finish(&mut parts);
+        parts.close(Turn::InTime);
+    }
+
+    fn split<'a, 'b>(
+        &'a mut self,
+        sink: &'a mut Sink<'b>,
+    ) -> (&'a mut Muxer<()>, Parts<'a, 'b, W>) {
+        let parts = Parts {
+            sink,
+            segmenter: &mut self.segmenter,
+            writer: &mut self.writer,
+            starts: &mut self.starts,
+            end: &mut self.end,
+            is_written: false,
+        };
+        (&mut self.muxer, parts)
+    }
+}
+
+/// Writer of parts into the lane's log.
+struct Parts<'a, 'b, W> {
+    sink: &'a mut Sink<'b>,
+    segmenter: &'a mut Segmenter,
+    writer: &'a mut W,
+    starts: &'a mut Option<SegmentStart>,
+    end: &'a mut Timestamp,
+    /// Whether the part that ends next has bytes.
+    is_written: bool,
+}
+
+impl<W: PartWriter> Parts<'_, '_, W> {
+    /// Ends the open segment with the bytes that its writer has held back.
+    fn close(&mut self, turn: Turn) {
+        let mut has_rest = false;
+        let sink = &mut *self.sink;
+        self.writer.end_segment(&mut |bytes| {
+            has_rest |= !bytes.is_empty();
+            sink.put(bytes);
+        });
+        if has_rest {
+            let part = Part {
+                duration: Span::ZERO,
+                is_independent: false,
+                starts: None,
+            };
+            self.end_part(turn, *self.end, Entry::None, part);
+        }
+    }
+
+    fn end_part(&mut self, turn: Turn, at: Timestamp, entry: Entry, part: Part) {
+        let end = |sink: &mut Sink<'_>| sink.end_part(at, entry, part);
+        match turn {
+            Turn::Late => self.sink.of_last_epoch(end),
+            Turn::InTime => end(self.sink),
+        }
+    }
+}
+
+impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
+    type Preamble = ();
+
+    /// Ignores initialization segments, which these containers do not have.
+    fn put(&mut self, _bytes: &[u8]) {}
+
+    fn fragment(&mut self, fragment: Collected<'_>) {
+        let unit = fragment.unit();
+        let epoch = segmenter::epoch(self.sink, unit.turn);
+        if let Some(start) = self.segmenter.part(unit.at, unit.begins_epoch, epoch) {
+            self.close(unit.turn);
+            self.writer.begin_segment(start.number);
+            *self.starts = Some(start);
+        }
+        let Self {
+            sink,
+            writer,
+            starts,
+            is_written,
+            ..
+        } = self;
+        writer.write(&fragment, starts.is_some(), &mut |bytes| {
+            *is_written |= !bytes.is_empty();
+            sink.put(bytes);
+        });
+    }
+
+    fn preamble(&mut self, _init: &Init) {}
+
+    fn end_unit(&mut self, unit: Unit, join: Option<()>) {
+        if unit.content == Content::Init || !std::mem::take(&mut self.is_written) {
+            return;
+        }
+        *self.end = unit.at + unit.duration;
+        let starts = self.starts.take();
+        let entry = match (&starts, join) {
+            (Some(_), Some(())) => Entry::Join(Arc::default()),
+            _ => Entry::None,
+        };
+        let part = Part {
+            duration: unit.duration,
+            is_independent: unit.is_independent,
+            starts,
+        };
+        self.end_part(unit.turn, unit.at, entry, part);
+    }
+
+    fn room(&self, _at: Timestamp) -> Option<Span> {
+        Some(self.segmenter.bounds().part_max)
+    }
+
+    fn splits_at(&self, next: FragmentCandidate) -> bool {
+        let epoch = segmenter::epoch(self.sink, next.turn);
+        self.segmenter.splits_at(next, epoch)
+    }
+
+    fn split(&mut self, next: FragmentCandidate) {
+        self.close(next.turn);
+        self.sink.end_segment();
+        let epoch = segmenter::epoch(self.sink, next.turn);
+        self.segmenter.split(next.at, epoch);
+    }
+
+    fn break_off(&mut self) {
+        self.close(Turn::InTime);
+        self.sink.end_segment();
+        self.segmenter.break_off();
+    }
+
+    fn init(&mut self, _init: &Init) {
+        // A segment begins with everything its container needs, so a reader needs nothing before it.
+        self.segmenter.describe(Arc::new(Preamble::default()));
+    }
+}
+
+#[cfg(test)]
+mod tests;
