@@ -179,7 +179,7 @@ mod tests {
             ("fanout", "net"),
             ("fanout", "log"),
             ("packagers", "fanout"),
-            ("ingest", "rtmp-io"),
+            ("ingest", "rtmp"),
             ("server", "load"),
             ("testkit", "media"),
             ("benches", "server"),
