@@ -237,11 +237,6 @@ fn packet_type_at(body: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Whether a body has the multitrack form, and is to be [split](super::split) before it is read.
-pub fn is_multitrack(kind: Kind, body: &[u8]) -> bool {
-    multitrack_at(kind, body).is_some()
-}
-
 /// Where in a body of the multitrack form its packet type is; `None` for all other bodies.
 pub(super) fn multitrack_at(kind: Kind, body: &[u8]) -> Option<usize> {
     let first = *body.first()?;
