@@ -1,33 +1,21 @@
 //! Processor time of what jobs have started, sampled while it runs.
 //!
 //! The kernel adds to a process what the children took that it waited for. A browser's helpers are waited for by nobody of
-//! the job: their parent is killed first, and `init` inherits them. So a browser would seem to cost a tenth of what it does.
+//! the job: their parent is killed first, and `init` inherits them. So a browser would seem to cost a fraction of what it does.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::pool::TICKS_PER_SECOND;
+use super::process::{Key, Process, TICKS_PER_SECOND};
 
 /// Between two samples: some milliseconds of one processor each.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Which process, also where its number is used again: the number, and when it started in the kernel's ticks.
-type Key = (u32, u64);
 
 /// Ticks of each descendant, by the process of the job.
 #[derive(Debug, Default)]
 pub(super) struct Descendants {
     jobs: HashMap<u32, HashMap<Key, u64>>,
     sampled: Option<Instant>,
-}
-
-/// A process as `/proc/PID/stat` has it (proc_pid_stat(5)).
-#[derive(Debug, PartialEq)]
-struct Process {
-    key: Key,
-    parent: u32,
-    /// Its own, without its children's.
-    ticks: u64,
 }
 
 impl Descendants {
@@ -71,20 +59,7 @@ fn processes() -> Vec<Process> {
         entry.file_name().to_str()?.parse::<u32>().ok()?;
         std::fs::read_to_string(entry.path().join("stat")).ok()
     });
-    stats.filter_map(|stat| parse(&stat)).collect()
-}
-
-fn parse(stat: &str) -> Option<Process> {
-    let pid = stat.split(' ').next()?.parse().ok()?;
-    // The name, in parentheses, may contain anything. Of what follows it the state is the first.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    Some(Process {
-        key: (pid, number(19)?),
-        parent: fields.get(1)?.parse().ok()?,
-        ticks: number(11)? + number(12)?,
-    })
+    stats.filter_map(|stat| Process::parse(&stat)).collect()
 }
 
 #[cfg(test)]
@@ -95,7 +70,9 @@ mod tests {
         Process {
             key: (pid, 1),
             parent,
+            has_ended: false,
             ticks,
+            ticks_of_children: 0,
         }
     }
 
@@ -117,17 +94,5 @@ mod tests {
         assert_eq!(descendants.take(10), 3.95);
         assert_eq!(descendants.take(20), 1.0);
         assert_eq!(descendants.take(10), 0.0);
-    }
-
-    #[test]
-    fn a_process_is_read() {
-        let stat = "17 (a (b) c) S 3 17 1 0 -1 4 0 0 0 0 150 50 25 75 20 0 1 0 9 0 0";
-        let expected = Process {
-            key: (17, 9),
-            parent: 3,
-            ticks: 200,
-        };
-        assert_eq!(parse(stat), Some(expected));
-        assert_eq!(parse(""), None);
     }
 }

@@ -12,6 +12,7 @@ mod durations;
 mod executables;
 mod gauge;
 mod pool;
+mod process;
 mod schedule;
 
 use std::process::Command;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::descendants::Descendants;
 use super::gauge::Gauge;
+use super::process::{Process, TICKS_PER_SECOND};
 use super::schedule::Schedule;
 use super::{Job, Outcome};
 use crate::run::Failure;
@@ -18,9 +19,6 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// Variable that marks all programs that a job starts, even those in process groups of their own.
 const MARK: &str = "CARILLON_XTASK_JOB";
-
-/// Ticks per second of the processor time in `/proc`, which the kernel fixes for all programs.
-pub(super) const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A running job.
 struct Running {
@@ -171,19 +169,8 @@ fn has_test(output: &str) -> bool {
 /// Parses a line of `/proc/PID/stat`: returns the processor time of a process that has ended and is not yet waited for, with
 /// that of the children it has waited for; `None` while it runs.
 fn seconds_of_ended(stat: &str) -> Option<f64> {
-    // The name, in parentheses, may contain anything.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    if *fields.first()? != "Z" {
-        return None;
-    }
-    // utime, stime, cutime and cstime: the 14th to the 17th field of proc(5), of which the name is the second.
-    let ticks: f64 = fields
-        .get(11..15)?
-        .iter()
-        .filter_map(|field| field.parse::<f64>().ok())
-        .sum();
-    Some(ticks / TICKS_PER_SECOND)
+    let process = Process::parse(stat).filter(|process| process.has_ended)?;
+    Some((process.ticks + process.ticks_of_children) as f64 / TICKS_PER_SECOND)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! rendition shares with its stream.
 //!
 //! ```text
-//!  body ─┬─ of one track ─────┬─ audio, first video ─► Depacketizer ─────────► items
-//!        └─ else: flv::split ─┴─ video n ────────────► its own, renumbered ──► items
+//!  body ──flv::split──┬─ audio, first video ────► Depacketizer ──────────────► items
+//!                     └─ video n ────────────────► its own, renumbered ───────► items
 //! ```
 //!
 //! A rendition that cannot begin (its name has another publisher, or there are enough) costs one warning and
@@ -63,7 +63,7 @@ impl Tracks {
         items: &mut Vec<Item>,
         begin: &mut Renditions<'_>,
     ) -> Result<(), Error> {
-        let mut take = |number, body| match kind {
+        flv::split(kind, body, |number, body| match kind {
             Kind::Audio => self.depacketizer.audio(at, body, items),
             Kind::Video if *self.first.get_or_insert(number) == number => {
                 let before = items.len();
@@ -71,11 +71,7 @@ impl Tracks {
                 drop_astray(items, before);
             }
             Kind::Video => self.further(number, begin).take(at, body, items),
-        };
-        match flv::is_multitrack(kind, &body) {
-            true => flv::split(kind, body, take)?,
-            false => take(0, body),
-        }
+        })?;
         Ok(())
     }
 
