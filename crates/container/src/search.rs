@@ -34,7 +34,7 @@ pub struct Place {
 }
 
 /// Search in a file of any format.
-pub trait Search: Send {
+pub trait Search: std::fmt::Debug + Send {
     /// Returns the range of the file to read next, some hundred KiB; `None` when the search is over.
     fn wants(&self) -> Option<Range<u64>>;
 

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::pace::Pace;
 use crate::past::Shifted;
 use crate::patches::Patches;
-use crate::ranges::Ranges;
+use files::Ranges;
 use crate::reads::{PIECE_BYTES, Read, Reads};
 use crate::text::Text;
 use crate::titled::Titled;

@@ -7,7 +7,7 @@ use container::mp4_file::index::Index;
 
 use crate::playlist::{Playlist, Suffix};
 use crate::range::Requested;
-use crate::ranges::Ranges;
+use files::Ranges;
 use crate::text::Entries;
 
 /// Renders the playlist of a file; `None` if it has no segments, or the query is too long to be repeated.

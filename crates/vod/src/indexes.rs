@@ -6,12 +6,12 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::Lock;
-use container::mp4_file::index::{Error, Index, Indexer, Probe, Purpose};
+use container::mp4_file::index::{Error, Index, Probe, Purpose};
+use files::blocking;
 use net::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -86,9 +86,10 @@ impl Indexes {
         let read = || async {
             let reading = self.readings.acquire().await.map_err(io::Error::other)?;
             let file = Arc::clone(file);
-            let found = reads.blocking(move || read(&file, length, purpose)).await;
+            let found = reads.blocking(move || blocking::index(&file, length, purpose)).await;
             drop(reading);
             found.map(|found| {
+                let found = found.map(Arc::new);
                 let bytes = found.as_ref().map_or(0, |index| index.memory());
                 let held = self.holdings.note(Kind::Indexes, bytes);
                 Known { found, held }
@@ -129,37 +130,17 @@ fn memory(all: &VecDeque<Arc<Kept>>) -> usize {
     known.map(|known| known.held.bytes()).sum()
 }
 
-/// Reads an index. Blocks.
-fn read(file: &File, length: u64, purpose: Purpose) -> io::Result<Found> {
-    let mut indexer = Indexer::new(length, purpose);
-    loop {
-        let bytes = at(file, indexer.wants())?;
-        match indexer.take(&bytes) {
-            Ok(None) => {}
-            Ok(Some(index)) => return Ok(Ok(Arc::new(index))),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-}
-
 /// Returns the duration of an MP4 file; `None` if the file does not state it. Blocks.
 pub(crate) fn duration(file: &File, length: u64) -> io::Result<Option<Duration>> {
     let mut probe = Probe::new(length);
     loop {
-        let bytes = at(file, probe.wants())?;
+        let bytes = blocking::read(file, probe.wants())?;
         match probe.take(&bytes) {
             Ok(None) => {}
             Ok(found) => return Ok(found),
             Err(_) => return Ok(None),
         }
     }
-}
-
-fn at(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {
-    // The range is bounded, and lies within the file.
-    let mut bytes = vec![0; (range.end - range.start) as usize];
-    file.read_exact_at(&mut bytes, range.start)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod folder;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod indexes;
+mod media_file;
 mod media_type;
 mod pace;
 mod past;
@@ -43,7 +44,6 @@ mod patches;
 mod playlist;
 mod radio;
 mod range;
-mod ranges;
 mod reads;
 mod resume;
 mod segments;

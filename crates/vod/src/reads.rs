@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::patches::Patches;
-use crate::ranges::Ranges;
+use files::Ranges;
 use crate::sender::Sender;
 
 /// Most concurrent reads of one folder: more than a disk handles well in parallel, and few enough threads if the disk

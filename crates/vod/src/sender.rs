@@ -24,7 +24,7 @@ use rustix::net::sockopt::set_tcp_cork;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::pace::Pace;
-use crate::ranges::Ranges;
+use files::Ranges;
 use crate::reads::Reads;
 use crate::transfer::Count;
 

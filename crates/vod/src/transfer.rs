@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use crate::pace::Pace;
 use crate::patches::Patches;
-use crate::ranges::Ranges;
+use files::Ranges;
 use crate::reads::Reads;
 use crate::sender::{Job, Outcome};
 

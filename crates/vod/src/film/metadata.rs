@@ -7,13 +7,27 @@ use bytes::{Bytes, BytesMut};
 use media::{Codec, Item, Script, Timestamp, Track};
 use rtmp::amf0::Encoder;
 
+use crate::past::tracks_of;
+
 /// Codec numbers in FLV; other codecs are numbered by their four-character code (Enhanced RTMP).
 const AVC: f64 = 7.0;
 const MP3: f64 = 2.0;
 const AAC: f64 = 10.0;
 
+/// Makes metadata for the tracks among the items that open a file, and returns both.
+pub(crate) fn opening(
+    items: &[Item],
+    dimensions: Option<(u16, u16)>,
+    length: Option<Duration>,
+) -> Vec<Item> {
+    let tracks = || tracks_of(items);
+    let metadata = item(tracks(), dimensions, length);
+    let tracks = tracks().cloned().map(Item::Track);
+    std::iter::once(metadata).chain(tracks).collect()
+}
+
 /// Makes the metadata of a file with these tracks; `length` is `None` for media that has no end yet.
-pub(crate) fn item<'a>(
+fn item<'a>(
     tracks: impl Iterator<Item = &'a Arc<Track>>,
     dimensions: Option<(u16, u16)>,
     length: Option<Duration>,

@@ -1,28 +1,29 @@
 //! Films: files as media for players that are sent one sample at a time, from any keyframe.
 //!
 //! ```text
-//! name ─► Files::film ─► Film: MP4 by its index, FLV by its tags ─► items, a window at a time
+//! name ─► Files::film ─► Film: files::Reader of MP4 or FLV ─► items, a window at a time
 //! ```
 //!
 //! A [`Film`] belongs to one player. It reads as the player takes, through the reads that all clients of the folder
 //! share.
 
-mod flv;
 pub(crate) mod metadata;
-mod mp4;
-
-pub(crate) use self::flv::{Flv, head, tag_at};
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use media::{Item, StreamName, Timestamp};
+use container::mp4_file::index::Purpose;
+use files::Reader;
+use media::{Item, StreamName};
 use recordings::Container;
 
 use crate::address::Resource;
 use crate::counts::Outcome;
+use crate::folder::Opened;
+use crate::media_file::MediaFile;
 use crate::past::{Next, RecordingReader};
+use crate::reads::malformed;
 use crate::{Address, Files, Served};
 
 /// Kind of file that can be played as a film.
@@ -69,14 +70,14 @@ impl Kind {
 #[derive(Debug)]
 pub struct Film {
     source: Source,
+    opening: Vec<Item>,
     length: Duration,
 }
 
 #[derive(Debug)]
 enum Source {
-    Mp4(Box<mp4::Mp4>),
-    Flv(Box<Flv>),
-    Recording(Box<RecordingReader>, Vec<Item>),
+    File(Box<MediaFile>),
+    Recording(Box<RecordingReader>),
 }
 
 impl Files {
@@ -134,19 +135,36 @@ async fn open(served: &Arc<Served>, address: &Address, kind: Kind) -> io::Result
         .reads
         .blocking(move || folder.folder.open(&name))
         .await?;
-    let (source, length) = match kind {
-        Kind::Mp4 => {
-            let (mp4, length) = mp4::Mp4::open(served, &opened).await?;
-            (Source::Mp4(Box::new(mp4)), length)
-        }
-        Kind::Flv => {
-            let file = (&opened.file, &served.reads);
-            let (flv, length) = Flv::open(file, opened.length).await?;
-            (Source::Flv(Box::new(flv)), length)
-        }
+    let reader = match kind {
+        Kind::Mp4 => mp4(served, &opened).await?,
+        Kind::Flv => Reader::flv(opened.length),
         Kind::Mp3 => return Err(io::ErrorKind::NotFound.into()),
     };
-    Ok(Film { source, length })
+    let file = MediaFile::open((&opened.file, &served.reads), reader).await?;
+    let reader = file.reader();
+    let length = reader.length().unwrap_or_default();
+    let opening = match reader.states_length() {
+        true => reader.opening().to_vec(),
+        false => metadata::opening(reader.opening(), reader.dimensions(), Some(length)),
+    };
+    Ok(Film {
+        source: Source::File(Box::new(file)),
+        opening,
+        length,
+    })
+}
+
+async fn mp4(served: &Served, opened: &Opened) -> io::Result<Reader> {
+    let wanted = (opened.tag.as_str(), Purpose::Samples);
+    let file = (&opened.file, opened.length);
+    let index = served.indexes.of(wanted, file, &served.reads).await?;
+    let index = index.map_err(malformed)?;
+    if index.tracks().next().is_none() {
+        let why = "it has no track that can be played over RTMP";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    let read = move || Ok(Reader::mp4(index)?);
+    served.reads.blocking(read).await
 }
 
 impl Film {
@@ -156,7 +174,8 @@ impl Film {
         let length = reader.length();
         let opening = reader.opening(Some(length));
         Self {
-            source: Source::Recording(Box::new(reader), opening),
+            source: Source::Recording(Box::new(reader)),
+            opening,
             length,
         }
     }
@@ -168,11 +187,7 @@ impl Film {
 
     /// Returns the items that a player needs first: metadata and tracks.
     pub fn opening(&self) -> &[Item] {
-        match &self.source {
-            Source::Mp4(mp4) => mp4.opening(),
-            Source::Flv(flv) => flv.opening(),
-            Source::Recording(_, opening) => opening,
-        }
+        &self.opening
     }
 
     /// Continues from the last keyframe at or before a time.
@@ -180,11 +195,9 @@ impl Film {
     /// # Errors
     /// If the disk does not deliver it.
     pub async fn seek(&mut self, to: Duration) -> io::Result<()> {
-        let millis = u32::try_from(to.as_millis()).unwrap_or(u32::MAX);
         match &mut self.source {
-            Source::Mp4(mp4) => mp4.seek(Timestamp::from_millis(millis.into())).await,
-            Source::Flv(flv) => flv.seek(millis).await,
-            Source::Recording(reader, _) => reader.seek(to).await,
+            Source::File(file) => file.seek(to).await,
+            Source::Recording(reader) => reader.seek(to).await,
         }
     }
 
@@ -194,9 +207,8 @@ impl Film {
     /// If the disk does not deliver them, or the file is damaged there.
     pub async fn next(&mut self) -> io::Result<Vec<Item>> {
         match &mut self.source {
-            Source::Mp4(mp4) => mp4.next().await,
-            Source::Flv(flv) => flv.next().await,
-            Source::Recording(reader, _) => match reader.next().await? {
+            Source::File(file) => file.next().await,
+            Source::Recording(reader) => match reader.next().await? {
                 Next::Items(items) => Ok(items),
                 Next::Later | Next::End => Ok(Vec::new()),
             },

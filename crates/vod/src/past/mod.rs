@@ -23,11 +23,8 @@ mod absent;
 mod address;
 mod catalogue;
 mod clip;
-mod demuxed;
 mod file;
 mod form;
-mod fragments;
-mod frames;
 mod list;
 mod playlist;
 mod reader;
@@ -51,7 +48,7 @@ use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;
 
 pub use self::address::{PastAddress, Played, is_past};
-pub(crate) use self::reader::{Next, RecordingReader};
+pub(crate) use self::reader::{Next, RecordingReader, tracks_of};
 pub(crate) use self::shift::Shifted;
 
 use self::absent::Absent;

@@ -4,20 +4,21 @@
 //! For Ogg and WebM the items are the headers, pages and clusters of the file; they can be continued in a body of that
 //! kind, and in no other.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use container::mp4_file::Point;
+use files::{Reader, Syntax};
 use media::{Item, Track};
 use recordings::{Container, Recording, State};
 
 use super::Past;
-use super::demuxed::{Demuxed, Syntax};
-use super::fragments::Fragments;
-use super::frames::Frames;
-use crate::film::{Flv, metadata};
-use crate::reads::Reads;
+use crate::film::metadata;
+use crate::media_file::MediaFile;
+
+/// Fragments whose positions are looked up at once: a minute.
+const PLAN_MAX: usize = 60;
 
 /// Reader of one recording for one player; it holds some seconds of media at most. Call [`seek`](Self::seek), then
 /// [`next`](Self::next).
@@ -26,16 +27,10 @@ pub(crate) struct RecordingReader {
     past: Past,
     /// Recording as it was when it was opened.
     recording: Arc<Recording>,
-    source: Source,
+    file: MediaFile,
+    /// Number of the first fragment that is not planned; of MP4.
+    next: usize,
     length: Duration,
-}
-
-#[derive(Debug)]
-enum Source {
-    Fragments(Box<Fragments>),
-    Flv(Box<Flv>),
-    Frames(Box<Frames>),
-    Demuxed(Box<Demuxed>),
 }
 
 /// Result of a read.
@@ -61,46 +56,30 @@ impl RecordingReader {
     /// `NotFound` if it is no longer there, or is still empty.
     pub(super) async fn open(past: &Past, recording: Arc<Recording>) -> io::Result<Self> {
         let (recording, opened) = past.open(recording).await?;
-        let (plays, file) = (recording.duration, (&opened.file, &past.reads));
-        let (source, length) = match recording.container {
+        let (length, plays) = (opened.length, recording.duration);
+        let (reader, length) = match recording.container {
             Container::Mp4 | Container::M4a => {
-                let fragments = Fragments::open(past, Arc::clone(&recording), opened.file);
-                let (fragments, length) = fragments.await?;
-                (Source::Fragments(Box::new(fragments)), length)
+                let (_, timeline) = past.timeline(Arc::clone(&recording)).await?;
+                let init = timeline.init().ok_or(io::ErrorKind::NotFound)?;
+                let plays = timeline.points().last().map(Point::until);
+                (Reader::fragments(init), plays.unwrap_or_default())
             }
-            Container::Flv => {
-                let (flv, _) = Flv::open(file, opened.length).await?;
-                (Source::Flv(Box::new(flv)), plays)
-            }
+            Container::Flv => (Reader::flv(length), plays),
             Container::Mp3 => {
-                let frames = Frames::open(file, opened.length, plays).await?;
-                (Source::Frames(Box::new(frames)), plays)
+                let reader = Reader::frames(Syntax::MpegAudio, 0, length, plays);
+                (reader, plays)
             }
-            Container::Ogg => (
-                Self::demuxed(file, opened.length, Syntax::Ogg).await?,
-                plays,
-            ),
-            Container::Ts => (Self::demuxed(file, opened.length, Syntax::Ts).await?, plays),
-            Container::WebM => (
-                Self::demuxed(file, opened.length, Syntax::WebM).await?,
-                plays,
-            ),
+            Container::Ogg => (Reader::ogg(length), plays),
+            Container::Ts => (Reader::ts(length), plays),
+            Container::WebM => (Reader::webm(length), plays),
         };
         Ok(Self {
+            file: MediaFile::open((&opened.file, &past.reads), reader).await?,
             past: past.clone(),
             recording,
-            source,
+            next: 0,
             length,
         })
-    }
-
-    async fn demuxed(
-        file: (&Arc<File>, &Arc<Reads>),
-        length: u64,
-        syntax: Syntax,
-    ) -> io::Result<Source> {
-        let demuxed = Demuxed::open(file, length, syntax).await?;
-        Ok(Source::Demuxed(Box::new(demuxed)))
     }
 
     /// Returns the recording as it was when it was opened.
@@ -115,30 +94,17 @@ impl RecordingReader {
 
     /// Returns whether it has tracks that cannot be extracted.
     pub(super) fn is_partial(&self) -> bool {
-        match &self.source {
-            Source::Fragments(fragments) => fragments.is_partial(),
-            Source::Demuxed(demuxed) => demuxed.is_partial(),
-            Source::Flv(_) | Source::Frames(_) => false,
-        }
+        self.file.reader().is_partial()
     }
 
     /// Returns metadata and tracks at the current place; for pages and clusters, their header and tracks. `length` is
     /// `None` for a body that has no end yet.
     pub(crate) fn opening(&self, length: Option<Duration>) -> Vec<Item> {
-        let (items, dimensions): (Vec<Item>, _) = match &self.source {
-            Source::Fragments(it) => {
-                let tracks = it.tracks().cloned().map(Item::Track);
-                (tracks.collect(), it.dimensions())
-            }
-            Source::Flv(flv) => (flv.opening().to_vec(), None),
-            Source::Frames(frames) => (vec![Item::Track(Arc::clone(frames.track()))], None),
-            Source::Demuxed(demuxed) if !demuxed.is_bare() => return demuxed.opening().to_vec(),
-            Source::Demuxed(demuxed) => (demuxed.opening().to_vec(), None),
-        };
-        let tracks: Vec<Arc<Track>> = tracks_of(&items).cloned().collect();
-        let reported = metadata::item(tracks.iter(), dimensions, length);
-        let tracks = tracks.into_iter().map(Item::Track);
-        std::iter::once(reported).chain(tracks).collect()
+        let reader = self.file.reader();
+        match is_bare(self.recording.container) {
+            true => metadata::opening(reader.opening(), reader.dimensions(), length),
+            false => reader.opening().to_vec(),
+        }
     }
 
     /// Continues from the last keyframe at or before a time.
@@ -146,21 +112,12 @@ impl RecordingReader {
     /// # Errors
     /// If the disk does not deliver it.
     pub(crate) async fn seek(&mut self, to: Duration) -> io::Result<()> {
-        match &mut self.source {
-            Source::Fragments(fragments) => {
-                let recording = Arc::clone(&self.recording);
-                fragments.seek((&self.past, recording), to).await
-            }
-            Source::Flv(flv) => {
-                let millis = u32::try_from(to.as_millis()).unwrap_or(u32::MAX);
-                flv.seek(millis).await
-            }
-            Source::Frames(frames) => {
-                frames.seek(to);
-                Ok(())
-            }
-            Source::Demuxed(demuxed) => demuxed.seek(to).await,
+        if self.recording.container.is_mp4() {
+            let recording = Arc::clone(&self.recording);
+            let (_, timeline) = self.past.timeline(recording).await?;
+            self.next = timeline.at(to);
         }
+        self.file.seek(to).await
     }
 
     /// Returns the next items.
@@ -168,48 +125,46 @@ impl RecordingReader {
     /// # Errors
     /// If the disk does not deliver them, or the file is damaged there. `NotFound` if the recording was removed.
     pub(crate) async fn next(&mut self) -> io::Result<Next> {
-        let (stream, id) = (&self.recording.stream, self.recording.id);
-        let (past, known) = (&self.past, || self.past.recording(stream, id));
         loop {
-            let items = match &mut self.source {
-                Source::Fragments(fragments) => return fragments.next(past, known).await,
-                Source::Flv(flv) => flv.next().await?,
-                Source::Frames(frames) => frames.next().await?,
-                Source::Demuxed(demuxed) => demuxed.next().await?,
-            };
+            let items = self.file.next().await?;
             if !items.is_empty() {
                 return Ok(Next::Items(items));
             }
-            let (recording, opened) = past.open(known()?).await?;
-            let has_grown = match &mut self.source {
-                Source::Fragments(_) => false,
-                Source::Flv(flv) => flv.grow(opened.length),
-                Source::Frames(frames) => frames.grow(opened.length),
-                Source::Demuxed(demuxed) => demuxed.grow(opened.length),
-            };
-            match recording.state {
+            let (state, has_grown) = self.grow().await?;
+            match state {
                 _ if has_grown => {}
                 State::Open => return Ok(Next::Later),
-                State::Closed | State::Finalised => return Ok(self.end()),
+                State::Closed | State::Finalised => {
+                    let rest = self.file.reader_mut().finish();
+                    return Ok(match rest.is_empty() {
+                        true => Next::End,
+                        false => Next::Items(rest),
+                    });
+                }
             }
         }
     }
 
-    /// Returns the items left at the end.
-    fn end(&mut self) -> Next {
-        let rest = match &mut self.source {
-            Source::Demuxed(demuxed) => demuxed.finish(),
-            Source::Fragments(_) | Source::Flv(_) | Source::Frames(_) => Vec::new(),
-        };
-        match rest.is_empty() {
-            true => Next::End,
-            false => Next::Items(rest),
+    /// Looks how far the recording has grown; returns its state, and whether there is more to read.
+    async fn grow(&mut self) -> io::Result<(State, bool)> {
+        let (past, recording) = (&self.past, &self.recording);
+        let recording = past.recording(&recording.stream, recording.id)?;
+        let reader = self.file.reader_mut();
+        if !recording.container.is_mp4() {
+            let (recording, opened) = past.open(recording).await?;
+            return Ok((recording.state, reader.grow(opened.length)));
         }
+        let (recording, timeline) = past.timeline(recording).await?;
+        let rest = timeline.points().get(self.next..).unwrap_or_default();
+        let planned = rest.iter().take(PLAN_MAX).map(Point::range);
+        self.next += planned.len();
+        reader.plan(planned);
+        Ok((recording.state, !rest.is_empty()))
     }
 }
 
 /// Returns the tracks among some items.
-pub(super) fn tracks_of(items: &[Item]) -> impl Iterator<Item = &Arc<Track>> {
+pub(crate) fn tracks_of(items: &[Item]) -> impl Iterator<Item = &Arc<Track>> {
     items.iter().filter_map(|item| match item {
         Item::Track(track) => Some(track),
         _ => None,

@@ -12,7 +12,6 @@ use super::file::OpenFile;
 use super::{Context, PROTOCOL, Station};
 use crate::station::playout::{Need, Playout};
 use crate::station::report::{Outcome, Phase};
-use crate::station::track::Chunk;
 
 /// Wait after nothing could be played, or when the station may not publish: no operator needs it to be shorter, and at
 /// this rate a missing disk costs next to nothing.
@@ -150,9 +149,9 @@ impl Driver {
                         }
                     }
                 }
-                Need::Chunk => match read(file.take()).await {
-                    Ok((open, chunk)) if !chunk.is_end() => {
-                        playout.push(chunk);
+                Need::Items => match read(file.take()).await {
+                    Ok((open, read)) if !read.is_empty() => {
+                        playout.push(read);
                         file = Some(open);
                     }
                     Ok(_) => playout.finish(),
@@ -224,7 +223,7 @@ pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// Reads the next piece of an open file.
-async fn read(file: Option<OpenFile>) -> io::Result<(OpenFile, Chunk)> {
+/// Reads the next items of an open file.
+async fn read(file: Option<OpenFile>) -> io::Result<(OpenFile, Vec<Item>)> {
     file.ok_or(io::ErrorKind::UnexpectedEof)?.read().await
 }

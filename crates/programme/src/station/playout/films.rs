@@ -14,7 +14,7 @@ use std::time::Duration;
 use media::{Item, Sample, Span, TICKS_PER_SECOND, Timestamp};
 
 use super::Line;
-use crate::station::track::{Chunk, Film, Track};
+use crate::station::track::{Film, Track};
 
 /// Least time between samples of a track, as FLV counts them.
 const STEP: Span = Span::from_millis(1);
@@ -93,8 +93,8 @@ impl Line for Films {
         self.shift = None;
     }
 
-    fn push(&mut self, chunk: Chunk) {
-        if let (Some(film), Chunk::Items(items)) = (&mut self.film, chunk) {
+    fn push(&mut self, items: Vec<Item>) {
+        if let Some(film) = &mut self.film {
             film.push(items, &mut self.items);
             self.place();
         }

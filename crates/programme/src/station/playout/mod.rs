@@ -28,7 +28,7 @@ use media::{Codec, Container, Item, Title};
 
 use self::films::Films;
 use self::songs::Songs;
-use crate::station::track::{Chunk, Format, Track};
+use crate::station::track::{Format, Track};
 
 /// Most time by which samples are written ahead of the clock: a slow disk or a late wake-up within it leaves no gap.
 pub(crate) const LEAD: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ const BATCH: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Need {
     /// More of the file.
-    Chunk,
+    Items,
     /// Next track.
     Track,
     /// Another call of [`step`](Playout::step) at that time.
@@ -55,8 +55,8 @@ trait Line: fmt::Debug + Send {
     /// Begins the next track, after what is left of the last one.
     fn begin(&mut self, track: &Track);
 
-    /// Adds the next piece of its file.
-    fn push(&mut self, chunk: Chunk);
+    /// Adds the next items of its file.
+    fn push(&mut self, items: Vec<Item>);
 
     /// Ends its file.
     fn finish(&mut self);
@@ -138,9 +138,9 @@ impl Playout {
         }));
     }
 
-    /// Adds the next piece of the file.
-    pub(crate) fn push(&mut self, chunk: Chunk) {
-        self.line.push(chunk);
+    /// Adds the next items of the file.
+    pub(crate) fn push(&mut self, items: Vec<Item>) {
+        self.line.push(items);
     }
 
     /// Ends the file.
@@ -173,7 +173,7 @@ impl Playout {
             self.line.write(out);
         }
         match self.line.has_file() {
-            true => Need::Chunk,
+            true => Need::Items,
             false => Need::Track,
         }
     }

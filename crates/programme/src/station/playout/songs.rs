@@ -9,7 +9,7 @@ use media::{Codec, Framing, Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestam
 
 use super::Line;
 use super::pages::Pages;
-use crate::station::track::{Chunk, Format, Frame, Reel, Track, configuration};
+use crate::station::track::{Format, Frame, Reel, Track, configuration};
 
 /// Joiner of songs; a [`Line`].
 #[derive(Debug)]
@@ -68,9 +68,9 @@ impl Line for Songs {
         self.reel = Some(Reel::new(track));
     }
 
-    fn push(&mut self, chunk: Chunk) {
+    fn push(&mut self, items: Vec<Item>) {
         if let Some(reel) = &mut self.reel {
-            reel.push(chunk, &mut self.frames);
+            reel.push(items, &mut self.frames);
         }
     }
 

@@ -19,16 +19,16 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use container::id3::FileTag;
 use container::mp4_file::index;
+use files::{Reader, Syntax};
 use media::codec::aac::AdtsHeader;
-use media::{Codec, Item, Span};
+use media::{Codec, Span};
 
 pub(crate) use self::adts::configuration;
 pub(crate) use self::film::Film;
-pub(crate) use self::flv::FlvReader;
-pub(crate) use self::mp4::Mp4Reader;
 pub(crate) use self::reel::{Frame, Reel};
 
 /// Bytes read at a file's beginning, and after its tags: enough for three of the longest frames, for the texts of a
@@ -37,6 +37,9 @@ const HEAD_BYTES: usize = 128 * 1024;
 
 /// Bytes read at a file's end: the longest Ogg page.
 const TAIL_BYTES: usize = 66_000;
+
+/// Bytes read at once while a file is played: four seconds at 128 kb/s.
+pub(crate) const PIECE_BYTES: u64 = 64 << 10;
 
 /// Most tags in a row at the beginning of a file. Some programs add a second one.
 const TAGS_MAX: usize = 4;
@@ -69,25 +72,6 @@ pub(crate) enum Layout {
     Flv,
 }
 
-/// Piece of a file.
-#[derive(Debug)]
-pub(crate) enum Chunk {
-    /// Bytes of a [`Layout::Run`].
-    Bytes(Vec<u8>),
-    /// Items of any other layout.
-    Items(Vec<Item>),
-}
-
-impl Chunk {
-    /// Returns whether the file has ended.
-    pub(crate) fn is_end(&self) -> bool {
-        match self {
-            Self::Bytes(bytes) => bytes.is_empty(),
-            Self::Items(items) => items.is_empty(),
-        }
-    }
-}
-
 /// File that can be played.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Track {
@@ -107,6 +91,32 @@ pub(crate) struct Track {
     pub(crate) layout: Layout,
     /// Frames of silence that its encoder added.
     pub(crate) padding: Padding,
+}
+
+impl Track {
+    /// Opens its file and the reader of its items. Waits for the disk.
+    pub(crate) fn open(&self) -> io::Result<(File, Reader)> {
+        let file = open(&self.path)?;
+        let length = file.metadata()?.len();
+        let mut reader = match self.layout {
+            Layout::Run => self.run(length),
+            Layout::Mp4 => mp4::reader(&file, length, self.format)?,
+            Layout::Flv => Reader::flv(length),
+        };
+        reader.open(&file)?;
+        Ok((file, reader))
+    }
+
+    /// Makes a reader of frames or pages.
+    fn run(&self, length: u64) -> Reader {
+        let syntax = match self.format.codec {
+            Codec::Opus => return Reader::ogg(length),
+            Codec::Aac => Syntax::Adts,
+            _ => Syntax::MpegAudio,
+        };
+        // It is only read from its beginning, so its duration does not matter.
+        Reader::frames(syntax, self.start, length, Duration::ZERO)
+    }
 }
 
 /// Numbers of frames that contain only the silence that an encoder adds before and after the audio.
@@ -255,7 +265,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
             }
             None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
             None if start == 0 && mp4::is_mp4(&head) => return mp4::inspect(&file, length),
-            None if start == 0 && flv::is_flv(&head) => return flv::inspect(file, length),
+            None if start == 0 && flv::is_flv(&head) => return flv::inspect(&file, length),
             None => {
                 let left = length - start.min(length);
                 let mut contents = match kind_of(&head) {

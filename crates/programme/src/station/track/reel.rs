@@ -1,4 +1,4 @@
-//! Extraction of one track's frames from the bytes of its file, without those that do not belong in a station's stream.
+//! Extraction of one track's frames from the items of its file, without those that do not belong in a station's stream.
 //!
 //! The decoder of each MP3 starts with an empty bit reservoir, so a join at the beginning of a file is clean. A file
 //! that was cut from another one begins with frames whose data lies in frames that are gone; a decoder would take the
@@ -8,14 +8,13 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use container::adts::Writer;
-use container::frames::{self, Syntax};
-use container::ogg::{self, OpusPackets};
+use container::ogg::OpusPackets;
 use media::codec::aac::AdtsHeader;
 use media::codec::mpeg_audio::FrameHeader;
 use media::codec::opus;
 use media::{Codec, Item, Sample, Span, TrackId};
 
-use super::{Chunk, Format, Layout, Padding, Track, adts, mp3};
+use super::{Format, Layout, Padding, Track, adts, mp3};
 
 /// Most frames omitted at the beginning: data of MP3 at 32 kb/s lies in the eight frames before. It exceeds the largest
 /// possible [`Padding::before`].
@@ -29,22 +28,18 @@ pub(crate) struct Frame {
     pub(crate) samples: u32,
 }
 
-/// Extractor of one track's frames: [`push`](Self::push) the file's pieces, then [`finish`](Self::finish). It holds at
-/// most the buffer of one demuxer and some frames.
+/// Extractor of one track's frames: [`push`](Self::push) the file's items, then [`finish`](Self::finish). It holds some
+/// frames at most.
 #[derive(Debug)]
 pub(crate) struct Reel {
     format: Format,
     source: Source,
-    items: Vec<Item>,
 }
 
 #[derive(Debug)]
 enum Source {
     /// Frames of MP3, or of AAC in ADTS.
-    Frames {
-        demuxer: frames::Demuxer,
-        held: Held,
-    },
+    Frames(Held),
     /// AAC packets without headers, from MP4.
     Packets {
         /// Writer of the ADTS header before each packet; `None` if ADTS cannot express the format.
@@ -52,7 +47,6 @@ enum Source {
         held: Held,
     },
     Opus {
-        demuxer: Box<ogg::Demuxer>,
         packets: OpusPackets,
         /// Samples of the pre-skip still to come.
         skip: u64,
@@ -84,42 +78,23 @@ impl Reel {
                 held,
             },
             (Layout::Run, Codec::Opus) => Source::Opus {
-                demuxer: Box::default(),
                 packets: OpusPackets::default(),
                 skip: 0,
                 fits: false,
             },
-            (Layout::Run, codec) => Source::Frames {
-                demuxer: frames::Demuxer::new(match codec {
-                    Codec::Aac => Syntax::Adts,
-                    _ => Syntax::MpegAudio,
-                }),
-                held,
-            },
+            (Layout::Run, _) => Source::Frames(held),
         };
         Self {
             format: track.format,
             source,
-            items: Vec::new(),
         }
     }
 
-    /// Adds the next piece of the file, and appends the frames that it completes.
-    pub(crate) fn push(&mut self, chunk: Chunk, out: &mut VecDeque<Frame>) {
-        match (&mut self.source, chunk) {
-            (Source::Frames { demuxer, .. }, Chunk::Bytes(bytes)) => {
-                demuxer.push(&bytes, &mut self.items);
-            }
-            (Source::Opus { demuxer, .. }, Chunk::Bytes(bytes)) => {
-                demuxer.push(&bytes, &mut self.items);
-            }
-            (Source::Packets { .. }, Chunk::Items(items)) => self.items.extend(items),
-            // A track is only read by its own layout.
-            _ => {}
-        }
-        for item in self.items.drain(..) {
+    /// Adds the next items of the file, and appends the frames that they contain.
+    pub(crate) fn push(&mut self, items: Vec<Item>, out: &mut VecDeque<Frame>) {
+        for item in items {
             match (&mut self.source, item) {
-                (Source::Frames { held, .. }, Item::Sample(sample)) => {
+                (Source::Frames(held), Item::Sample(sample)) => {
                     if let Some(frame) = frame_of(sample, self.format) {
                         held.push(frame, out);
                     }
@@ -166,7 +141,7 @@ impl Reel {
     /// Ends the file.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame>) {
         match &mut self.source {
-            Source::Frames { held, .. } | Source::Packets { held, .. } => held.finish(out),
+            Source::Frames(held) | Source::Packets { held, .. } => held.finish(out),
             Source::Opus { .. } => {}
         }
     }
@@ -252,18 +227,23 @@ fn opus_frame(packet: Sample) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{
-        FRAME_BYTES, aac_frame, frame, info_frame, number, opus_file, track,
+        FRAME_BYTES, MemoryFile, aac_frame, frame, info_frame, number, opus_file, track,
     };
     use super::*;
     use media::Timestamp;
 
     /// The frames of a file, however it is cut.
     fn play(track: &Track, file: &[u8]) -> Vec<Frame> {
-        let [whole, cut] = [file.len().max(1), 100].map(|step| {
+        let [whole, cut] = [file.len() as u64, 100].map(|piece_bytes| {
             let mut reel = Reel::new(track);
             let mut frames = VecDeque::new();
-            for piece in file.chunks(step) {
-                reel.push(Chunk::Bytes(piece.to_vec()), &mut frames);
+            let mut file = MemoryFile::new(track, file.to_vec());
+            loop {
+                let items = file.next(piece_bytes);
+                if items.is_empty() {
+                    break;
+                }
+                reel.push(items, &mut frames);
             }
             reel.finish(&mut frames);
             Vec::from(frames)
@@ -353,7 +333,7 @@ mod tests {
         };
         let (mut reel, mut frames) = (Reel::new(&track), VecDeque::new());
         for at in [0, 3, 6] {
-            reel.push(Chunk::Items((at..at + 3).map(item).collect()), &mut frames);
+            reel.push((at..at + 3).map(item).collect(), &mut frames);
         }
         reel.finish(&mut frames);
         let expected: Vec<_> = (1..7).map(|at| Bytes::from(aac_frame(at))).collect();

@@ -2,12 +2,53 @@
 
 use std::path::PathBuf;
 
+use bytes::Bytes;
 use container::ogg::OpusMuxer;
+use files::Reader;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::opus;
-use media::{Codec, Framing, Kind, Sample, Span, Timestamp, TrackId};
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, TrackId};
 
 use super::{Format, Layout, Padding, Track};
+
+/// A file in memory, which is read as a track's.
+pub(crate) struct MemoryFile {
+    bytes: Vec<u8>,
+    reader: Reader,
+    opening: Vec<Item>,
+}
+
+impl MemoryFile {
+    pub(crate) fn new(track: &Track, bytes: Vec<u8>) -> Self {
+        let mut file = Self {
+            reader: track.run(bytes.len() as u64),
+            bytes,
+            opening: Vec::new(),
+        };
+        while !file.reader.is_open() {
+            assert!(file.read(u64::MAX, &mut Vec::new()), "it has media");
+        }
+        file.opening = file.reader.opening().to_vec();
+        file
+    }
+
+    /// The next items, from so many bytes at most; none at the end.
+    pub(crate) fn next(&mut self, piece_bytes: u64) -> Vec<Item> {
+        let mut items = std::mem::take(&mut self.opening);
+        items.append(&mut self.reader.ready());
+        while items.is_empty() && self.read(piece_bytes, &mut items) {}
+        items
+    }
+
+    fn read(&mut self, piece_bytes: u64, items: &mut Vec<Item>) -> bool {
+        let Some(range) = self.reader.wants().take(piece_bytes).pop() else {
+            return false;
+        };
+        let bytes = &self.bytes[range.start as usize..range.end as usize];
+        self.reader.take(Bytes::copy_from_slice(bytes), items).expect("it is whole");
+        true
+    }
+}
 
 /// Bytes of a frame: 128 kb/s at 44.1 kHz.
 pub(crate) const FRAME_BYTES: usize = 417;

@@ -2,7 +2,6 @@
 
 mod films;
 
-use std::fs::File;
 use std::path::Path;
 
 use container::ogg::OpusPackets;
@@ -11,20 +10,19 @@ use media::{Sample, Span, Timestamp};
 use testkit::Tool;
 
 use super::*;
-use crate::station::track::testing::{FRAME_BYTES, frame, info_frame, number, opus_file, track};
-use crate::station::track::{FlvReader, Layout, Mp4Reader, Padding, inspect};
+use crate::station::track::testing::{FRAME_BYTES, MemoryFile, frame, info_frame, number, opus_file, track};
+use crate::station::track::{PIECE_BYTES, Padding, inspect};
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
-type Reader = Box<dyn FnMut() -> std::io::Result<Vec<Item>>>;
+type Next = Box<dyn FnMut() -> Vec<Item>>;
 
 /// A driver without clock and disk: plays files one after another, and wakes up at the time that the play-out returns.
 struct Station {
     playout: Playout,
     files: std::vec::IntoIter<(Track, Vec<u8>)>,
-    present: Vec<u8>,
-    /// The present file, if it is one on disk.
-    reader: Option<Reader>,
+    /// The present file.
+    present: Next,
     now: Instant,
     began: Instant,
     items: Vec<Item>,
@@ -40,8 +38,7 @@ impl Station {
         Self {
             playout: Playout::new(format, 9, now),
             files: files.into_iter(),
-            present: Vec::new(),
-            reader: None,
+            present: Box::new(Vec::new),
             now,
             began: now,
             items: Vec::new(),
@@ -53,24 +50,17 @@ impl Station {
         loop {
             match self.playout.step(self.now, &mut self.items) {
                 Need::Time(at) => return Some(at),
-                Need::Chunk => {
-                    let chunk = match &mut self.reader {
-                        Some(reader) => Chunk::Items(reader().expect("it can be read")),
-                        None => {
-                            let rest = self.present.split_off(self.present.len().min(65_536));
-                            Chunk::Bytes(std::mem::replace(&mut self.present, rest))
-                        }
-                    };
-                    match chunk.is_end() {
+                Need::Items => {
+                    let items = (self.present)();
+                    match items.is_empty() {
                         true => self.playout.finish(),
-                        false => self.playout.push(chunk),
+                        false => self.playout.push(items),
                     }
                 }
                 Need::Track => {
                     let (track, file) = self.files.next()?;
                     self.playout.begin(&track);
-                    self.present = file;
-                    self.reader = open(&track);
+                    self.present = open(&track, file);
                 }
             }
         }
@@ -105,20 +95,18 @@ impl Station {
     }
 }
 
-/// Opens a file on disk, if it is one.
-fn open(track: &Track) -> Option<Reader> {
-    let file = || File::open(&track.path).expect("it is there");
-    match track.layout {
-        Layout::Run => None,
-        Layout::Mp4 => {
-            let mut reader = Mp4Reader::open(file(), track.format).expect("it can be read");
-            Some(Box::new(move || reader.next()))
-        }
-        Layout::Flv => {
-            let mut reader = FlvReader::new(file());
-            Some(Box::new(move || reader.next()))
-        }
+/// Opens a file in memory, or on disk if it has a path.
+fn open(track: &Track, bytes: Vec<u8>) -> Next {
+    if track.path.as_os_str().is_empty() {
+        let mut file = MemoryFile::new(track, bytes);
+        return Box::new(move || file.next(PIECE_BYTES));
     }
+    let (file, mut reader) = track.open().expect("it can be read");
+    let mut opening = reader.opening().to_vec();
+    Box::new(move || match opening.is_empty() {
+        true => reader.next(&file, PIECE_BYTES).expect("it can be read"),
+        false => std::mem::take(&mut opening),
+    })
 }
 
 /// The track that a file on disk is.

@@ -1,4 +1,4 @@
-//! Ranges of a file that are still to be sent, taken from the front.
+//! Ranges of a file that are still to be read or sent, taken from the front.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ const SCATTERED_BYTES: u64 = 64 << 10;
 
 /// Ranges of one file. Clones share the list, which never changes: taking from it only moves a position.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges {
+pub struct Ranges {
     /// List of ranges; none is empty.
     all: Arc<[Range<u64>]>,
     /// Index of the first range that is left, and the number of bytes taken from it.
@@ -45,28 +45,29 @@ impl From<Range<u64>> for Ranges {
 
 impl Ranges {
     /// Returns the number of bytes left.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether none is left.
+    pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
     /// Returns whether the ranges are so small on average that reading them together is cheaper.
-    pub(crate) fn is_scattered(&self) -> bool {
+    pub fn is_scattered(&self) -> bool {
         let left = self.all.len() - self.next;
         left > 1 && self.bytes / (left as u64) < SCATTERED_BYTES
     }
 
     /// Returns the remainder of the first range.
-    pub(crate) fn first(&self) -> Option<Range<u64>> {
+    pub fn first(&self) -> Option<Range<u64>> {
         let range = self.all.get(self.next)?;
         Some(range.start + self.taken..range.end)
     }
 
     /// Takes `bytes` bytes of the first range, at most all of it.
-    pub(crate) fn advance(&mut self, bytes: u64) {
+    pub fn advance(&mut self, bytes: u64) {
         let Some(first) = self.first() else {
             return;
         };
@@ -79,8 +80,19 @@ impl Ranges {
         }
     }
 
+    /// Passes over the first bytes.
+    pub fn skip(&mut self, mut bytes: u64) {
+        while bytes > 0
+            && let Some(first) = self.first()
+        {
+            let these = bytes.min(first.end - first.start);
+            bytes -= these;
+            self.advance(these);
+        }
+    }
+
     /// Takes the first `most` bytes, or fewer if fewer are left.
-    pub(crate) fn take(&mut self, mut most: u64) -> Vec<Range<u64>> {
+    pub fn take(&mut self, mut most: u64) -> Vec<Range<u64>> {
         let mut taken = Vec::new();
         while most > 0
             && let Some(first) = self.first()
