@@ -109,7 +109,7 @@ impl Lane {
     }
 }
 
-impl flv::Sink for Lane {
+impl flv::TagSink for Lane {
     type Preamble = Arc<[u8]>;
 
     fn tag(&mut self, tag: &Tag<'_>) {

@@ -225,7 +225,7 @@ struct Lane {
     write: Option<fn(&Tag<'_>, &mut Vec<u8>)>,
 }
 
-impl flv::Sink for Lane {
+impl flv::TagSink for Lane {
     type Preamble = Arc<[u8]>;
 
     fn tag(&mut self, tag: &Tag<'_>) {

@@ -67,7 +67,7 @@ struct Lane {
     joins: Vec<(usize, Arc<[u8]>)>,
 }
 
-impl flv::Sink for Lane {
+impl flv::TagSink for Lane {
     type Preamble = Arc<[u8]>;
 
     fn tag(&mut self, tag: &Tag<'_>) {

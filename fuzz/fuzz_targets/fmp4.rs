@@ -12,7 +12,7 @@ mod script;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use container::fmp4::{Content, Fragmentation, Init, Muxer, Sink, Unit};
+use container::fmp4::{Content, Fragmentation, Init, Muxer, FragmentSink, Unit};
 use libfuzzer_sys::fuzz_target;
 use media::{Span, Timestamp};
 use reader::File;
@@ -35,7 +35,7 @@ struct Log {
     room: Option<Span>,
 }
 
-impl Sink for Log {
+impl FragmentSink for Log {
     type Preamble = Arc<Init>;
 
     fn put(&mut self, bytes: &[u8]) {

@@ -9,7 +9,7 @@ mod demuxer;
 #[path = "../shared/script.rs"]
 mod script;
 
-use container::ts::{JoinPoint, Muxer, PACKET_BYTES, Sink};
+use container::ts::{JoinPoint, Muxer, PACKET_BYTES, PacketSink};
 use demuxer::demux;
 use libfuzzer_sys::fuzz_target;
 use media::Timestamp;
@@ -35,7 +35,7 @@ struct Log {
     at: Option<Timestamp>,
 }
 
-impl Sink for Log {
+impl PacketSink for Log {
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
         self.bytes.extend_from_slice(packet);
     }

@@ -13,7 +13,7 @@ use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request,
     UpdateMetadata,
 };
-use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source};
+use fanout::{Config, Fanout, LaneGuard, Packager, Registry, LaneSink, Source};
 use ingest::whip::{self, PublisherOutbox, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
@@ -100,7 +100,7 @@ fn context() -> Context {
 struct Watch([Timestamp; 2]);
 
 impl Packager for Watch {
-    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, _: &mut LaneSink<'_>) {
         if let Item::Sample(sample) = item {
             let last = &mut self.0[usize::from(sample.track.0)];
             assert!(sample.dts >= *last && sample.pts >= sample.dts && !sample.data.is_empty());

@@ -23,7 +23,7 @@ use fanout::gate::{Action, Credential, Denied, Ongoing, Request, Terms, Witness}
 use hmac::{Hmac, KeyInit, Mac};
 use limits::Allowances;
 use media::StreamName;
-use net::shares::network;
+use base::shares::network;
 use sha2::Sha256;
 
 use crate::proof::Scope;

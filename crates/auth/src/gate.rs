@@ -32,7 +32,7 @@ use fanout::gate::{
     Publish, Request, UpdateMetadata,
 };
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::link::Connector;
 use tokio::time::timeout;
 

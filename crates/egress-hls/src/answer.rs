@@ -18,7 +18,7 @@ use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http1::OWN_QUERY_BYTES_MAX;
-use net::holdings::Kind;
+use base::holdings::Kind;
 
 use crate::Turned;
 use crate::dvr::{self, FileBody};

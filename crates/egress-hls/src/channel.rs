@@ -11,7 +11,7 @@ use fanout::{
     Info, LaneGuard, LaneIndex, LaneRefused, PartState, RangeReader, Segment, Segmentation, Stream,
     Subscription,
 };
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use tokio::time::timeout;
 
 use crate::answer::Answer;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use base::Lock;
 use fanout::{LaneRefused, Registry, Segmentation, Subscription};
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 
 use crate::channel::Channel;
 use crate::keys::Keys;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderMap, header};
-use net::holdings::{Holdings, Kind};
+use base::holdings::{Holdings, Kind};
 
 /// Quality and window of Brotli (RFC 7932): better than gzip's best at about its cost, for texts of some kilobytes.
 const BROTLI_QUALITY: u32 = 5;

@@ -8,7 +8,7 @@
 //!
 //! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Only the text of the playlist is
 //!   copied: it is rendered and compressed once per version. The part that is a viewer's own (its query behind each
-//!   address) is inserted as the text is sent, and is charged to its address ([`net::holdings`]).
+//!   address) is inserted as the text is sent, and is charged to its address ([`base::holdings`]).
 //! * A stream has one channel for each packaging that has viewers; the channel keeps its lane open.
 //! * Several streams may be the qualities of one name ([`Variants`]). Each has its own channels and viewers. They share
 //!   a multivariant playlist, and the media playlist of each reports how far the others have come.
@@ -59,7 +59,7 @@ use fanout::gate::{Country, Gate, Remote};
 use fanout::{Info, Permit, Protocol, Registry, Segmentation, Stream, Wish};
 use http::{HeaderMap, header};
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 
 pub use self::answer::{Answer, Refused, Rest};
 pub use self::packaging::Packaging;

@@ -11,7 +11,7 @@ use base::Lock;
 use bytes::Bytes;
 use fanout::{LaneIndex, Preamble, Segment, Segmentation};
 use media::{StreamName, Timestamp};
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 
 use crate::digest::digest;
 use crate::dvr::{Past, Window};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::Info;
-use net::holdings::Kind;
+use base::holdings::Kind;
 
 use crate::answer::{Answer, Refused};
 use crate::channel::Channel;

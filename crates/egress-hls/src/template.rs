@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use net::holdings::{Held, Holdings};
+use base::holdings::{Held, Holdings};
 
 use crate::encoding::Encoded;
 

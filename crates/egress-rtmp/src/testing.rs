@@ -21,7 +21,7 @@ use media::{
     TrackId,
 };
 use net::TransportStream;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::rtmp::{NextRequest, RtmpConnection, next_request};
 use net::tls::testing::TestTls;
 use net::wait::at_once;

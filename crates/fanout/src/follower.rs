@@ -97,7 +97,7 @@ impl Follower {
     }
 
     /// Declares that its listeners are visited once in `window`, and can take at most `most` in one piece: the lane's
-    /// packager may combine as much ([`Sink::window`](crate::Sink::window)). Takes a lock if the declaration has
+    /// packager may combine as much ([`LaneSink::window`](crate::LaneSink::window)). Takes a lock if the declaration has
     /// changed, so it is not for visits.
     pub fn declare(&mut self, window: Duration, most: Duration) {
         let declared = Some(Declared { window, most });

@@ -10,7 +10,7 @@ use media::{Item, Span, TimedEvent};
 use crate::format::{Format, LaneId, Protocol};
 use crate::index::{Mark, SharedIndex, TitleChange};
 use crate::keyframe::KeyframeWish;
-use crate::packager::{Packager, Sink};
+use crate::packager::{Packager, LaneSink};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
 use crate::readers_window::ReadersWindow;
 use crate::task_bells::TaskBells;
@@ -283,7 +283,7 @@ impl LaneWriter {
     pub(crate) fn push(&mut self, item: &Item, arrived: Instant) {
         self.arrived = Some(arrived);
         let window = self.lane.window.agreed();
-        let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
+        let mut sink = LaneSink::new(&mut self.writer, &mut self.marks, arrived, window);
         self.packager.push(item, &mut sink);
     }
 
@@ -299,7 +299,7 @@ impl LaneWriter {
     pub(crate) fn pause(&mut self) {
         if let Some(arrived) = self.arrived {
             let window = self.lane.window.agreed();
-            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
+            let mut sink = LaneSink::new(&mut self.writer, &mut self.marks, arrived, window);
             self.packager.pause(&mut sink);
             self.publish();
         }
@@ -372,7 +372,7 @@ impl Drop for LaneWriter {
     fn drop(&mut self) {
         if let Some(arrived) = self.arrived {
             let window = self.lane.window.agreed();
-            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
+            let mut sink = LaneSink::new(&mut self.writer, &mut self.marks, arrived, window);
             self.packager.end(&mut sink);
             self.writer.commit();
             self.list_marks();

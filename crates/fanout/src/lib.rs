@@ -88,7 +88,7 @@ pub use lane::LaneGuard;
 pub use listener::{Departure, ListenerId, ListenerReport};
 pub use log::{Entry, Lead, Preamble};
 pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
-pub use packager::{Packager, Sink};
+pub use packager::{Packager, LaneSink};
 pub use policy::{BURST_MARGIN, BURST_SPAN_MAX, Class, Policy};
 pub use ranges::RangeReader;
 pub use reader::LogReader;

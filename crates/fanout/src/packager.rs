@@ -13,14 +13,14 @@ use crate::index::{Mark, Part, Segmentation};
 /// it must not take long; a microsecond per sample is the aim.
 pub trait Packager: Send {
     /// Appends the bytes of `item` in this format. An item without a meaning in this format appends nothing.
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>);
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>);
 
     /// Ends the input: no item follows. Appends everything held back.
-    fn end(&mut self, _sink: &mut Sink<'_>) {}
+    fn end(&mut self, _sink: &mut LaneSink<'_>) {}
 
     /// Handles the departure of the publisher. Another publisher may come, and everything held back until its first
     /// sample would be late by that wait. A packager whose readers cannot wait appends it now.
-    fn pause(&mut self, _sink: &mut Sink<'_>) {}
+    fn pause(&mut self, _sink: &mut LaneSink<'_>) {}
 
     /// Whether the packager can use [`TrackId::DERIVED`](media::TrackId::DERIVED). If it cannot, its lane never
     /// receives that track; if it can, the track is produced for as long as the lane has listeners. Prefer the
@@ -29,7 +29,7 @@ pub trait Packager: Send {
         false
     }
 
-    /// Bounds of the parts and segments that the packager marks with [`Sink::end_part`]; `None` if it marks none. They
+    /// Bounds of the parts and segments that the packager marks with [`LaneSink::end_part`]; `None` if it marks none. They
     /// never change.
     fn segmentation(&self) -> Option<Segmentation> {
         None
@@ -38,14 +38,14 @@ pub trait Packager: Send {
 
 /// Destination of a packager's output: the open unit of its lane.
 #[derive(Debug)]
-pub struct Sink<'a> {
+pub struct LaneSink<'a> {
     writer: &'a mut Writer,
     marks: &'a mut Vec<Mark>,
     arrived: Instant,
     window: Duration,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> LaneSink<'a> {
     pub(crate) fn new(
         writer: &'a mut Writer,
         marks: &'a mut Vec<Mark>,

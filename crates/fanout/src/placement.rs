@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::format::{Format, Protocol};
     use crate::lane::{LaneGuard, LaneWriter};
-    use crate::packager::{Packager, Sink};
+    use crate::packager::{Packager, LaneSink};
     use crate::policy::{Class, Policy};
     use crate::retention::Retention;
 
@@ -137,7 +137,7 @@ mod tests {
     struct Mute;
 
     impl Packager for Mute {
-        fn push(&mut self, _: &media::Item, _: &mut Sink<'_>) {}
+        fn push(&mut self, _: &media::Item, _: &mut LaneSink<'_>) {}
     }
 
     fn quiet_lane() -> LaneGuard {

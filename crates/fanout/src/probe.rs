@@ -15,7 +15,7 @@ use crate::books::{Books, Plane};
 use crate::cursor;
 use crate::format::{Format, Protocol};
 use crate::lane::{LaneGuard, LaneWriter};
-use crate::packager::{Packager, Sink};
+use crate::packager::{Packager, LaneSink};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;
 use crate::worker::{Joins, Visits, WorkerWaker};
@@ -264,7 +264,7 @@ impl ProbeLane {
 pub(crate) struct Verbatim;
 
 impl Packager for Verbatim {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         if let Item::Script(script) = item {
             sink.put(&script.body);
             sink.end_unit(script.at, Entry::Join(Arc::new(Preamble::default())));

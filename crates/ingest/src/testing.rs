@@ -12,7 +12,7 @@ use fanout::gate::{
 };
 use fanout::testing::Latch;
 use fanout::{
-    Config, Entry, Fanout, Format, ListenerRecord, LogReader, Packager, Preamble, Registry, Sink,
+    Config, Entry, Fanout, Format, ListenerRecord, LogReader, Packager, Preamble, Registry, LaneSink,
     Stream, Takeover,
 };
 use media::{Item, StreamName, Timestamp};
@@ -197,7 +197,7 @@ struct Transcript {
 }
 
 impl Packager for Transcript {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             Item::Sample(sample) => {
                 assert!(sample.dts >= self.last, "time never steps back");

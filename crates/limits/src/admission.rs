@@ -18,7 +18,7 @@ use crate::pressure::{Pressure, Transport};
 use crate::rejected::Rejected;
 use crate::tally::{AddressShare, SharePlace};
 use base::Lock;
-use net::shares::network;
+use base::shares::network;
 
 /// Configured limits; `None` is no limit.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::Lock;
-use net::shares::network;
+use base::shares::network;
 
 /// Counts by address, which the caller has reduced to its [`network`]. Addresses with a count of zero are removed, so the map
 /// is never larger than the number of things it counts.

@@ -13,8 +13,6 @@
 //! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
 //! process.
 //!
-//! [`shares`] and [`holdings`] bound the places and the memory that peers take.
-//!
 //! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
 //! connections, to the target that a [`url`] names.
 //!
@@ -34,20 +32,16 @@ mod cost;
 pub mod cpu;
 mod epoll;
 mod guard;
-pub mod holdings;
 pub mod http_client;
 pub mod intake;
 #[allow(unsafe_code, reason = "the system's list is made of pointers")]
 pub mod interfaces;
-mod jitter;
 pub mod link;
 mod network;
 pub mod panics;
 mod poller;
 pub mod proxy_protocol;
-mod quota;
 pub mod rtmp;
-pub mod shares;
 mod slab;
 pub mod tcp;
 #[allow(
@@ -68,10 +62,8 @@ pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome};
 pub use cost::UsualCost;
 pub use epoll::Epoll;
 pub use guard::AbortOnPanic;
-pub use jitter::Jitter;
 pub use network::{Network, NotANetwork};
 pub use poller::{Interest, Poller, Ready};
-pub use quota::Quota;
 pub use slab::{Slab, Slot};
 pub use transport::{Transport, TransportStream};
 pub use uring::{Unavailable, Uring};

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use base::{Labelled, Lock};
 
-use crate::Quota;
+use base::Quota;
 
 /// Most panics logged one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported;
 /// more of them add nothing.

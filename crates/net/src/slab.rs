@@ -192,7 +192,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::Jitter;
+    use base::Jitter;
 
     fn slot(index: u32, reuse: u32) -> Slot {
         Slot { index, reuse }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use base::Lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::shares::{Bounds, ShareTicket, Shares, Standing};
+use base::shares::{Bounds, ShareTicket, Shares, Standing};
 
 /// Right to do the work now, until it is dropped. It may be moved to another thread.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Lock;
-use net::shares::{Bounds, ShareTicket, Shares, Standing};
+use base::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 

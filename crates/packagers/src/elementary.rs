@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use container::adts;
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
@@ -30,7 +30,7 @@ impl Elementary {
 }
 
 impl Packager for Elementary {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         if let Some(frame) = self.frames.take(item) {
             sink.put(frame.header());
             sink.put(&frame.sample.data);

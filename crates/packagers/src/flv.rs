@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use container::flv::{self, Muxer, Opening, Selection, Tag};
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::{Item, Kind, Timestamp};
 
 /// Packager of FLV.
@@ -24,15 +24,15 @@ impl Default for Flv {
 }
 
 impl Packager for Flv {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         self.0.push(item, &mut Tags(sink));
     }
 }
 
 /// Writer of tags into the lane's log.
-struct Tags<'a, 'b>(&'a mut Sink<'b>);
+struct Tags<'a, 'b>(&'a mut LaneSink<'b>);
 
-impl flv::Sink for Tags<'_, '_> {
+impl flv::TagSink for Tags<'_, '_> {
     type Preamble = Arc<Preamble>;
 
     fn tag(&mut self, tag: &Tag<'_>) {

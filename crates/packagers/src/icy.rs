@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
-use fanout::{Entry, Lead, Packager, Preamble, Sink};
+use fanout::{Entry, Lead, Packager, Preamble, LaneSink};
 use media::{Charset, Codec, Item, Title};
 
 use crate::elementary::{Frame, Frames};
@@ -78,7 +78,7 @@ fn write(
     frame: &Frame<'_>,
     interleaver: &mut Interleaver,
     titles: &mut Titles,
-    sink: &mut Sink<'_>,
+    sink: &mut LaneSink<'_>,
 ) {
     let at = frame.sample.dts;
     let mut is_open = false;
@@ -138,7 +138,7 @@ impl Titles {
 }
 
 impl Packager for Icy {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             // The next publisher's programme has its own titles.
             Item::Epoch => self.titles.announce(&Title::default()),

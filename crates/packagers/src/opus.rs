@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use container::ogg::OpusMuxer;
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Item, Kind, Title, Track, TrackId};
 
@@ -40,7 +40,7 @@ impl Opus {
             && plain_head_channels(&track.config).is_some()
     }
 
-    fn announce(&mut self, track: &Track, sink: &mut Sink<'_>) {
+    fn announce(&mut self, track: &Track, sink: &mut LaneSink<'_>) {
         let is_heard = self.track == Some(track.id);
         if !Self::carries(track) {
             // The track has changed its codec, and is not carried until it changes back.
@@ -93,7 +93,7 @@ fn preamble(muxer: &OpusMuxer, number: u32, title: Option<&Title>) -> Arc<Preamb
 }
 
 impl Packager for Opus {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             // The first track announced is carried; the link continues if it is coded alike.
             Item::Epoch => {

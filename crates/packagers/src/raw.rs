@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use container::ogg::Unchainer;
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::{Container, Item, Timestamp};
 
 /// Packager that passes every sample on as one unit.
@@ -45,7 +45,7 @@ impl Raw {
         }
     }
 
-    fn header(&mut self, header: &Bytes, sink: &mut Sink<'_>) {
+    fn header(&mut self, header: &Bytes, sink: &mut LaneSink<'_>) {
         let (news, bytes) = match &mut self.unchainer {
             Some(unchainer) => unchainer.header(header),
             None => (Some(header.clone()), header.clone()),
@@ -64,7 +64,7 @@ impl Raw {
 }
 
 impl Packager for Raw {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             Item::Header(header) => self.header(header, sink),
             Item::Sample(sample) => {

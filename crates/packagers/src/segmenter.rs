@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use container::fmp4::{FragmentCandidate, Turn};
-use fanout::{Preamble, Retention, SegmentStart, Segmentation, Sink};
+use fanout::{Preamble, Retention, SegmentStart, Segmentation, LaneSink};
 use media::{Span, Timestamp};
 
 /// Number of slots that a lane of segments keeps; two slots are a target duration. They cover everything that a playlist lists
@@ -64,7 +64,7 @@ pub(crate) struct Segmenter {
 }
 
 /// Returns the epoch of media of that turn.
-pub(crate) fn epoch(sink: &Sink<'_>, turn: Turn) -> u32 {
+pub(crate) fn epoch(sink: &LaneSink<'_>, turn: Turn) -> u32 {
     match turn {
         Turn::Late => sink.epoch().saturating_sub(1),
         Turn::InTime => sink.epoch(),

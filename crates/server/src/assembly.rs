@@ -9,7 +9,7 @@ use egress_hls::Variants;
 use ingest::icecast::ShoutcastStreams;
 use limits::{Limits, host};
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::intake::Intake;
 use programme::fallback::Orders;
 use recordings::Shelf;

@@ -7,7 +7,7 @@ use audio::derived::DerivedAudio;
 use auth::{Authority, AuthorityGate};
 use config::Config;
 use fanout::{Class, Registry, Settings};
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::intake::Intake;
 use net::link::Connector;
 use outbound::webhooks::Teller;

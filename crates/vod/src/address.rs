@@ -105,7 +105,7 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
-    use net::holdings::Holdings;
+    use base::holdings::Holdings;
 
     use super::*;
 

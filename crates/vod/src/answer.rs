@@ -361,7 +361,7 @@ mod tests {
     use std::future::poll_fn;
 
     use media::StreamName;
-    use net::holdings::Holdings;
+    use base::holdings::Holdings;
     use tempfile::TempDir;
 
     use super::*;

@@ -284,7 +284,7 @@ pub(crate) mod tests {
     use std::os::unix::fs::FileExt;
     use std::time::Duration;
 
-    use net::holdings::Holdings;
+    use base::holdings::Holdings;
 
     use super::*;
     use crate::patches::Patch;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use base::Lock;
 use container::mp4_file::index::{Error, Index, Probe, Purpose};
 use files::blocking;
-use net::holdings::{Held, Holdings, Kind};
+use base::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::reads::Reads;

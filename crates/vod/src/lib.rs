@@ -58,7 +58,7 @@ use std::sync::Arc;
 
 use base::Labelled;
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 
 pub use self::address::Address;
 pub use self::answer::{Answer, Request, answer};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use base::Counter;
 use bytes::Bytes;
-use net::holdings::{Held, Holdings, Kind};
+use base::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 

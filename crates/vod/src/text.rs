@@ -74,7 +74,7 @@ pub(crate) mod tests {
     use std::fmt::Write;
     use std::future::poll_fn;
 
-    use net::holdings::{Holdings, Kind};
+    use base::holdings::{Holdings, Kind};
 
     use super::*;
     use crate::reads::Reads;

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use net::shares::network;
+pub use base::shares::network;
 
 /// Parses one entry of X-Forwarded-For. Some proxies append the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
 pub fn forwarded(entry: &str) -> Option<IpAddr> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanout::Fanout;
-use net::Jitter;
+use base::Jitter;
 use tokio::sync::watch;
 
 /// Draining state, and the random delays after which refused peers may retry.

@@ -12,7 +12,7 @@ use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
 use limits::Limits;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use outbound::uploads::Uploader;
 use programme::fallback::Orders;
 use recordings::Shelf;

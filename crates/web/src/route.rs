@@ -264,7 +264,7 @@ mod tests {
     fn files() -> vod::Files {
         vod::Files::new(
             [(name("vod"), "/".into())],
-            &net::holdings::Holdings::new(0),
+            &base::holdings::Holdings::new(0),
         )
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use limits::Rejected;
-use net::holdings::Kind;
+use base::holdings::Kind;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 

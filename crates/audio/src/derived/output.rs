@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::transcode::{Caveat, Sink, Unsupported};
+use crate::transcode::{Caveat, OpusSink, Unsupported};
 use fanout::{DerivedOffer, DerivedWriter};
 use media::{Sample, StreamName, Track};
 
 use super::tally::Tally;
 use super::way::Refusal;
 
-/// Sink that writes the derived track, and corrects the stream's offer by the transcoder's findings.
+/// OpusSink that writes the derived track, and corrects the stream's offer by the transcoder's findings.
 pub(super) struct Output {
     pub(super) stream: StreamName,
     pub(super) writer: DerivedWriter,
@@ -19,7 +19,7 @@ pub(super) struct Output {
     pub(super) track: Arc<Track>,
 }
 
-impl Sink for Output {
+impl OpusSink for Output {
     fn track(&mut self, track: &Arc<Track>) {
         self.writer.track(track, Instant::now());
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use container::ogg::OpusMuxer;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
-    Config as Workers, Fanout, Format, LaneGuard, Packager, Protocol, Publisher, Registry, Sink,
+    Config as Workers, Fanout, Format, LaneGuard, Packager, Protocol, Publisher, Registry, LaneSink,
     Source,
 };
 use media::codec::opus;
@@ -117,7 +117,7 @@ struct DerivingRegistry {
 struct Recorder(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Packager for Recorder {
-    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, _: &mut LaneSink<'_>) {
         let bytes = match item {
             Item::Track(track) if track.id == TrackId::DERIVED => track.config.to_vec(),
             Item::Sample(sample) if sample.track == TrackId::DERIVED => sample.data.to_vec(),

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use fanout::gate::{Action, Request};
 use media::StreamName;
-use net::holdings::{Held, Holdings, Kind};
+use base::holdings::{Held, Holdings, Kind};
 
 use super::{Moment, Occasion};
 use crate::settings::AuthHook;

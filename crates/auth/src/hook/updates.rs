@@ -219,7 +219,7 @@ async fn until(due: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
-    use net::holdings::Holdings;
+    use base::holdings::Holdings;
 
     use super::*;
     use crate::hook::tests::{STREAM, began, request};

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
 use fanout::gate::Denied;
-use net::shares::Bounds;
+use base::shares::Bounds;
 use net::turns::Turns;
 
 use crate::authority::{Fingerprints, Remembered, Tried};

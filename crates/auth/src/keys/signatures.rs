@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 use std::time::SystemTime;
 
 use base::Lock;
-use net::shares::Bounds;
+use base::shares::Bounds;
 use net::turns::Turns;
 
 use crate::authority::{Fingerprints, Tried};

@@ -26,7 +26,7 @@ mod tests;
 
 pub use depacketize::{CONFIG_BYTES_MAX, Depacketizer, WIRE_TRACKS_MAX};
 pub use file::{FILE_HEAD_BYTES, FileHead, Search, TagHead};
-pub use muxer::{Muxer, Opening, Selection, Sink, can_mux};
+pub use muxer::{Muxer, Opening, Selection, TagSink, can_mux};
 pub use read::{ReadError, Reader, SCRIPT_BODY_BYTES_MAX, TAG_BODY_BYTES_MAX};
 pub use split::{MultitrackError, split};
 pub use tag::{BODY_BYTES_MAX, FILE_HEADER_BYTES, Tag, TagKind, carries, file_header};

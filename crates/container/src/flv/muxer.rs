@@ -5,7 +5,7 @@
 //!                                                           └ join: a keyframe
 //! ```
 //!
-//! HTTP listeners and RTMP players get the same tags. Only the framing differs, which is up to the [`Sink`]. A muxer is
+//! HTTP listeners and RTMP players get the same tags. Only the framing differs, which is up to the [`TagSink`]. A muxer is
 //! pure: it copies nothing but the reference to the metadata, and allocates nothing per sample.
 
 use bytes::Bytes;
@@ -24,7 +24,7 @@ const TRACKS_MAX: usize = 16;
 const PREAMBLE_SHARED_FOR: Span = Span::from_millis(1_000);
 
 /// Output of a muxer: the framing of one wire format, and its log.
-pub trait Sink {
+pub trait TagSink {
     /// [`Opening`] in the form that joiners receive. Clones share its memory.
     type Preamble: Clone;
 
@@ -67,7 +67,7 @@ impl Selection {
 /// If there is video, listeners join at keyframes of the first video track; else at every audio frame. Nothing is
 /// written before the first join point, because no listener could decode it.
 ///
-/// `P` is the [`Sink::Preamble`] of the sink that is written to.
+/// `P` is the [`TagSink::Preamble`] of the sink that is written to.
 #[derive(Debug)]
 pub struct Muxer<P> {
     selection: Selection,
@@ -118,7 +118,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Appends the tags of `item`.
-    pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
+    pub fn push(&mut self, item: &Item, sink: &mut impl TagSink<Preamble = P>) {
         match item {
             Item::Track(track) => self.track(track, sink),
             Item::Metadata(script) => self.metadata(&script.body, sink),
@@ -134,7 +134,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
+    fn track(&mut self, track: &Track, sink: &mut impl TagSink<Preamble = P>) {
         let known = self.tracks.iter().position(|c| c.track.id == track.id);
         let carried = Carried::new(track).filter(|_| self.selection.includes(track.kind));
         let (index, old) = match (carried, known) {
@@ -165,7 +165,7 @@ impl<P: Clone> Muxer<P> {
         self.renew();
     }
 
-    fn metadata(&mut self, body: &Bytes, sink: &mut impl Sink<Preamble = P>) {
+    fn metadata(&mut self, body: &Bytes, sink: &mut impl TagSink<Preamble = P>) {
         if self.metadata.as_ref() == Some(body) {
             return;
         }
@@ -184,7 +184,7 @@ impl<P: Clone> Muxer<P> {
         kind: TagKind,
         at: Timestamp,
         body: &Bytes,
-        sink: &mut impl Sink<Preamble = P>,
+        sink: &mut impl TagSink<Preamble = P>,
     ) {
         let tag = Tag::script(kind, at, body).filter(|_| self.has_begun && !body.is_empty());
         if let Some(tag) = tag {
@@ -193,7 +193,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
+    fn sample(&mut self, sample: &Sample, sink: &mut impl TagSink<Preamble = P>) {
         let mut tracks = self.tracks.iter();
         let Some(carried) = tracks.find(|c| c.track.id == sample.track) else {
             return;
@@ -235,7 +235,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Returns the preamble for a unit at `at`: newly made for a video frame, possibly shared for audio.
-    fn preamble(&mut self, kind: Kind, at: Timestamp, sink: &mut impl Sink<Preamble = P>) -> P {
+    fn preamble(&mut self, kind: Kind, at: Timestamp, sink: &mut impl TagSink<Preamble = P>) -> P {
         if let Some((made_at, preamble)) = &self.preamble
             && kind == Kind::Audio
             && (Span::ZERO..PREAMBLE_SHARED_FOR).contains(&(at - *made_at))
@@ -308,7 +308,7 @@ impl Carried {
     }
 
     /// Writes the headers that listeners of the `old` track lack.
-    fn write_news(&self, old: Option<&Self>, at: Timestamp, sink: &mut impl Sink) {
+    fn write_news(&self, old: Option<&Self>, at: Timestamp, sink: &mut impl TagSink) {
         for tag in Tag::headers(&self.track, at) {
             let mut had = old.into_iter().flat_map(|old| Tag::headers(&old.track, at));
             if !had.any(|had| had.parts() == tag.parts()) {

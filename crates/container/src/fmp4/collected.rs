@@ -9,7 +9,7 @@ use super::clock::{to_time, to_units};
 use super::fragment::{Fragment, Piece};
 use super::sink::Unit;
 
-/// Complete fragment that is still to be written: see [`Sink::fragment`](super::Sink::fragment).
+/// Complete fragment that is still to be written: see [`FragmentSink::fragment`](super::FragmentSink::fragment).
 #[derive(Debug)]
 pub struct Collected<'a> {
     pub(super) unit: Unit,
@@ -30,7 +30,7 @@ pub struct MediaTime {
 }
 
 impl Collected<'_> {
-    /// Returns the unit that will be passed to [`Sink::end_unit`](super::Sink::end_unit).
+    /// Returns the unit that will be passed to [`FragmentSink::end_unit`](super::FragmentSink::end_unit).
     pub fn unit(&self) -> Unit {
         self.unit
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`Muxer`] turns a stream's items into units, each a fragment with the first video track and the first audio track
-//! that MP4 can carry; its [`Sink`] writes them. [`can_mux`], [`codec_string`] and [`media_type`] describe how a stream
+//! that MP4 can carry; its [`FragmentSink`] writes them. [`can_mux`], [`codec_string`] and [`media_type`] describe how a stream
 //! is available as MP4.
 //!
 //! A fragment ends before each keyframe, and so may have a single frame. GStreamer's `qtdemux` (1.22) then reports no
@@ -43,7 +43,7 @@ pub use collected::{Collected, MediaTime};
 pub use event::EventMessage;
 pub use muxer::Muxer;
 pub use name::{can_file, can_mux, codec_string, media_type};
-pub use sink::{Content, FragmentCandidate, Fragmentation, Init, Sink, Turn, Unit};
+pub use sink::{Content, FragmentCandidate, Fragmentation, Init, FragmentSink, Turn, Unit};
 pub use still::still;
 
 /// Track numbers in every initialization segment, whatever the tracks' numbers in the stream.

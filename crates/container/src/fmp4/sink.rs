@@ -36,7 +36,7 @@ impl Default for Fragmentation {
 }
 
 /// Output of a muxer.
-pub trait Sink {
+pub trait FragmentSink {
     /// Data that joiners receive first. Clones share its memory.
     type Preamble: Clone;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::{Item, Sample, Timestamp, Track};
 
-use super::{Fragmentation, Init, Muxer, Sink, Unit};
+use super::{Fragmentation, Init, Muxer, FragmentSink, Unit};
 
 /// Creates an MP4 of one keyframe, which begins at zero. `None` if MP4 cannot carry it.
 pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
@@ -22,14 +22,14 @@ pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
     file.has_picture.then(|| file.bytes.into())
 }
 
-/// Sink that collects an initialization segment and the fragments that follow it.
+/// FragmentSink that collects an initialization segment and the fragments that follow it.
 #[derive(Debug, Default)]
 struct File {
     bytes: Vec<u8>,
     has_picture: bool,
 }
 
-impl Sink for File {
+impl FragmentSink for File {
     type Preamble = ();
 
     fn put(&mut self, bytes: &[u8]) {

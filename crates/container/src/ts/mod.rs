@@ -59,7 +59,7 @@ pub use stream::Unsupported;
 pub const MEDIA_TYPE: &str = "video/mp2t";
 
 /// Output of a muxer.
-pub trait Sink {
+pub trait PacketSink {
     /// Appends a packet to the open unit.
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]);
 

@@ -9,7 +9,7 @@ use super::events::{Carriage, EventStreams};
 use super::picture::{Picture, Syntax};
 use super::program::{Program, Unit};
 use super::stream::{Coding, Stream, Unsupported};
-use super::{JoinPoint, Sink};
+use super::{JoinPoint, PacketSink};
 use crate::joins::Joins;
 use crate::{id3, scte35};
 
@@ -77,7 +77,7 @@ impl Muxer {
     }
 
     /// Appends the units of `item`.
-    pub fn push(&mut self, item: &Item, sink: &mut impl Sink) {
+    pub fn push(&mut self, item: &Item, sink: &mut impl PacketSink) {
         match item {
             Item::Track(track) => self.track(track, sink),
             Item::Sample(sample) => self.sample(sample, sink),
@@ -89,13 +89,13 @@ impl Muxer {
     }
 
     /// Writes the held audio at the end of a stream.
-    pub fn flush(&mut self, sink: &mut impl Sink) {
+    pub fn flush(&mut self, sink: &mut impl PacketSink) {
         for index in 0..self.tracks.len() {
             self.write_audio(index, sink);
         }
     }
 
-    fn track(&mut self, track: &Track, sink: &mut impl Sink) {
+    fn track(&mut self, track: &Track, sink: &mut impl PacketSink) {
         let known = self.tracks.iter().position(|c| c.track.id == track.id);
         if known.is_some_and(|index| self.tracks[index].is_of(track)) {
             return;
@@ -115,7 +115,7 @@ impl Muxer {
 
     /// Begins an epoch, since the next publisher announces its own tracks. Joiners wait for its video, if it has any,
     /// and for nothing of the last publisher's.
-    fn begin_epoch(&mut self, sink: &mut impl Sink) {
+    fn begin_epoch(&mut self, sink: &mut impl PacketSink) {
         self.flush(sink);
         self.tracks.clear();
         self.joins = Joins::default();
@@ -140,7 +140,7 @@ impl Muxer {
         tables.renew(clock_pid, &descriptors, streams);
     }
 
-    fn event(&mut self, event: &TimedEvent, sink: &mut impl Sink) {
+    fn event(&mut self, event: &TimedEvent, sink: &mut impl PacketSink) {
         if !self.has_begun {
             return;
         }
@@ -170,7 +170,7 @@ impl Muxer {
         tracks.find(|carried| carried.track.kind == Kind::Video)
     }
 
-    fn sample(&mut self, sample: &Sample, sink: &mut impl Sink) {
+    fn sample(&mut self, sample: &Sample, sink: &mut impl PacketSink) {
         let mut tracks = self.tracks.iter();
         let Some(index) = tracks.position(|c| c.track.id == sample.track) else {
             return;
@@ -181,7 +181,7 @@ impl Muxer {
         }
     }
 
-    fn audio(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
+    fn audio(&mut self, index: usize, sample: &Sample, sink: &mut impl PacketSink) {
         let has_pictures = self.picture_track().is_some();
         let may_join = self.joins.at_audio(self.at.max(sample.dts), has_pictures);
         if !may_join && !self.has_begun {
@@ -211,7 +211,7 @@ impl Muxer {
     }
 
     /// Writes the held audio of a track, unless it would precede the first join point.
-    fn write_audio(&mut self, index: usize, sink: &mut impl Sink) {
+    fn write_audio(&mut self, index: usize, sink: &mut impl PacketSink) {
         let has_pictures = self.picture_track().is_some();
         let carried = &mut self.tracks[index];
         let Media::Audio(_, held) = &mut carried.media else {
@@ -240,7 +240,7 @@ impl Muxer {
         }
     }
 
-    fn picture(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
+    fn picture(&mut self, index: usize, sample: &Sample, sink: &mut impl PacketSink) {
         self.write_audio_until(sample.dts, sink);
         let is_awaited = self
             .picture_track()
@@ -277,7 +277,7 @@ impl Muxer {
     }
 
     /// Writes the audio that is not later than a video frame at `dts`.
-    fn write_audio_until(&mut self, dts: Timestamp, sink: &mut impl Sink) {
+    fn write_audio_until(&mut self, dts: Timestamp, sink: &mut impl PacketSink) {
         for index in 0..self.tracks.len() {
             if self.tracks[index].holds_until(dts) {
                 self.write_audio(index, sink);
@@ -285,7 +285,7 @@ impl Muxer {
         }
     }
 
-    fn end_unit(&mut self, unit: &Unit, sink: &mut impl Sink) {
+    fn end_unit(&mut self, unit: &Unit, sink: &mut impl PacketSink) {
         self.at = unit.at;
         self.has_begun |= unit.is_join;
         let generation = self.generation;

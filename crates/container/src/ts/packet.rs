@@ -8,7 +8,7 @@
 //! A payload that does not fill its last packet is preceded there by an adaptation field of the missing length; a PES
 //! packet may have no other stuffing.
 
-use super::Sink;
+use super::PacketSink;
 use super::clock::Reference;
 
 /// Bytes of every packet.
@@ -171,7 +171,7 @@ pub(super) struct Payload<'a, S> {
     at: usize,
 }
 
-impl<'a, S: Sink> Payload<'a, S> {
+impl<'a, S: PacketSink> Payload<'a, S> {
     /// Creates a payload of exactly `bytes` bytes.
     pub(super) fn new(
         sink: &'a mut S,
@@ -236,7 +236,7 @@ impl<'a, S: Sink> Payload<'a, S> {
 }
 
 /// Writes a section (§2.4.4) in packets of its own.
-pub(super) fn write_section<S: Sink>(
+pub(super) fn write_section<S: PacketSink>(
     section: &[u8],
     pid: Pid,
     counters: &mut Counters,
@@ -251,7 +251,7 @@ pub(super) fn write_section<S: Sink>(
 }
 
 /// Writes a packet without payload.
-pub(super) fn write_field<S: Sink>(field: &Field, pid: Pid, counters: &Counters, sink: &mut S) {
+pub(super) fn write_field<S: PacketSink>(field: &Field, pid: Pid, counters: &Counters, sink: &mut S) {
     let mut packet = [0; PACKET_BYTES];
     let head = Head {
         pid,

@@ -2,7 +2,7 @@
 
 use media::Timestamp;
 
-use super::Sink;
+use super::PacketSink;
 use super::clock::Clock;
 use super::packet::{Counters, Field, Payload, Pid, write_field, write_section};
 use super::pes::{self, Header};
@@ -34,7 +34,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Writes an ID3 tag that takes effect at `pts`, in a unit with time `at`.
-    pub(super) fn write_tag<S: Sink>(
+    pub(super) fn write_tag<S: PacketSink>(
         &mut self,
         (at, pts): (Timestamp, Timestamp),
         pid: Pid,
@@ -52,7 +52,7 @@ impl Program {
     }
 
     /// Writes a section in a unit with time `at`.
-    pub(super) fn write_event_section<S: Sink>(
+    pub(super) fn write_event_section<S: PacketSink>(
         &mut self,
         at: Timestamp,
         pid: Pid,
@@ -63,14 +63,14 @@ impl Program {
         write_section(section, pid, &mut self.counters, sink);
     }
 
-    fn write_due_tables<S: Sink>(&mut self, at: Timestamp, sink: &mut S) {
+    fn write_due_tables<S: PacketSink>(&mut self, at: Timestamp, sink: &mut S) {
         if self.tables.are_due(at) {
             self.tables.write(at, &mut self.counters, sink);
         }
     }
 
     /// Writes a unit of `stream`; `fill` writes the payload.
-    pub(super) fn write<S: Sink>(
+    pub(super) fn write<S: PacketSink>(
         &mut self,
         unit: &Unit,
         stream: &Stream,

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use net::holdings::Held;
+use base::holdings::Held;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 

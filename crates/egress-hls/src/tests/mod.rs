@@ -26,7 +26,7 @@ use media::{
     Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
     Timestamp, Track, TrackId,
 };
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::wait::at_once;
 
 use crate::{

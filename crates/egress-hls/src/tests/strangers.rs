@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use http1::OWN_QUERY_BYTES_MAX;
-use net::holdings::Kind;
+use base::holdings::Kind;
 
 use super::*;
 use crate::template::PIECE_BYTES;

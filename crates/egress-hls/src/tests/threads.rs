@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue};
 use media::StreamName;
-use net::holdings::Kind;
+use base::holdings::Kind;
 use tokio::task::JoinHandle;
 
 use super::{TestServer, attribute, body, name, play, tags, text};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use net::holdings::{Held, Kind};
+use base::holdings::{Held, Kind};
 use net::panics::{self, Part};
 use net::{Backend, Epoll, Event, Inbound, Received, Slab, Slot};
 use tokio::sync::oneshot;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use net::Quota;
+use base::Quota;
 
 /// Upper bound on refusals that become events in one second: as many as people read. Strangers cause them, and must not
 /// push everything else out of the recent events.

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use base::Lock;
 use media::StreamName;
-use net::Quota;
+use base::Quota;
 
 use super::refusals;
 use super::{Event, EventKind, EventReader, Refusal};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! * A part is a unit of the log, a segment a run of parts. The packager marks them
-//!   ([`Sink::end_part`](crate::Sink::end_part)); an unmarked unit belongs to no segment.
+//!   ([`LaneSink::end_part`](crate::LaneSink::end_part)); an unmarked unit belongs to no segment.
 //! * The packager assigns the numbers. It derives them from the stream's times and epochs, so that any node has the
 //!   same. They are listed without a hole: a skipped number is a gap.
 //! * Everything listed can be read: a segment is removed when the log drops its first byte.

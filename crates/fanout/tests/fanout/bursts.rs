@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fanout::{
     Entry, Follower, Format, Judgement, Lead, Packager, Policy, Preamble, Protocol, Reason,
-    Settings, Sink, testing,
+    Settings, LaneSink, testing,
 };
 use media::{Codec, Item, Span, Track, TrackId};
 
@@ -144,7 +144,7 @@ fn change_audio(radio: &mut Encoder) {
 struct Led;
 
 impl Packager for Led {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         if let Item::Sample(sample) = item {
             sink.put(&sample.data);
             let lead = Some(Lead::new(sample.data.len(), 0));

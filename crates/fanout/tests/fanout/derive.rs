@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::support::{Encoder, FORMAT, TestFanout};
 use fanout::{
     DerivedOffer, Deriver, Format, LaneGuard, LaneRefused, ListenerHandle, Packager, Phase,
-    Settings, Sink, Stream, Tap, Tapped, testing,
+    Settings, LaneSink, Stream, Tap, Tapped, testing,
 };
 use media::{Codec, Container, Framing, Item, Kind, Sample, Span, Track, TrackId};
 
@@ -22,7 +22,7 @@ struct Ear {
 }
 
 impl Packager for Ear {
-    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, _: &mut LaneSink<'_>) {
         self.heard.lock().unwrap().push(words(item));
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::support::{Alarm, Encoder, FORMAT, TestFanout, frames};
 use fanout::{
     Entry, Format, Packager, Part, PartState, Preamble, RangeReader, Retention, SegmentStart,
-    Segmentation, Settings, Sink,
+    Segmentation, Settings, LaneSink,
 };
 use media::{Item, Span};
 
@@ -19,7 +19,7 @@ struct Parts {
 }
 
 impl Packager for Parts {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         let Item::Sample(sample) = item else {
             return;
         };

@@ -1,7 +1,7 @@
 //! Permits of connections and sessions: counts them per address, and selects the connection that gives way.
 //!
 //! A new connection always gets a permit. When its pool is full, or its address already has its share, the oldest connection of
-//! the address with the most is evicted (see [`net::shares`]): its [`Evict`] is called, which ends it. So silent connections,
+//! the address with the most is evicted (see [`base::shares`]): its [`Evict`] is called, which ends it. So silent connections,
 //! and sessions whose peers never connect, cost only their own address. An address that has or recently had a publisher has a
 //! reserve of permits that cannot be evicted, so its encoder can always reconnect.
 //!
@@ -18,13 +18,13 @@ use std::time::Instant;
 
 use base::Lock;
 use fanout::Permit;
-use net::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
+use base::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
 
 use crate::admission::{ListenerPermit, Settings};
 use crate::publishers::Publishers;
 use crate::rejected::Rejected;
 use crate::tally::Tally;
-use net::shares::network;
+use base::shares::network;
 
 /// Pool in which a connection or session is pending, that is, neither a source nor a listener yet.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

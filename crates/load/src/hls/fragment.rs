@@ -69,7 +69,7 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use container::fmp4::{Fragmentation, Init, Muxer, Sink, Unit};
+    use container::fmp4::{Fragmentation, Init, Muxer, FragmentSink, Unit};
     use media::{Codec, Framing, Item, Sample, Span, Timestamp, TrackId};
     use proptest::prelude::*;
 
@@ -83,7 +83,7 @@ mod tests {
         media: Vec<u8>,
     }
 
-    impl Sink for Written {
+    impl FragmentSink for Written {
         type Preamble = ();
 
         fn put(&mut self, bytes: &[u8]) {

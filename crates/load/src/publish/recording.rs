@@ -66,7 +66,7 @@ impl Recording {
             "webm" => demuxed("video/webm", bytes, &mut items),
             _ => return Err(FileError::Unknown),
         };
-        let mut sink = Sink::default();
+        let mut sink = Pieces::default();
         if protocol == Protocol::Whip {
             items.into_iter().for_each(|item| sink.sample(item));
         } else if protocol == Protocol::Rtmp {
@@ -97,14 +97,14 @@ fn demuxed(content_type: &'static str, bytes: &[u8], items: &mut Vec<Item>) -> &
 }
 
 #[derive(Default)]
-struct Sink {
+struct Pieces {
     opening: Vec<Piece>,
     pieces: Vec<(u64, Piece)>,
     /// Time of the first piece in ticks, from which the others count.
     first: Option<i64>,
 }
 
-impl Sink {
+impl Pieces {
     /// Takes one item of a source's own bytes.
     fn raw(&mut self, item: Item) {
         match item {
@@ -150,7 +150,7 @@ impl Sink {
     }
 }
 
-impl flv::Sink for Sink {
+impl flv::TagSink for Pieces {
     type Preamble = ();
 
     fn tag(&mut self, tag: &flv::Tag<'_>) {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::closing;
-use crate::holdings::{Held, Kind};
+use base::holdings::{Held, Kind};
 use bytes::BytesMut;
 use rtmp::server::Session;
 use tokio::io::{AsyncRead, AsyncWrite};

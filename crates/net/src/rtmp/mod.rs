@@ -29,7 +29,7 @@ mod exchange;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::holdings::Holdings;
+use base::holdings::Holdings;
 use rtmp::server::Config;
 use tokio::sync::watch;
 

@@ -10,7 +10,7 @@ use rtmp::message::Kind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::Instant;
 
-use crate::holdings::Holdings;
+use base::holdings::Holdings;
 
 use super::*;
 

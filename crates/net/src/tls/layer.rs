@@ -11,7 +11,7 @@ use super::content;
 use super::key::RecordKey;
 use super::reader::Reader;
 use super::writer::{Control, Sealed, Writer};
-use crate::holdings::Held;
+use base::holdings::Held;
 
 /// Types of handshake messages that may follow the handshake.
 pub(super) const KEY_UPDATE: u8 = 24;

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::layer::RecordLayer;
 use super::writer::{CONTROL_BYTES_MAX, SEALED_RECORD_BYTES_MAX, sealed_bytes_max};
-use crate::holdings::Held;
+use base::holdings::Held;
 
 /// Bytes per receive.
 const READ_BYTES: usize = 16 * 1024;

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::testing::TestTls;
 use super::*;
-use crate::holdings::{Holdings, Kind};
+use base::holdings::{Holdings, Kind};
 
 /// A message of the log: two pages.
 fn pages() -> [Vec<u8>; 2] {

@@ -18,7 +18,7 @@ use base::date;
 use base::{Counter, Label, Labelled};
 use fanout::stats::{Histogram, HistogramValue};
 use fanout::{Books, Class, Protocol, Reason};
-use net::holdings::Kind;
+use base::holdings::Kind;
 use net::intake::Intake;
 use net::panics::Part;
 use prometheus_client::collector::Collector;

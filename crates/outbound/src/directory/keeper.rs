@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use net::Jitter;
+use base::Jitter;
 use net::link::Connector;
 use net::url::Url;
 use tokio::task::JoinSet;

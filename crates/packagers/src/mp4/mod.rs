@@ -17,7 +17,7 @@ use container::fmp4::{
     Unit,
 };
 use container::id3::Tag;
-use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Segmentation, Sink};
+use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Segmentation, LaneSink};
 use media::{Item, Span, Timestamp};
 
 use crate::events::Events;
@@ -73,7 +73,7 @@ impl Mp4 {
 }
 
 impl Packager for Mp4 {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         let segments = self.segments.as_mut();
         self.muxer.push(item, &mut Fragments { sink, segments });
         if let Some(segments) = &mut self.segments {
@@ -82,7 +82,7 @@ impl Packager for Mp4 {
         }
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    fn end(&mut self, sink: &mut LaneSink<'_>) {
         let segments = self.segments.as_mut();
         self.muxer.finish(&mut Fragments { sink, segments });
     }
@@ -95,7 +95,7 @@ impl Packager for Mp4 {
 
 impl Segmented {
     /// Writes the messages that precede a fragment.
-    fn tell(&mut self, fragment: &Collected<'_>, sink: &mut Sink<'_>) {
+    fn tell(&mut self, fragment: &Collected<'_>, sink: &mut LaneSink<'_>) {
         let unit = fragment.unit();
         // Leftovers of the last epoch do not belong to the next epoch's titles.
         if unit.turn != Turn::Late
@@ -114,11 +114,11 @@ impl Segmented {
 
 /// Writer of fragments into the lane's log.
 struct Fragments<'a, 'b> {
-    sink: &'a mut Sink<'b>,
+    sink: &'a mut LaneSink<'b>,
     segments: Option<&'a mut Segmented>,
 }
 
-impl fmp4::Sink for Fragments<'_, '_> {
+impl fmp4::FragmentSink for Fragments<'_, '_> {
     type Preamble = Arc<Preamble>;
 
     fn put(&mut self, bytes: &[u8]) {
@@ -182,7 +182,7 @@ impl fmp4::Sink for Fragments<'_, '_> {
 }
 
 fn end_unit(
-    sink: &mut Sink<'_>,
+    sink: &mut LaneSink<'_>,
     segmenter: Option<&mut Segmenter>,
     unit: Unit,
     join: Option<Arc<Preamble>>,

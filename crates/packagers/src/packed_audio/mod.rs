@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use container::fmp4::{self, Collected, Turn};
 use container::id3::{self, Tag};
-use fanout::{Format, Packager, Protocol, Segmentation, Sink};
+use fanout::{Format, Packager, Protocol, Segmentation, LaneSink};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
 use crate::elementary::Framer;
@@ -61,7 +61,7 @@ impl PackedAudio {
 
     /// Handles a new or changed track. A track that changes into one that cannot be carried falls silent, and another may be
     /// carried from its next announcement on.
-    fn hear(&mut self, track: &Track, sink: &mut Sink<'_>) {
+    fn hear(&mut self, track: &Track, sink: &mut LaneSink<'_>) {
         if self.heard.as_ref().is_some_and(|(id, _)| *id != track.id) {
             return;
         }
@@ -96,7 +96,7 @@ impl PackedAudio {
 }
 
 impl Packager for PackedAudio {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             Item::Epoch => {
                 self.segments.push(item, sink);
@@ -119,7 +119,7 @@ impl Packager for PackedAudio {
         self.segments.writer.events.hear(item);
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    fn end(&mut self, sink: &mut LaneSink<'_>) {
         self.segments.end(sink);
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use ::rtmp::chunk::{CHUNK_SIZE_SHARED, Header, write_parts};
 use ::rtmp::message::Kind;
 use container::flv::{self, Muxer, Opening, Selection, Tag, TagKind};
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::{Item, Timestamp, Track};
 
 /// Chunk streams of media. Control has 2, commands 3, status 5. Players distinguish media by type; the chunk streams are only a
@@ -74,7 +74,7 @@ impl Rtmp {
 }
 
 impl Packager for Rtmp {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         self.write(item, sink);
     }
 }
@@ -113,7 +113,7 @@ trait Log {
     fn end_unit(&mut self, at: Timestamp, entry: Entry);
 }
 
-impl Log for Sink<'_> {
+impl Log for LaneSink<'_> {
     fn put(&mut self, bytes: &[u8]) {
         self.put(bytes);
     }
@@ -129,7 +129,7 @@ struct Messages<'a, L> {
     sink: &'a mut L,
 }
 
-impl<L: Log> flv::Sink for Messages<'_, L> {
+impl<L: Log> flv::TagSink for Messages<'_, L> {
     type Preamble = Arc<Preamble>;
 
     fn tag(&mut self, tag: &Tag<'_>) {

@@ -1,7 +1,7 @@
 //! Audio that waits to share a packet with the audio that follows.
 //!
 //! Packets of 20 ms are 50 sends a second to each viewer. While a lane's audience is large, audio that arrives within its
-//! window ([`Sink::window`](fanout::Sink::window)) becomes one packet of the same frames. While the audience is small, nothing
+//! window ([`LaneSink::window`](fanout::LaneSink::window)) becomes one packet of the same frames. While the audience is small, nothing
 //! waits and every packet is the one that its publisher made.
 
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use base::Counter;
 use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
-use fanout::{Entry, Packager, Preamble, Protocol, Sink};
+use fanout::{Entry, Packager, Preamble, Protocol, LaneSink};
 use media::{Item, Kind, Sample, StreamName, Track, TrackId};
 
 use self::audio::{Due, HeldAudio};
@@ -129,7 +129,7 @@ impl Line {
 }
 
 impl Packager for Rtp {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             Item::Epoch => {
                 self.release(sink);
@@ -153,11 +153,11 @@ impl Packager for Rtp {
         }
     }
 
-    fn pause(&mut self, sink: &mut Sink<'_>) {
+    fn pause(&mut self, sink: &mut LaneSink<'_>) {
         self.release(sink);
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    fn end(&mut self, sink: &mut LaneSink<'_>) {
         self.release(sink);
     }
 
@@ -184,7 +184,7 @@ impl Rtp {
         }
     }
 
-    fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
+    fn sample(&mut self, sample: &Sample, sink: &mut LaneSink<'_>) {
         if self.held.is_overdue(sink.arrived()) {
             self.release(sink);
         }
@@ -213,13 +213,13 @@ impl Rtp {
     }
 
     /// Sends the waiting audio.
-    fn release(&mut self, sink: &mut Sink<'_>) {
+    fn release(&mut self, sink: &mut LaneSink<'_>) {
         if let Some(due) = self.held.release() {
             self.send(PayloadFormat::Opus, &due, sink);
         }
     }
 
-    fn send(&mut self, format: PayloadFormat, due: &Due, sink: &mut Sink<'_>) {
+    fn send(&mut self, format: PayloadFormat, due: &Due, sink: &mut LaneSink<'_>) {
         let Due {
             sample,
             track,
@@ -264,7 +264,7 @@ impl Rtp {
         (!self.tracks.iter().any(goes_before)).then_some((format, track))
     }
 
-    fn write(&mut self, format: PayloadFormat, sample: &Sample, sink: &mut Sink<'_>) {
+    fn write(&mut self, format: PayloadFormat, sample: &Sample, sink: &mut LaneSink<'_>) {
         let sequencer = &mut self.lines[format as usize].sequencer;
         let decoded = self.clock.at(sample.dts);
         let timestamp = sequencer.timestamp(decoded + (sample.pts - sample.dts));

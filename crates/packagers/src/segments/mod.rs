@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use container::fmp4::{self, Collected, Content, FragmentCandidate, Init, Muxer, Turn, Unit};
-use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, Sink};
+use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, LaneSink};
 use media::{Codec, Item, Span, Timestamp, Track};
 
 use crate::segmenter::{self, Segmenter};
@@ -56,13 +56,13 @@ impl<W: PartWriter> Segments<W> {
         self.segmenter.bounds()
     }
 
-    pub(crate) fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    pub(crate) fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         let (muxer, mut parts) = self.split(sink);
         muxer.push(item, &mut parts);
     }
 
     /// Stops carrying `track`, whatever it was before.
-    pub(crate) fn refuse(&mut self, track: &Track, sink: &mut Sink<'_>) {
+    pub(crate) fn refuse(&mut self, track: &Track, sink: &mut LaneSink<'_>) {
         let refused = Track {
             codec: Codec::UNKNOWN,
             ..track.clone()
@@ -70,7 +70,7 @@ impl<W: PartWriter> Segments<W> {
         self.push(&Item::Track(Arc::new(refused)), sink);
     }
 
-    pub(crate) fn end(&mut self, sink: &mut Sink<'_>) {
+    pub(crate) fn end(&mut self, sink: &mut LaneSink<'_>) {
         let (muxer, mut parts) = self.split(sink);
         muxer.finish(&mut parts);
         parts.close(Turn::InTime);
@@ -78,7 +78,7 @@ impl<W: PartWriter> Segments<W> {
 
     fn split<'a, 'b>(
         &'a mut self,
-        sink: &'a mut Sink<'b>,
+        sink: &'a mut LaneSink<'b>,
     ) -> (&'a mut Muxer<()>, Parts<'a, 'b, W>) {
         let parts = Parts {
             sink,
@@ -94,7 +94,7 @@ impl<W: PartWriter> Segments<W> {
 
 /// Writer of parts into the lane's log.
 struct Parts<'a, 'b, W> {
-    sink: &'a mut Sink<'b>,
+    sink: &'a mut LaneSink<'b>,
     segmenter: &'a mut Segmenter,
     writer: &'a mut W,
     starts: &'a mut Option<SegmentStart>,
@@ -123,7 +123,7 @@ impl<W: PartWriter> Parts<'_, '_, W> {
     }
 
     fn end_part(&mut self, turn: Turn, at: Timestamp, entry: Entry, part: Part) {
-        let end = |sink: &mut Sink<'_>| sink.end_part(at, entry, part);
+        let end = |sink: &mut LaneSink<'_>| sink.end_part(at, entry, part);
         match turn {
             Turn::Late => self.sink.of_last_epoch(end),
             Turn::InTime => end(self.sink),
@@ -131,7 +131,7 @@ impl<W: PartWriter> Parts<'_, '_, W> {
     }
 }
 
-impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
+impl<W: PartWriter> fmp4::FragmentSink for Parts<'_, '_, W> {
     type Preamble = ();
 
     /// Ignores initialization segments, which these containers do not have.

@@ -8,7 +8,7 @@ mod segments;
 use std::sync::Arc;
 
 use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::{Item, Timestamp};
 
 pub use segments::{SegmentCipher, TsSegments};
@@ -21,12 +21,12 @@ pub struct Ts {
 }
 
 impl Packager for Ts {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         let join = &self.join;
         self.muxer.push(item, &mut Packets { sink, join });
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    fn end(&mut self, sink: &mut LaneSink<'_>) {
         let join = &self.join;
         self.muxer.flush(&mut Packets { sink, join });
     }
@@ -34,11 +34,11 @@ impl Packager for Ts {
 
 /// Writer of packets into the lane's log.
 struct Packets<'a, 'b> {
-    sink: &'a mut Sink<'b>,
+    sink: &'a mut LaneSink<'b>,
     join: &'a Arc<Preamble>,
 }
 
-impl ts::Sink for Packets<'_, '_> {
+impl ts::PacketSink for Packets<'_, '_> {
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
         self.sink.put(packet);
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use container::fmp4::{self, Collected};
 use container::ts::{self, JoinPoint, Muxer, NULL_PACKET, PACKET_BYTES};
-use fanout::{Format, Packager, Protocol, Segmentation, Sink};
+use fanout::{Format, Packager, Protocol, Segmentation, LaneSink};
 use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
 
 use super::Ts;
@@ -112,7 +112,7 @@ fn as_written(track: &Track) -> Track {
 }
 
 impl Packager for TsSegments {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             Item::Track(track) if !Self::carries(track) => self.segments.refuse(track, sink),
             _ => self.segments.push(item, sink),
@@ -120,7 +120,7 @@ impl Packager for TsSegments {
         self.segments.writer.events.hear(item);
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    fn end(&mut self, sink: &mut LaneSink<'_>) {
         self.segments.end(sink);
     }
 
@@ -209,7 +209,7 @@ impl PacketWriter {
 /// Packets of a part, whose end the part's writer decides.
 struct PartPackets<'a>(&'a mut dyn FnMut(&[u8]));
 
-impl ts::Sink for PartPackets<'_> {
+impl ts::PacketSink for PartPackets<'_> {
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
         (self.0)(packet);
     }

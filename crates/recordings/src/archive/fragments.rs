@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
-use container::fmp4::{Collected, Fragmentation, Init, Muxer, Sink, Turn, Unit};
+use container::fmp4::{Collected, Fragmentation, Init, Muxer, FragmentSink, Turn, Unit};
 use fanout::{Archived, Follows, LaneUnit, Lost, Spool, Spooled};
 use media::{Item, Span, Timestamp};
 
@@ -199,7 +199,7 @@ impl Units {
     }
 }
 
-impl Sink for Units {
+impl FragmentSink for Units {
     type Preamble = Init;
 
     fn put(&mut self, bytes: &[u8]) {

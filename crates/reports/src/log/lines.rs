@@ -1,6 +1,6 @@
 //! Line log for other programs: a file that may be moved away and reopened, standard output, or nothing.
 //!
-//! A caller with a line never waits for the disk; see [`Sink`].
+//! A caller with a line never waits for the disk; see [`LineSink`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use config::LogTarget;
 
 use super::place::Place;
-use super::sink::{Sink, duplicate};
+use super::sink::{LineSink, duplicate};
 
 /// Most lines that may wait for the disk: one second in which a large audience leaves at once.
 const LINES_MAX: usize = 16 * 1024;
@@ -31,7 +31,7 @@ pub struct LineLog {
 
 #[derive(Clone, Debug)]
 struct Open {
-    sink: Sink,
+    sink: LineSink,
     /// Path of the file; `None` for standard output.
     path: Option<PathBuf>,
     /// Number of times the file was reopened.
@@ -49,7 +49,7 @@ impl LineLog {
             LogTarget::Stdout => (duplicate(io::stdout())?, None),
             LogTarget::File(path) => (append_to(path)?, Some(path.clone())),
         };
-        let sink = Sink::open(name, output, LINES_MAX)?;
+        let sink = LineSink::open(name, output, LINES_MAX)?;
         let open = Open {
             sink,
             path,

@@ -24,7 +24,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use self::limit::Limiter;
 pub use self::lines::{LineLog, end_torn_line};
 pub use self::place::Place;
-pub use self::sink::{Sink, duplicate};
+pub use self::sink::{LineSink, duplicate};
 
 /// Name of this log in metric labels and warnings.
 pub const MESSAGES: &str = "messages";
@@ -46,7 +46,7 @@ pub struct Log(Option<Installed>);
 #[derive(Clone, Debug)]
 struct Installed {
     limiter: Limiter,
-    sink: Sink,
+    sink: LineSink,
 }
 
 impl Log {
@@ -55,7 +55,7 @@ impl Log {
     /// # Errors
     /// Fails when its thread cannot be started.
     pub fn install(log: &config::Log) -> io::Result<Self> {
-        let sink = Sink::open(MESSAGES, duplicate(io::stderr())?, LINES_MAX)?;
+        let sink = LineSink::open(MESSAGES, duplicate(io::stderr())?, LINES_MAX)?;
         let limiter = Limiter::new(Instant::now());
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(Lines(sink.clone()))
@@ -124,11 +124,11 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
 }
 
 /// Factory of writers, one for each event.
-struct Lines(Sink);
+struct Lines(LineSink);
 
 /// Writer of one event's line.
 struct Line<'a> {
-    sink: &'a Sink,
+    sink: &'a LineSink,
     is_error: bool,
 }
 
@@ -167,7 +167,7 @@ impl Write for Line<'_> {
 /// Writes a text to standard output, and waits for that at most one second: a pipe without a reader must not stop a server.
 pub fn announce(text: &str) {
     let announced = duplicate(io::stdout())
-        .and_then(|output| Sink::open("notice", output, 1))
+        .and_then(|output| LineSink::open("notice", output, 1))
         .map(|sink| {
             sink.push(text.as_bytes());
             sink.flush(ANNOUNCE_PATIENCE)

@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Queue of a log. Clones write to the same file; the thread ends after the last of them is dropped.
 #[derive(Clone, Debug)]
-pub struct Sink(Arc<Handle>);
+pub struct LineSink(Arc<Handle>);
 
 #[derive(Debug)]
 struct Handle(Arc<Shared>);
@@ -58,7 +58,7 @@ pub fn duplicate(stream: impl AsFd) -> io::Result<File> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
-impl Sink {
+impl LineSink {
     /// Starts the thread that writes to `output`. At most `lines_max` lines may wait.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn callers_do_not_wait_for_a_pipe_that_is_not_read() {
         let (mut reader, writer) = pipe();
-        let sink = Sink::open("test", writer, usize::MAX).expect("a sink");
+        let sink = LineSink::open("test", writer, usize::MAX).expect("a sink");
         let line = [b'x'; 1_023];
         let line = [&line[..], b"\n"].concat();
         let pushed = BYTES_MAX / line.len() * 3;
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn lines_for_a_full_disk_are_counted() {
         let full = File::options().write(true).open("/dev/full");
-        let sink = Sink::open("test", full.expect("there is one"), 1_000).expect("a sink");
+        let sink = LineSink::open("test", full.expect("there is one"), 1_000).expect("a sink");
         for _ in 0..100 {
             sink.push(b"a line\n");
         }
@@ -350,7 +350,7 @@ mod tests {
                 .open(&path)
                 .expect("a file")
         };
-        let sink = Sink::open("test", open(), 10).expect("a sink");
+        let sink = LineSink::open("test", open(), 10).expect("a sink");
         sink.push(b"one\n");
         assert!(sink.flush(PATIENCE));
         let moved = folder.path().join("log.1");

@@ -32,7 +32,7 @@ use ::outbound::webhooks::Courier;
 use auth::Asker;
 use base::Counter;
 use config::Config;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::link::Connector;
 use programme::station::Station;
 use recordings::archive::Archive;

@@ -13,7 +13,7 @@ use fanout::gate::{
 };
 use fanout::{Config as Workers, Fanout, Registry};
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::link::Connector;
 use tokio::task::JoinSet;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use container::flv::Reader;
 use media::{Sample, TrackId};
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use testkit::{Clip, Tool};
 
 use super::*;

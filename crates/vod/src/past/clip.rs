@@ -240,7 +240,7 @@ mod tests {
     use std::future::poll_fn;
 
     use http::HeaderMap;
-    use net::holdings::Holdings;
+    use base::holdings::Holdings;
     use recordings::Shelf;
     use testkit::{Clip as Media, Tool};
 

@@ -243,7 +243,7 @@ impl Out {
     }
 }
 
-impl flv::Sink for Out {
+impl flv::TagSink for Out {
     type Preamble = Bytes;
 
     fn tag(&mut self, tag: &Tag<'_>) {
@@ -262,7 +262,7 @@ impl flv::Sink for Out {
     }
 }
 
-impl fmp4::Sink for Out {
+impl fmp4::FragmentSink for Out {
     type Preamble = Bytes;
 
     fn put(&mut self, bytes: &[u8]) {
@@ -278,7 +278,7 @@ impl fmp4::Sink for Out {
     }
 }
 
-impl ts::Sink for Out {
+impl ts::PacketSink for Out {
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
         self.unit.extend_from_slice(packet);
     }

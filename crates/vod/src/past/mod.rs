@@ -42,7 +42,7 @@ use container::mp4_file::Timeline;
 use http::{HeaderMap, StatusCode, header};
 use http1::Query;
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::{StatusCode, header};
 use media::{Item, Span, StreamName, Timestamp};
-use net::holdings::Held;
+use base::holdings::Held;
 use packagers::Extension;
 use recordings::{Container, Recording};
 use tokio::time::{Instant, sleep, sleep_until};

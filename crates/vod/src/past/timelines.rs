@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Lock;
 use container::mp4_file::Timeline;
-use net::holdings::{Held, Holdings, Kind};
+use base::holdings::{Held, Holdings, Kind};
 use recordings::{Recording, RecordingId, State};
 use tokio::sync::OwnedMutexGuard;
 

@@ -31,7 +31,7 @@ use config::ClientHeader;
 use fanout::gate::Country;
 use http::{Method, StatusCode};
 use http1::{Body, Head, HttpDate, Status, Version};
-use net::holdings::{Held, Kind};
+use base::holdings::{Held, Kind};
 use rustls::ServerConfig;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

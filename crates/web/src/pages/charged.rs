@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use limits::Rejected;
-use net::holdings::{Held, Kind};
+use base::holdings::{Held, Kind};
 
 use crate::refusal;
 use crate::reply::{Body, Reply};
@@ -72,7 +72,7 @@ mod tests {
     use std::net::IpAddr;
 
     use http::StatusCode;
-    use net::holdings::Holdings;
+    use base::holdings::Holdings;
 
     use super::*;
 

@@ -14,7 +14,7 @@ use http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use limits::Handover;
 use limits::Rejected;
-use net::holdings::{Held, Kind};
+use base::holdings::{Held, Kind};
 use vod::{Address, Answer};
 
 use super::lasting::Lasting;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::MutexGuard;
 
 use base::Lock;
-use net::shares::{Bounds, ShareTicket, Shares, Standing};
+use base::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::oneshot;
 
 /// Limits on clients: each has a connection, which a listener may have besides its own; a quarter of them may be behind one

@@ -20,7 +20,7 @@ use fanout::{Permit, Stream};
 use http::{StatusCode, header};
 use hyper::body::Frame;
 use media::{StreamName, Title};
-use net::shares::ShareTicket;
+use base::shares::ShareTicket;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;

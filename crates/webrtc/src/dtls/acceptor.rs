@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use net::panics::{self, Part};
-use net::shares::{Bounds, ShareTicket, Shares, Standing};
+use base::shares::{Bounds, ShareTicket, Shares, Standing};
 use rtc_dtls::config::HandshakeConfig;
 use rtc_dtls::endpoint::Endpoint;
 use rtc_shared::TransportProtocol;

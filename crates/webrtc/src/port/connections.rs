@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use net::shares::network;
+use base::shares::network;
 use net::{Interest, Poller};
 
 use super::wire::{LISTENER, Sent};

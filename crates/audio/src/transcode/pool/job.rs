@@ -12,7 +12,7 @@ use std::time::Instant;
 use base::Lock;
 use media::{Sample, Timestamp, Track};
 
-use super::Sink;
+use super::OpusSink;
 use super::report::{Monitor, Report, State};
 use crate::transcode::{Caveat, Options, Stats, Transcoder, Unsupported};
 
@@ -63,7 +63,7 @@ struct JobStep {
 }
 
 impl Job {
-    pub(super) fn new(options: Options, sink: Box<dyn Sink>) -> Arc<Self> {
+    pub(super) fn new(options: Options, sink: Box<dyn OpusSink>) -> Arc<Self> {
         Arc::new(Self {
             queue: Lock::default(),
             work: Lock::new(Some(Work::new(options, sink))),
@@ -186,7 +186,7 @@ impl Queue {
 /// State that a thread works on during a step.
 struct Work {
     options: Options,
-    sink: Box<dyn Sink>,
+    sink: Box<dyn OpusSink>,
     state: State,
     transcoder: Option<Transcoder>,
     /// End of the output of past transcoders.
@@ -199,7 +199,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(options: Options, sink: Box<dyn Sink>) -> Self {
+    fn new(options: Options, sink: Box<dyn OpusSink>) -> Self {
         Self {
             options,
             sink,

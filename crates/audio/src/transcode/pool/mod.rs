@@ -1,9 +1,9 @@
 //! Threads that run the transcoders of many streams.
 //!
 //! ```text
-//!  tap ─► Feed ─► queue ─┐                      ┌─► Sink   (one per stream)
-//!  tap ─► Feed ─► queue ─┼─► ready ─► thread ───┼─► Sink
-//!  tap ─► Feed ─► queue ─┘     ▲        │       └─► Sink
+//!  tap ─► Feed ─► queue ─┐                      ┌─► OpusSink   (one per stream)
+//!  tap ─► Feed ─► queue ─┼─► ready ─► thread ───┼─► OpusSink
+//!  tap ─► Feed ─► queue ─┘     ▲        │       └─► OpusSink
 //!                              └────────┘ more to do
 //! ```
 //!
@@ -30,7 +30,7 @@ use crate::transcode::{Caveat, Options, Unsupported};
 
 /// Destination of a stream's Opus. It is called on a thread of the pool and must not block, since other streams wait for that
 /// thread.
-pub trait Sink: Send {
+pub trait OpusSink: Send {
     /// Announces the track that the following samples belong to. Called before the first of them, and again after the source
     /// was unusable.
     fn track(&mut self, track: &Arc<Track>);
@@ -72,7 +72,7 @@ impl Pool {
 
     /// Adds one stream. It lasts as long as the feed; samples that were queued by then are still transcoded, and the sink is
     /// dropped after the last packet.
-    pub fn open(&self, options: Options, sink: Box<dyn Sink>) -> Feed {
+    pub fn open(&self, options: Options, sink: Box<dyn OpusSink>) -> Feed {
         Feed::new(Arc::clone(&self.ready), Job::new(options, sink))
     }
 }

@@ -10,7 +10,7 @@ use media::{Item, Kind, Sample, Track, TrackId};
 
 use super::source::{Source, aac, mp3, sweep, tone};
 use super::{assert_forward, assert_seamless, transcoded};
-use crate::transcode::{Caveat, Feed, Options, Pool, Sink, State, Unsupported};
+use crate::transcode::{Caveat, Feed, Options, Pool, OpusSink, State, Unsupported};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -31,7 +31,7 @@ impl Tell {
     }
 }
 
-impl Sink for Tell {
+impl OpusSink for Tell {
     fn track(&mut self, track: &Arc<Track>) {
         self.tell(Event::Track(Arc::clone(track)));
     }
@@ -211,7 +211,7 @@ struct Hold {
     tell: Box<Tell>,
 }
 
-impl Sink for Hold {
+impl OpusSink for Hold {
     fn track(&mut self, _track: &Arc<Track>) {}
 
     fn sample(&mut self, sample: Sample) {
@@ -266,7 +266,7 @@ fn a_feed_that_falls_behind_loses_audio_and_not_memory() {
 /// A sink with a fault.
 struct Fall;
 
-impl Sink for Fall {
+impl OpusSink for Fall {
     fn track(&mut self, _track: &Arc<Track>) {}
 
     fn sample(&mut self, _sample: Sample) {

@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanout::gate::{Action, Request};
 use media::StreamName;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::link::Connector;
 use net::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -287,7 +287,7 @@ fn a_picture_may_be_presented_before_it_is_decoded() {
 #[derive(Default)]
 struct Heads(Vec<(bool, bool)>);
 
-impl Sink for Heads {
+impl TagSink for Heads {
     type Preamble = ();
 
     fn tag(&mut self, _: &Tag<'_>) {}

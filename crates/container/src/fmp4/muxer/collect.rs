@@ -6,7 +6,7 @@ use media::{Kind, Sample, Span, Timestamp};
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{FramePosition, to_time, to_units};
 use super::super::fragment::Piece;
-use super::super::sink::{FragmentCandidate, Sink, Turn};
+use super::super::sink::{FragmentCandidate, FragmentSink, Turn};
 use super::{Muxer, picture_span};
 
 /// Extra time, beyond a fragment's span, that audio waits for the fragment's video: long enough for two frames a
@@ -32,7 +32,7 @@ impl<P: Clone> Muxer<P> {
         index: usize,
         sample: &Sample,
         mut data: Bytes,
-        sink: &mut impl Sink<Preamble = P>,
+        sink: &mut impl FragmentSink<Preamble = P>,
     ) {
         self.joins.picture(self.now);
         if sample.keyframe {
@@ -81,7 +81,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Admits audio that has waited for a keyframe, with an initialization segment that describes it.
-    fn admit_audio(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    fn admit_audio(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         let audio = self.carried(Kind::Audio);
         let is_known = audio.is_some_and(|index| self.tracks[index].is_known());
         if self.is_audio_late && is_known {
@@ -104,7 +104,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Bridges the gap to the next epoch, whose video begins at `at`: unless that is too long, the last epoch's video
     /// and audio are extended until then, so that players that stop at gaps continue to play.
-    fn bridge_epochs(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
+    fn bridge_epochs(&mut self, at: u64, sink: &mut impl FragmentSink<Preamble = P>) {
         let now = to_time(at, PICTURE_TIMESCALE);
         let pending = self.pending.as_ref();
         let paused = pending.map(|it| now - to_time(it.at, PICTURE_TIMESCALE));
@@ -122,7 +122,7 @@ impl<P: Clone> Muxer<P> {
         index: usize,
         dts: Timestamp,
         data: Bytes,
-        sink: &mut impl Sink<Preamble = P>,
+        sink: &mut impl FragmentSink<Preamble = P>,
     ) {
         let track = &self.tracks[index];
         let Some(duration) = track.frame_samples(&data).filter(|_| track.is_known()) else {
@@ -186,7 +186,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the fragment if another one has to begin with `next`.
-    pub(super) fn split_at(&mut self, next: FragmentCandidate, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn split_at(&mut self, next: FragmentCandidate, sink: &mut impl FragmentSink<Preamble = P>) {
         if self.splits_at(next, sink) {
             self.end_fragment(sink);
             sink.split(next);
@@ -194,12 +194,12 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the fragment if another one has to begin with a keyframe at `at` in the current epoch.
-    pub(super) fn split_at_keyframe(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn split_at_keyframe(&mut self, at: u64, sink: &mut impl FragmentSink<Preamble = P>) {
         self.split_at(picture_candidate(at, None, true, Turn::InTime), sink);
     }
 
     /// Ends the fragment if the audio that ends at `end` must not wait any longer.
-    fn end_fragment_after_audio(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
+    fn end_fragment_after_audio(&mut self, end: u64, sink: &mut impl FragmentSink<Preamble = P>) {
         let rate = self.audio_clock.rate();
         let now = to_time(end, rate);
         if self.cover_pause(now, sink) {
@@ -217,13 +217,13 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    fn end_fragment_with_audio(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    fn end_fragment_with_audio(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         if self.fragment.audio().is_some() {
             self.end_fragment(sink);
         }
     }
 
-    fn has_room_for(&self, audio: &Piece, sink: &impl Sink<Preamble = P>) -> bool {
+    fn has_room_for(&self, audio: &Piece, sink: &impl FragmentSink<Preamble = P>) -> bool {
         let Some((begin, _)) = self.fragment.audio() else {
             return true;
         };
@@ -234,7 +234,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Returns whether the frame that begins at `at` can be expected to fit into the fragment. A fragment that
     /// certainly gains no other frame need not wait for the end of this one.
-    fn has_room_for_picture(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
+    fn has_room_for_picture(&self, at: u64, sink: &impl FragmentSink<Preamble = P>) -> bool {
         let Some((begin, _)) = self.fragment.pictures() else {
             return true;
         };
@@ -246,7 +246,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Returns whether another fragment may have to begin with the frame that begins at `at`, and not only after it:
     /// then the fragment before is written together with it, so that readers learn of both at once.
-    fn may_split_at(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
+    fn may_split_at(&self, at: u64, sink: &impl FragmentSink<Preamble = P>) -> bool {
         let until = at + 2 * u64::from(self.picture_span);
         let candidate = picture_candidate(at, Some(until), false, Turn::InTime);
         self.splits_at(candidate, sink)
@@ -254,7 +254,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Returns whether a fragment has to begin with `next`. After a pause of all media nothing is split until the media
     /// before it is written.
-    fn splits_at(&self, next: FragmentCandidate, sink: &impl Sink<Preamble = P>) -> bool {
+    fn splits_at(&self, next: FragmentCandidate, sink: &impl FragmentSink<Preamble = P>) -> bool {
         self.rested.is_none() && sink.splits_at(next)
     }
 
@@ -267,7 +267,7 @@ impl<P: Clone> Muxer<P> {
     /// Ends the pending frame at `end` and puts it into this fragment, or into the next if this one has no space for
     /// it. A frame that would leave too much of the space unused, or that fits nowhere, goes into this fragment and
     /// lasts into those that follow.
-    pub(super) fn settle(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn settle(&mut self, end: u64, sink: &mut impl FragmentSink<Preamble = P>) {
         let Some(mut picture) = self.pending.take() else {
             return;
         };
@@ -295,7 +295,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the pending frame, with the duration of the one before it.
-    pub(super) fn settle_as_before(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn settle_as_before(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         if let Some(pending) = &self.pending {
             let end = pending.at + u64::from(self.picture_span);
             self.settle(end, sink);

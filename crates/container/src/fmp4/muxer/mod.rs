@@ -21,7 +21,7 @@ use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
 use super::clock::{AudioClock, PictureClock, to_time};
 use super::fragment::{Fragment, Piece};
-use super::sink::{Fragmentation, Init, Sink};
+use super::sink::{Fragmentation, Init, FragmentSink};
 use crate::joins::Joins;
 
 /// Upper bound on the tracks remembered: as many as a stream announces.
@@ -35,7 +35,7 @@ const PICTURE_SPAN_ASSUMED: u32 = PICTURE_TIMESCALE / 25;
 /// If there is video, listeners join at its keyframes; else at every fragment. Nothing is written before the first
 /// join point, because no listener could decode it.
 ///
-/// `P` is the [`Sink::Preamble`] of the sink that is written to.
+/// `P` is the [`FragmentSink::Preamble`] of the sink that is written to.
 #[derive(Debug)]
 pub struct Muxer<P> {
     span: Span,
@@ -128,7 +128,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Creates a muxer whose fragments are parts: they end by their sink's [`room`](Sink::room) of `room_max`, and
+    /// Creates a muxer whose fragments are parts: they end by their sink's [`room`](FragmentSink::room) of `room_max`, and
     /// never before they are as long as that.
     pub fn of_parts(room_max: Span) -> Self {
         let span = room_max + room_max;
@@ -148,7 +148,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Appends the fragments of `item`.
-    pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
+    pub fn push(&mut self, item: &Item, sink: &mut impl FragmentSink<Preamble = P>) {
         match item {
             Item::Track(track) => self.track(track, sink),
             Item::Metadata(script) => self.joins.metadata(&script.body),
@@ -159,13 +159,13 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Writes the collected media, because nothing follows: the last frame lasts as long as the one before it.
-    pub fn finish(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub fn finish(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         self.release(sink);
         self.close(Kind::Video, sink);
         self.is_closing = false;
     }
 
-    fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
+    fn track(&mut self, track: &Track, sink: &mut impl FragmentSink<Preamble = P>) {
         self.end_rest(sink);
         let known = self.index_of(track.id);
         let carried = Carried::new(track);
@@ -210,7 +210,7 @@ impl<P: Clone> Muxer<P> {
     /// Begins an epoch, since the next publisher announces its own tracks. Joiners wait for its video, if it has any,
     /// and for nothing of the last publisher, whose last frame lasts until then. The rest of the last epoch is written
     /// with what follows, so that readers learn of both at once.
-    fn begin_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    fn begin_epoch(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         self.release(sink);
         self.end_rest(sink);
         self.close_epoch(sink);
@@ -234,7 +234,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Writes the rest of the last epoch.
-    fn close_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    fn close_epoch(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         if self.is_closing {
             self.settle_as_before(sink);
             self.end_fragment(sink);
@@ -244,7 +244,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
+    fn sample(&mut self, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
         let index = self.index_of(sample.track);
         let index = index.filter(|index| self.carried(self.kind(*index)) == Some(*index));
         let Some(index) = index else {
@@ -266,7 +266,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Collects a sample of a carried track.
-    fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
+    fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
         let Some(data) = self.tracks[index].payload(sample) else {
             return;
         };
@@ -280,7 +280,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Takes a frame's facts about its track. If they change the description, the samples collected so far are written
     /// first.
-    fn learn(&mut self, index: usize, frame: &[u8], sink: &mut impl Sink<Preamble = P>) {
+    fn learn(&mut self, index: usize, frame: &[u8], sink: &mut impl FragmentSink<Preamble = P>) {
         if let Some(news) = self.tracks[index].news(frame) {
             if self.tracks[index].is_known() {
                 self.close(self.kind(index), sink);
@@ -306,7 +306,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Writes the collected media of a kind, because the following media has another description or none.
-    fn close(&mut self, kind: Kind, sink: &mut impl Sink<Preamble = P>) {
+    fn close(&mut self, kind: Kind, sink: &mut impl FragmentSink<Preamble = P>) {
         self.end_rest(sink);
         if kind == Kind::Video {
             self.settle_as_before(sink);

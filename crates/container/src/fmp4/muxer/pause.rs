@@ -13,7 +13,7 @@ use media::{Kind, Sample, Span, Timestamp};
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{to_time, to_units};
 use super::super::fragment::Piece;
-use super::super::sink::Sink;
+use super::super::sink::FragmentSink;
 use super::Muxer;
 
 /// Longest audio without a new video frame before the last frame ends and a stand-in begins. Video with a frame every
@@ -78,7 +78,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Collects the video that has waited.
-    pub(super) fn release(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn release(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         for picture in std::mem::take(&mut self.held) {
             if let Some(index) = self.carried(Kind::Video) {
                 self.collect(index, &picture, sink);
@@ -88,7 +88,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Begins anew if there was no media before `dts` for a while. Video frames that depend on others are then not
     /// decoded.
-    pub(super) fn rest(&mut self, dts: Timestamp, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn rest(&mut self, dts: Timestamp, sink: &mut impl FragmentSink<Preamble = P>) {
         if self.is_for_files || !self.has_begun || dts - self.collected <= REST_MIN {
             return;
         }
@@ -103,7 +103,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Writes the media before a pause, which the following media does not continue.
-    pub(super) fn end_rest(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn end_rest(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         if let Some(rested) = self.rested.take() {
             let next = std::mem::replace(&mut self.fragment, rested);
             self.end_fragment(sink);
@@ -116,7 +116,7 @@ impl<P: Clone> Muxer<P> {
     pub(super) fn cover_pause(
         &mut self,
         now: Timestamp,
-        sink: &mut impl Sink<Preamble = P>,
+        sink: &mut impl FragmentSink<Preamble = P>,
     ) -> bool {
         let Some(pending) = &self.pending else {
             return false;
@@ -144,7 +144,7 @@ impl<P: Clone> Muxer<P> {
         true
     }
 
-    fn show_stand_in(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
+    fn show_stand_in(&mut self, at: u64, sink: &mut impl FragmentSink<Preamble = P>) {
         self.stand_in.since = to_time(at, PICTURE_TIMESCALE);
         let keyframe = self.stand_in.keyframe.clone();
         let Some((data, composition)) = keyframe.filter(|_| !self.is_for_files) else {

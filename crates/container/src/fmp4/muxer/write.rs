@@ -4,13 +4,13 @@ use media::{Kind, Span, Timestamp};
 
 use super::super::clock::{to_time, to_units};
 use super::super::collected::Collected;
-use super::super::sink::{Content, Init, Sink, Turn, Unit};
+use super::super::sink::{Content, Init, FragmentSink, Turn, Unit};
 use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
 
 impl<P: Clone> Muxer<P> {
     /// Writes the fragment, without the pending frame.
-    pub(super) fn end_fragment(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn end_fragment(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         let rate = self.audio_clock.rate();
         let (begin, duration) = match (self.fragment.pictures(), self.fragment.audio()) {
             (Some(range), _) => (to_time(range.0, PICTURE_TIMESCALE), picture_span(range)),
@@ -26,7 +26,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Writes everything that exceeds one fragment because the last frame lasts long. That frame lasts into the
     /// remaining fragment.
-    pub(super) fn end_whole_fragments(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn end_whole_fragments(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         while let Some((begin, end)) = self.fragment.pictures() {
             let at = to_time(begin, PICTURE_TIMESCALE);
             let Some(room) = sink.room(at).filter(|room| *room > Span::ZERO) else {
@@ -50,7 +50,7 @@ impl<P: Clone> Muxer<P> {
         &mut self,
         begin: Timestamp,
         duration: Span,
-        sink: &mut impl Sink<Preamble = P>,
+        sink: &mut impl FragmentSink<Preamble = P>,
     ) {
         let rate = self.audio_clock.rate();
         let is_audio = self.fragment.pictures().is_none();
@@ -104,7 +104,7 @@ impl<P: Clone> Muxer<P> {
 
     /// Puts the segment in force that describes the tracks as they are known now. Joiners receive it first, so the log
     /// contains it only where it changes.
-    pub(super) fn renew_init(&mut self, sink: &mut impl Sink<Preamble = P>) {
+    pub(super) fn renew_init(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         if !std::mem::take(&mut self.is_init_stale) {
             return;
         }
@@ -139,7 +139,7 @@ impl<P: Clone> Muxer<P> {
         self.preamble = None;
     }
 
-    fn preamble(&mut self, sink: &mut impl Sink<Preamble = P>) -> Option<P> {
+    fn preamble(&mut self, sink: &mut impl FragmentSink<Preamble = P>) -> Option<P> {
         if self.preamble.is_none() {
             self.preamble = self.init.as_ref().map(|init| sink.preamble(init));
         }

@@ -20,7 +20,7 @@ struct Teller {
     is_collecting: bool,
 }
 
-impl Sink for Teller {
+impl FragmentSink for Teller {
     type Preamble = Arc<Init>;
 
     fn put(&mut self, bytes: &[u8]) {

@@ -18,7 +18,7 @@ use media::{Item, Sample, Span, Timestamp};
 
 use self::made_up::*;
 use self::reader::{File, Row};
-use super::{Content, Fragmentation, Init, Muxer, Sink, Unit};
+use super::{Content, Fragmentation, Init, Muxer, FragmentSink, Unit};
 
 /// One unit as a lane would have it.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Log {
     breaks: Vec<usize>,
 }
 
-impl Sink for Log {
+impl FragmentSink for Log {
     type Preamble = Arc<Init>;
 
     fn put(&mut self, bytes: &[u8]) {

@@ -21,7 +21,7 @@ pub(super) struct Lane {
     units: Vec<Vec<u8>>,
 }
 
-impl fmp4::Sink for Lane {
+impl fmp4::FragmentSink for Lane {
     type Preamble = ();
 
     fn put(&mut self, bytes: &[u8]) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use media::codec::h264::AvcConfig;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
-use super::{JoinPoint, Muxer, PACKET_BYTES, Sink};
+use super::{JoinPoint, Muxer, PACKET_BYTES, PacketSink};
 use crate::testing::{self, PPS, SPS, fill, track};
 use demuxer::{Demuxed, Pes, demux};
 
@@ -40,7 +40,7 @@ struct Recorded {
     join: Option<JoinPoint>,
 }
 
-impl Sink for Recorder {
+impl PacketSink for Recorder {
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
         self.bytes.extend_from_slice(packet);
     }

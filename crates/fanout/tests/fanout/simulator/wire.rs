@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use fanout::{Entry, Packager, Preamble, Sink};
+use fanout::{Entry, Packager, Preamble, LaneSink};
 use media::{Item, Sample};
 
 /// Bytes of a unit's header: kind, flags, lane, length, generation, zeros, number, time.
@@ -174,7 +174,7 @@ impl Stamper {
     }
 
     /// Begins a generation: media from before cannot be decoded with the headers from here on.
-    fn turn_generation(&mut self, sink: &mut Sink<'_>) {
+    fn turn_generation(&mut self, sink: &mut LaneSink<'_>) {
         if !self.style.has_preamble {
             return;
         }
@@ -197,7 +197,7 @@ impl Stamper {
         }
     }
 
-    fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
+    fn sample(&mut self, sample: &Sample, sink: &mut LaneSink<'_>) {
         let pieces = self.style.pieces;
         let len = (sample.data.len() / pieces).max(HEADER);
         for piece in 0..pieces {
@@ -218,7 +218,7 @@ impl Stamper {
         len: usize,
         at: media::Timestamp,
         entry: Entry,
-        sink: &mut Sink<'_>,
+        sink: &mut LaneSink<'_>,
     ) {
         let mut written = self.written.lock().unwrap();
         let unit = Unit {
@@ -243,7 +243,7 @@ impl Stamper {
 }
 
 impl Packager for Stamper {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         match item {
             Item::Track(_) | Item::Epoch => self.turn_generation(sink),
             Item::Sample(sample) => self.sample(sample, sink),

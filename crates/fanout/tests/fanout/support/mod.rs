@@ -13,7 +13,7 @@ pub(crate) use fanout::testing::Alarm;
 use fanout::testing::{sample, track};
 use fanout::{
     Config, Conversation, Departure, Entry, Fanout, Format, ListenerId, ListenerRecord,
-    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, Sink, Source, Stream,
+    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, LaneSink, Source, Stream,
     Takeover,
 };
 use media::{Container, Item, Sample, Span, StreamName, TrackId};
@@ -66,7 +66,7 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 impl Packager for Frames {
-    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
         if let Item::Sample(sample) = item {
             sink.put(&sample.data);
             let join = Entry::Join(Arc::new(Preamble::default()));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use fanout::{Phase, Takeover};
 use media::Container;
-use net::holdings::Holdings;
+use base::holdings::Holdings;
 use net::rtmp::{NextRequest, PlayRequest, next_request};
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{

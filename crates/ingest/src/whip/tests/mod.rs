@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use base::Lock;
 use container::rtp::{Header, PayloadFormat};
-use fanout::{Format, LaneGuard, Packager, Phase, Publisher, Sink, Source, Takeover};
+use fanout::{Format, LaneGuard, Packager, Phase, Publisher, LaneSink, Source, Takeover};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};
@@ -99,7 +99,7 @@ struct Recording {
 struct Recorder(Arc<Lock<Vec<Item>>>);
 
 impl Packager for Recorder {
-    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+    fn push(&mut self, item: &Item, _: &mut LaneSink<'_>) {
         let mut items = self.0.lock();
         items.push(item.clone());
     }

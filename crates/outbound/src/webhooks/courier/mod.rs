@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use net::Jitter;
+use base::Jitter;
 use net::link::Connector;
 use net::url::Url;
 use sha2::{Digest, Sha256};

@@ -24,7 +24,7 @@ use ingest::icecast::{Prospects, answer_options};
 use limits::Rejected;
 use limits::SharePlace;
 use limits::{ConnectionPermit, Evict, Handover};
-use net::holdings::Kind;
+use base::holdings::Kind;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -87,7 +87,7 @@ struct Session {
 }
 
 /// Permits and memory held until a request's reply is over: its connection's, its client's, its memory.
-type Counted = (Option<ConnectionPermit>, SharePlace, net::holdings::Held);
+type Counted = (Option<ConnectionPermit>, SharePlace, base::holdings::Held);
 
 /// Current use of a connection.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use fanout::gate::Gate;
 use fanout::{ListenerId, Registry};
 use http1::Status;
 use media::StreamName;
-use net::Jitter;
+use base::Jitter;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;

@@ -8,23 +8,23 @@
 //! addresses of one owner (their site) a half. So the account never becomes full, however many take from it:
 //! the share of the next one becomes smaller, and is never zero. The first address may have a quarter of all.
 //!
-//! Callers: `egress-hls` (playlists, pieces of files, request threads), `web` (requests, replies), `rtmp-io`
-//! and [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth` (questions).
+//! Callers: `egress-hls` (playlists, pieces of files, request threads), `web` (requests, replies), `net::rtmp`
+//! and `net::tls` (connections), `vod` (files, indexes), `auth` (questions).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use base::{Labelled, Lock};
 use bytes::Bytes;
 
 use crate::shares::{network, site};
+use crate::{Labelled, Lock};
 
 /// Divisors of the bytes that others leave: the share of an address, and that of the addresses of one site.
 const ADDRESS_PART: usize = 4;
 const SITE_PART: usize = 2;
 
-base::labels! {
+crate::labels! {
     /// Kind of a buffer.
     pub enum Kind {
         /// HTTP requests: their heads, and over HTTP/1 their bodies.
