@@ -8,6 +8,7 @@ use container::icy::{Block, Interleaver, Piece};
 use container::{Demuxer, flv, rtp};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use media::{Charset, Codec, Framing, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
+use testkit::OggPage;
 
 /// Length of an MP3 frame at 128 kb/s and 44.1 kHz.
 const FRAME_BYTES: usize = 417;
@@ -148,24 +149,14 @@ fn ogg_stream() -> Vec<u8> {
     stream
 }
 
-/// Returns a page with one packet.
 fn ogg_page(flags: u8, granule: u64, packet: &[u8]) -> Vec<u8> {
-    let mut page = [b"OggS\0", &[flags][..], &granule.to_le_bytes(), &[0; 12]].concat();
-    page.push((packet.len() / 255 + 1) as u8);
-    page.resize(page.len() + packet.len() / 255, 255);
-    page.push((packet.len() % 255) as u8);
-    page.extend_from_slice(packet);
-    let sum = page.iter().fold(0u32, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-            if sum >> 31 == 1 {
-                sum << 1 ^ 0x04C1_1DB7
-            } else {
-                sum << 1
-            }
-        })
-    });
-    page[22..26].copy_from_slice(&sum.to_le_bytes());
-    page
+    let page = OggPage {
+        flags,
+        granule,
+        packets: &[packet],
+        ..OggPage::default()
+    };
+    page.bytes()
 }
 
 fn demux(c: &mut Criterion) {

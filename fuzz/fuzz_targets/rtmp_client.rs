@@ -2,15 +2,15 @@
 //! no more output than it may, and is closed after an error.
 #![no_main]
 
+#[path = "../shared/rtmp.rs"]
+mod shared;
+
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use rtmp::{
-    amf0::Encoder,
-    chunk::{self, Header},
     client::{Address, Config, Error, Event, Parts, Purpose, Session},
-    message::Kind,
     server::OUTPUT_BYTES_MAX,
 };
 
@@ -68,38 +68,25 @@ fn run(input: &[u8], piece: usize, purpose: Purpose, drains: bool, now: Instant)
     (events, output, failure)
 }
 
-fn answer(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut Encoder<'_>)) {
-    let mut body = BytesMut::new();
-    arguments(&mut Encoder::new(&mut body));
-    let header = Header {
-        csid: 3,
-        timestamp: 0,
-        kind: Kind::CommandAmf0,
-        stream_id,
-    };
-    chunk::write(&header, &body, 128, output);
-}
-
 /// Returns a conversation up to `stage`, so that noise does not have to guess it.
 fn opening(stage: u8) -> BytesMut {
     let mut bytes = BytesMut::new();
     if stage >= 1 {
-        bytes.extend_from_slice(&[3]);
-        bytes.extend_from_slice(&[0; 3072]);
+        shared::handshake(&mut bytes);
     }
     if stage >= 2 {
-        answer(&mut bytes, 0, |e| {
+        shared::command(&mut bytes, 0, |e| {
             e.string("_result").number(1.0).null().null();
         });
     }
     if stage >= 3 {
-        answer(&mut bytes, 0, |e| {
+        shared::command(&mut bytes, 0, |e| {
             e.string("_result").number(4.0).null().number(1.0);
         });
     }
     if stage >= 4 {
         for code in ["NetStream.Publish.Start", "NetStream.Play.Start"] {
-            answer(&mut bytes, 1, |e| {
+            shared::command(&mut bytes, 1, |e| {
                 e.string("onStatus").number(0.0).null().object();
                 e.key("level").string("status");
                 e.key("code").string(code).end();
@@ -130,15 +117,13 @@ fuzz_target!(|data: &[u8]| {
         run(&input, usize::from(*piece), purpose, drains, now),
         whole
     );
-    let media: usize = whole
-        .0
-        .iter()
-        .map(|event| match event {
-            Event::Audio(m) | Event::Video(m) | Event::Metadata(m) | Event::Data(m) => {
-                m.payload.len()
-            }
-            _ => 0,
-        })
-        .sum();
+    let media = whole.0.iter().map(media_bytes).sum::<usize>();
     assert!(media <= input.len());
 });
+
+fn media_bytes(event: &Event) -> usize {
+    match event {
+        Event::Audio(m) | Event::Video(m) | Event::Metadata(m) | Event::Data(m) => m.payload.len(),
+        _ => 0,
+    }
+}

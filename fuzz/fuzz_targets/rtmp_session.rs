@@ -2,15 +2,15 @@
 //! player's wishes, holds no more output than it may, and is closed after an error.
 #![no_main]
 
+#[path = "../shared/rtmp.rs"]
+mod shared;
+
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use rtmp::{
     Error,
-    amf0::Encoder,
-    chunk::{self, Header},
-    message::Kind,
     server::{Config, Event, OUTPUT_BYTES_MAX, Playback, Rejection, Session},
 };
 
@@ -109,33 +109,20 @@ fn follow(known: Option<Playback>, event: &Event, now: Option<Playback>) -> Opti
     }
 }
 
-fn command(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut Encoder<'_>)) {
-    let mut body = BytesMut::new();
-    arguments(&mut Encoder::new(&mut body));
-    let header = Header {
-        csid: 3,
-        timestamp: 0,
-        kind: Kind::CommandAmf0,
-        stream_id,
-    };
-    chunk::write(&header, &body, 128, output);
-}
-
 /// Returns a conversation up to `stage`, so that noise does not have to guess it.
 fn opening(stage: u8) -> BytesMut {
     let mut bytes = BytesMut::new();
     if stage >= 1 {
-        bytes.extend_from_slice(&[3]);
-        bytes.extend_from_slice(&[0; 3072]);
+        shared::handshake(&mut bytes);
     }
     if stage >= 2 {
-        command(&mut bytes, 0, |e| {
+        shared::command(&mut bytes, 0, |e| {
             e.string("connect").number(1.0).object();
             e.key("app").string("live").end();
         });
     }
     if stage >= 3 {
-        command(&mut bytes, 1, |e| {
+        shared::command(&mut bytes, 1, |e| {
             let name = if stage == 3 { "publish" } else { "play" };
             e.string(name).number(0.0).null().string("show?key=K");
         });
@@ -159,15 +146,13 @@ fuzz_target!(|data: &[u8]| {
         run(&input, usize::from(*piece), accepts, drains, now),
         whole
     );
-    let media: usize = whole
-        .0
-        .iter()
-        .map(|event| match event {
-            Event::Audio(m) | Event::Video(m) | Event::Metadata(m) | Event::Data(m) => {
-                m.payload.len()
-            }
-            _ => 0,
-        })
-        .sum();
+    let media = whole.0.iter().map(media_bytes).sum::<usize>();
     assert!(media <= input.len());
 });
+
+fn media_bytes(event: &Event) -> usize {
+    match event {
+        Event::Audio(m) | Event::Video(m) | Event::Metadata(m) | Event::Data(m) => m.payload.len(),
+        _ => 0,
+    }
+}

@@ -10,6 +10,11 @@ pub(crate) fn code_only(text: &str) -> String {
     blanked(text, is_left_out)
 }
 
+/// Returns `text` with strings and character literals replaced by spaces.
+pub(crate) fn without_literals(text: &str) -> String {
+    blanked(text, |kind| kind == Kind::Literal)
+}
+
 /// Kinds of text that [`blanked`] may replace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
@@ -155,7 +160,10 @@ pub(crate) fn rust_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// Returns whether a file, named from the workspace's root, has nothing but tests.
 pub(crate) fn is_test_file(name: &str) -> bool {
-    name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
+    let is_named = |word: &str| {
+        name.ends_with(&format!("/{word}.rs")) || name.contains(&format!("/{word}/"))
+    };
+    is_named("tests") || is_named("testing") || name.starts_with("tests/")
 }
 
 /// Returns whether `word` occurs in `line` with no identifier character on either side.

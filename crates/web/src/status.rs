@@ -258,6 +258,7 @@ pub(crate) mod tests {
     use bytes::Bytes;
     use fanout::{Phase, Settings, Source};
     use media::{Framing, Title, Track, TrackId};
+    use testkit::OggPage;
 
     use super::*;
 
@@ -389,15 +390,14 @@ pub(crate) mod tests {
 
     #[test]
     fn a_film_in_ogg_is_reported_as_icecast_does() {
-        // Ogg's checksum (RFC 3533 §6).
-        let bit = |sum: u32, _| sum << 1 ^ if sum >> 31 == 1 { 0x04C1_1DB7 } else { 0 };
-        let sum = |sum: u32, byte: &u8| (0..8).fold(sum ^ u32::from(*byte) << 24, bit);
-        let page = |serial: u8, packet: &[u8]| {
-            let head = [b"OggS\0\x02\0\0\0\0\0\0\0\0", &[serial; 4][..], &[0; 8]].concat();
-            let mut page = [&head[..], &[1, packet.len() as u8], packet].concat();
-            let checksum = page.iter().fold(0, sum);
-            page[22..26].copy_from_slice(&checksum.to_le_bytes());
-            page
+        let page = |serial, packet| {
+            let page = OggPage {
+                flags: 2,
+                serial,
+                packets: &[packet],
+                ..OggPage::default()
+            };
+            page.bytes()
         };
         let theora =
             b"\x80theora\x03\x02\x01\0\x28\0\x17\0\x02\x76\0\x01\x68\0\0\0\0\x75\x30\0\0\x03\xE9\

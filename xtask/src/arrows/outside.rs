@@ -172,7 +172,7 @@ const OUTSIDE: &[Outside] = &[
 
 /// External packages that the pure crates, those of tiers 0 and 1, may bring into the server.
 const PURE: &[(&str, &[&str])] = &[
-    ("base", &["time"]),
+    ("base", &["bytes", "time"]),
     ("media", &["bytes", "encoding_rs", "thiserror"]),
     ("container", &["base64", "bytes", "thiserror"]),
     (

@@ -1,6 +1,7 @@
 //! Rules of this repository that no compiler lint expresses, checked on the text of the sources.
 
 mod folders;
+mod passages;
 mod paths;
 mod words;
 
@@ -104,14 +105,21 @@ const LINES_WARN: usize = 800;
 /// Number of lines beyond which a file must be split.
 const LINES_MAX: usize = 1_000;
 
-const FOLDERS: &[&str] = &["crates", "benches", "tests", "fuzz/fuzz_targets", "xtask"];
+const FOLDERS: &[&str] = &[
+    "crates",
+    "benches",
+    "tests",
+    "fuzz/fuzz_targets",
+    "fuzz/shared",
+    "xtask",
+];
 
 /// Path of this file, which has to spell what it forbids.
 const SELF: &str = "xtask/src/tidy/mod.rs";
 
 pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let mut errors = Vec::new();
-    let mut files = 0;
+    let mut files = Vec::new();
     for folder in FOLDERS {
         let files_there = source::rust_files(&workspace.root.join(folder))
             .map_err(|error| Failure(format!("{folder}: {error}")))?;
@@ -125,15 +133,17 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
                     words.map(|(line, error)| format!("{}:{line}: {error}", name.display())),
                 );
             }
-            files += 1;
+            files.push((name.to_string_lossy().into_owned(), text));
         }
     }
+    errors.extend(passages::errors(&files));
+    errors.extend(words::too_often(files.iter().map(|(_, text)| text.as_str())));
     errors.extend(folders::errors(&workspace.root)?);
     errors.extend(paths::errors(&workspace.root)?);
     if !errors.is_empty() {
         return Err(Failure(format!("\n  {}", errors.join("\n  "))));
     }
-    println!("{files} files are tidy");
+    println!("{} files are tidy", files.len());
     report.count(1, 0);
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! A doc comment begins with a noun phrase or a third-person verb and names its thing. `CONTRIBUTING.md` says why.
 
+use crate::source;
+
 /// Beginnings that name nothing. A comment that begins so leaves the reader to find out what it is about.
 const BEGINNINGS: [&str; 12] = [
     "Has it ",
@@ -18,11 +20,37 @@ const BEGINNINGS: [&str; 12] = [
     "Whose ",
 ];
 
+/// Everyday words that stand for a term of the field, the term, and how often the repository may use them in comments and
+/// identifiers: a few are right, as for a sound card.
+const EVERYDAY: [(&str, &str, usize); 3] = [
+    ("sound", "audio", 20),
+    ("told", "notify, report or request", 20),
+    ("goes on", "continue", 20),
+];
+
 /// Beginning that promises a boolean.
 const QUESTION: &str = "Whether ";
 
 /// Lines of an item that are read for its type: the longest signature has fewer.
 const ITEM_LINES: usize = 16;
+
+/// Returns an error for each everyday word that these files have too often, in comments and identifiers.
+pub(super) fn too_often<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut counts = [0; EVERYDAY.len()];
+    for text in texts {
+        let text = source::without_literals(text).to_lowercase();
+        for (count, (word, ..)) in counts.iter_mut().zip(EVERYDAY) {
+            *count += text.matches(word).count();
+        }
+    }
+    let counted = counts.into_iter().zip(EVERYDAY);
+    let too_many = counted.filter(|(count, (.., max))| count > max);
+    too_many
+        .map(|(count, (word, term, max))| {
+            format!("`{word}` occurs {count} times, of {max} that are allowed: the word is {term}")
+        })
+        .collect()
+}
 
 /// Returns the errors of one file, each with its line.
 pub(super) fn errors(text: &str) -> Vec<(usize, String)> {

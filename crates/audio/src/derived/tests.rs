@@ -10,6 +10,7 @@ use fanout::{
 };
 use media::codec::opus;
 use media::{Codec, Framing, Item, Sample, Span, StreamName, Timestamp};
+use testkit::OggPage;
 
 use super::*;
 
@@ -292,36 +293,25 @@ async fn opus_in_ogg_is_taken_out_of_it_while_there_are_listeners() {
     until(|| recorder.recorded().last() == Some(&packet(24))).await;
 }
 
-/// CRC-32 as Ogg has it (RFC 3533 §6.1), bit by bit.
-fn page_checksum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| match sum >> 31 {
-            0 => sum << 1,
-            _ => sum << 1 ^ 0x04C1_1DB7,
-        })
-    })
-}
-
 /// A page with those packets, as encoders make them that put a second into each.
 fn page(numbers: std::ops::Range<u8>) -> Item {
     let at = Timestamp::from_millis(i64::from(numbers.start) * 20);
     let count = numbers.len() as u8;
-    let mut bytes = b"OggS\0\0".to_vec();
-    bytes.extend((u64::from(numbers.end) * 960).to_le_bytes());
-    // Serial number, number, and the checksum, which counts as zero in itself.
-    bytes.extend([0; 12]);
-    bytes.push(count);
-    bytes.extend(vec![packet(0).len() as u8; usize::from(count)]);
-    numbers.for_each(|number| bytes.extend(packet(number)));
-    let sum = page_checksum(&bytes).to_le_bytes();
-    bytes[22..26].copy_from_slice(&sum);
+    let granule = u64::from(numbers.end) * 960;
+    let packets: Vec<_> = numbers.map(packet).collect();
+    let packets: Vec<&[u8]> = packets.iter().map(|packet| &packet[..]).collect();
+    let page = OggPage {
+        granule,
+        packets: &packets,
+        ..OggPage::default()
+    };
     Item::Sample(Sample {
         track: TrackId::AUDIO,
         dts: at,
         pts: at,
         duration: Span::from_millis(20 * i64::from(count)),
         keyframe: true,
-        data: bytes.into(),
+        data: page.bytes().into(),
         flv: None,
     })
 }

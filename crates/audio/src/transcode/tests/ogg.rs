@@ -1,6 +1,7 @@
 //! Opus packets as an Ogg stream (RFC 3533, RFC 7845), for decoders that are not ours.
 
 use media::{Sample, Track};
+use testkit::OggPage;
 
 /// One packet per page: simple, and right.
 pub(super) fn mux(track: &Track, packets: &[Sample]) -> Vec<u8> {
@@ -17,23 +18,13 @@ pub(super) fn mux(track: &Track, packets: &[Sample]) -> Vec<u8> {
 }
 
 fn page(flags: u8, number: u32, granule: u64, packet: &[u8]) -> Vec<u8> {
-    let mut page = [b"OggS\0", &[flags][..], &granule.to_le_bytes()].concat();
-    page.extend(1u32.to_le_bytes());
-    page.extend(number.to_le_bytes());
-    page.extend([0; 4]);
-    page.push((packet.len() / 255 + 1) as u8);
-    page.resize(page.len() + packet.len() / 255, 255);
-    page.push((packet.len() % 255) as u8);
-    page.extend_from_slice(packet);
-    let sum = page.iter().fold(0u32, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-            if sum >> 31 == 1 {
-                sum << 1 ^ 0x04C1_1DB7
-            } else {
-                sum << 1
-            }
-        })
-    });
-    page[22..26].copy_from_slice(&sum.to_le_bytes());
-    page
+    let page = OggPage {
+        flags,
+        granule,
+        serial: 1,
+        number,
+        packets: &[packet],
+        is_cut: false,
+    };
+    page.bytes()
 }

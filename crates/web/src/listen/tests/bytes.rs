@@ -6,39 +6,23 @@ use fanout::Settings;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, TrackId};
 use packagers::Form;
+use testkit::OggPage;
 
 use crate::listen::testing::{
     ASC, TestServer, assert_same, audio_track, audio_track_of, demux, impatient, mp3_frame,
     mp3_items, no_burst, sample, samples, video_track, write,
 };
 
-/// The checksum of an Ogg page (RFC 3533 §6), bit by bit.
-fn ogg_checksum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |sum, byte| {
-        let bit = |sum: u32, _| sum << 1 ^ if sum >> 31 == 1 { 0x04C1_1DB7 } else { 0 };
-        (0..8).fold(sum ^ u32::from(*byte) << 24, bit)
-    })
-}
-
-/// An Ogg page with one packet per entry of `packets`; the last packet continues on the next page if `is_cut`.
 fn page(flags: u8, granule: u64, serial: u32, packets: &[&[u8]], is_cut: bool) -> Vec<u8> {
-    let mut table = Vec::new();
-    for (index, packet) in packets.iter().enumerate() {
-        table.resize(table.len() + packet.len() / 255, 255);
-        if !(is_cut && index + 1 == packets.len()) {
-            table.push((packet.len() % 255) as u8);
-        }
-    }
-    let mut page = [&b"OggS\0"[..], &[flags]].concat();
-    page.extend(granule.to_le_bytes());
-    page.extend(serial.to_le_bytes());
-    page.extend([0; 8]);
-    page.push(table.len() as u8);
-    page.extend(table);
-    page.extend(packets.concat());
-    let sum = ogg_checksum(&page).to_le_bytes();
-    page[22..26].copy_from_slice(&sum);
-    page
+    let page = OggPage {
+        flags,
+        granule,
+        serial,
+        number: 0,
+        packets,
+        is_cut,
+    };
+    page.bytes()
 }
 
 /// A link of Opus: two header pages, then pages of which every third continues on the next.
