@@ -34,7 +34,7 @@ fn a_way_that_brings_nothing_is_left_for_the_next() {
 }
 
 #[test]
-fn a_picture_that_may_not_audio_unasked_plays_muted() {
+fn a_video_that_may_not_be_heard_unasked_plays_muted() {
     let server = Server::builder().arg("--demo").start();
     let browser = Browser::open_with(&["--autoplay-policy=document-user-activation-required"]);
     browser.go(&server.http_url("/demo/"));

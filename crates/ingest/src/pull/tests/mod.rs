@@ -175,7 +175,7 @@ impl Origin {
     }
 
     /// The header of a track, and a frame.
-    async fn audio(&mut self, timestamp: u32, frame: &[u8]) {
+    async fn audio_with_header(&mut self, timestamp: u32, frame: &[u8]) {
         self.audio(timestamp, &AUDIO_HEADER).await;
         self.audio(timestamp, frame).await;
     }
@@ -206,7 +206,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     let mut origin = Origin::serve(&door).await;
     assert_eq!(pulling.status.report().state, State::Connecting);
     assert!(context.registry.list().is_empty(), "no media, no stream");
-    origin.audio(1_000, DING).await;
+    origin.audio_with_header(1_000, DING).await;
     let mut listener = listen(&context, "live/show").await;
     assert_eq!(hear(&mut listener, 4).await, b"ding");
     let report = pulling
@@ -229,7 +229,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     assert_eq!(info.phase, Phase::Lingering);
 
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, DONG).await;
+    origin.audio_with_header(0, DONG).await;
     assert_eq!(hear(&mut listener, 4).await, b"dong");
     let stopping = tokio::spawn(pulling.stop());
     let said = origin.hear_all().await;
@@ -269,7 +269,7 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
     assert_eq!((report.state, report.error), (State::Idle, None));
     drop(publisher);
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, DING).await;
+    origin.audio_with_header(0, DING).await;
     pulling.running().await;
     drop(origin);
     pulling.stop().await;
@@ -283,12 +283,12 @@ async fn a_publisher_that_was_faster_is_waited_for() {
     let pulling = pulling(&context, port);
     let mut origin = Origin::serve(&door).await;
     let publisher = studio(&context, now());
-    origin.audio(0, DING).await;
+    origin.audio_with_header(0, DING).await;
     let report = pulling.until("idle", |r| r.state == State::Idle).await;
     assert_eq!((report.attempts, report.failures), (1, 0));
     drop(publisher);
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, DING).await;
+    origin.audio_with_header(0, DING).await;
     pulling.running().await;
     drop(origin);
     pulling.stop().await;
@@ -302,7 +302,7 @@ async fn the_stream_is_left_before_its_source() {
     let (door, port) = door().await;
     let pulling = pulling(&context, port);
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, DING).await;
+    origin.audio_with_header(0, DING).await;
     let stream = stream(&context, "live/show").await;
     pulling.running().await;
     let stopping = tokio::spawn(pulling.stop());
@@ -361,7 +361,7 @@ async fn a_silent_source_is_given_up() {
     assert!(context.registry.list().is_empty());
     drop(silent);
     let mut falling_silent = Origin::serve(&door).await;
-    falling_silent.audio(0, DING).await;
+    falling_silent.audio_with_header(0, DING).await;
     has(&pulling.failed(2).await, "0.6 s");
     drop(falling_silent);
     pulling.stop().await;
@@ -385,7 +385,7 @@ async fn a_pull_that_looks_whether_there_is_a_stream_ends_when_there_is_none() {
     // A pull that has brought a stream tries again while the stream exists.
     let found = look();
     let mut origin = Origin::serve(&door).await;
-    origin.audio(0, DING).await;
+    origin.audio_with_header(0, DING).await;
     found.running().await;
     drop(origin);
     found.failed(1).await;
