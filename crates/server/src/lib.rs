@@ -5,7 +5,7 @@
 //!                                         │
 //!                core (workers, streams, permissions, logs) ──► assembly (the front door) ──► services, doors
 //!                                         │
-//!              doors (accept, first bytes) ──► web | rtmp-io ──► ingest | egress-rtmp
+//!              doors (accept, first bytes) ──► web | net::rtmp ──► ingest | egress-rtmp
 //!              services (the ports, the links, the recorder, housekeeping: one list, started and ended in order)
 //! ```
 //!

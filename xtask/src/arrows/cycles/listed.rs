@@ -8,7 +8,7 @@ pub(super) const LINES_MIN: usize = 1_000;
 /// The list, from the root of the repository.
 pub(super) const LIST: &str = "docs/internals/cycles.md";
 
-const SECTION: &str = "## Cycles of modules";
+const SECTION: &str = "# Cycles of modules";
 
 /// Returns the missing and the superfluous entries of the list. A cycle is identified by its crate and its first module.
 pub(super) fn differences(document: &str, there: &[(String, String)]) -> Vec<String> {
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_list_has_the_cycles_that_there_are() {
-        let document = "## Cycles of modules\n\n| crate | lines | modules | why |\n|---|---|---|---|\n\
+        let document = "# Cycles of modules\n\n| crate | lines | modules | why |\n|---|---|---|---|\n\
                         | `a` | 1,000 | `x`, `y` | z |\n\n## Next\n| `b` | 1 | `x` | z |\n";
         let cycle = |name: &str, module: &str| (name.to_owned(), module.to_owned());
         assert!(differences(document, &[cycle("a", "x")]).is_empty());
