@@ -81,7 +81,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
             "http_hooks",
             "runonready",
         ],
-        "`auth.hook` asks for permission, and a [[webhook]] is told of streams; `carillon import` reads whole files",
+        "`auth.hook` asks for permission, and a [[webhook]] receives events of streams; `carillon import` reads whole files",
     ),
     (
         &["record", "record_path", "dvr", "dump_file"],

@@ -110,7 +110,7 @@ impl Talk {
         if words.len() <= WORDS_BYTES_MAX
             && let Err(panic) = panics::contain(|| conversation.announce_leave(words))
         {
-            panic.report(Part::Listener, &"what a player is told");
+            panic.report(Part::Listener, &"what a player receives");
         }
     }
 

@@ -40,7 +40,7 @@ impl Hook<'_> {
             for directive in reported.chain(self.update_every) {
                 import.leave(
                     directive,
-                    "only the hook that permits is told of more, and there is none; a [[webhook]] is told of streams",
+                    "only the hook that permits receives updates, and there is none; a [[webhook]] receives events of streams",
                 );
             }
             return None;
@@ -63,7 +63,7 @@ impl Hook<'_> {
         if let Some(directive) = self.update_every {
             match &self.update {
                 Some(_) => import.set_time(id, "update_every", 1.0, directive),
-                None => import.needless(directive, "nobody is told of what goes on"),
+                None => import.needless(directive, "nobody receives updates"),
             }
         }
         for (key, all) in [("end_url", &self.ends), ("mount_url", &self.mounts)] {

@@ -221,7 +221,7 @@ impl PublishedEpoch {
                 label,
                 ?peer,
                 %reason,
-                "a rendition is dropped; the publisher's other tracks go on"
+                "a rendition is dropped; the publisher's other tracks continue"
             ),
         }
         begun.is_ok()

@@ -139,7 +139,7 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         }
         Protocol::Websocket if listening.icy => {
             return misuse(
-                "titles come between the sound of an http:// address: no --icy over WebSocket",
+                "titles come between the audio of an http:// address: no --icy over WebSocket",
             );
         }
         Protocol::Http
@@ -190,11 +190,11 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
             };
             let audio = publish.audio.unwrap_or(usual);
             if publish.video_rate.is_some() && protocol == Protocol::Icecast {
-                return misuse("synthetic pictures go over RTMP and WebRTC only");
+                return misuse("synthetic video goes over RTMP and WebRTC only");
             }
             if (protocol == Protocol::Whip) != (audio == Audio::Opus) && protocol != Protocol::Rtmp
             {
-                return misuse("synthetic sound is Opus over WebRTC, MP3 or AAC towards Icecast");
+                return misuse("synthetic audio is Opus over WebRTC, MP3 or AAC towards Icecast");
             }
             let audio = SyntheticAudio::new(audio, publish.audio_rate)?;
             let interval = publish.keyframe_interval;

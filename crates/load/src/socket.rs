@@ -156,7 +156,7 @@ pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Result<(),
 pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
     match transmit(socket, bytes)? {
         Some(length) if length == bytes.len() => Ok(()),
-        _ => Err("it does not read what it is told"),
+        _ => Err("it does not read what it is sent"),
     }
 }
 

@@ -60,7 +60,7 @@ impl AcceptWarning {
         tracing::warn!(
             %error,
             class = classify(error).label(),
-            "connections cannot be accepted; present ones go on. `ulimit -n` tells how many \
+            "connections cannot be accepted; present ones continue. `ulimit -n` tells how many \
              descriptors this process may have"
         );
     }

@@ -11,7 +11,7 @@ impl<T: Display> Drop for AbortOnPanic<T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             tracing::error!(
-                "{} has panicked; the process cannot go on without it",
+                "{} has panicked; the process cannot continue without it",
                 self.0
             );
             std::process::abort();

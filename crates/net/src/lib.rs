@@ -23,7 +23,7 @@
 //! `server` (accept classes, socket options).
 
 pub mod accept;
-#[allow(unsafe_code, reason = "the kernel is told where memory is")]
+#[allow(unsafe_code, reason = "the kernel is given the addresses of memory")]
 pub mod arrival;
 mod backend;
 pub mod closing;

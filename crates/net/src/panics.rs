@@ -87,7 +87,7 @@ impl Panic {
             part = part.label(),
             panic = %self,
             unreported,
-            "a defect of the server has ended {what}; everything else goes on"
+            "a defect of the server has ended {what}; everything else continues"
         );
     }
 }

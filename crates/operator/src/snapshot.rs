@@ -32,7 +32,7 @@ pub(super) async fn newest(
     let Some((track, picture)) = stream.keyframe(&permission) else {
         // A publishing browser sends a keyframe only on request.
         stream.request_keyframe();
-        return refuse(StatusCode::CONFLICT, "the stream has no picture now");
+        return refuse(StatusCode::CONFLICT, "the stream has no video now");
     };
     match fmp4::still(&track, &picture) {
         Some(still) => {
@@ -44,7 +44,7 @@ pub(super) async fn newest(
         }
         None => refuse(
             StatusCode::CONFLICT,
-            "MP4 does not carry the stream's pictures",
+            "MP4 does not carry the stream's video",
         ),
     }
 }

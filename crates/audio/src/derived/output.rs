@@ -36,7 +36,7 @@ impl OpusSink for Output {
     }
 
     fn caveat(&mut self, caveat: &Caveat) {
-        tracing::info!(stream = %self.stream, "the Opus is not all of the sound: {caveat}");
+        tracing::info!(stream = %self.stream, "the Opus does not carry all of the audio: {caveat}");
         self.writer.correct(DerivedOffer::Track {
             track: Arc::clone(&self.track),
             caveat: Some(caveat.to_string().into()),

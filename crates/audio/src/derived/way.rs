@@ -29,7 +29,7 @@ pub(super) enum Refusal {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The audio is inside bytes that are relayed unread.
-    #[error("sound in {0} is not made into Opus; publish it as MP3, AAC or Ogg Opus")]
+    #[error("audio in {0} is not transcoded to Opus; publish it as MP3, AAC or Ogg Opus")]
     Container(&'static str),
 }
 

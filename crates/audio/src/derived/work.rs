@@ -33,7 +33,7 @@ pub(super) async fn derive(shared: Arc<Shared>, stream: Arc<Stream>) {
         return;
     };
     let Some(mut tap) = stream.tap(Some(Kind::Audio)) else {
-        tracing::warn!(stream = %stream.name(), "the stream has no further tap for its sound");
+        tracing::warn!(stream = %stream.name(), "the stream has no further tap for its audio");
         return;
     };
     drop(stream);
@@ -168,7 +168,7 @@ impl Work<'_> {
 
     fn start(&self, permit: OwnedSemaphorePermit) -> Running {
         let stream = self.derivation.stream().name();
-        tracing::debug!(%stream, "its sound is made into Opus");
+        tracing::debug!(%stream, "its audio is transcoded to Opus");
         let output = Output {
             stream: stream.clone(),
             writer: self.derivation.writer(),

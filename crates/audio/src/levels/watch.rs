@@ -65,7 +65,7 @@ async fn one(context: &Context, stream: &Stream, rule: Rule) {
                 found
             }
             Err(error) => {
-                tracing::error!(stream = %name, %error, "its sound can no longer be measured");
+                tracing::error!(stream = %name, %error, "its audio can no longer be measured");
                 return stream.vacated().await;
             }
         };
@@ -76,7 +76,7 @@ async fn one(context: &Context, stream: &Stream, rule: Rule) {
 
 fn tell(context: &Context, name: &StreamName, found: Found) {
     if let Some(reason) = found.refused {
-        tracing::warn!(stream = %name, %reason, "silence and clipping of a stream cannot be told");
+        tracing::warn!(stream = %name, %reason, "silence and clipping of a stream cannot be detected");
     }
     for (condition, holds) in found.changes {
         let what = condition.label();

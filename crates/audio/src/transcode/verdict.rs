@@ -17,7 +17,7 @@ pub enum Unsupported {
     #[error("{} is not transcoded to Opus; publish AAC-LC", object_type_name(*.0))]
     ObjectType(u8),
     /// There are more than two channels.
-    #[error("sound with {0} channels is not transcoded to Opus; publish mono or stereo")]
+    #[error("audio with {0} channels is not transcoded to Opus; publish mono or stereo")]
     Channels(u8),
     /// The channels are listed in the bitstream and not in the configuration.
     #[error(
@@ -29,10 +29,10 @@ pub enum Unsupported {
     #[error("AAC with 960 samples per frame is not transcoded to Opus; publish 1024")]
     ShortFrames,
     /// The rate is not listed in any MPEG table.
-    #[error("sound at {0} Hz is not transcoded to Opus; publish 44100 or 48000 Hz")]
+    #[error("audio at {0} Hz is not transcoded to Opus; publish 44100 or 48000 Hz")]
     SampleRate(u32),
     /// The decoder panicked on so many frames that it was given up.
-    #[error("the sound is damaged in a way that breaks the decoder; transcoding was given up")]
+    #[error("the audio is damaged in a way that breaks the decoder; transcoding was given up")]
     Damaged,
     /// libopus failed to start, which is our fault.
     #[error("the Opus encoder cannot be started: {0}")]

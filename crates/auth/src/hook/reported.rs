@@ -90,7 +90,7 @@ impl Drop for Reported {
         if ends.try_send(end).is_err() {
             let Request { stream, peer, .. } = self.kept.request();
             let stream = stream.as_str();
-            tracing::warn!(stream, %peer, "the hook for permissions is not told of an end: too many wait");
+            tracing::warn!(stream, %peer, "an end is not reported to the permission hook: too many reports wait");
         }
     }
 }
@@ -143,7 +143,7 @@ impl Asker {
         let body = || self.settings.dialect.0.body(&on);
         if let Err(error) = self.post_again(url, body).await {
             let (stream, peer) = (request.stream.as_str(), request.peer);
-            tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of an end");
+            tracing::warn!(stream, %peer, %error, "an end could not be reported to the permission hook");
         }
     }
 
@@ -160,7 +160,7 @@ impl Asker {
             return;
         };
         if let Err(error) = self.post_again(url, || body.clone()).await {
-            tracing::warn!(stream, ?mount, %error, "the hook for permissions could not be told of a publisher");
+            tracing::warn!(stream, ?mount, %error, "a publisher could not be reported to the permission hook");
         }
     }
 

@@ -166,7 +166,7 @@ impl Asker {
                 false
             }
             Err(error) => {
-                tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of what goes on");
+                tracing::warn!(stream, %peer, %error, "an update could not be reported to the permission hook");
                 true
             }
         }

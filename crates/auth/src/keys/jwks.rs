@@ -95,7 +95,7 @@ async fn keep(
             }
             Err(why) => {
                 if !std::mem::replace(&mut is_failing, true) {
-                    tracing::error!(%url, %why, "the keys of tokens cannot be fetched; the last ones go on to hold");
+                    tracing::error!(%url, %why, "the keys of tokens cannot be fetched; the last ones remain valid");
                 }
                 reported.send_modify(|_| {});
             }

@@ -96,8 +96,8 @@ fn require_features(s: &mut Section<'_, '_>, hook: &AuthHook) {
     use HookFeature::{Connections, Headers, Mounts, Signatures, Updates};
     let of_secret = "; others take user:password@ in the url";
     let of_connections = ": others are not asked before it is known what a client wants";
-    let of_updates = ": others are not told of what goes on";
-    let of_mounts = ": others are not told of publishers that they have not permitted";
+    let of_updates = ": others receive no updates";
+    let of_mounts = ": others receive no publishers that they have not permitted";
     let of_headers = ": others have fields of their own";
     for (key, is_set, feature, others) in [
         ("secret", hook.secret.is_some(), Signatures, of_secret),

@@ -85,7 +85,7 @@ impl WebhookRule {
 
     /// Reads one rule; `None` if its address or its key is missing.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
-        let help = "say who is told, such as url = \"https://example.com/hook\"";
+        let help = "say who receives them, such as url = \"https://example.com/hook\"";
         let url = s.needed("url", help);
         let keys = s.read::<SigningKeys>("secret");
         let file = s.read::<Option<PathBuf>>("secret_file").flatten();

@@ -94,7 +94,7 @@ impl RequestThread {
                 false => Some(self.next_sweep.saturating_duration_since(Instant::now())),
             };
             if let Err(error) = self.backend.wait(timeout, &mut events) {
-                tracing::error!(%error, "epoll failed; the process cannot go on without this thread");
+                tracing::error!(%error, "epoll failed; the process cannot continue without this thread");
                 std::process::abort();
             }
         }

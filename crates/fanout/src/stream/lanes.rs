@@ -29,7 +29,7 @@ pub enum LaneRefused {
     #[error("the memory for streams is used up")]
     Memory,
     /// The derived track that the lane needs cannot be produced now.
-    #[error("the server makes sound of as many streams as it may")]
+    #[error("the server transcodes the audio of as many streams as it may")]
     Derivation,
     /// The stream has more lanes than there are formats: a defect of the caller.
     #[error("the stream has too many lanes")]

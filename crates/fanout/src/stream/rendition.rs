@@ -139,7 +139,7 @@ impl Rendition {
         if !self.items.is_empty() && publisher.write(&mut self.items, now).is_err() {
             tracing::warn!(
                 stream = %publisher.name(),
-                "a rendition was ended or has another publisher; the other tracks of its publisher go on"
+                "a rendition was ended or has another publisher; the other tracks of its publisher continue"
             );
             self.publisher = None;
         }

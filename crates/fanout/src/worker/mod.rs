@@ -169,7 +169,7 @@ impl Worker {
                 NextStep::Stopped => return,
             };
             if let Err(error) = self.outlet.backend.wait(timeout, &mut events) {
-                tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");
+                tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot continue without this worker");
                 std::process::abort();
             }
         }

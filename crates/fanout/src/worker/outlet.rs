@@ -50,7 +50,7 @@ impl SealedMessage {
                 (SendOutcome::Sent(plain_bytes), offered)
             }
             Err(error) => {
-                tracing::warn!(%error, "a listener's connection cannot go on");
+                tracing::warn!(%error, "a listener's connection cannot continue");
                 (SendOutcome::Closed, 0)
             }
         }
@@ -101,7 +101,7 @@ impl Sealing {
                 continue;
             }
             if let Err(error) = self.seal(at, records, message.slices()) {
-                tracing::debug!(%error, "a listener's connection cannot go on");
+                tracing::debug!(%error, "a listener's connection cannot continue");
                 *plan = Plan::Leave(Reason::Left);
             }
         }

@@ -179,7 +179,7 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
 
 /// Reason why the hook cannot use a mount's option.
 const NOT_ASKED: &str =
-    "there is no listener_add and no stream_auth; a [[webhook]] is told of streams";
+    "there is no listener_add and no stream_auth; a [[webhook]] receives events of streams";
 
 fn is_asked_about(element: &Directive) -> bool {
     ["listener_add", "stream_auth"]

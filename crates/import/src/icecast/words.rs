@@ -39,7 +39,7 @@ pub(crate) const WORDS: Words = Words {
                 "icecast.events",
                 "icecast.event-stream",
             ],
-            "no programs are run; a [[webhook]] is told of streams",
+            "no programs are run; a [[webhook]] receives events of streams",
         ),
         (
             &["limits.queue-size", "limits.min-queue-size"],
@@ -115,7 +115,7 @@ pub(crate) const WORDS: Words = Words {
         ),
         (
             &["mount.on-connect", "mount.on-disconnect"],
-            "no programs are run; a [[webhook]] is told of stream.published and stream.ended",
+            "no programs are run; a [[webhook]] receives stream.published and stream.ended",
         ),
         (
             &["mount.no-yp", "mount.no-mount"],

@@ -35,7 +35,7 @@ pub(crate) const WORDS: Words = Words {
         ),
         (
             &["runOn*"],
-            "no programs are run; a [[webhook]] is told of streams and recordings",
+            "no programs are run; a [[webhook]] receives events of streams and recordings",
         ),
         (
             &["log*", "sysLog*", "dumpPackets*"],

@@ -134,7 +134,7 @@ fn record(pattern: &str, block: &Directive, scope: Scope<'_>, import: &mut Impor
     import.remark(id, "Files are named by stream and time: docs/recordings.md. nginx writes FLV; \"mp4\" plays in browsers.");
     let is_whole = says("all") || (says("audio") && says("video"));
     if !is_whole {
-        import.remark(id, "Sound and pictures are recorded together.");
+        import.remark(id, "Audio and video are recorded together.");
     }
     import.set(id, "match", pattern, record);
     let path = scope.one("record_path");

@@ -63,7 +63,7 @@ pub(crate) const WORDS: Words = Words {
                 "exec_static",
                 "exec_options",
             ],
-            "no programs are run; a [[webhook]] is told of stream.published, stream.ended and recording.finalised",
+            "no programs are run; a [[webhook]] receives stream.published, stream.ended and recording.finalised",
         ),
         (
             &[
@@ -72,7 +72,7 @@ pub(crate) const WORDS: Words = Words {
                 "on_record_done",
                 "on_record_started",
             ],
-            "a hook is asked for permission and told of ends; a [[webhook]] is told of streams and recordings",
+            "a hook is asked for permission and receives ends; a [[webhook]] receives events of streams and recordings",
         ),
         (&["notify_method"], "hooks are asked by POST"),
         (
@@ -165,7 +165,7 @@ pub(crate) const WORDS: Words = Words {
         ),
         (
             &["meta", "publish_notify", "play_restart"],
-            "players are told as they expect it",
+            "players receive it as they expect",
         ),
         (
             &["hls_path"],

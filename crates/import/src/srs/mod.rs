@@ -36,7 +36,7 @@ pub(crate) fn import(root: &Directive, import: &mut Import) {
             }
             "vhost" => import.leave(
                 directive,
-                "there is one space of names: virtual hosts are not told apart",
+                "there is one space of names: virtual hosts are not distinguished",
             ),
             _ => enabled_or(directive, import),
         }
@@ -282,7 +282,7 @@ fn hooks(block: &Directive, import: &mut Import) {
             "enabled" => import.leave(directive, "nobody is asked for permission by these hooks"),
             "on_publish" | "on_play" | "on_connect" | "on_unpublish" | "on_stop" => {}
             name if REPORTED.contains(&name) => {
-                import.leave(directive, "a hook is asked for permission and told of ends; a [[webhook]] is told of streams and recordings");
+                import.leave(directive, "a hook is asked for permission and receives ends; a [[webhook]] receives events of streams and recordings");
             }
             _ => import.explain(directive),
         }

@@ -29,7 +29,7 @@ const PARAMETER_SETS_MAX: usize = 8;
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unusable {
     /// No section sends anything.
-    #[error("the offer sends neither sound nor picture")]
+    #[error("the offer sends neither audio nor video")]
     SendsNothing,
     /// Two sections of audio, or of video, send.
     #[error("the offer sends more than one track of {}", word(.0))]
@@ -38,14 +38,14 @@ pub enum Unusable {
     #[error("the offer has no known format for {}: {}", word(.0), known(.0))]
     NoFormat(Kind),
     /// Audio and video have the same payload type, so they could not be distinguished.
-    #[error("the offer gives sound and picture the same payload type")]
+    #[error("the offer gives audio and video the same payload type")]
     SamePayloadType,
 }
 
 const fn word(kind: &Kind) -> &'static str {
     match kind {
-        Kind::Audio => "sound",
-        Kind::Video => "picture",
+        Kind::Audio => "audio",
+        Kind::Video => "video",
     }
 }
 

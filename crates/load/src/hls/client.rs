@@ -180,7 +180,7 @@ impl Connection {
         self.made = self.made.saturating_add(1);
         let connected = socket::connect(link.addr, link.number, None).and_then(|socket| {
             net::arrival::note(&socket)
-                .map_err(|error| format!("its times are not told: {error}"))?;
+                .map_err(|error| format!("its times are not reported: {error}"))?;
             socket::watch(link.epoll, &socket, link.token, EventFlags::OUT)?;
             Ok(socket)
         });

@@ -88,7 +88,7 @@ pub enum RateError {
     #[error("synthetic Opus has 21 to 500 kb/s")]
     Opus,
     /// A video frame must hold a stamp.
-    #[error("synthetic pictures have 20 kb/s to 100 Mb/s")]
+    #[error("synthetic video has 20 kb/s to 100 Mb/s")]
     Picture,
     /// The interval must be a whole number of frames, within a day.
     #[error("keyframes are 1 s to a day apart")]

@@ -15,7 +15,7 @@ mod address;
 mod control;
 mod inbox;
 mod probe;
-#[allow(unsafe_code, reason = "the kernel is told where memory is")]
+#[allow(unsafe_code, reason = "the kernel is given the addresses of memory")]
 pub(crate) mod sys;
 #[cfg(test)]
 mod tests;

@@ -16,11 +16,11 @@
 //! bounded by the sockets, and none is lost when the completion queue overflows. Sends never become watches:
 //! see [`ring`].
 
-#[allow(unsafe_code, reason = "the kernel is told where memory is")]
+#[allow(unsafe_code, reason = "the kernel is given the addresses of memory")]
 mod buffers;
 mod multishot;
 mod probe;
-#[allow(unsafe_code, reason = "the kernel is told where memory is")]
+#[allow(unsafe_code, reason = "the kernel is given the addresses of memory")]
 mod ring;
 mod table;
 #[cfg(test)]

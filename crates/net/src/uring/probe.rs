@@ -169,7 +169,7 @@ impl Multishot {
         };
         let waited = receiver.wait(Duration::ZERO, Some(TRIAL_PATIENCE), 1, &mut tell);
         if waited.is_err() || heard != *b"?" {
-            return Err(Unavailable::Lacks("receives that go on"));
+            return Err(Unavailable::Lacks("receives that continue"));
         }
         Ok(())
     }

@@ -161,7 +161,7 @@ metrics! {
     WEBRTC_NOT_REPEATED Counter "carillon_webrtc_not_repeated_packets" []
         "Packets requested but not sent again";
     WEBRTC_HELD_PICTURES Counter "carillon_webrtc_held_pictures" []
-        "Times that a listener's picture was held because its link was too small";
+        "Times that a listener's video was held because its link was too small";
     WEBRTC_KEYFRAMES_ASKED Counter "carillon_webrtc_keyframe_requests" ["way"]
         "Requests for a keyframe (PLI, FIR)";
     WEBRTC_ROUND_TRIP Counter "carillon_webrtc_round_trip_seconds" []

@@ -215,14 +215,14 @@ async fn post(connector: &Connector, url: &Url, entry: &Entry, ask: &Ask) -> Opt
         Ok((answer, message)) => {
             let is_yes = answer.is_yes;
             if is_yes {
-                tracing::debug!(stream, %url, ?ask, "a directory is told");
+                tracing::debug!(stream, %url, ?ask, "a directory is notified");
             } else {
                 tracing::warn!(stream, %url, ?ask, ?message, "a directory refuses");
             }
             Some(answer)
         }
         Err(error) => {
-            tracing::warn!(stream, %url, ?ask, error, "a directory cannot be told");
+            tracing::warn!(stream, %url, ?ask, error, "a directory cannot be notified");
             None
         }
     }

@@ -36,7 +36,7 @@ pub const RTP: fanout::Format = fanout::Format {
 
 /// Advice for a publisher whose video frames are not sent in the order they are shown in. Players show a frame when it arrives:
 /// B-frames come too late, or delay all others.
-pub const REORDERED: &str = "the picture has B-frames, which WebRTC players cannot show in time; have the \
+pub const REORDERED: &str = "the video has B-frames, which WebRTC players cannot show in time; have the \
      encoder make none, and a keyframe every 2 s: `-bf 0 -g 60` in ffmpeg; in OBS the x264 tune \
      zerolatency or option bframes=0 (other encoders: B-frames 0) and keyframe interval 2 s";
 
@@ -298,7 +298,7 @@ impl Rtp {
         if !std::mem::replace(&mut self.has_warned, true) {
             tracing::warn!(
                 stream = %self.stream,
-                "viewers over WebRTC get some of the pictures at the wrong time or not at all, and \
+                "viewers over WebRTC get some of the frames at the wrong time or not at all, and \
                  new viewers are refused: {REORDERED}"
             );
         }

@@ -212,7 +212,7 @@ fn notes(info: &Info) -> Vec<String> {
         DerivedOffer::Impossible(_) if own_opus(info) => None,
         offer => offer.words(),
     };
-    let audio = audio.map(|words| format!("Sound over WebRTC: {words}."));
+    let audio = audio.map(|words| format!("Audio over WebRTC: {words}."));
     let keyframes = info.keyframes.and_then(|keyframes| keyframes.words());
     audio.into_iter().chain(keyframes).collect()
 }

@@ -154,7 +154,7 @@ impl WebrtcService {
                 stream = %stream.name(),
                 peer = %record.peer,
                 agent = ?record.agent,
-                "the picture's H.264 profile is above what the player promises to decode; most show it"
+                "the video's H.264 profile is above what the player promises to decode; most show it"
             );
         }
         let handle = self.fanout.handle(record, lane);

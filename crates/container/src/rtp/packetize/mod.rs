@@ -39,7 +39,7 @@ pub enum Unsendable {
     #[error("the sample has no frame")]
     NoFrame,
     /// The audio frame does not fit a packet, and audio is not fragmented.
-    #[error("the packet of sound is longer than a packet of the network")]
+    #[error("the audio packet is longer than a packet of the network")]
     TooLong,
 }
 

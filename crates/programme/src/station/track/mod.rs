@@ -168,7 +168,7 @@ pub(crate) enum Unfit {
     #[error("it has {} in MP4; a station plays {PLAYED}", .0.label())]
     InMp4(Codec),
     /// MP4 file without audio that can be passed on.
-    #[error("it has no sound of AAC")]
+    #[error("it has no AAC audio")]
     NoAudio,
     /// FLV file without audio and video that can be passed on, or without a keyframe.
     #[error("it has no H.264 or HEVC with AAC, or no keyframe at its beginning")]

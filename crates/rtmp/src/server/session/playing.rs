@@ -163,7 +163,7 @@ impl Session {
         } = self.playback()?;
         if is_wanted {
             let status = [
-                ("NetStream.Seek.Notify", "The stream goes on."),
+                ("NetStream.Seek.Notify", "The stream continues."),
                 ("NetStream.Play.Start", "Playing."),
             ];
             for (code, description) in status {

@@ -114,7 +114,7 @@ impl Session {
         self.playback()?;
         if self.player.recorded().is_none() {
             let code = "NetStream.Seek.Notify";
-            let description = "The stream is live and goes on.";
+            let description = "The stream is live and continues.";
             self.replies.status(id.stream, code, description);
             return None;
         }

@@ -101,7 +101,7 @@ impl<R: Role> Worker<R> {
                 tracing::error!(
                     worker = self.number,
                     %error,
-                    "sockets cannot be watched; the process cannot go on without this worker"
+                    "sockets cannot be watched; the process cannot continue without this worker"
                 );
                 std::process::abort();
             }
