@@ -19,6 +19,7 @@ use crate::keys::{KEY_BYTES, Keys};
 use crate::packaging::Packaging;
 use crate::playlist;
 use crate::renderer::{Rendered, Renderer, Wanted};
+use crate::resource::Piece;
 use crate::viewers::Viewers;
 use crate::waits;
 
@@ -35,6 +36,21 @@ pub(crate) enum Start {
 /// video.js, appends the initialization segment again if it takes its first and second segments from different versions
 /// of the playlist; browsers then drop frames until the next keyframe.
 const SPARSE_START: usize = 2;
+
+/// Result of an attempt to answer, without waiting, a viewer that may watch.
+pub(crate) enum AtOnce {
+    Answer(Box<Answer>),
+    /// Answer due once this part of a segment, or a later one, has arrived.
+    Awaits(u64, usize),
+    /// Request for [`resource`](crate::respond::resource), which may wait for other things and refuse.
+    Elsewhere,
+}
+
+impl AtOnce {
+    pub(crate) fn of(answer: Option<Answer>) -> Self {
+        answer.map_or(Self::Elsewhere, |answer| Self::Answer(Box::new(answer)))
+    }
+}
 
 /// View of one stream in one packaging. [`Channels::open`](crate::channels::Channels::open) makes it; requests call
 /// [`playlist`](Self::playlist), [`segment`](Self::segment) and [`part`](Self::part).
@@ -216,6 +232,19 @@ impl Channel {
         let listed = segment.parts.get(part)?;
         let pieces = self.reader.range(listed.range.clone())?;
         Some(Answer::media(self.packaging, pieces, segment.is_whole))
+    }
+
+    /// Answers a request for a piece in memory without waiting.
+    pub(crate) fn at_once(&self, piece: &Piece) -> AtOnce {
+        AtOnce::of(match piece {
+            Piece::Part(number, part) if self.is_to_come(*number, *part) => {
+                return AtOnce::Awaits(*number, *part);
+            }
+            Piece::Part(number, part) => self.listed_part(*number, *part),
+            Piece::Segment(number) => self.segment(*number),
+            Piece::Init(digest) => self.init(digest).map(Answer::init),
+            Piece::Playlist | Piece::Dvr | Piece::Key(_) => None,
+        })
     }
 
     fn is_hinted(&self, number: u64, part: usize) -> bool {

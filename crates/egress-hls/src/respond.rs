@@ -7,7 +7,7 @@ use fanout::Info;
 use base::holdings::Kind;
 
 use crate::answer::{Answer, Refused};
-use crate::channel::Channel;
+use crate::channel::{AtOnce, Channel};
 use crate::multivariant::{self, Variant};
 use crate::packaging::Packaging;
 use crate::reload::{self, Awaited, Directives};
@@ -64,16 +64,7 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
     Ok(answer)
 }
 
-/// Result of an attempt to answer, without waiting, a viewer that may watch.
-pub(crate) enum AtOnce {
-    Answer(Box<Answer>),
-    /// Answer due once this part of a segment, or a later one, has arrived.
-    Awaits(u64, usize),
-    /// Request for [`resource`], which may wait for other things and refuse.
-    Elsewhere,
-}
-
-/// Answers, without waiting, the requests that viewers repeat most: pieces in memory, and current playlists.
+/// Answers a request for the current playlist without waiting.
 pub(crate) fn at_once(
     context: &Context,
     request: &Request<'_>,
@@ -87,24 +78,11 @@ pub(crate) fn at_once(
         channel,
         viewer,
     };
-    let Resource::Media(_, piece) = request.resource else {
-        return AtOnce::Elsewhere;
-    };
-    let found = match piece {
-        Piece::Playlist => match reload::awaited(channel, directives) {
-            Ok(Awaited::Nothing) => watch.present(false).ok(),
-            Ok(Awaited::Part(number, part)) => return AtOnce::Awaits(number, part),
-            Ok(Awaited::Beginning(_)) | Err(_) => None,
-        },
-        Piece::Part(number, part) if channel.is_to_come(*number, *part) => {
-            return AtOnce::Awaits(*number, *part);
-        }
-        Piece::Part(number, part) => channel.listed_part(*number, *part),
-        Piece::Segment(number) => channel.segment(*number),
-        Piece::Init(digest) => channel.init(digest).map(Answer::init),
-        Piece::Dvr | Piece::Key(_) => None,
-    };
-    found.map_or(AtOnce::Elsewhere, |answer| AtOnce::Answer(Box::new(answer)))
+    match reload::awaited(channel, directives) {
+        Ok(Awaited::Nothing) => AtOnce::of(watch.present(false).ok()),
+        Ok(Awaited::Part(number, part)) => AtOnce::Awaits(number, part),
+        Ok(Awaited::Beginning(_)) | Err(_) => AtOnce::Elsewhere,
+    }
 }
 
 /// Returns the channel of a request, once the viewer may watch it.

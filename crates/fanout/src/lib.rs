@@ -95,9 +95,9 @@ pub use reader::LogReader;
 pub use registry::{Registry, Rules, STREAMS_MAX};
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
-    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Follows, Info, Keyframes,
+    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochOver, EpochWatch, Follows, Info, Keyframes,
     LaneRefused, PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX, Rate,
-    RenditionRefused, Settings, Source, Spool, Spooled, Stream, Superseded, Tap, Tapped,
+    RenditionRefused, Settings, Source, Spool, Spooled, Stream, Tap, Tapped,
 };
 pub use stream_tasks::{StreamChange, StreamTasks};
 pub use takeover::{PublishRefused, STALLED_AFTER, Takeover};

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task;
+use std::task::{self, Poll};
 use std::time::Instant;
 
 use fanout::gate::{Authorized, Ongoing, Publish, Request, Revocation};
-use fanout::{EpochWatch, Permit, Phase, PublishRefused, Publisher, Registry, Source};
-use media::{Container, Item, SongTitle, StreamName, TrackId};
+use fanout::{EpochWatch, Permit, PublishRefused, Publisher, Registry, Source};
+use media::{Container, StreamName, TrackId};
 use net::wait;
 
 use crate::{Context, Error, now};
@@ -23,7 +23,7 @@ const TRIES_MAX: usize = 2;
 pub(crate) struct PublishedEpoch {
     /// Whether the end of the epoch has been logged.
     is_reported: bool,
-    publisher: Publisher,
+    pub(crate) publisher: Publisher,
     /// End of the permission.
     until: Option<Instant>,
     /// Ends the permission early.
@@ -157,11 +157,6 @@ impl PublishedEpoch {
         self.stats.received(self.protocol, bytes);
     }
 
-    /// Whether the stream may still have listeners from an earlier publisher.
-    pub(crate) fn follows_another(&self) -> bool {
-        self.publisher.follows_another()
-    }
-
     /// Sets the format of the publisher's bytes. `announced` is the media type that the publisher declared.
     pub(crate) fn identify(
         &mut self,
@@ -178,29 +173,7 @@ impl PublishedEpoch {
                 "the source sends something else than it announced"
             );
         }
-        self.publisher
-            .identify(container, media_type)
-            .map_err(|_| self.why_over())
-    }
-
-    /// Whether no listener receives the publisher's media at present.
-    pub(crate) fn is_unheard(&self) -> bool {
-        self.publisher.is_unheard()
-    }
-
-    /// Exchanges titles with the stream; see [`Publisher::exchange_titles`].
-    pub(crate) fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
-        self.publisher.exchange_titles(takes)
-    }
-
-    /// Passes the items of one read to the stream; `items` is empty afterwards.
-    pub(crate) fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Error> {
-        if items.is_empty() {
-            return Ok(());
-        }
-        self.publisher
-            .write(items, now)
-            .map_err(|_| self.why_over())
+        Ok(self.publisher.identify(container, media_type)?)
     }
 
     /// Begins a rendition of the stream from the video track `track`. Returns whether that succeeded;
@@ -230,7 +203,7 @@ impl PublishedEpoch {
     /// Waits until the stream is lost or the permission ends.
     pub(crate) async fn over(&self) -> Error {
         tokio::select! {
-            _ = self.publisher.superseded() => self.why_over(),
+            over = self.publisher.superseded() => over.into(),
             () = wait::at(self.until) => Error::Expired,
             () = self.revocation.revoked() => Error::Expired,
         }
@@ -259,42 +232,14 @@ impl PublishedEpoch {
         }
     }
 
-    /// Whether the stream has a listener that is waiting for media.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.publisher.is_awaited()
-    }
-
-    /// Whether a listener needs a keyframe and it is time to request one.
-    pub(crate) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
-        self.publisher.takes_keyframe_request(now)
-    }
-
-    /// Like [`takes_keyframe_request`](Self::takes_keyframe_request), for the rendition that carries the
-    /// video track `track`.
-    pub(crate) fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
-        self.publisher.takes_keyframe_request_of(track, now)
-    }
-
     /// Returns an error if the epoch is over: another publisher has the stream, or the stream or the
     /// permission has ended.
     pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {
         self.check_permission(now)?;
-        let idle = task::Context::from_waker(task::Waker::noop());
-        if self
-            .publisher
-            .epoch_watch()
-            .poll_superseded(&idle)
-            .is_ready()
-        {
-            return Err(self.why_over());
-        }
-        Ok(())
-    }
-
-    fn why_over(&self) -> Error {
-        match self.publisher.stream().info().phase {
-            Phase::Ended => Error::Ended,
-            Phase::Live | Phase::Lingering => Error::Superseded,
+        let idle = &mut task::Context::from_waker(task::Waker::noop());
+        match self.publisher.epoch_watch().poll_superseded(idle) {
+            Poll::Ready(over) => Err(over.into()),
+            Poll::Pending => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use fanout::PublishRefused;
+use fanout::{EpochOver, PublishRefused};
 use fanout::gate::Denied;
 use media::NameError;
 
@@ -74,6 +74,15 @@ pub enum Error {
     /// The connection broke.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl From<EpochOver> for Error {
+    fn from(over: EpochOver) -> Self {
+        match over {
+            EpochOver::Superseded => Self::Superseded,
+            EpochOver::Ended => Self::Ended,
+        }
+    }
 }
 
 /// Error of the publisher's protocol, with the reason under which it is counted.

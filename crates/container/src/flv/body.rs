@@ -236,6 +236,11 @@ fn packet_type_at(body: &[u8]) -> Option<usize> {
     Some(at)
 }
 
+/// Returns whether a body has the multitrack form, and must be [split](super::split) before it is parsed.
+pub fn is_multitrack(kind: Kind, body: &[u8]) -> bool {
+    multitrack_at(kind, body).is_some()
+}
+
 /// Returns the offset of the packet type in a body of the multitrack form; `None` for all other bodies.
 pub(super) fn multitrack_at(kind: Kind, body: &[u8]) -> Option<usize> {
     let first = *body.first()?;

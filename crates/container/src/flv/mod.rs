@@ -24,6 +24,7 @@ mod whole;
 #[cfg(test)]
 mod tests;
 
+pub use body::is_multitrack;
 pub use depacketize::{CONFIG_BYTES_MAX, Depacketizer, WIRE_TRACKS_MAX};
 pub use file::{FILE_HEAD_BYTES, FileHead, Search, TagHead};
 pub use muxer::{Muxer, Opening, Selection, TagSink, can_mux};

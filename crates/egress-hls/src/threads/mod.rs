@@ -26,8 +26,6 @@
 mod answers;
 mod connection;
 mod head;
-mod prepared;
-mod sending;
 mod targets;
 mod thread;
 mod waiting;

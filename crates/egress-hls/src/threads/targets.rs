@@ -10,7 +10,7 @@ use media::StreamName;
 
 use super::Site;
 use super::head::Profile;
-use super::prepared::Prepared;
+use super::answers::Prepared;
 use crate::channel::Channel;
 use crate::encoding::Coding;
 use crate::reload::Directives;

@@ -9,10 +9,9 @@ use net::panics::{self, Part};
 use net::{Backend, Epoll, Event, Inbound, Received, Slab, Slot};
 use tokio::sync::oneshot;
 
-use super::answers::{Answers, Verdict};
+use super::answers::{self, Answers, Progress, Verdict};
 use super::connection::{Connection, Overdue, Phase};
 use super::head::{Found, Profiles};
-use super::sending::{self, Progress};
 use super::waiting::Waits;
 use super::{Carried, Command, Handle, Site};
 use crate::{Context, waits};
@@ -330,7 +329,7 @@ impl RequestThread {
                 break;
             }
             for slots in [media, others] {
-                sending::send(
+                answers::send(
                     &mut self.backend,
                     &mut self.connections,
                     &slots,

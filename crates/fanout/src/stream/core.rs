@@ -18,6 +18,7 @@ use super::incumbent::Incumbent;
 use super::news::News;
 use super::observed::Observed;
 use super::outputs::Outputs;
+use super::publisher::EpochOver;
 use super::recent::Recent;
 use super::replaced::Replaced;
 use super::timeline::TRACKS_MAX;
@@ -53,6 +54,14 @@ pub(super) struct Core {
 }
 
 impl Core {
+    /// Returns why an epoch is over that no longer has the stream.
+    pub(super) fn why_over(&self) -> EpochOver {
+        match self.phase {
+            Phase::Ended => EpochOver::Ended,
+            Phase::Live | Phase::Lingering => EpochOver::Superseded,
+        }
+    }
+
     pub(super) fn new(
         name: &StreamName,
         incumbent: Incumbent,

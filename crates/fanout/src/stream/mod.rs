@@ -52,7 +52,7 @@ pub use keyframes::Keyframes;
 pub use lanes::LaneRefused;
 pub use meter::Rate;
 pub use order::PictureOrder;
-pub use publisher::{EpochWatch, Publisher, Superseded};
+pub use publisher::{EpochOver, EpochWatch, Publisher};
 pub(crate) use rendition::Rendition;
 pub use rendition::{RENDITIONS_MAX, RenditionRefused};
 pub use source::Source;

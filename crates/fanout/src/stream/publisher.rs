@@ -38,10 +38,16 @@ pub struct EpochWatch {
     epoch: u32,
 }
 
-/// Another publisher has taken the stream, or it was ended. The connection should report this and close.
+/// Reason why an epoch is over. The connection should report it and close.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("another publisher has taken over")]
-pub struct Superseded;
+pub enum EpochOver {
+    /// Another publisher has the stream.
+    #[error("another publisher has taken over")]
+    Superseded,
+    /// The stream was ended by an operator or by the server.
+    #[error("the server ended the stream")]
+    Ended,
+}
 
 impl Publisher {
     /// Takes a stream over for a new epoch.
@@ -127,8 +133,8 @@ impl Publisher {
     /// whose container was [`Container::Unknown`].
     ///
     /// # Errors
-    /// Returns [`Superseded`] when another publisher has the stream by now.
-    pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
+    /// Returns [`EpochOver`] when the stream is no longer the publisher's.
+    pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), EpochOver> {
         let mut core = self.stream.core.lock();
         if core.is_held_by(self.epoch) {
             core.identify(container, media_type);
@@ -136,7 +142,7 @@ impl Publisher {
         }
         match core.identify_aside(self.epoch, container, media_type) {
             true => Ok(()),
-            false => Err(Superseded),
+            false => Err(core.why_over()),
         }
     }
 
@@ -144,14 +150,20 @@ impl Publisher {
     /// their arrival time.
     ///
     /// # Errors
-    /// Returns [`Superseded`] when another publisher has the stream by now; nothing was written then.
-    pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
+    /// Returns [`EpochOver`] when the stream is no longer the publisher's; nothing was written then.
+    pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), EpochOver> {
+        if items.is_empty() {
+            return Ok(());
+        }
         let mut core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
             let is_aside = core.hear_aside(self.epoch, items, now);
             items.clear();
             self.is_unheard = is_aside;
-            return if is_aside { Ok(()) } else { Err(Superseded) };
+            return match is_aside {
+                true => Ok(()),
+                false => Err(core.why_over()),
+            };
         }
         self.is_unheard = false;
         core.incumbent.last_item = now;
@@ -216,20 +228,20 @@ impl Publisher {
         }
     }
 
-    /// Waits until another publisher has the stream.
-    pub async fn superseded(&self) -> Superseded {
+    /// Waits until another publisher has the stream, or it has ended.
+    pub async fn superseded(&self) -> EpochOver {
         self.epoch_watch().superseded().await
     }
 }
 
 impl EpochWatch {
-    /// Resolves when another publisher has the stream.
-    pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
+    /// Resolves when another publisher has the stream, or it has ended.
+    pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<EpochOver> {
         let mut core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
             return match core.watches_aside(self.epoch, cx.waker()) {
                 true => Poll::Pending,
-                false => Poll::Ready(Superseded),
+                false => Poll::Ready(core.why_over()),
             };
         }
         core.incumbent.watch(cx.waker());
@@ -237,7 +249,7 @@ impl EpochWatch {
     }
 
     /// Waits until another publisher has the stream, or it has ended.
-    pub async fn superseded(&self) -> Superseded {
+    pub async fn superseded(&self) -> EpochOver {
         std::future::poll_fn(|cx| self.poll_superseded(cx)).await
     }
 }

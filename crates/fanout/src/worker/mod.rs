@@ -18,7 +18,6 @@ mod handle;
 mod hearing;
 mod listener;
 mod membership;
-mod message;
 mod outlet;
 mod pace;
 mod position;

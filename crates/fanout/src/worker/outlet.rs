@@ -7,7 +7,7 @@ use net::tls::{self, RecordLayer, SEALED_RECORD_BYTES_MAX, Sealed};
 use net::{Backend, SendOp, SendOutcome, Slot};
 
 use super::listener::{Listener, Plan};
-use super::message::Message;
+use super::batch::Message;
 use crate::cursor::Reason;
 
 /// Upper bound on the sealed bytes of one send: four full records. A visit sends several times to a listener that lacks

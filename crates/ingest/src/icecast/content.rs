@@ -78,7 +78,7 @@ impl Content {
         for item in out.split_off(known) {
             retitler.push(item, out);
         }
-        if let Some(song) = epoch.exchange_titles(retitler.takes_titles()) {
+        if let Some(song) = epoch.publisher.exchange_titles(retitler.takes_titles()) {
             retitler.wish(song);
         }
     }
@@ -125,7 +125,7 @@ impl Content {
             &found.media_type,
             &self.announced,
         )?;
-        let is_spliced = found.demuxer.container() == Container::Mp3 && epoch.follows_another();
+        let is_spliced = found.demuxer.container() == Container::Mp3 && epoch.publisher.follows_another();
         self.reservoir = is_spliced.then(Reservoir::default);
         let is_ogg = found.demuxer.container() == Container::Ogg;
         self.retitler = is_ogg.then(Retitler::default);

@@ -343,11 +343,11 @@ impl Feed {
             self.fruitless_since.or(Some(now))
         };
         self.pace.observe(&self.items, now);
-        let written = self.epoch.write(&mut self.items, now);
-        if self.epoch.is_unheard() {
+        let written = self.epoch.publisher.write(&mut self.items, now);
+        if self.epoch.publisher.is_unheard() {
             self.content.interrupt();
         }
-        written
+        Ok(written?)
     }
 
     /// Stamps the samples of formats without a clock of their own with their time of arrival.

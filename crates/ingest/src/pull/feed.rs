@@ -131,7 +131,7 @@ impl<'a> Feed<'a> {
             self.epoch = Some(self.begin(&source)?);
         }
         if let Some(epoch) = &mut self.epoch {
-            epoch.write(&mut self.items, now)?;
+            epoch.publisher.write(&mut self.items, now)?;
         }
         Ok(())
     }

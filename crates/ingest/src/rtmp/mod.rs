@@ -7,7 +7,7 @@
 //! One task per connection waits for whichever comes first: bytes to read, room to write, the gate's answer
 //! to the request (`question`), the loss of the stream to another publisher, or a deadline. The bytes of one
 //! read are decoded to the end and written to the stream as one batch. A publisher on a bare socket is left
-//! to the intake's thread, which reads many at a time (`parked`), until there is something to decide.
+//! to the intake's thread, which reads many at a time (`session::park`), until there is something to decide.
 //!
 //! While the gate decides, reading continues: a peer that hangs up withdraws its question, pings are
 //! answered, and of the data that arrives the session keeps codec configuration alone, 32 KiB at the most.
@@ -16,11 +16,9 @@
 //! peer.
 
 mod ending;
-mod parked;
 pub(crate) mod publication;
 mod question;
 mod session;
-mod tracks;
 mod words;
 
 use std::sync::Arc;
@@ -31,7 +29,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use self::ending::finish;
-use self::session::{News, PublisherSession};
+use self::session::{News, PublisherSession, park};
 use crate::{Context, Error, ProtocolError, Rejection, now};
 
 pub use self::ending::refuse;
@@ -92,7 +90,7 @@ pub async fn serve_plain(
     let mut driver = Driver::new(context, on_admitted, context.intake.is_some());
     let mut result = driver.begin(&mut session, &mut socket).await;
     while let Ok(Stop::Steady) = result {
-        (session, socket, result) = parked::park(context, session, socket, &mut driver).await?;
+        (session, socket, result) = park(context, session, socket, &mut driver).await?;
         if let Ok(Stop::Steady) = result {
             result = driver.run(&mut session, &mut socket).await;
         }

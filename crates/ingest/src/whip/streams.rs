@@ -168,7 +168,7 @@ impl Streams {
         if self.choice.is_none() && !was_chosen {
             sort_by_time(&mut self.batch);
         }
-        epoch.write(&mut self.batch, now)
+        Ok(epoch.publisher.write(&mut self.batch, now)?)
     }
 
     /// Calls `ask` with each track whose listeners need a keyframe.
@@ -176,13 +176,13 @@ impl Streams {
         let Some(epoch) = &mut self.epoch else {
             return;
         };
-        let of_stream = epoch.takes_keyframe_request(now);
+        let of_stream = epoch.publisher.takes_keyframe_request(now);
         let shown = self.picture.as_ref().map(Picture::shown);
         for (track, feed) in self.feeds.iter_mut().enumerate() {
             let is_wanted = match feed.route {
                 Route::Stream => of_stream,
                 _ if of_stream && shown == Some(track) => true,
-                Route::Rendition(id) => epoch.takes_keyframe_request_of(id, now),
+                Route::Rendition(id) => epoch.publisher.takes_keyframe_request_of(id, now),
                 Route::Shown | Route::NewRendition | Route::Held | Route::Nowhere => false,
             };
             if std::mem::take(&mut feed.lacks_keyframe) || is_wanted {

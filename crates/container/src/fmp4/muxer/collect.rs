@@ -1,7 +1,7 @@
 //! Collection of samples into fragments: determines each sample's duration, and when a fragment is complete.
 
 use bytes::Bytes;
-use media::{Kind, Sample, Span, Timestamp};
+use media::{Item, Kind, Sample, Span, Timestamp};
 
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{FramePosition, to_time, to_units};
@@ -27,6 +27,51 @@ const ROOM_TAKEN_MIN: i64 = 85;
 const EPOCH_GAP_MAX: Span = Span::from_millis(500);
 
 impl<P: Clone> Muxer<P> {
+    /// Appends the fragments of `item`.
+    pub fn push(&mut self, item: &Item, sink: &mut impl FragmentSink<Preamble = P>) {
+        match item {
+            Item::Track(track) => self.track(track, sink),
+            Item::Metadata(script) => self.joins.metadata(&script.body),
+            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Epoch => self.begin_epoch(sink),
+            Item::Script(_) | Item::Header(_) | Item::Title(_) | Item::Event(_) => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
+        let index = self.index_of(sample.track);
+        let index = index.filter(|index| self.carried(self.kind(*index)) == Some(*index));
+        let Some(index) = index else {
+            return;
+        };
+        let kind = self.kind(index);
+        if kind == Kind::Video && self.holds(sample) {
+            return;
+        }
+        if kind == Kind::Audio
+            && let Some(frame) = self.tracks[index].payload(sample)
+        {
+            self.learn(index, &frame, sink);
+        }
+        if !self.awaits_audio() {
+            self.release(sink);
+        }
+        self.collect(index, sample, sink);
+    }
+
+    /// Collects a sample of a carried track.
+    fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
+        let Some(data) = self.tracks[index].payload(sample) else {
+            return;
+        };
+        self.rest(sample.dts, sink);
+        self.now = self.now.max(sample.dts);
+        match self.kind(index) {
+            Kind::Video => self.picture(index, sample, data, sink),
+            Kind::Audio => self.audio(index, sample.dts, data, sink),
+        }
+    }
+
     pub(super) fn picture(
         &mut self,
         index: usize,

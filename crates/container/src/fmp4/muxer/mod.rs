@@ -14,7 +14,7 @@ mod pause;
 mod write;
 
 use bytes::Bytes;
-use media::{Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use self::pause::StandIn;
 use super::PICTURE_TIMESCALE;
@@ -147,17 +147,6 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Appends the fragments of `item`.
-    pub fn push(&mut self, item: &Item, sink: &mut impl FragmentSink<Preamble = P>) {
-        match item {
-            Item::Track(track) => self.track(track, sink),
-            Item::Metadata(script) => self.joins.metadata(&script.body),
-            Item::Sample(sample) => self.sample(sample, sink),
-            Item::Epoch => self.begin_epoch(sink),
-            Item::Script(_) | Item::Header(_) | Item::Title(_) | Item::Event(_) => {}
-        }
-    }
-
     /// Writes the collected media, because nothing follows: the last frame lasts as long as the one before it.
     pub fn finish(&mut self, sink: &mut impl FragmentSink<Preamble = P>) {
         self.release(sink);
@@ -241,40 +230,6 @@ impl<P: Clone> Muxer<P> {
             self.picture_span = PICTURE_SPAN_ASSUMED;
             self.is_closing = false;
             self.closing_tracks.clear();
-        }
-    }
-
-    fn sample(&mut self, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
-        let index = self.index_of(sample.track);
-        let index = index.filter(|index| self.carried(self.kind(*index)) == Some(*index));
-        let Some(index) = index else {
-            return;
-        };
-        let kind = self.kind(index);
-        if kind == Kind::Video && self.holds(sample) {
-            return;
-        }
-        if kind == Kind::Audio
-            && let Some(frame) = self.tracks[index].payload(sample)
-        {
-            self.learn(index, &frame, sink);
-        }
-        if !self.awaits_audio() {
-            self.release(sink);
-        }
-        self.collect(index, sample, sink);
-    }
-
-    /// Collects a sample of a carried track.
-    fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
-        let Some(data) = self.tracks[index].payload(sample) else {
-            return;
-        };
-        self.rest(sample.dts, sink);
-        self.now = self.now.max(sample.dts);
-        match self.kind(index) {
-            Kind::Video => self.picture(index, sample, data, sink),
-            Kind::Audio => self.audio(index, sample.dts, data, sink),
         }
     }
 

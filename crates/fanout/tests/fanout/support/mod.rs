@@ -375,7 +375,7 @@ impl Encoder {
         encoder
     }
 
-    pub(crate) fn write(&mut self, count: u64) -> Result<(), fanout::Superseded> {
+    pub(crate) fn write(&mut self, count: u64) -> Result<(), fanout::EpochOver> {
         self.write_as_of(count, Instant::now())
     }
 
@@ -384,7 +384,7 @@ impl Encoder {
         &mut self,
         count: u64,
         arrived: Instant,
-    ) -> Result<(), fanout::Superseded> {
+    ) -> Result<(), fanout::EpochOver> {
         for _ in 0..count {
             let number = self.next;
             self.next += 1;
