@@ -65,3 +65,6 @@ pub const FRAGMENT_BYTES_MAX: u64 = 32 << 20;
 fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;
