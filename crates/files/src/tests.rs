@@ -91,6 +91,8 @@ fn items_do_not_depend_on_the_pieces() {
         assert!(samples.count() >= 4, "{number}");
         for piece_bytes in [997, 65_536] {
             let cut = all(reader(file), file, piece_bytes);
+            let shown = |items: &[Item]| items.iter().map(|item| format!("{item:?}")).collect();
+            let [cut, whole]: [Vec<String>; 2] = [shown(&cut), shown(&whole)];
             assert!(cut == whole, "{number}, {piece_bytes}");
         }
     }
