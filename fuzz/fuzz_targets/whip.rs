@@ -86,6 +86,7 @@ fn context() -> Context {
     let rules = Box::new(|_: &StreamName| fanout::Settings::default());
     let (registry, keeper) = Registry::new(fanout, 1, rules);
     Context {
+        is_taken: |_| false,
         registry: Arc::new(registry),
         gate: Arc::new(Open(keeper)),
         settings: Settings::default(),

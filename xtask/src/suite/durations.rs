@@ -19,11 +19,26 @@ const UNKNOWN: Duration = Duration {
     processors: 0.7,
 };
 
+/// Factor by which a record may grow at once.
+const GROWTH_MAX: f64 = 1.25;
+
 /// Seconds, and the number of processors that were busy meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Duration {
     pub(crate) seconds: f64,
     pub(crate) processors: f64,
+}
+
+impl Duration {
+    /// Returns what is kept of this record beside the last one. A test that waits for processors lasts longer, and takes no more
+    /// of them in all: so the seconds grow little by little, and the processors are those of so many seconds.
+    fn beside(self, last: Duration) -> Self {
+        let seconds = self.seconds.min(last.seconds * GROWTH_MAX).max(0.1);
+        Self {
+            seconds,
+            processors: self.processors * (self.seconds / seconds).max(1.0),
+        }
+    }
 }
 
 /// Records by the tests' names; those of steps have no processors.
@@ -106,7 +121,13 @@ fn seen_path(workspace: &Workspace) -> PathBuf {
 /// Takes over the measurements of runs on this machine, and removes tests that no longer exist.
 pub(crate) fn record(workspace: &Workspace, present: &[String]) -> Result<(), Failure> {
     let mut all = Durations::committed(workspace);
-    all.0.extend(Durations::read(&seen_path(workspace)).0);
+    for (name, seen) in Durations::read(&seen_path(workspace)).0 {
+        let kept = match all.0.get(&name) {
+            Some(last) => seen.beside(*last),
+            None => seen,
+        };
+        all.0.insert(name, kept);
+    }
     all.0.retain(|name, _| present.contains(name));
     all.write(&workspace.root.join(FILE))?;
     println!("written: {FILE}, {} records", all.0.len());
@@ -116,6 +137,18 @@ pub(crate) fn record(workspace: &Workspace, present: &[String]) -> Result<(), Fa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_waited_for_processors_takes_no_more_of_them() {
+        let of = |seconds, processors| Duration {
+            seconds,
+            processors,
+        };
+        let last = of(20.0, 0.2);
+        assert_eq!(of(50.0, 0.4).beside(last), of(25.0, 0.8));
+        assert_eq!(of(22.0, 0.4).beside(last), of(22.0, 0.4));
+        assert_eq!(of(10.0, 0.3).beside(last), of(10.0, 0.3));
+    }
 
     #[test]
     fn records_survive_a_file() {
