@@ -12,7 +12,7 @@ mod script;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use container::fmp4::{Content, Fragmentation, Init, Muxer, FragmentSink, Unit};
+use container::fmp4::{Content, FragmentSink, Fragmentation, Init, Muxer, Unit};
 use libfuzzer_sys::fuzz_target;
 use media::{Span, Timestamp};
 use reader::File;

@@ -13,7 +13,7 @@ use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request,
     UpdateMetadata,
 };
-use fanout::{Config, Fanout, LaneGuard, Packager, Registry, LaneSink, Source};
+use fanout::{Config, Fanout, LaneGuard, LaneSink, Packager, Registry, Source};
 use ingest::whip::{self, PublisherOutbox, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;

@@ -160,9 +160,8 @@ pub(crate) fn rust_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// Returns whether a file, named from the workspace's root, has nothing but tests.
 pub(crate) fn is_test_file(name: &str) -> bool {
-    let is_named = |word: &str| {
-        name.ends_with(&format!("/{word}.rs")) || name.contains(&format!("/{word}/"))
-    };
+    let is_named =
+        |word: &str| name.ends_with(&format!("/{word}.rs")) || name.contains(&format!("/{word}/"));
     is_named("tests") || is_named("testing") || name.starts_with("tests/")
 }
 

@@ -17,13 +17,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use base::shares::network;
 use base::{Bounded, Lock};
 use fanout::ListenerId;
 use fanout::gate::{Action, Credential, Denied, Ongoing, Request, Terms, Witness};
 use hmac::{Hmac, KeyInit, Mac};
 use limits::Allowances;
 use media::StreamName;
-use base::shares::network;
 use sha2::Sha256;
 
 use crate::proof::Scope;

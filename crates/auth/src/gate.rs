@@ -26,13 +26,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::holdings::Holdings;
 use fanout::Fanout;
 use fanout::gate::{
     ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
     Publish, Request, UpdateMetadata,
 };
 use media::StreamName;
-use base::holdings::Holdings;
 use net::link::Connector;
 use tokio::time::timeout;
 

@@ -13,12 +13,12 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use base::holdings::Kind;
 use bytes::Bytes;
 use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http1::OWN_QUERY_BYTES_MAX;
-use base::holdings::Kind;
 
 use crate::Turned;
 use crate::dvr::{self, FileBody};

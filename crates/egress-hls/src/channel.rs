@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::holdings::Holdings;
 use bytes::Bytes;
 use fanout::{
     Info, LaneGuard, LaneIndex, LaneRefused, PartState, RangeReader, Segment, Segmentation, Stream,
     Subscription,
 };
-use base::holdings::Holdings;
 use tokio::time::timeout;
 
 use crate::answer::Answer;

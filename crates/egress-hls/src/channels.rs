@@ -9,9 +9,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use base::Lock;
+use base::holdings::Holdings;
 use fanout::{LaneRefused, Registry, Segmentation, Subscription};
 use media::StreamName;
-use base::holdings::Holdings;
 
 use crate::channel::Channel;
 use crate::keys::Keys;

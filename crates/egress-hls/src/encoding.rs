@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
+use base::holdings::{Holdings, Kind};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderMap, header};
-use base::holdings::{Holdings, Kind};
 
 /// Quality and window of Brotli (RFC 7932): better than gzip's best at about its cost, for texts of some kilobytes.
 const BROTLI_QUALITY: u32 = 5;

@@ -55,11 +55,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::{Fields, Shown};
+use base::holdings::Holdings;
 use fanout::gate::{Country, Gate, Remote};
 use fanout::{Info, Permit, Protocol, Registry, Segmentation, Stream, Wish};
 use http::{HeaderMap, header};
 use media::StreamName;
-use base::holdings::Holdings;
 
 pub use self::answer::{Answer, Refused, Rest};
 pub use self::packaging::Packaging;

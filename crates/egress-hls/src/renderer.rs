@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use base::Lock;
+use base::holdings::Holdings;
 use bytes::Bytes;
 use fanout::{LaneIndex, Preamble, Segment, Segmentation};
 use media::{StreamName, Timestamp};
-use base::holdings::Holdings;
 
 use crate::digest::digest;
 use crate::dvr::{Past, Window};

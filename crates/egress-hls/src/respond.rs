@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fanout::Info;
 use base::holdings::Kind;
+use fanout::Info;
 
 use crate::answer::{Answer, Refused};
 use crate::channel::{AtOnce, Channel};

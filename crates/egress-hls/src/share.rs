@@ -1,7 +1,7 @@
 //! Share of memory that the address of a request may use, and whether its answers may go to other clients.
 
-use bytes::Bytes;
 use base::holdings::{Held, Kind};
+use bytes::Bytes;
 
 use crate::answer::Refused;
 use crate::{Context, Request};

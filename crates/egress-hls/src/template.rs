@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use base::holdings::{Held, Holdings};
+use bytes::Bytes;
 
 use crate::encoding::Encoded;
 

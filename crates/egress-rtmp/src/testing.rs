@@ -11,6 +11,7 @@ use ::rtmp::amf0::{Decoder, Encoder, Value};
 use ::rtmp::chunk::{self, Header, Limits, Reader};
 use ::rtmp::message::{Kind as MessageKind, Message};
 use ::rtmp::server::Config as SessionConfig;
+use base::holdings::Holdings;
 use bytes::{Bytes, BytesMut};
 use fanout::gate::{
     Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
@@ -21,7 +22,6 @@ use media::{
     TrackId,
 };
 use net::TransportStream;
-use base::holdings::Holdings;
 use net::rtmp::{NextRequest, RtmpConnection, next_request};
 use net::tls::testing::TestTls;
 use net::wait::at_once;

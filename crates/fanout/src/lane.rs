@@ -10,7 +10,7 @@ use media::{Item, Span, TimedEvent};
 use crate::format::{Format, LaneId, Protocol};
 use crate::index::{Mark, SharedIndex, TitleChange};
 use crate::keyframe::KeyframeWish;
-use crate::packager::{Packager, LaneSink};
+use crate::packager::{LaneSink, Packager};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
 use crate::readers_window::ReadersWindow;
 use crate::task_bells::TaskBells;

@@ -88,16 +88,16 @@ pub use lane::LaneGuard;
 pub use listener::{Departure, ListenerId, ListenerReport};
 pub use log::{Entry, Lead, Preamble};
 pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
-pub use packager::{Packager, LaneSink};
+pub use packager::{LaneSink, Packager};
 pub use policy::{BURST_MARGIN, BURST_SPAN_MAX, Class, Policy};
 pub use ranges::RangeReader;
 pub use reader::LogReader;
 pub use registry::{Registry, Rules, STREAMS_MAX};
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
-    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochOver, EpochWatch, Follows, Info, Keyframes,
-    LaneRefused, PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX, Rate,
-    RenditionRefused, Settings, Source, Spool, Spooled, Stream, Tap, Tapped,
+    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochOver, EpochWatch, Follows, Info,
+    Keyframes, LaneRefused, PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX,
+    Rate, RenditionRefused, Settings, Source, Spool, Spooled, Stream, Tap, Tapped,
 };
 pub use stream_tasks::{StreamChange, StreamTasks};
 pub use takeover::{PublishRefused, STALLED_AFTER, Takeover};

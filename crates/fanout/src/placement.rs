@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::format::{Format, Protocol};
     use crate::lane::{LaneGuard, LaneWriter};
-    use crate::packager::{Packager, LaneSink};
+    use crate::packager::{LaneSink, Packager};
     use crate::policy::{Class, Policy};
     use crate::retention::Retention;
 

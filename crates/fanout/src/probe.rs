@@ -15,7 +15,7 @@ use crate::books::{Books, Plane};
 use crate::cursor;
 use crate::format::{Format, Protocol};
 use crate::lane::{LaneGuard, LaneWriter};
-use crate::packager::{Packager, LaneSink};
+use crate::packager::{LaneSink, Packager};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;
 use crate::worker::{Joins, Visits, WorkerWaker};

@@ -24,7 +24,11 @@ pub fn read(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// If the disk does not deliver it; within, if there is none.
-pub fn index(file: &File, length: u64, purpose: Purpose) -> io::Result<Result<Index, index::Error>> {
+pub fn index(
+    file: &File,
+    length: u64,
+    purpose: Purpose,
+) -> io::Result<Result<Index, index::Error>> {
     let mut indexer = Indexer::new(length, purpose);
     loop {
         match indexer.take(&read(file, indexer.wants())?).transpose() {

@@ -11,6 +11,9 @@ use super::*;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// Makes a reader of a file.
+type Open = dyn Fn(&[u8]) -> Reader;
+
 /// The next items from a piece of the file; none at its end.
 fn next(reader: &mut Reader, file: &[u8], piece_bytes: u64) -> Vec<Item> {
     let mut items = reader.ready();
@@ -70,7 +73,7 @@ fn items_do_not_depend_on_the_pieces() {
     let clip = |clip: Clip| fs::read(clip.seconds(4)).expect("made");
     let plays = Duration::from_secs(4);
     let length = |file: &[u8]| file.len() as u64;
-    let cases: [(Vec<u8>, &dyn Fn(&[u8]) -> Reader); 7] = [
+    let cases: [(Vec<u8>, &Open); 7] = [
         (clip(Clip::Flv), &|file| Reader::flv(length(file))),
         (copied(directory.path(), "a.mp4"), &mp4),
         (copied(directory.path(), "a.ts"), &|file| {

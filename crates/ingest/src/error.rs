@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use fanout::{EpochOver, PublishRefused};
 use fanout::gate::Denied;
+use fanout::{EpochOver, PublishRefused};
 use media::NameError;
 
 /// Reason why a connection, or a request, ended early.

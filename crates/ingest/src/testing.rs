@@ -12,8 +12,8 @@ use fanout::gate::{
 };
 use fanout::testing::Latch;
 use fanout::{
-    Config, Entry, Fanout, Format, ListenerRecord, LogReader, Packager, Preamble, Registry, LaneSink,
-    Stream, Takeover,
+    Config, Entry, Fanout, Format, LaneSink, ListenerRecord, LogReader, Packager, Preamble,
+    Registry, Stream, Takeover,
 };
 use media::{Item, StreamName, Timestamp};
 use net::wait;

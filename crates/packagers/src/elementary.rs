@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use container::adts;
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 

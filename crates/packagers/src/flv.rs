@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use container::flv::{self, Muxer, Opening, Selection, Tag};
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Item, Kind, Timestamp};
 
 /// Packager of FLV.

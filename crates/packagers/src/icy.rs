@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
-use fanout::{Entry, Lead, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Lead, Packager, Preamble};
 use media::{Charset, Codec, Item, Title};
 
 use crate::elementary::{Frame, Frames};

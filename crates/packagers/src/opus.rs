@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use container::ogg::OpusMuxer;
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Item, Kind, Title, Track, TrackId};
 

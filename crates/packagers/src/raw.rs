@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use container::ogg::Unchainer;
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Container, Item, Timestamp};
 
 /// Packager that passes every sample on as one unit.

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use container::fmp4::{FragmentCandidate, Turn};
-use fanout::{Preamble, Retention, SegmentStart, Segmentation, LaneSink};
+use fanout::{LaneSink, Preamble, Retention, SegmentStart, Segmentation};
 use media::{Span, Timestamp};
 
 /// Number of slots that a lane of segments keeps; two slots are a target duration. They cover everything that a playlist lists

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use auth::AuthorityGate;
+use base::holdings::Holdings;
 use config::Config;
 use egress_hls::Variants;
 use ingest::icecast::ShoutcastStreams;
 use limits::{Limits, host};
 use media::StreamName;
-use base::holdings::Holdings;
 use net::intake::Intake;
 use programme::fallback::Orders;
 use recordings::Shelf;

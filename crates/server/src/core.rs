@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use audio::derived::DerivedAudio;
 use auth::{Authority, AuthorityGate};
+use base::holdings::Holdings;
 use config::Config;
 use fanout::{Class, Registry, Settings};
-use base::holdings::Holdings;
 use net::intake::Intake;
 use net::link::Connector;
 use outbound::webhooks::Teller;

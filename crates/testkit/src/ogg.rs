@@ -5,16 +5,20 @@
 pub struct OggPage<'a> {
     /// Flags: 1 continues a packet, 2 begins and 4 ends the stream.
     pub flags: u8,
+    /// Granule position.
     pub granule: u64,
+    /// Serial number of the stream.
     pub serial: u32,
+    /// Number of the page in its stream.
     pub number: u32,
+    /// Packets, of which the last may be [cut](Self::is_cut).
     pub packets: &'a [&'a [u8]],
     /// Whether the last packet continues on the next page.
     pub is_cut: bool,
 }
 
 impl OggPage<'_> {
-    /// The page with its checksum.
+    /// Returns the page with its checksum.
     pub fn bytes(self) -> Vec<u8> {
         let mut table = Vec::new();
         for packet in self.packets {

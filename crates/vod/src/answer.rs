@@ -360,8 +360,8 @@ mod tests {
     use std::fs;
     use std::future::poll_fn;
 
-    use media::StreamName;
     use base::holdings::Holdings;
+    use media::StreamName;
     use tempfile::TempDir;
 
     use super::*;

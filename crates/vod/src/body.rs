@@ -16,11 +16,11 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::pace::Pace;
 use crate::past::Shifted;
 use crate::patches::Patches;
-use files::Ranges;
 use crate::reads::{PIECE_BYTES, Read, Reads};
 use crate::text::Text;
 use crate::titled::Titled;
 use crate::transfer::Transfer;
+use files::Ranges;
 
 /// Read in progress; it yields a window and the ranges that remain.
 type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Ranges)>> + Send + Sync>>;

@@ -7,8 +7,8 @@ use container::mp4_file::index::Index;
 
 use crate::playlist::{Playlist, Suffix};
 use crate::range::Requested;
-use files::Ranges;
 use crate::text::Entries;
+use files::Ranges;
 
 /// Renders the playlist of a file; `None` if it has no segments, or the query is too long to be repeated.
 pub fn playlist(name: &str, index: &Index, query: &str) -> Option<String> {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Lock;
+use base::holdings::{Held, Holdings, Kind};
 use container::mp4_file::index::{Error, Index, Probe, Purpose};
 use files::blocking;
-use base::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::reads::Reads;
@@ -86,7 +86,9 @@ impl Indexes {
         let read = || async {
             let reading = self.readings.acquire().await.map_err(io::Error::other)?;
             let file = Arc::clone(file);
-            let found = reads.blocking(move || blocking::index(&file, length, purpose)).await;
+            let found = reads
+                .blocking(move || blocking::index(&file, length, purpose))
+                .await;
             drop(reading);
             found.map(|found| {
                 let found = found.map(Arc::new);

@@ -57,8 +57,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::Labelled;
-use media::StreamName;
 use base::holdings::Holdings;
+use media::StreamName;
 
 pub use self::address::Address;
 pub use self::answer::{Answer, Request, answer};

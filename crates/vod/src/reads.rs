@@ -12,14 +12,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use base::Counter;
-use bytes::Bytes;
 use base::holdings::{Held, Holdings, Kind};
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::patches::Patches;
-use files::Ranges;
 use crate::sender::Sender;
+use files::Ranges;
 
 /// Most concurrent reads of one folder: more than a disk handles well in parallel, and few enough threads if the disk
 /// hangs.

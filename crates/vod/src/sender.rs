@@ -24,9 +24,9 @@ use rustix::net::sockopt::set_tcp_cork;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::pace::Pace;
-use files::Ranges;
 use crate::reads::Reads;
 use crate::transfer::Count;
+use files::Ranges;
 
 /// Interval of turns: clients whose pace allows more within this time are served in one go. Steps of a tenth of a
 /// second cost an eighth more for a thousand clients, and longer steps save nothing. Clients have seconds of media

@@ -22,9 +22,9 @@ use tokio::time::timeout;
 
 use crate::pace::Pace;
 use crate::patches::Patches;
-use files::Ranges;
 use crate::reads::Reads;
 use crate::sender::{Job, Outcome};
+use files::Ranges;
 
 /// Body for a plain socket, made from a [`Body`](crate::Body) that nothing was taken from; call [`send`](Self::send).
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fanout::Fanout;
 use base::Jitter;
+use fanout::Fanout;
 use tokio::sync::watch;
 
 /// Draining state, and the random delays after which refused peers may retry.

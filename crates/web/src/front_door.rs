@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::AuthorityGate;
+use base::holdings::Holdings;
 use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
 use limits::Limits;
-use base::holdings::Holdings;
 use outbound::uploads::Uploader;
 use programme::fallback::Orders;
 use recordings::Shelf;

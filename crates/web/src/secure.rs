@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limits::Rejected;
 use base::holdings::Kind;
+use limits::Rejected;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 

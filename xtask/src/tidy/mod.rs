@@ -137,7 +137,9 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         }
     }
     errors.extend(passages::errors(&files));
-    errors.extend(words::too_often(files.iter().map(|(_, text)| text.as_str())));
+    errors.extend(words::too_often(
+        files.iter().map(|(_, text)| text.as_str()),
+    ));
     errors.extend(folders::errors(&workspace.root)?);
     errors.extend(paths::errors(&workspace.root)?);
     if !errors.is_empty() {

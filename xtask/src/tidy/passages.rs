@@ -21,7 +21,8 @@ pub(super) fn errors(files: &[(String, String)]) -> Vec<String> {
             let words = passage.iter().map(|(_, line)| *line).collect();
             let (other, there) = *first.entry(words).or_insert((file, at));
             let (other_name, others) = &files[other];
-            let line_before = |lines: &Code<'_>, at: usize| Some(lines.get(at.checked_sub(1)?)?.1.to_owned());
+            let line_before =
+                |lines: &Code<'_>, at: usize| Some(lines.get(at.checked_sub(1)?)?.1.to_owned());
             let is_same = (other, there) == (file, at);
             let is_overlap = other == file && at - there <= LINES_MAX;
             let is_middle = at > 0 && line_before(lines, at) == line_before(others, there);
@@ -56,16 +57,24 @@ mod tests {
     #[test]
     fn a_passage_that_occurs_twice_is_found_once() {
         let passage = |count: usize| -> String {
-            (0..count).map(|at| format!("    let a{at} = b({at});\n    // {at}\n")).collect()
+            (0..count)
+                .map(|at| format!("    let a{at} = b({at});\n    // {at}\n"))
+                .collect()
         };
         let long = passage(LINES_MAX + 3);
         let files = |one: &str, other: &str| {
             [("a.rs", one), ("b.rs", other)].map(|(name, text)| (name.to_owned(), text.to_owned()))
         };
-        let found = errors(&files(&format!("fn a() {{\n{long}}}\n"), &format!("fn b() {{\n{long}}}\n")));
+        let found = errors(&files(
+            &format!("fn a() {{\n{long}}}\n"),
+            &format!("fn b() {{\n{long}}}\n"),
+        ));
         assert_eq!(found, ["b.rs:2: as a.rs:2, more than 10 lines"]);
         let short = passage(LINES_MAX);
-        let found = errors(&files(&format!("fn a() {{\n{short}}}\n"), &format!("fn b() {{\n{short}}}\n")));
+        let found = errors(&files(
+            &format!("fn a() {{\n{short}}}\n"),
+            &format!("fn b() {{\n{short}}}\n"),
+        ));
         assert!(found.is_empty(), "{found:?}");
         let table = "    Codec::Aac,\n".repeat(30);
         assert!(errors(&files(&table, &table)).is_empty());

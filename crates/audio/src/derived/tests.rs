@@ -5,8 +5,8 @@ use bytes::Bytes;
 use container::ogg::OpusMuxer;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
-    Config as Workers, Fanout, Format, LaneGuard, Packager, Protocol, Publisher, Registry, LaneSink,
-    Source,
+    Config as Workers, Fanout, Format, LaneGuard, LaneSink, Packager, Protocol, Publisher,
+    Registry, Source,
 };
 use media::codec::opus;
 use media::{Codec, Framing, Item, Sample, Span, StreamName, Timestamp};

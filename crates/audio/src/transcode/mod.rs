@@ -37,7 +37,7 @@ mod verdict;
 pub use decoder::examine;
 pub use meter::{Loudness, Meter};
 pub use options::{InvalidOptions, Options, PacketTime};
-pub use pool::{Feed, Monitor, Pool, Report, OpusSink, State};
+pub use pool::{Feed, Monitor, OpusSink, Pool, Report, State};
 pub use stats::Stats;
 pub use transcoder::Transcoder;
 pub use verdict::{Caveat, Unsupported};

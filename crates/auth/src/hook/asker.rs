@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use base::Lock;
+use base::holdings::{Holdings, Kind};
+use base::shares::Bounds;
 use bytes::Bytes;
 use fanout::gate::{Action, Denied, Request};
 use http::{Method, StatusCode, header};
 use http_body_util::Full;
-use base::holdings::{Holdings, Kind};
 use net::http_client::{ExchangeError, exchange};
 use net::link::Connector;
-use base::shares::Bounds;
 use net::turns::{TurnedAway, Turns};
 use net::url::Url;
 use tokio::time::timeout;

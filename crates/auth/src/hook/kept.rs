@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::holdings::{Held, Holdings, Kind};
 use fanout::gate::{Action, Request};
 use media::StreamName;
-use base::holdings::{Held, Holdings, Kind};
 
 use super::{Moment, Occasion};
 use crate::settings::AuthHook;

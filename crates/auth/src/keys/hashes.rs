@@ -8,8 +8,8 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-use fanout::gate::Denied;
 use base::shares::Bounds;
+use fanout::gate::Denied;
 use net::turns::Turns;
 
 use crate::authority::{Fingerprints, Remembered, Tried};

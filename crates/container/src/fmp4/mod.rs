@@ -43,7 +43,7 @@ pub use collected::{Collected, MediaTime};
 pub use event::EventMessage;
 pub use muxer::Muxer;
 pub use name::{can_file, can_mux, codec_string, media_type};
-pub use sink::{Content, FragmentCandidate, Fragmentation, Init, FragmentSink, Turn, Unit};
+pub use sink::{Content, FragmentCandidate, FragmentSink, Fragmentation, Init, Turn, Unit};
 pub use still::still;
 
 /// Track numbers in every initialization segment, whatever the tracks' numbers in the stream.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::{Item, Sample, Timestamp, Track};
 
-use super::{Fragmentation, Init, Muxer, FragmentSink, Unit};
+use super::{FragmentSink, Fragmentation, Init, Muxer, Unit};
 
 /// Creates an MP4 of one keyframe, which begins at zero. `None` if MP4 cannot carry it.
 pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {

@@ -251,7 +251,12 @@ pub(super) fn write_section<S: PacketSink>(
 }
 
 /// Writes a packet without payload.
-pub(super) fn write_field<S: PacketSink>(field: &Field, pid: Pid, counters: &Counters, sink: &mut S) {
+pub(super) fn write_field<S: PacketSink>(
+    field: &Field,
+    pid: Pid,
+    counters: &Counters,
+    sink: &mut S,
+) {
     let mut packet = [0; PACKET_BYTES];
     let head = Head {
         pid,

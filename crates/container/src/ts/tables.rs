@@ -83,7 +83,12 @@ impl Tables {
         self.clock_pid
     }
 
-    pub(super) fn write<S: PacketSink>(&mut self, at: Timestamp, counters: &mut Counters, sink: &mut S) {
+    pub(super) fn write<S: PacketSink>(
+        &mut self,
+        at: Timestamp,
+        counters: &mut Counters,
+        sink: &mut S,
+    ) {
         write_section(&self.programs, Pid::PAT, counters, sink);
         write_section(&self.map, Pid::PMT, counters, sink);
         self.written_at = Some(at);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
 use base::holdings::Held;
+use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 

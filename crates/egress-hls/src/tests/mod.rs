@@ -13,6 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::holdings::Holdings;
 use bytes::Bytes;
 use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata,
@@ -26,7 +27,6 @@ use media::{
     Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
     Timestamp, Track, TrackId,
 };
-use base::holdings::Holdings;
 use net::wait::at_once;
 
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use http1::OWN_QUERY_BYTES_MAX;
 use base::holdings::Kind;
+use http1::OWN_QUERY_BYTES_MAX;
 
 use super::*;
 use crate::template::PIECE_BYTES;

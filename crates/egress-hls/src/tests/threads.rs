@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use base::holdings::Kind;
 use http::{HeaderMap, HeaderValue};
 use media::StreamName;
-use base::holdings::Kind;
 use tokio::task::JoinHandle;
 
 use super::{TestServer, attribute, body, name, play, tags, text};

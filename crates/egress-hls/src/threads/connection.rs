@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Carried;
-use super::head::{HEAD_BYTES_MAX, Profile, written};
 use super::answers::Prepared;
+use super::head::{HEAD_BYTES_MAX, Profile, written};
 use super::targets::Target;
 use super::waiting::WaitKey;
 use crate::Request;

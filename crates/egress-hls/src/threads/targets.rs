@@ -9,8 +9,8 @@ use std::sync::Arc;
 use media::StreamName;
 
 use super::Site;
-use super::head::Profile;
 use super::answers::Prepared;
+use super::head::Profile;
 use crate::channel::Channel;
 use crate::encoding::Coding;
 use crate::reload::Directives;

@@ -6,8 +6,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use base::Lock;
-use media::StreamName;
 use base::Quota;
+use media::StreamName;
 
 use super::refusals;
 use super::{Event, EventKind, EventReader, Refusal};

@@ -6,8 +6,8 @@ use std::io::IoSlice;
 use net::tls::{self, RecordLayer, SEALED_RECORD_BYTES_MAX, Sealed};
 use net::{Backend, SendOp, SendOutcome, Slot};
 
-use super::listener::{Listener, Plan};
 use super::batch::Message;
+use super::listener::{Listener, Plan};
 use crate::cursor::Reason;
 
 /// Upper bound on the sealed bytes of one send: four full records. A visit sends several times to a listener that lacks

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::{
-    Entry, Follower, Format, Judgement, Lead, Packager, Policy, Preamble, Protocol, Reason,
-    Settings, LaneSink, testing,
+    Entry, Follower, Format, Judgement, LaneSink, Lead, Packager, Policy, Preamble, Protocol,
+    Reason, Settings, testing,
 };
 use media::{Codec, Item, Span, Track, TrackId};
 

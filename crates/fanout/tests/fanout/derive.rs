@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::support::{Encoder, FORMAT, TestFanout};
 use fanout::{
-    DerivedOffer, Deriver, Format, LaneGuard, LaneRefused, ListenerHandle, Packager, Phase,
-    Settings, LaneSink, Stream, Tap, Tapped, testing,
+    DerivedOffer, Deriver, Format, LaneGuard, LaneRefused, LaneSink, ListenerHandle, Packager,
+    Phase, Settings, Stream, Tap, Tapped, testing,
 };
 use media::{Codec, Container, Framing, Item, Kind, Sample, Span, Track, TrackId};
 

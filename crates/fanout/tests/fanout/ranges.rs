@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::support::{Alarm, Encoder, FORMAT, TestFanout, frames};
 use fanout::{
-    Entry, Format, Packager, Part, PartState, Preamble, RangeReader, Retention, SegmentStart,
-    Segmentation, Settings, LaneSink,
+    Entry, Format, LaneSink, Packager, Part, PartState, Preamble, RangeReader, Retention,
+    SegmentStart, Segmentation, Settings,
 };
 use media::{Item, Span};
 

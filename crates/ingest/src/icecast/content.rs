@@ -125,7 +125,8 @@ impl Content {
             &found.media_type,
             &self.announced,
         )?;
-        let is_spliced = found.demuxer.container() == Container::Mp3 && epoch.publisher.follows_another();
+        let is_spliced =
+            found.demuxer.container() == Container::Mp3 && epoch.publisher.follows_another();
         self.reservoir = is_spliced.then(Reservoir::default);
         let is_ogg = found.demuxer.container() == Container::Ogg;
         self.retitler = is_ogg.then(Retitler::default);

@@ -131,7 +131,8 @@ impl<'a> Feed<'a> {
             self.epoch = Some(self.begin(&source)?);
         }
         if let Some(epoch) = &mut self.epoch {
-            epoch.publisher.write(&mut self.items, now)?;
+            let written = epoch.publisher.write(&mut self.items, now);
+            written.map_err(Error::from)?;
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use base::Lock;
-use fanout::Permit;
 use base::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
+use fanout::Permit;
 
 use crate::admission::{ListenerPermit, Settings};
 use crate::publishers::Publishers;

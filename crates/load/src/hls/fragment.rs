@@ -69,7 +69,7 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use container::fmp4::{Fragmentation, Init, Muxer, FragmentSink, Unit};
+    use container::fmp4::{FragmentSink, Fragmentation, Init, Muxer, Unit};
     use media::{Codec, Framing, Item, Sample, Span, Timestamp, TrackId};
     use proptest::prelude::*;
 

@@ -17,7 +17,7 @@ use container::fmp4::{
     Unit,
 };
 use container::id3::Tag;
-use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Segmentation, LaneSink};
+use fanout::{Entry, Format, LaneSink, Packager, Part, Preamble, Protocol, Segmentation};
 use media::{Item, Span, Timestamp};
 
 use crate::events::Events;

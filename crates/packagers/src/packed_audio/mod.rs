@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use container::fmp4::{self, Collected, Turn};
 use container::id3::{self, Tag};
-use fanout::{Format, Packager, Protocol, Segmentation, LaneSink};
+use fanout::{Format, LaneSink, Packager, Protocol, Segmentation};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
 use crate::elementary::Framer;

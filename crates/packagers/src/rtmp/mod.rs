@@ -17,7 +17,7 @@ use std::sync::Arc;
 use ::rtmp::chunk::{CHUNK_SIZE_SHARED, Header, write_parts};
 use ::rtmp::message::Kind;
 use container::flv::{self, Muxer, Opening, Selection, Tag, TagKind};
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Item, Timestamp, Track};
 
 /// Chunk streams of media. Control has 2, commands 3, status 5. Players distinguish media by type; the chunk streams are only a

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use base::Counter;
 use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
-use fanout::{Entry, Packager, Preamble, Protocol, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble, Protocol};
 use media::{Item, Kind, Sample, StreamName, Track, TrackId};
 
 use self::audio::{Due, HeldAudio};

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use container::fmp4::{self, Collected, Content, FragmentCandidate, Init, Muxer, Turn, Unit};
-use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, LaneSink};
+use fanout::{Entry, LaneSink, Part, Preamble, SegmentStart, Segmentation};
 use media::{Codec, Item, Span, Timestamp, Track};
 
 use crate::segmenter::{self, Segmenter};

@@ -8,7 +8,7 @@ mod segments;
 use std::sync::Arc;
 
 use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Item, Timestamp};
 
 pub use segments::{SegmentCipher, TsSegments};

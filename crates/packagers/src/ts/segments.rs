@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use container::fmp4::{self, Collected};
 use container::ts::{self, JoinPoint, Muxer, NULL_PACKET, PACKET_BYTES};
-use fanout::{Format, Packager, Protocol, Segmentation, LaneSink};
+use fanout::{Format, LaneSink, Packager, Protocol, Segmentation};
 use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
 
 use super::Ts;

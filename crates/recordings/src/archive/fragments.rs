@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
-use container::fmp4::{Collected, Fragmentation, Init, Muxer, FragmentSink, Turn, Unit};
+use container::fmp4::{Collected, FragmentSink, Fragmentation, Init, Muxer, Turn, Unit};
 use fanout::{Archived, Follows, LaneUnit, Lost, Spool, Spooled};
 use media::{Item, Span, Timestamp};
 

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use auth::{Authority, AuthorityGate};
+use base::holdings::Holdings;
 use config::Config;
 use fanout::gate::{
     ANSWER_TIMEOUT, Action, Authorized, Credential, Denied, Gate, Proof, Publish, Request,
 };
 use fanout::{Config as Workers, Fanout, Registry};
 use media::StreamName;
-use base::holdings::Holdings;
 use net::link::Connector;
 use tokio::task::JoinSet;
 

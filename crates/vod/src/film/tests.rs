@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use base::holdings::Holdings;
 use container::flv::Reader;
 use media::{Sample, TrackId};
-use base::holdings::Holdings;
 use testkit::{Clip, Tool};
 
 use super::*;

@@ -239,8 +239,8 @@ mod tests {
     use std::fs;
     use std::future::poll_fn;
 
-    use http::HeaderMap;
     use base::holdings::Holdings;
+    use http::HeaderMap;
     use recordings::Shelf;
     use testkit::{Clip as Media, Tool};
 

@@ -37,12 +37,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use base::Labelled;
+use base::holdings::Holdings;
 use bytes::Bytes;
 use container::mp4_file::Timeline;
 use http::{HeaderMap, StatusCode, header};
 use http1::Query;
 use media::StreamName;
-use base::holdings::Holdings;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;

@@ -6,10 +6,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use base::holdings::Held;
 use bytes::Bytes;
 use http::{StatusCode, header};
 use media::{Item, Span, StreamName, Timestamp};
-use base::holdings::Held;
 use packagers::Extension;
 use recordings::{Container, Recording};
 use tokio::time::{Instant, sleep, sleep_until};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Lock;
-use container::mp4_file::Timeline;
 use base::holdings::{Held, Holdings, Kind};
+use container::mp4_file::Timeline;
 use recordings::{Recording, RecordingId, State};
 use tokio::sync::OwnedMutexGuard;
 

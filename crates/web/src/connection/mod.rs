@@ -27,11 +27,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use base::holdings::{Held, Kind};
 use config::ClientHeader;
 use fanout::gate::Country;
 use http::{Method, StatusCode};
 use http1::{Body, Head, HttpDate, Status, Version};
-use base::holdings::{Held, Kind};
 use rustls::ServerConfig;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

@@ -4,11 +4,11 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use base::holdings::{Held, Kind};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use limits::Rejected;
-use base::holdings::{Held, Kind};
 
 use crate::refusal;
 use crate::reply::{Body, Reply};
@@ -71,8 +71,8 @@ impl HttpBody for Charged {
 mod tests {
     use std::net::IpAddr;
 
-    use http::StatusCode;
     use base::holdings::Holdings;
+    use http::StatusCode;
 
     use super::*;
 

@@ -8,13 +8,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use base::holdings::{Held, Kind};
 use bytes::Bytes;
 use fanout::Guest;
 use http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use limits::Handover;
 use limits::Rejected;
-use base::holdings::{Held, Kind};
 use vod::{Address, Answer};
 
 use super::lasting::Lasting;

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use base::shares::ShareTicket;
 use bytes::Bytes;
 use fanout::gate::{Authorized, Ongoing, Revocation};
 use fanout::{Permit, Stream};
 use http::{StatusCode, header};
 use hyper::body::Frame;
 use media::{StreamName, Title};
-use base::shares::ShareTicket;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::shares::{Bounds, ShareTicket, Shares, Standing};
 use bytes::BytesMut;
 use net::panics::{self, Part};
-use base::shares::{Bounds, ShareTicket, Shares, Standing};
 use rtc_dtls::config::HandshakeConfig;
 use rtc_dtls::endpoint::Endpoint;
 use rtc_shared::TransportProtocol;

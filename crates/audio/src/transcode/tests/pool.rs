@@ -10,7 +10,7 @@ use media::{Item, Kind, Sample, Track, TrackId};
 
 use super::source::{Source, aac, mp3, sweep, tone};
 use super::{assert_forward, assert_seamless, transcoded};
-use crate::transcode::{Caveat, Feed, Options, Pool, OpusSink, State, Unsupported};
+use crate::transcode::{Caveat, Feed, Options, OpusSink, Pool, State, Unsupported};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 

@@ -8,11 +8,11 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
+use base::holdings::Holdings;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanout::gate::{Action, Request};
 use media::StreamName;
-use base::holdings::Holdings;
 use net::link::Connector;
 use net::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

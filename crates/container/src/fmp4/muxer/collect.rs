@@ -60,7 +60,12 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Collects a sample of a carried track.
-    fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl FragmentSink<Preamble = P>) {
+    pub(super) fn collect(
+        &mut self,
+        index: usize,
+        sample: &Sample,
+        sink: &mut impl FragmentSink<Preamble = P>,
+    ) {
         let Some(data) = self.tracks[index].payload(sample) else {
             return;
         };
@@ -231,7 +236,11 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the fragment if another one has to begin with `next`.
-    pub(super) fn split_at(&mut self, next: FragmentCandidate, sink: &mut impl FragmentSink<Preamble = P>) {
+    pub(super) fn split_at(
+        &mut self,
+        next: FragmentCandidate,
+        sink: &mut impl FragmentSink<Preamble = P>,
+    ) {
         if self.splits_at(next, sink) {
             self.end_fragment(sink);
             sink.split(next);
@@ -239,7 +248,11 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the fragment if another one has to begin with a keyframe at `at` in the current epoch.
-    pub(super) fn split_at_keyframe(&mut self, at: u64, sink: &mut impl FragmentSink<Preamble = P>) {
+    pub(super) fn split_at_keyframe(
+        &mut self,
+        at: u64,
+        sink: &mut impl FragmentSink<Preamble = P>,
+    ) {
         self.split_at(picture_candidate(at, None, true, Turn::InTime), sink);
     }
 

@@ -21,7 +21,7 @@ use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
 use super::clock::{AudioClock, PictureClock, to_time};
 use super::fragment::{Fragment, Piece};
-use super::sink::{Fragmentation, Init, FragmentSink};
+use super::sink::{FragmentSink, Fragmentation, Init};
 use crate::joins::Joins;
 
 /// Upper bound on the tracks remembered: as many as a stream announces.

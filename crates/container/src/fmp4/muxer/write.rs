@@ -4,7 +4,7 @@ use media::{Kind, Span, Timestamp};
 
 use super::super::clock::{to_time, to_units};
 use super::super::collected::Collected;
-use super::super::sink::{Content, Init, FragmentSink, Turn, Unit};
+use super::super::sink::{Content, FragmentSink, Init, Turn, Unit};
 use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
 

@@ -18,7 +18,7 @@ use media::{Item, Sample, Span, Timestamp};
 
 use self::made_up::*;
 use self::reader::{File, Row};
-use super::{Content, Fragmentation, Init, Muxer, FragmentSink, Unit};
+use super::{Content, FragmentSink, Fragmentation, Init, Muxer, Unit};
 
 /// One unit as a lane would have it.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use fanout::{Entry, Packager, Preamble, LaneSink};
+use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Item, Sample};
 
 /// Bytes of a unit's header: kind, flags, lane, length, generation, zeros, number, time.

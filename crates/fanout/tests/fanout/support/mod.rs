@@ -12,8 +12,8 @@ use fanout::gate::{Authorized, Credential, Gatekeeper, Play, Publish};
 pub(crate) use fanout::testing::Alarm;
 use fanout::testing::{sample, track};
 use fanout::{
-    Config, Conversation, Departure, Entry, Fanout, Format, ListenerId, ListenerRecord,
-    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, LaneSink, Source, Stream,
+    Config, Conversation, Departure, Entry, Fanout, Format, LaneSink, ListenerId, ListenerRecord,
+    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, Source, Stream,
     Takeover,
 };
 use media::{Container, Item, Sample, Span, StreamName, TrackId};

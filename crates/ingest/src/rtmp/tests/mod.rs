@@ -8,10 +8,10 @@ mod renditions;
 
 use std::time::Duration;
 
+use base::holdings::Holdings;
 use bytes::{Bytes, BytesMut};
 use fanout::{Phase, Takeover};
 use media::Container;
-use base::holdings::Holdings;
 use net::rtmp::{NextRequest, PlayRequest, next_request};
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use base::Lock;
 use container::rtp::{Header, PayloadFormat};
-use fanout::{Format, LaneGuard, Packager, Phase, Publisher, LaneSink, Source, Takeover};
+use fanout::{Format, LaneGuard, LaneSink, Packager, Phase, Publisher, Source, Takeover};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use container::id3;
 use container::mp4_file::index::{Error, Index, Purpose};
 use files::{Reader, blocking};
-use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::Codec;
+use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 
 use super::{Contents, Format, Layout, Padding, Unfit};
 

@@ -45,7 +45,9 @@ impl MemoryFile {
             return false;
         };
         let bytes = &self.bytes[range.start as usize..range.end as usize];
-        self.reader.take(Bytes::copy_from_slice(bytes), items).expect("it is whole");
+        self.reader
+            .take(Bytes::copy_from_slice(bytes), items)
+            .expect("it is whole");
         true
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::http2::{IsOver, Patience};
 use base::Lock;
+use base::holdings::Kind;
 use fanout::Permit;
 use fanout::gate::Remote;
 use http::{Response, StatusCode};
@@ -24,7 +25,6 @@ use ingest::icecast::{Prospects, answer_options};
 use limits::Rejected;
 use limits::SharePlace;
 use limits::{ConnectionPermit, Evict, Handover};
-use base::holdings::Kind;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 

@@ -10,11 +10,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::Jitter;
 use fanout::gate::Gate;
 use fanout::{ListenerId, Registry};
 use http1::Status;
 use media::StreamName;
-use base::Jitter;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;

@@ -176,7 +176,7 @@ fn a_skip_goes_to_the_next_films_keyframe() {
         station.now = station.wake().expect("it goes on");
     }
     station.playout.skip();
-    station.reader = None;
+    station.present = Box::new(Vec::new);
     station.play();
     let films = films(&station);
     assert_eq!(films.len(), 3);

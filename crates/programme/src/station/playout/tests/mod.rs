@@ -10,7 +10,9 @@ use media::{Sample, Span, Timestamp};
 use testkit::Tool;
 
 use super::*;
-use crate::station::track::testing::{FRAME_BYTES, MemoryFile, frame, info_frame, number, opus_file, track};
+use crate::station::track::testing::{
+    FRAME_BYTES, MemoryFile, frame, info_frame, number, opus_file, track,
+};
 use crate::station::track::{PIECE_BYTES, Padding, inspect};
 
 const DEADLINE: Duration = Duration::from_secs(120);
