@@ -32,7 +32,7 @@ pub(crate) struct Duration {
 impl Duration {
     /// What is kept of this beside the last record. A test that waits for processors lasts longer, and takes no more of
     /// them in all: so the seconds grow little by little, and the processors are those of so many seconds.
-    fn beside(self, last: Duration) -> Self {
+    fn beside(self, last: Self) -> Self {
         let seconds = self.seconds.min(last.seconds * GROWTH_MAX).max(0.1);
         Self {
             seconds,
