@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
             break;
         }
     }
-    acceptor.close(&association, now);
+    acceptor.close(&mut association, now);
     assert_eq!(acceptor.half_open(), 0);
 });
 

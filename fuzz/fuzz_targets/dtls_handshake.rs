@@ -66,7 +66,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
-    acceptor.close(&association, now);
+    acceptor.close(&mut association, now);
     assert_eq!(acceptor.half_open(), 0);
 });
 

@@ -12,7 +12,7 @@ use super::*;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Makes a reader of a file.
-type Open = dyn Fn(&[u8]) -> Reader;
+type Open = fn(&[u8]) -> Reader;
 
 /// The next items from a piece of the file; none at its end.
 fn next(reader: &mut Reader, file: &[u8], piece_bytes: u64) -> Vec<Item> {
@@ -71,22 +71,21 @@ fn copied(directory: &Path, name: &str) -> Vec<u8> {
 fn items_do_not_depend_on_the_pieces() {
     let directory = tempfile::tempdir().expect("a directory");
     let clip = |clip: Clip| fs::read(clip.seconds(4)).expect("made");
-    let plays = Duration::from_secs(4);
-    let length = |file: &[u8]| file.len() as u64;
-    let cases: [(Vec<u8>, &Open); 7] = [
-        (clip(Clip::Flv), &|file| Reader::flv(length(file))),
-        (copied(directory.path(), "a.mp4"), &mp4),
-        (copied(directory.path(), "a.ts"), &|file| {
-            Reader::ts(length(file))
+    const PLAYS: Duration = Duration::from_secs(4);
+    let cases: [(Vec<u8>, Open); 7] = [
+        (clip(Clip::Flv), |file| Reader::flv(file.len() as u64)),
+        (copied(directory.path(), "a.mp4"), mp4),
+        (copied(directory.path(), "a.ts"), |file| {
+            Reader::ts(file.len() as u64)
         }),
-        (clip(Clip::Mp3), &|file| {
-            Reader::frames(Syntax::MpegAudio, 0, length(file), plays)
+        (clip(Clip::Mp3), |file| {
+            Reader::frames(Syntax::MpegAudio, 0, file.len() as u64, PLAYS)
         }),
-        (clip(Clip::Adts), &|file| {
-            Reader::frames(Syntax::Adts, 0, length(file), plays)
+        (clip(Clip::Adts), |file| {
+            Reader::frames(Syntax::Adts, 0, file.len() as u64, PLAYS)
         }),
-        (clip(Clip::OggOpus), &|file| Reader::ogg(length(file))),
-        (clip(Clip::WebM), &|file| Reader::webm(length(file))),
+        (clip(Clip::OggOpus), |file| Reader::ogg(file.len() as u64)),
+        (clip(Clip::WebM), |file| Reader::webm(file.len() as u64)),
     ];
     for (number, (file, reader)) in cases.iter().enumerate() {
         let whole = all(reader(file), file, u64::MAX);
