@@ -138,7 +138,7 @@ mod tests {
         );
         assert_eq!(
             Unsupported::Channels(6).to_string(),
-            "sound with 6 channels is not transcoded to Opus; publish mono or stereo"
+            "audio with 6 channels is not transcoded to Opus; publish mono or stereo"
         );
         assert!(Unsupported::LABELS.contains(&Unsupported::Channels(6).label()));
         let caveat = Caveat::HighEfficiency {

@@ -36,7 +36,7 @@ fn a_receiver_of_webhooks_has_an_address_and_keys() {
 }
 
 const RECEIVERS: &str = r#"
-[[webhook]] ; {secret} => 1 webhook.0.url: say who is told
+[[webhook]] ; {secret} => 1 webhook.0.url: say who receives them
 {hook} => 1 webhook.0.secret: openssl rand
 {hook} ; secret = [] => 3 webhook.0.secret: is empty
 {hook} ; secret = "whsec_AAAA" => 3 webhook.0.secret: 24 to 64 bytes

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::support::TestFanout;
 use fanout::gate::{Credential, Publish};
 use fanout::{PublishRefused, Publisher, Settings, Source, Takeover, TooManyBlocks};
-use media::{Container, StreamName};
+use media::{Container, Item, Script, StreamName, Timestamp};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -48,7 +48,13 @@ fn publish_with(
 
 /// Marks activity of a publisher.
 fn send(publisher: &mut Publisher, now: Instant) {
-    publisher.write(&mut Vec::new(), now).unwrap();
+    let script = Script {
+        at: Timestamp::ZERO,
+        body: Default::default(),
+    };
+    publisher
+        .write(&mut vec![Item::Metadata(script)], now)
+        .unwrap();
 }
 
 #[test]
