@@ -209,7 +209,7 @@ fn what_cannot_be_made_into_opus_is_said_everywhere() {
         .arg(server.rtmp_url("live/surround", PUBLISH_KEY))
         .start();
     wait_for_stream(&server, "live/surround");
-    let words = "sound with 6 channels is not transcoded to Opus; publish mono or stereo";
+    let words = "audio with 6 channels is not transcoded to Opus; publish mono or stereo";
     wait_for_state(&server, "live/surround", "impossible");
     assert_eq!(opus(&server, "live/surround")["words"], words);
     let answer = server.get("/live/surround.ogg");
