@@ -29,10 +29,6 @@ const WATCH_DEFAULT: u64 = 10;
 /// buffer that a browser has for WebRTC is left out: it finds its length by itself, in steps and over minutes.
 const DRIFT_MS_MAX: f64 = 70.0;
 
-/// Milliseconds that a player keeps more for a minute each time that it ran dry: where three pages decode at once, the machine
-/// may be the cause.
-const DRY_MORE_MS: f64 = 400.0;
-
 /// Time for which pages are frozen, and longest time in milliseconds until they are back.
 const FROZEN: Duration = Duration::from_secs(20);
 const BACK_MS_MAX: f64 = 5_000.0;
@@ -165,14 +161,13 @@ fn no_further_behind_after_a_while() {
         let (last, fresh) = (read(browser, old), read(browser, &new));
         let [dried, since] = [old, &new].map(|page| dried(browser, page));
         println!("{}: ran dry {dried} times, {since} times", old.way);
-        let kept = DRY_MORE_MS * (dried - since).max(0.0);
         new.leave(browser);
-        (old.way, *limit, last, fresh, kept)
+        (old.way, *limit, last, fresh)
     });
-    for (way, limit, last, fresh, kept) in found {
+    for (way, limit, last, fresh) in found {
         let Behind { shown, arrived } = last;
         assert!(shown <= limit + busy, "{way}: {shown} ms, limit {limit} ms");
-        let most = fresh.arrived + DRIFT_MS_MAX + busy + kept;
+        let most = fresh.arrived + DRIFT_MS_MAX + busy;
         assert!(
             arrived <= most,
             "{way}: {arrived} ms, limit {most} ms by one that has just begun"

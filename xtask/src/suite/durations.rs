@@ -122,10 +122,8 @@ fn seen_path(workspace: &Workspace) -> PathBuf {
 pub(crate) fn record(workspace: &Workspace, present: &[String]) -> Result<(), Failure> {
     let mut all = Durations::committed(workspace);
     for (name, seen) in Durations::read(&seen_path(workspace)).0 {
-        let kept = match all.0.get(&name) {
-            Some(last) => seen.beside(*last),
-            None => seen,
-        };
+        let last = all.0.get(&name);
+        let kept = last.map_or(seen, |last| seen.beside(*last));
         all.0.insert(name, kept);
     }
     all.0.retain(|name, _| present.contains(name));
