@@ -12,7 +12,7 @@ use std::time::Instant;
 use libfuzzer_sys::fuzz_target;
 use testing::{CM_FIRST, Client};
 use webrtc::dtls::{Acceptor, Association, Key, Progress, ServerIdentity};
-use webrtc::{ice, sdp, srtp};
+use webrtc::{ice, mux, sdp, srtp};
 
 #[path = "../../crates/webrtc/src/testing.rs"]
 #[allow(dead_code, reason = "the crate's own tests use the rest")]

@@ -12,7 +12,7 @@ use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 use testing::{CM_FIRST, Client, check_request};
 use webrtc::dtls::ServerIdentity;
 use webrtc::mux::{Event, Mux, NewSession, Received};
-use webrtc::{ice, sdp, srtp};
+use webrtc::{ice, mux, sdp, srtp};
 
 #[path = "../../crates/webrtc/src/testing.rs"]
 #[allow(dead_code, reason = "the crate's own tests use the rest")]

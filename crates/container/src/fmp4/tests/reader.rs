@@ -1,9 +1,9 @@
 //! A reader of fragmented MP4 that shares nothing with the writer. It knows what ffmpeg writes, too.
 
 use bytes::Bytes;
-use media::{Codec, Item, Sample, Span, TICKS_PER_SECOND, Timestamp, Track, TrackId};
-
-use super::made_up;
+use media::{
+    Codec, Framing, Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestamp, Track, TrackId,
+};
 
 /// A whole file, or a run of a log.
 #[derive(Debug, Default)]
@@ -221,17 +221,19 @@ impl Trak {
 
     fn track(&self) -> Track {
         let (codec, config) = self.coding();
+        let kind = self.kind();
         Track {
+            config: config.into(),
             sample_rate: self.rate.into(),
             channels: self.channels as u8,
-            ..made_up::track(codec, &config)
+            ..Track::new(TrackId::first(kind), kind, codec, Framing::Bare)
         }
     }
 
-    fn track_id(&self) -> TrackId {
+    fn kind(&self) -> Kind {
         match &self.handler {
-            b"vide" => TrackId::VIDEO,
-            _ => TrackId::AUDIO,
+            b"vide" => Kind::Video,
+            _ => Kind::Audio,
         }
     }
 
@@ -242,7 +244,7 @@ impl Trak {
         Sample {
             pts: dts + Span::from_ticks(row.composition * tick),
             keyframe: row.is_sync,
-            ..Sample::frame(self.track_id(), dts, Span::ZERO, data)
+            ..Sample::frame(TrackId::first(self.kind()), dts, Span::ZERO, data)
         }
     }
 }
