@@ -51,8 +51,8 @@ const LONG: &[Long] = &[
     },
     Long {
         name: "page",
-        lasts: "65 min",
-        about: "a page that has played for an hour is no further behind than a new one",
+        lasts: "3 h 15 min",
+        about: "a page that has played for an hour, by each protocol, is no further behind than a new one",
         what: What::Scenarios {
             variable: "CARILLON_WATCH_SECONDS",
             seconds: 3_600,
