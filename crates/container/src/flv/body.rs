@@ -236,7 +236,7 @@ fn packet_type_at(body: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Returns whether a body has the multitrack form, and must be [split](super::split) before it is parsed.
+/// Returns whether a body has the multitrack form, and must be [split](super::split()) before it is parsed.
 pub fn is_multitrack(kind: Kind, body: &[u8]) -> bool {
     multitrack_at(kind, body).is_some()
 }

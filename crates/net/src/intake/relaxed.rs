@@ -24,7 +24,7 @@ use crate::epoll::{pack, unpack};
 /// sockets.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// Sockets that are read by turns: [`begin`](Self::begin) a turn, then call [`proceed`](Self::go_on) until it
+/// Sockets that are read by turns: [`begin`](Self::begin) a turn, then call [`proceed`](Self::proceed) until it
 /// is over.
 pub(super) struct RelaxedSockets {
     ends: Arc<OwnedFd>,

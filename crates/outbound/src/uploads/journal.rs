@@ -199,7 +199,7 @@ impl Journal {
         })
     }
 
-    /// Records that a recording's copy is complete, and not yet [reported](Self::told).
+    /// Records that a recording's copy is complete, and not yet [reported](Self::reported).
     pub(crate) fn complete(&self, recording: &Recording, stored: &Stored) -> Result<(), Error> {
         self.write(|write| {
             forget(write, recording.id)?;

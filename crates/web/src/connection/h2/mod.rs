@@ -1,4 +1,4 @@
-//! HTTP/2: requests that share a connection, which [`http2`] drives. They have the routes, limits and replies of HTTP/1.
+//! HTTP/2: requests that share a connection, which [`crate::http2`] drives. They have the routes, limits and replies of HTTP/1.
 //!
 //! A request is converted to the head that HTTP/1 would have, and is handled as an HTTP/1 request from there on. A live body
 //! follows its lane in its own task and is passed on piece by piece, as the client's windows open.
