@@ -8,7 +8,10 @@ use webrtc::srtp::{Keys, MasterKey, Opener, Profile, RTP_OVERHEAD_MAX, Sealer};
 /// Length of a full packet: header and payload.
 const PACKET_LEN: usize = 1_200;
 const HEADER: [u8; 12] = [0x80, 96, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 1];
-const PROFILES: [Profile; 2] = [Profile::Aes128Gcm, Profile::Aes128CmSha1_80];
+const PROFILES: [(&str, Profile); 2] = [
+    ("aes-gcm", Profile::Aes128Gcm),
+    ("aes-cm", Profile::Aes128CmSha1_80),
+];
 
 fn keys(profile: Profile) -> Keys {
     let salt = vec![2; profile.salt_len()];
@@ -23,11 +26,11 @@ fn keys(profile: Profile) -> Keys {
 fn seal(c: &mut Criterion) {
     let mut group = c.benchmark_group("srtp_seal");
     group.throughput(Throughput::Bytes(PACKET_LEN as u64));
-    for profile in PROFILES {
+    for (name, profile) in PROFILES {
         let sealer = Sealer::new(&keys(profile)).expect("keys");
         let payload = vec![7; PACKET_LEN - HEADER.len()];
         let mut out = vec![0; PACKET_LEN + RTP_OVERHEAD_MAX];
-        group.bench_function(profile.name(), |b| {
+        group.bench_function(name, |b| {
             b.iter(|| {
                 sealer
                     .seal(0x1234, &HEADER, black_box(&payload), &mut out)
@@ -41,9 +44,9 @@ fn seal(c: &mut Criterion) {
 /// Measures the join of a listener: both directions' keys are expanded.
 fn expand(c: &mut Criterion) {
     let mut group = c.benchmark_group("srtp_expand");
-    for profile in PROFILES {
+    for (name, profile) in PROFILES {
         let keys = keys(profile);
-        group.bench_function(profile.name(), |b| {
+        group.bench_function(name, |b| {
             b.iter(|| Sealer::new(black_box(&keys)).expect("keys"));
         });
     }
@@ -53,13 +56,13 @@ fn expand(c: &mut Criterion) {
 fn open(c: &mut Criterion) {
     let mut group = c.benchmark_group("srtp_open");
     group.throughput(Throughput::Bytes(PACKET_LEN as u64));
-    for profile in PROFILES {
+    for (name, profile) in PROFILES {
         let keys = keys(profile);
         let sealer = Sealer::new(&keys).expect("keys");
         let payload = vec![7; PACKET_LEN - HEADER.len()];
         let mut opener = Opener::new(&keys).expect("keys");
         let mut index = 0;
-        group.bench_function(profile.name(), |b| {
+        group.bench_function(name, |b| {
             b.iter_batched_ref(
                 || {
                     index += 1;

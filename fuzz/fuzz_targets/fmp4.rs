@@ -12,7 +12,7 @@ mod script;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use container::fmp4::{Content, FragmentSink, Fragmentation, Init, Muxer, Unit};
+use container::fmp4::{Content, FragmentSink, Init, Muxer, Unit};
 use libfuzzer_sys::fuzz_target;
 use media::{Span, Timestamp};
 use reader::File;
@@ -100,9 +100,7 @@ fuzz_target!(|data: &[u8]| {
         room: (*room > 0).then(|| millis(*room)),
         ..Log::default()
     };
-    let mut muxer = Muxer::new(Fragmentation {
-        span: millis(*span),
-    });
+    let mut muxer = Muxer::new(millis(*span));
     let mut allowed = ITEM_BYTES;
     let mut largest = 0;
     for item in script::items(script) {

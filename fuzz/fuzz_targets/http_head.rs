@@ -55,12 +55,7 @@ fn visit(head: &Head) {
     for (name, _) in head.query().pairs() {
         let _ = head.query().bytes(&name);
     }
-    let _ = (
-        head.basic_auth(),
-        head.bearer_token(),
-        head.byte_range(),
-        head.audio_info(),
-    );
+    let _ = (head.basic_auth(), head.bearer_token(), head.byte_range());
     let _ = (
         head.keeps_alive(),
         head.expects_continue(),

@@ -6,7 +6,7 @@
 #![no_main]
 
 use bytes::Bytes;
-use container::{Closed, Search, Walker, flv, mp3_file, ogg, ts, webm};
+use container::{Closed, Search, Walk, Walker, flv, mp3_file, ogg, ts, webm};
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Span};
 
@@ -16,11 +16,11 @@ const STEPS_PER_BYTE: usize = 2;
 fn walk(kind: u8, file: &[u8]) -> Closed {
     let bytes = file.len() as u64;
     let mut walk: Box<dyn Walker> = match kind % 5 {
-        0 => Box::new(mp3_file::walk(bytes)),
-        1 => Box::new(ogg::file::walk(bytes)),
-        2 => Box::new(flv::recorded::walk(bytes)),
-        3 => Box::new(ts::file::walk(bytes)),
-        _ => Box::new(webm::file::walk(bytes)),
+        0 => Box::new(Walk::<mp3_file::Frames>::of(bytes)),
+        1 => Box::new(Walk::<ogg::file::Pages>::of(bytes)),
+        2 => Box::new(Walk::<flv::recorded::Tags>::of(bytes)),
+        3 => Box::new(Walk::<ts::file::Packets>::of(bytes)),
+        _ => Box::new(Walk::<webm::file::Elements>::of(bytes)),
     };
     for _ in 0..=STEPS_PER_BYTE * file.len() {
         let Some(wanted) = walk.wants() else {
@@ -66,7 +66,7 @@ fn replay(kind: u8, file: &[u8]) {
     let mut items = Vec::new();
     match kind % 5 {
         1 => {
-            let place = find(ogg::file::search(to, bytes), file).unwrap_or_default();
+            let place = find(ogg::file::PageSearch::new(to, bytes), file).unwrap_or_default();
             let mut splice = ogg::file::Splice::default();
             let mut written = splice.header(&place.header);
             let rest = Bytes::copy_from_slice(&file[place.at as usize..]);
@@ -77,7 +77,7 @@ fn replay(kind: u8, file: &[u8]) {
             assert!(written.len() <= 3 * (2 * place.header.len() + rest.len()));
         }
         3 => {
-            let place = find(ts::file::search(to, bytes), file).unwrap_or_default();
+            let place = find(ts::file::PacketSearch::new(to, bytes), file).unwrap_or_default();
             let mut demuxer = ts::Demuxer::default();
             demuxer.push(&file[place.at as usize..], &mut items);
             demuxer.finish(&mut items);
@@ -89,7 +89,7 @@ fn replay(kind: u8, file: &[u8]) {
             assert!(taken.sum::<usize>() <= 2 * file.len());
         }
         4 => {
-            let place = find(webm::file::search(to, bytes), file).unwrap_or_default();
+            let place = find(webm::file::ClusterSearch::new(to, bytes), file).unwrap_or_default();
             let mut splice = webm::file::Splice::default();
             splice.header(&place.header);
             assert!(splice.takes(&place.header));

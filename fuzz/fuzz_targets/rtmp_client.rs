@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use rtmp::{
-    client::{Address, Config, Error, Event, Parts, Purpose, Session},
+    client::{Address, Error, Event, Parts, Purpose, Session},
     server::OUTPUT_BYTES_MAX,
 };
 
@@ -31,7 +31,7 @@ fn run(input: &[u8], piece: usize, purpose: Purpose, drains: bool, now: Instant)
         user: Some(("me".to_owned(), SECRET.to_owned())),
     });
     let address = address.expect("an address");
-    let mut session = Session::new(address, purpose, Config::default(), [7; 32], now);
+    let mut session = Session::new(address, purpose, [7; 32], now);
     let mut events = Vec::new();
     let mut output = Vec::new();
     let mut failure = None;

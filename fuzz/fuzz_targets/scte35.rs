@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let moved = scte35::moved(&section, 1);
     let again = scte35::parse(&moved).expect("a moved section is one");
-    assert_eq!(again.command, parsed.command);
+    assert_eq!(again, parsed);
     let cue = parsed.into_cue(section.clone(), None);
     assert_eq!(cue.section, section);
 });

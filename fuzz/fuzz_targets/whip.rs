@@ -19,10 +19,8 @@ use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
 use media::{Container, Item, StreamName, Timestamp};
 use net::wait::at_once;
-use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};
 use webrtc::sdp::Offer;
-use webrtc::srtp::{Keys, Profile};
 
 const STREAM: &str = "live/show";
 
@@ -227,12 +225,9 @@ fuzz_target!(|data: &[u8]| {
     let permission = publishing(&StreamName::parse(STREAM).unwrap());
     let ticket = whip::admit(&CONTEXT, permission, peer(), "", agreed).unwrap();
     let _lane = watch();
-    let profile = Profile::Aes128Gcm;
-    let keys = Keys::from_exported(profile, &vec![0; Keys::exported_len(profile)]).unwrap();
     let mut publishers = Publishers::new(Settings::default(), Arc::clone(&CONTEXT.stats));
     let (mut now, mut said) = (Instant::now(), Said::default());
-    let path = Path::udp(peer());
-    publishers.connected(SESSION, ticket, &keys, path, now, &mut said);
+    publishers.connected(SESSION, ticket, now);
     // Sequence numbers by line and layer.
     let mut sequences = [[0u16; 4]; 3];
     let mut count = 0u16;
@@ -265,9 +260,9 @@ fuzz_target!(|data: &[u8]| {
                 };
                 let number = is_numbered.then_some(count);
                 let packet = [&head(header, name, number)[..], payload].concat();
-                publishers.rtp(SESSION, 0, &packet, now, &mut said);
+                publishers.rtp(SESSION, &packet, now, &mut said);
             }
-            3 => publishers.rtp(SESSION, 0, bytes, now, &mut said),
+            3 => publishers.rtp(SESSION, bytes, now, &mut said),
             _ => publishers.rtcp(SESSION, bytes, now, &mut said),
         }
         let mut turns = 0;
@@ -281,6 +276,6 @@ fuzz_target!(|data: &[u8]| {
         assert!(said.compounds <= ANSWERS_MAX, "{}", said.compounds);
     }
     assert_eq!(publishers.is_empty(), said.is_closed);
-    publishers.closed(SESSION, CloseReason::PeerClosed, now);
+    publishers.closed(SESSION, CloseReason::PeerClosed);
     assert!(publishers.is_empty());
 });

@@ -134,8 +134,7 @@ impl Fingerprints {
 }
 
 fn credential(digest: [u8; 32]) -> Credential {
-    let bytes = digest.iter().take(8);
-    let id = bytes.fold(0, |id, byte| id << 8 | u64::from(*byte));
+    let id = u64::from_be_bytes(std::array::from_fn(|at| digest[at]));
     Credential(id.max(Credential::YIELDS.0 + 1))
 }
 

@@ -26,6 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::Labelled;
 use base::holdings::Holdings;
 use fanout::Fanout;
 use fanout::gate::{
@@ -39,7 +40,7 @@ use tokio::time::timeout;
 use crate::access::Access;
 use crate::authority::{Authority, Ender, Fingerprints, Grant, Guesses};
 use crate::hook::{Asker, Hooked};
-use crate::keys::{Keys, SignatureCounts};
+use crate::keys::{Keys, SignatureResult};
 use crate::proof::Scope;
 use crate::secret::Secret;
 use crate::settings::Permissions;
@@ -143,7 +144,7 @@ impl AuthorityGate {
     }
 
     /// Returns the counts of verified token signatures.
-    pub fn signature_counts(&self) -> &SignatureCounts {
+    pub fn signature_counts(&self) -> &Labelled<SignatureResult> {
         self.keys.signature_counts()
     }
 

@@ -35,7 +35,7 @@ pub use client_lists::{read_addresses, read_agents};
 pub use files::{is_private, read_file, read_token_keys, read_users};
 pub use gate::{Administer, AuthorityGate};
 pub use hook::{Asker, Dialect, HookFeature, IN_FLIGHT_MAX, Mount};
-pub use keys::{SignatureCounts, fitting};
+pub use keys::{SignatureResult, fitting};
 pub use proof::{HashRejected, KeyHash, Scope, Scopes, Users, UsersRejected, jwt, link};
 pub use secret::Secret;
 pub use settings::{

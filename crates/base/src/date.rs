@@ -91,10 +91,8 @@ mod tests {
                 (year, month) = (year + 1, 1);
             }
             let at = UNIX_EPOCH + Duration::from_secs(days * 86_400);
-            assert_eq!(
-                rfc3339(at),
-                format!("{year:04}-{month:02}-{day:02}T00:00:00Z")
-            );
+            let expected = format!("{year:04}-{month:02}-{day:02}T00:00:00Z");
+            assert_eq!(rfc3339(at), expected);
         }
     }
 

@@ -58,29 +58,3 @@ const fn tables() -> [[u32; 256]; 4] {
     }
     tables
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_checksum_is_the_one_of_rfc_3533() {
-        // The check value of CRC-32/MPEG-2 without its initial ones, computed bit by bit.
-        let bitwise = |bytes: &[u8]| {
-            bytes.iter().fold(0u32, |sum, byte| {
-                (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-                    if sum >> 31 == 1 {
-                        sum << 1 ^ 0x04C1_1DB7
-                    } else {
-                        sum << 1
-                    }
-                })
-            })
-        };
-        let bytes: Vec<u8> = (0..=255).collect();
-        for length in [0, 1, 3, 4, 9, 256] {
-            assert_eq!(update(0, &bytes[..length]), bitwise(&bytes[..length]));
-        }
-        assert_eq!(update(0, b"123456789"), 0x89A1_897F);
-    }
-}

@@ -2,21 +2,24 @@
 
 use media::{Container, Item, Kind};
 
-use crate::{frames, ogg, raw, webm};
+use crate::{frames, ogg, raw, ts, webm};
 
-/// Demuxer for whatever an Icecast source sends, however the network cut it.
+/// Demuxer for whatever an Icecast source sends, however the network cut it, or for files.
 ///
 /// Nothing in the input is an error: bytes that belong to no frame, page or cluster are dropped and counted by
 /// [`Self::skipped_bytes`]. The items do not depend on how the input was cut, except in [`Container::Other`], which has
 /// no units of its own.
 #[derive(Debug)]
-pub struct Demuxer(Inner);
-
-#[derive(Debug)]
-enum Inner {
+pub enum Demuxer {
+    /// Frames of MP3 or AAC.
     Frames(frames::Demuxer),
+    /// Pages of Ogg.
     Ogg(Box<ogg::Demuxer>),
+    /// Packets of MPEG-TS, which no content type chooses.
+    Ts(Box<ts::Demuxer>),
+    /// Clusters of WebM or Matroska.
     WebM(Box<webm::Demuxer>),
+    /// Bytes of any other format.
     Raw(raw::Demuxer),
 }
 
@@ -26,59 +29,61 @@ impl Demuxer {
     pub fn for_content_type(content_type: &str) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
-        Self(match &essence[..] {
+        match &essence[..] {
             "audio/mpeg" | "audio/mp3" | "audio/x-mp3" | "audio/x-mpeg" | "audio/mpeg3" => {
-                Inner::Frames(frames::Demuxer::new(frames::Syntax::MpegAudio))
+                Self::Frames(frames::Demuxer::new(frames::Syntax::MpegAudio))
             }
             "audio/aac" | "audio/aacp" | "audio/x-aac" | "audio/x-hx-aac-adts" => {
-                Inner::Frames(frames::Demuxer::new(frames::Syntax::Adts))
+                Self::Frames(frames::Demuxer::new(frames::Syntax::Adts))
             }
             "application/ogg" | "application/x-ogg" | "audio/ogg" | "audio/x-ogg" | "video/ogg"
-            | "audio/opus" | "audio/vorbis" => Inner::Ogg(Box::default()),
+            | "audio/opus" | "audio/vorbis" => Self::Ogg(Box::default()),
             "audio/webm" | "video/webm" | "audio/x-matroska" | "video/x-matroska"
-            | "audio/matroska" | "video/matroska" => Inner::WebM(Box::default()),
-            other if other.starts_with("video/") => Inner::Raw(raw::Demuxer::new(Kind::Video)),
-            _ => Inner::Raw(raw::Demuxer::new(Kind::Audio)),
-        })
+            | "audio/matroska" | "video/matroska" => Self::WebM(Box::default()),
+            other if other.starts_with("video/") => Self::Raw(raw::Demuxer::new(Kind::Video)),
+            _ => Self::Raw(raw::Demuxer::new(Kind::Audio)),
+        }
     }
 
     /// Returns the kind of byte stream that the items form.
     pub const fn container(&self) -> Container {
-        match &self.0 {
-            Inner::Frames(demuxer) => demuxer.container(),
-            Inner::Ogg(_) => Container::Ogg,
-            Inner::WebM(_) => Container::WebM,
-            Inner::Raw(_) => Container::Other,
+        match self {
+            Self::Frames(demuxer) => demuxer.container(),
+            Self::Ogg(_) => Container::Ogg,
+            Self::WebM(_) => Container::WebM,
+            Self::Ts(_) | Self::Raw(_) => Container::Other,
         }
     }
 
     /// Takes `bytes` and appends the items that they complete to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
-        match &mut self.0 {
-            Inner::Frames(demuxer) => demuxer.push(bytes, out),
-            Inner::Ogg(demuxer) => demuxer.push(bytes, out),
-            Inner::WebM(demuxer) => demuxer.push(bytes, out),
-            Inner::Raw(demuxer) => demuxer.push(bytes, out),
+        match self {
+            Self::Frames(demuxer) => demuxer.push(bytes, out),
+            Self::Ogg(demuxer) => demuxer.push(bytes, out),
+            Self::Ts(demuxer) => demuxer.push(bytes, out),
+            Self::WebM(demuxer) => demuxer.push(bytes, out),
+            Self::Raw(demuxer) => demuxer.push(bytes, out),
         }
     }
 
     /// Ends the input: appends the usable part of the bytes held back.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
-        match &mut self.0 {
-            Inner::Frames(demuxer) => demuxer.finish(out),
-            Inner::Ogg(demuxer) => demuxer.finish(out),
-            Inner::WebM(demuxer) => demuxer.finish(out),
-            Inner::Raw(_) => {}
+        match self {
+            Self::Frames(demuxer) => demuxer.finish(out),
+            Self::Ogg(demuxer) => demuxer.finish(out),
+            Self::Ts(demuxer) => demuxer.finish(out),
+            Self::WebM(demuxer) => demuxer.finish(out),
+            Self::Raw(_) => {}
         }
     }
 
     /// Returns the bytes dropped so far: tags, garbage, damaged and unusable parts.
     pub const fn skipped_bytes(&self) -> u64 {
-        match &self.0 {
-            Inner::Frames(demuxer) => demuxer.skipped_bytes(),
-            Inner::Ogg(demuxer) => demuxer.skipped_bytes(),
-            Inner::WebM(demuxer) => demuxer.skipped_bytes(),
-            Inner::Raw(_) => 0,
+        match self {
+            Self::Frames(demuxer) => demuxer.skipped_bytes(),
+            Self::Ogg(demuxer) => demuxer.skipped_bytes(),
+            Self::WebM(demuxer) => demuxer.skipped_bytes(),
+            Self::Ts(_) | Self::Raw(_) => 0,
         }
     }
 }

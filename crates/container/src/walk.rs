@@ -79,7 +79,7 @@ pub trait Walker {
 
 impl<P: Default> Walk<P> {
     /// Creates a walk through a file of `file_bytes` bytes.
-    pub(crate) fn of(file_bytes: u64) -> Self {
+    pub fn of(file_bytes: u64) -> Self {
         Self {
             file_bytes,
             ..Self::default()

@@ -38,12 +38,6 @@ const CACHED_LONG: Caching = Caching::Targets(6);
 /// Caching of a playlist that was waited for.
 const CACHED_WAITED: Caching = Caching::Shared(6);
 
-/// Caching of the current playlist.
-const CACHED_SHORT: Caching = Caching::Present;
-
-/// Caching of a refusal that may change within a moment.
-const CACHED_MOMENT: Caching = Caching::Moment;
-
 /// Caching of a permanent refusal: one target duration, or four if the request was one that waits.
 const CACHED_REFUSAL: Caching = Caching::Targets(1);
 const CACHED_WAITED_REFUSAL: Caching = Caching::Targets(4);
@@ -60,6 +54,7 @@ enum Caching {
     /// Half a target duration in shared caches. Browsers revalidate, so that a page that is reloaded begins with the
     /// present.
     Present,
+    /// A second: the answer may be another one soon.
     Moment,
     Never,
 }
@@ -178,7 +173,7 @@ impl Answer {
         headers: &HeaderMap,
         share: Share<'_>,
     ) -> Result<Self, Refused> {
-        let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, CACHED_MOMENT);
+        let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, Caching::Moment);
         answer.set(PRIORITY, PLAYLIST_PRIORITY);
         let coding = answer.coding(headers);
         let text = encoding::encoded_once(text.into_bytes(), coding);
@@ -199,7 +194,7 @@ impl Answer {
     ) -> Result<Self, Refused> {
         let caching = match directives.wait_for {
             Some(_) => CACHED_WAITED,
-            None => CACHED_SHORT,
+            None => Caching::Present,
         };
         let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, caching);
         answer.set(PRIORITY, PLAYLIST_PRIORITY);
@@ -357,8 +352,8 @@ pub enum Refused {
 
     // Fault of this server.
     /// Refused by a limit of the server.
-    #[error("{}", .0.reason)]
-    Turned(Turned),
+    #[error(transparent)]
+    Turned(#[from] Turned),
     /// Answers made for the client's address, and not yet read, use up its share of memory.
     #[error("answers for your address wait to be read; no more are made meanwhile")]
     HoldsEnough,
@@ -368,12 +363,6 @@ pub enum Refused {
     /// Stream that cannot be fetched, or has no lane.
     #[error("{0}")]
     Unavailable(&'static str),
-}
-
-impl From<Turned> for Refused {
-    fn from(turned: Turned) -> Self {
-        Self::Turned(turned)
-    }
 }
 
 impl From<io::Error> for Refused {
@@ -423,16 +412,16 @@ impl Refused {
             }
             // A cache must not keep viewers from a publisher that has returned. But without any caching, the cache
             // would forward the requests of all its viewers, one after another.
-            Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, CACHED_MOMENT),
+            Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, Caching::Moment),
             Self::Removed => (StatusCode::FORBIDDEN, NOT_CACHED),
             Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),
             Self::QueryTooLong => (StatusCode::URI_TOO_LONG, NOT_CACHED),
             // Whether the request is too far ahead depends on when it arrives, so a cache must not keep the refusal.
             Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
             Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
-            Self::NoWindow | Self::Encrypted => (StatusCode::NOT_FOUND, CACHED_MOMENT),
-            Self::NoSuchStream => (StatusCode::NOT_FOUND, CACHED_MOMENT),
-            Self::NotCarried => (StatusCode::NOT_ACCEPTABLE, CACHED_MOMENT),
+            Self::NoWindow | Self::Encrypted => (StatusCode::NOT_FOUND, Caching::Moment),
+            Self::NoSuchStream => (StatusCode::NOT_FOUND, Caching::Moment),
+            Self::NotCarried => (StatusCode::NOT_ACCEPTABLE, Caching::Moment),
         }
     }
 

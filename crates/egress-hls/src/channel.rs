@@ -9,7 +9,7 @@ use std::time::Instant;
 use base::holdings::Holdings;
 use bytes::Bytes;
 use fanout::{
-    Info, LaneGuard, LaneIndex, LaneRefused, PartState, RangeReader, Segment, Segmentation, Stream,
+    LaneGuard, LaneIndex, LaneRefused, PartState, RangeReader, Segment, Segmentation, Stream,
     Subscription,
 };
 use tokio::time::timeout;
@@ -18,6 +18,7 @@ use crate::answer::Answer;
 use crate::keys::{KEY_BYTES, Keys};
 use crate::packaging::Packaging;
 use crate::playlist;
+use crate::promise::Promise;
 use crate::renderer::{Rendered, Renderer, Wanted};
 use crate::resource::Piece;
 use crate::viewers::Viewers;
@@ -56,15 +57,11 @@ impl AtOnce {
 /// [`playlist`](Self::playlist), [`segment`](Self::segment) and [`part`](Self::part).
 #[derive(Debug)]
 pub(crate) struct Channel {
-    stream: Arc<Stream>,
-    packaging: Packaging,
-    segmentation: Segmentation,
-    has_parts: bool,
+    pub(crate) promise: Promise,
     /// Number of segments that the first playlist lists.
     first_segments: usize,
-    keys: Arc<Keys>,
-    reader: RangeReader,
-    viewers: Viewers,
+    pub(crate) reader: RangeReader,
+    pub(crate) viewers: Viewers,
     renderer: Renderer,
 }
 
@@ -82,60 +79,23 @@ impl Channel {
         now: Instant,
     ) -> Result<Self, LaneRefused> {
         let stream = Arc::clone(subscription.stream());
-        let make = || packaging.packager(segmentation, keys, stream.name());
-        let reader = subscription.ranges(packaging.format(&segmentation), make, now)?;
-        let name = stream.name().clone();
         let suits_parts = playlist::suits_parts(&stream.info(), &segmentation);
-        let has_parts = packaging.has_parts() && suits_parts;
-        Ok(Self {
+        let promise = Promise {
+            stream,
             packaging,
             segmentation,
-            has_parts,
+            has_parts: packaging.has_parts() && suits_parts,
+            discontinuity_base,
+            keys: Arc::clone(keys),
+        };
+        let reader = subscription.ranges(promise.format(), || promise.packager(), now)?;
+        Ok(Self {
+            promise,
             first_segments: if suits_parts { 1 } else { SPARSE_START },
             reader,
             viewers: Viewers::new(waits::silence(&segmentation), now),
-            renderer: Renderer::new(
-                name,
-                (packaging, has_parts),
-                segmentation,
-                discontinuity_base,
-                keys,
-                holdings,
-            ),
-            keys: Arc::clone(keys),
-            stream,
+            renderer: Renderer::new(holdings),
         })
-    }
-
-    pub(crate) fn stream(&self) -> &Arc<Stream> {
-        &self.stream
-    }
-
-    pub(crate) fn packaging(&self) -> Packaging {
-        self.packaging
-    }
-
-    pub(crate) fn segmentation(&self) -> &Segmentation {
-        &self.segmentation
-    }
-
-    /// Returns whether its playlists list parts. The channel decides this when it opens, because its playlists promise
-    /// things that depend on it.
-    pub(crate) fn has_parts(&self) -> bool {
-        self.has_parts
-    }
-
-    pub(crate) fn viewers(&self) -> &Viewers {
-        &self.viewers
-    }
-
-    pub(crate) fn reader(&self) -> &RangeReader {
-        &self.reader
-    }
-
-    /// Returns the stream's description.
-    pub(crate) fn info(&self) -> Info {
-        self.stream.info()
     }
 
     /// Returns the index of the readable segments.
@@ -146,7 +106,7 @@ impl Channel {
     /// Returns the least content of the first playlist for a player: a part if it is [content with parts](Start::Part)
     /// and the channel has parts, otherwise whole segments.
     pub(crate) fn start(&self, parts_are_enough: bool) -> Start {
-        match parts_are_enough && self.has_parts {
+        match parts_are_enough && self.promise.has_parts {
             true => Start::Part,
             false => Start::Segments(self.first_segments),
         }
@@ -174,11 +134,6 @@ impl Channel {
         }
     }
 
-    /// Returns whether there is nothing to list.
-    pub(crate) fn is_blank(&self) -> bool {
-        self.index().segments.is_empty()
-    }
-
     /// Returns the current playlist.
     pub(crate) fn playlist(&self, wanted: Wanted<'_>) -> Arc<Rendered> {
         self.renderer.playlist(&self.index(), wanted)
@@ -196,20 +151,22 @@ impl Channel {
             |segment: &Segment| (segment.is_complete || index.is_ended) && !segment.is_gap;
         let segment = find(&index, number).filter(|segment| is_closed(segment))?;
         let pieces = self.reader.range(segment.range.clone())?;
-        Some(Answer::media(self.packaging, pieces, segment.is_whole))
+        let packaging = self.promise.packaging;
+        Some(Answer::media(packaging, pieces, segment.is_whole))
     }
 
     /// Returns the key with this number, if a listed segment uses it.
     pub(crate) fn key(&self, number: u64) -> Option<[u8; KEY_BYTES]> {
-        let is_used = |segment: &Arc<Segment>| self.keys.number(segment.number) == number;
+        let (keys, stream) = (&self.promise.keys, &self.promise.stream);
+        let is_used = |segment: &Arc<Segment>| keys.number(segment.number) == number;
         let is_listed = self.index().segments.iter().any(is_used);
-        is_listed.then(|| self.keys.key(self.stream.name(), number))
+        is_listed.then(|| keys.key(stream.name(), number))
     }
 
     /// Returns a part; waits for it if it is the next one due.
     pub(crate) async fn part(&self, number: u64, part: usize) -> Option<Answer> {
         if self.is_to_come(number, part) {
-            let patience = waits::patience(&self.segmentation);
+            let patience = waits::patience(&self.promise.segmentation);
             let wait = self.reader.wait_for(number, part);
             timeout(patience, wait).await.ok();
         }
@@ -231,7 +188,8 @@ impl Channel {
         let segment = find(&index, number)?;
         let listed = segment.parts.get(part)?;
         let pieces = self.reader.range(listed.range.clone())?;
-        Some(Answer::media(self.packaging, pieces, segment.is_whole))
+        let packaging = self.promise.packaging;
+        Some(Answer::media(packaging, pieces, segment.is_whole))
     }
 
     /// Answers a request for a piece in memory without waiting.
@@ -259,16 +217,14 @@ impl Channel {
         subscription: &Subscription,
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
-        let format = self.packaging.format(&self.segmentation);
-        let (bounds, name) = (self.segmentation, self.stream.name());
-        let make = || self.packaging.packager(bounds, &self.keys, name);
-        subscription.lane(format, make, now)
+        let promise = &self.promise;
+        subscription.lane(promise.format(), || promise.packager(), now)
     }
 
     /// Returns whether it shows the stream that the registry has under its name, or the end of the one that was there.
     pub(crate) fn is_current(&self, present: Option<&Arc<Stream>>) -> bool {
         match present {
-            Some(stream) => Arc::ptr_eq(stream, &self.stream) && !self.reader.is_ended(),
+            Some(stream) => Arc::ptr_eq(stream, &self.promise.stream) && !self.reader.is_ended(),
             None => true,
         }
     }

@@ -96,7 +96,8 @@ impl Channels {
 
     /// Removes a channel, unless another has taken its place.
     fn close(&self, channel: &Arc<Channel>) {
-        let key = (channel.stream().name().clone(), channel.packaging());
+        let promise = &channel.promise;
+        let key = (promise.stream.name().clone(), promise.packaging);
         if let Entry::Occupied(entry) = self.all.lock().entry(key)
             && Arc::ptr_eq(entry.get(), channel)
         {
@@ -111,17 +112,17 @@ async fn keep(channels: Weak<Channels>, channel: Arc<Channel>) {
     loop {
         tokio::time::sleep(TICK).await;
         let now = Instant::now();
-        if channel.reader().is_ended() {
-            channel.viewers().end();
+        if channel.reader.is_ended() {
+            channel.viewers.end();
             ended = ended.or(Some(now));
         } else {
-            channel.viewers().expire(now);
+            channel.viewers.expire(now);
         }
         let is_over = ended.is_some_and(|ended| now.saturating_duration_since(ended) > ENDED_FOR);
         let Some(channels) = channels.upgrade() else {
             return;
         };
-        if is_over || channel.viewers().is_idle(now, LINGER) {
+        if is_over || channel.viewers.is_idle(now, LINGER) {
             return channels.close(&channel);
         }
     }

@@ -197,20 +197,16 @@ mod tests {
     fn a_title_is_a_range_until_the_next() {
         assert_eq!(title("", ""), "");
         assert_eq!(title("News", ""), ",X-TITLE=\"News\"");
-        assert_eq!(
-            title("A - B - C", "http://x/y.png"),
-            ",X-TITLE=\"B - C\",X-ARTIST=\"A\",X-URL=\"http://x/y.png\""
-        );
+        let expected = ",X-TITLE=\"B - C\",X-ARTIST=\"A\",X-URL=\"http://x/y.png\"";
+        assert_eq!(title("A - B - C", "http://x/y.png"), expected);
         assert_eq!(title("- A -", ""), ",X-TITLE=\"- A -\"");
         assert_eq!(title(" - A", ""), ",X-TITLE=\"- A\"");
     }
 
     #[test]
     fn a_text_of_strangers_stays_within_its_quotation_marks() {
-        assert_eq!(
-            title("x\",X-EVIL=\"1\r\n#EXT-X-ENDLIST\u{2028}{$y}", ""),
-            ",X-TITLE=\"x',X-EVIL='1  #EXT-X-ENDLIST { y}\""
-        );
+        let evil = title("x\",X-EVIL=\"1\r\n#EXT-X-ENDLIST\u{2028}{$y}", "");
+        assert_eq!(evil, ",X-TITLE=\"x',X-EVIL='1  #EXT-X-ENDLIST { y}\"");
         let long = title(&"\u{266b}".repeat(10_000), "");
         assert_eq!(long.chars().filter(|char| *char == '\u{266b}').count(), 256);
     }
@@ -218,13 +214,12 @@ mod tests {
     #[test]
     fn an_end_without_a_beginning_and_other_commands_have_no_duration() {
         let start = "START-DATE=\"1970-01-01T00:00:10.250Z\"";
-        assert_eq!(
-            written("x", CueAction::In, None, None),
-            format!("#EXT-X-DATERANGE:ID=\"x\",{start},SCTE35-IN=0xFC300A\n")
-        );
-        assert_eq!(
-            written("a\"b\nc", CueAction::Other, None, None),
-            format!("#EXT-X-DATERANGE:ID=\"a'b c\",{start},SCTE35-CMD=0xFC300A\n")
-        );
+        for (id, action, shown, name) in [
+            ("x", CueAction::In, "x", "SCTE35-IN"),
+            ("a\"b\nc", CueAction::Other, "a'b c", "SCTE35-CMD"),
+        ] {
+            let expected = format!("#EXT-X-DATERANGE:ID=\"{shown}\",{start},{name}=0xFC300A\n");
+            assert_eq!(written(id, action, None, None), expected);
+        }
     }
 }

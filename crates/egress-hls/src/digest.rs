@@ -1,7 +1,5 @@
 //! Digests of texts and of initialization segments, short enough for addresses.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
 /// Length of a digest in characters: enough that no two of a stream's few initialization segments share one.
@@ -10,10 +8,6 @@ pub(crate) const DIGEST_CHARS: usize = 12;
 /// Returns the digest of some bytes, in lower-case hexadecimal digits.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest[..DIGEST_CHARS / 2]
-        .iter()
-        .fold(String::new(), |mut out, byte| {
-            write!(out, "{byte:02x}").expect("a String takes all text");
-            out
-        })
+    let bytes = digest[..DIGEST_CHARS / 2].iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,15 +4,12 @@
 //! cannot obtain in clear a stream that an operator wants encrypted, whatever it requests. Keys, like everything else,
 //! are for viewers that have passed the gate.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use fanout::{Info, Segmentation};
+use fanout::Info;
 use media::StreamName;
 
 use crate::answer::Refused;
-use crate::keys::Keys;
 use crate::packaging::Packaging;
 use crate::reload::Directives;
 use crate::{Context, Request, Resource};
@@ -30,38 +27,7 @@ pub struct Settings {
     pub applies: Applies,
 }
 
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Settings");
-        shown
-            .field("key_period", &self.key_period)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Keys, and the choice of encrypted streams. Requests pass through [`named`] and [`of_stream`].
-pub(crate) struct Encryption {
-    pub(crate) keys: Arc<Keys>,
-    applies: Applies,
-}
-
-impl Encryption {
-    pub(crate) fn new(settings: Settings, bounds: &Segmentation) -> Self {
-        let Settings {
-            secret,
-            key_period,
-            applies,
-        } = settings;
-        Self {
-            keys: Arc::new(Keys::new(&secret, key_period, bounds)),
-            applies,
-        }
-    }
-
-    pub(crate) fn applies(&self, stream: &StreamName) -> bool {
-        (self.applies)(stream)
-    }
-}
+base::debug!(Settings { key_period });
 
 /// Returns the packaging that a request names; `None` for the usual one.
 ///
@@ -72,7 +38,7 @@ pub(crate) fn named(
     request: &Request<'_>,
     directives: &Directives,
 ) -> Result<Option<Packaging>, Refused> {
-    let is_encrypted = context.encryption.applies(request.stream);
+    let is_encrypted = (context.is_encrypted)(request.stream);
     match request.resource {
         Resource::Multivariant if is_encrypted => Ok(Some(Packaging::Encrypted)),
         Resource::Multivariant => Ok(directives.packaging),
@@ -87,7 +53,7 @@ pub(crate) fn named(
 /// Returns the packaging that the multivariant playlist names for a stream.
 pub(crate) fn of_stream(context: &Context, info: &Info, directives: &Directives) -> Packaging {
     match directives.packaging {
-        _ if context.encryption.applies(&info.name) => Packaging::Encrypted,
+        _ if (context.is_encrypted)(&info.name) => Packaging::Encrypted,
         Some(packaging) => packaging,
         None => Packaging::usual(info),
     }

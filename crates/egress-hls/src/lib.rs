@@ -34,6 +34,7 @@ mod multivariant;
 mod packaging;
 mod playlist;
 mod presentation;
+mod promise;
 mod relative;
 mod reload;
 mod renderer;
@@ -70,7 +71,7 @@ pub use self::variants::{QUALITIES_MAX, Quality, Variants};
 use self::channel::Channel;
 use self::channels::Channels;
 use self::dvr::{Dvr, Window};
-use self::encryption::Encryption;
+use self::keys::Keys;
 
 /// Admission of viewers within the server's limits.
 pub trait Admission: Send + Sync {
@@ -83,7 +84,8 @@ pub trait Admission: Send + Sync {
 }
 
 /// Refusal of a viewer by the server's limits.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{reason}")]
 pub struct Turned {
     /// Reason, for people.
     pub reason: String,
@@ -118,7 +120,7 @@ pub type Judged = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
 pub struct Context {
     segmentation: Segmentation,
     dvr: Option<Arc<Dvr>>,
-    encryption: Encryption,
+    is_encrypted: encryption::Applies,
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
@@ -146,18 +148,15 @@ impl Context {
             holdings,
             judged,
         } = settings;
-        let encryption = Encryption::new(encryption, &segmentation);
+        let keys = Keys::new(&encryption.secret, encryption.key_period, &segmentation);
+        let channels = Channels::new(segmentation, Arc::new(keys), Arc::clone(&holdings));
         Self {
             segmentation,
             dvr: dvr.map(|settings| Arc::new(Dvr::new(settings, segmentation))),
-            channels: Arc::new(Channels::new(
-                segmentation,
-                Arc::clone(&encryption.keys),
-                Arc::clone(&holdings),
-            )),
+            channels: Arc::new(channels),
             holdings,
             judged,
-            encryption,
+            is_encrypted: encryption.applies,
             registry,
             gate,
             admission,
@@ -180,15 +179,16 @@ impl Context {
     /// Returns the DVR window of a channel's stream.
     fn window(&self, channel: &Channel) -> Option<(&Arc<Dvr>, Arc<Window>)> {
         let dvr = self.dvr.as_ref()?;
-        let is_kept = channel.packaging() == dvr::PACKAGING;
-        let window = is_kept.then(|| dvr.window(channel.stream())).flatten();
+        let promise = &channel.promise;
+        let is_kept = promise.packaging == dvr::PACKAGING;
+        let window = is_kept.then(|| dvr.window(&promise.stream)).flatten();
         Some((dvr, window?))
     }
 
     /// Returns the media playlist that viewers of a stream are given: that of the DVR window if they want it and there
     /// is one. So an address that requests the window stays valid when an operator removes the window.
     fn playlist_of(&self, stream: &Arc<Stream>, wants_dvr: bool) -> Piece {
-        let wants_dvr = wants_dvr && !self.encryption.applies(stream.name());
+        let wants_dvr = wants_dvr && !(self.is_encrypted)(stream.name());
         let dvr = self.dvr.as_ref().filter(|_| wants_dvr);
         match dvr.and_then(|dvr| dvr.window(stream)) {
             Some(_) => Piece::Dvr,

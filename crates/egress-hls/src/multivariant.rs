@@ -4,7 +4,7 @@
 //! light build does not support alternative audio, a player makes half as many requests, and the audio that each
 //! quality repeats is less than a tenth of its bytes.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use container::fmp4;
@@ -49,43 +49,41 @@ pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
     };
     let has_captions = !variants.iter().any(has_picture) || variants.iter().any(may_come);
     for variant in variants {
-        describe(variant, has_captions, &mut out);
-        writeln!(out, "\n{}{suffix}", variant.address).expect(INFALLIBLE);
+        let written = describe(variant, has_captions, &mut out);
+        written.expect("a String takes all text");
+        out.extend(["\n", &variant.address, suffix, "\n"]);
     }
     out
 }
 
-const INFALLIBLE: &str = "a String takes all text";
-
 /// Writes the tag of a variant.
-fn describe(variant: &Variant, has_captions: bool, out: &mut String) {
-    let Quality {
-        info, dimensions, ..
-    } = &variant.quality;
+fn describe(variant: &Variant, has_captions: bool, out: &mut String) -> fmt::Result {
+    let quality = &variant.quality;
+    let info = &quality.info;
     let (average, peak) = bandwidth(variant);
     write!(
         out,
         "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average}"
-    )
-    .expect(INFALLIBLE);
+    )?;
     if let Some(codecs) = codecs(info, variant.packaging) {
-        write!(out, ",CODECS=\"{codecs}\"").expect(INFALLIBLE);
+        write!(out, ",CODECS=\"{codecs}\"")?;
     }
-    if let Some((width, height)) = dimensions {
-        write!(out, ",RESOLUTION={width}x{height}").expect(INFALLIBLE);
+    if let Some((width, height)) = quality.dimensions {
+        write!(out, ",RESOLUTION={width}x{height}")?;
     }
     let picture = info
         .tracks
         .iter()
         .position(|track| track.kind == Kind::Video);
     if let Some(rate) = picture.and_then(|at| info.rates.get(at).copied().flatten()) {
-        write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
+        write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second)?;
     }
     if info.captions {
-        write!(out, ",CLOSED-CAPTIONS=\"{CAPTION_GROUP}\"").expect(INFALLIBLE);
+        write!(out, ",CLOSED-CAPTIONS=\"{CAPTION_GROUP}\"")?;
     } else if !has_captions {
         out.push_str(",CLOSED-CAPTIONS=NONE");
     }
+    Ok(())
 }
 
 /// Codec name of MP3 as plain frames. In fragmented MP4 it has another name, which browsers do not know.
@@ -103,13 +101,10 @@ fn codecs(info: &Info, packaging: Packaging) -> Option<String> {
 
 /// Returns bits per second: the stream's average, and the rate of its largest segment (§4.4.6.2).
 fn bandwidth(variant: &Variant) -> (u64, u64) {
-    let Quality {
-        info,
-        bits_per_second,
-        ..
-    } = &variant.quality;
-    let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
-    let average = bits_per_second.unwrap_or(match has_pictures {
+    let quality = &variant.quality;
+    let mut tracks = quality.info.tracks.iter();
+    let has_pictures = tracks.any(|track| track.kind == Kind::Video);
+    let average = quality.bits_per_second.unwrap_or(match has_pictures {
         true => PICTURES_ASSUMED,
         false => AUDIO_ASSUMED,
     });

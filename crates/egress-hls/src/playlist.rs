@@ -14,12 +14,12 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use fanout::{Info, LaneIndex, ListedPart, Preamble, Segment, Segmentation, TitleChange};
-use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent};
+use media::{Span, TICKS_PER_SECOND, TimedEvent};
 
 use crate::date_range;
 use crate::dvr::Kept;
-use crate::keys::Keys;
 use crate::packaging::Packaging;
+use crate::promise::Promise;
 use crate::report::Report;
 use crate::resource::Piece;
 use crate::template::OWN;
@@ -59,9 +59,7 @@ pub(crate) fn suits_parts(info: &Info, segmentation: &Segmentation) -> bool {
 
 /// Contents of a playlist. Its text has [`OWN`] at each place for something of the viewer's own.
 pub(crate) struct Sheet<'a> {
-    pub(crate) packaging: Packaging,
-    /// Result of [`suits_parts`].
-    pub(crate) has_parts: bool,
+    pub(crate) promise: &'a Promise,
     /// Segments older than those of the lane.
     pub(crate) kept: &'a [Arc<Kept>],
     /// Segments of the lane, without those that are [not listed](unlisted).
@@ -70,18 +68,11 @@ pub(crate) struct Sheet<'a> {
     pub(crate) waiting: &'a [Arc<TimedEvent>],
     /// Titles that are not listed with a segment yet.
     pub(crate) waiting_titles: &'a [Arc<TitleChange>],
-    pub(crate) segmentation: Segmentation,
     /// Whether the playlist is complete.
     pub(crate) is_ended: bool,
     pub(crate) wall: &'a Wall,
     /// Digest of an initialization segment; empty for an empty one.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
-    /// Keys of its segments, if they are encrypted.
-    pub(crate) keys: Option<&'a Keys>,
-    /// Name of the stream.
-    pub(crate) stream: &'a StreamName,
-    /// Number added to its discontinuity sequence numbers.
-    pub(crate) discontinuity_base: u64,
     /// Ends of the other playlists of the presentation.
     pub(crate) reports: &'a [Report],
     /// Number of segments that this delta update omits; zero for a whole playlist.
@@ -168,19 +159,19 @@ impl fmt::Display for Sheet<'_> {
         self.date_ranges(f, self.waiting, self.waiting_titles)?;
         match last {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
-            Some(last) if self.has_parts => self.hint(f, last),
+            Some(last) if self.promise.has_parts => self.hint(f, last),
             _ => Ok(()),
         }?;
         let mut reports = self.reports.iter().filter(|_| !self.is_ended);
-        reports.try_for_each(|report| report.write(f, self.stream, self.packaging))
+        reports.try_for_each(|report| report.write(f, self.promise))
     }
 }
 
 impl Sheet<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let target = target_seconds(&self.segmentation);
+        let target = target_seconds(&self.promise.segmentation);
         let first = all(self.kept, self.segments).next();
-        let version = match self.packaging.has_parts() {
+        let version = match self.promise.packaging.has_parts() {
             true => VERSION,
             false => VERSION_OF_SEGMENTS,
         };
@@ -192,9 +183,9 @@ impl Sheet<'_> {
              #EXT-X-MEDIA-SEQUENCE:{}\n\
              #EXT-X-DISCONTINUITY-SEQUENCE:{}",
             first.map_or(0, |segment| segment.number),
-            self.discontinuity_base + first.map_or(0, |segment| segment.discontinuity),
+            self.promise.discontinuity_base + first.map_or(0, |segment| segment.discontinuity),
         )?;
-        if self.packaging.has_parts() {
+        if self.promise.packaging.has_parts() {
             self.control(f)?;
         }
         // Place of a viewer's own start tag.
@@ -203,8 +194,8 @@ impl Sheet<'_> {
 
     /// Writes what players may rely on; most of it is for those with low latency.
     fn control(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let target = target_seconds(&self.segmentation);
-        if !self.has_parts {
+        let target = target_seconds(&self.promise.segmentation);
+        if !self.promise.has_parts {
             let (skip_until, hold_back) = (target * SKIP_TARGETS, target * HOLD_BACK);
             return writeln!(
                 f,
@@ -215,10 +206,10 @@ impl Sheet<'_> {
             f,
             "#EXT-X-PART-INF:PART-TARGET={}\n\
              #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,HOLD-BACK={}.0,PART-HOLD-BACK={}",
-            Lasting::of(self.segmentation.part_max),
+            Lasting::of(self.promise.segmentation.part_max),
             target * SKIP_TARGETS,
             target * HOLD_BACK,
-            Lasting::of(self.segmentation.part_max).times(HOLD_BACK),
+            Lasting::of(self.promise.segmentation.part_max).times(HOLD_BACK),
         )
     }
 
@@ -279,11 +270,10 @@ impl Sheet<'_> {
         segment: &Segment,
         before: Option<&Segment>,
     ) -> fmt::Result {
-        let Some(keys) = self.keys else {
-            return Ok(());
-        };
+        let keys = &self.promise.keys;
         let number = keys.number(segment.number);
-        if before.is_some_and(|before| keys.number(before.number) == number) {
+        let is_known = before.is_some_and(|before| keys.number(before.number) == number);
+        if is_known || self.promise.packaging != Packaging::Encrypted {
             return Ok(());
         }
         let address = self.address(Piece::Key(number));
@@ -309,13 +299,13 @@ impl Sheet<'_> {
         if !segment.is_complete && !self.is_ended {
             return Ok(());
         }
-        whole(f, segment, self.packaging)?;
+        whole(f, segment, self.promise.packaging)?;
         writeln!(f, "{OWN}")
     }
 
     /// Returns the address of a piece, with the place for the viewer's query.
     fn address(&self, piece: Piece) -> impl fmt::Display {
-        fmt::from_fn(move |f| write!(f, "{}{OWN}", piece.name(self.packaging)))
+        fmt::from_fn(move |f| write!(f, "{}{OWN}", piece.name(self.promise.packaging)))
     }
 
     fn date_ranges(
@@ -349,8 +339,9 @@ impl Sheet<'_> {
 
     /// Returns how many of the lane's segments, counted from the oldest, are listed without their parts.
     fn without_parts(&self) -> usize {
-        match self.has_parts {
-            true => beyond(self.segments.iter(), &self.segmentation, PART_TARGETS),
+        let segmentation = &self.promise.segmentation;
+        match self.promise.has_parts {
+            true => beyond(self.segments.iter(), segmentation, PART_TARGETS),
             false => self.segments.len(),
         }
     }

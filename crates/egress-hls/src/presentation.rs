@@ -77,7 +77,7 @@ pub(crate) async fn answer(
             }
         })
         .collect();
-    let text = multivariant::text(&variants, Viewer::of(request).suffix());
+    let text = multivariant::text(&variants, &Viewer::of(request).suffix);
     Answer::multivariant(text, request.headers, Share::of(context, request))
 }
 

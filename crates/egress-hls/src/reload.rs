@@ -124,7 +124,7 @@ pub(crate) enum Awaited {
 /// If the requested part is too far ahead.
 pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awaited, Refused> {
     // Playlists of whole segments alone do not offer to wait.
-    let wait_for = directives.wait_for.filter(|_| channel.has_parts());
+    let wait_for = directives.wait_for.filter(|_| channel.promise.has_parts);
     let Some((number, part)) = wait_for else {
         let start = channel.start(directives.starts_with_parts);
         return Ok(match channel.has_begun(start) {
@@ -132,7 +132,7 @@ pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awai
             false => Awaited::Beginning(start),
         });
     };
-    match channel.reader().place(number, part) {
+    match channel.reader.place(number, part) {
         None => Ok(Awaited::Part(number, part)),
         Some(PartState::TooFarAhead) => Err(Refused::TooFarAhead),
         Some(PartState::There { .. } | PartState::Gone | PartState::Ended) => Ok(Awaited::Nothing),
@@ -148,17 +148,16 @@ pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(
         Awaited::Nothing => Ok(()),
         Awaited::Beginning(start) => {
             // The answer lists whatever has arrived by then.
-            timeout(waits::start(channel.segmentation()), channel.begins(start))
-                .await
-                .ok();
-            match channel.is_blank() {
+            let patience = waits::start(&channel.promise.segmentation);
+            timeout(patience, channel.begins(start)).await.ok();
+            match channel.index().segments.is_empty() {
                 true => Err(Refused::NotBegun),
                 false => Ok(()),
             }
         }
         Awaited::Part(number, part) => {
-            let patience = waits::patience(channel.segmentation());
-            let place = timeout(patience, channel.reader().wait_for(number, part)).await;
+            let patience = waits::patience(&channel.promise.segmentation);
+            let place = timeout(patience, channel.reader.wait_for(number, part)).await;
             match place.map_err(|_| Refused::NotInTime)? {
                 // Before the stream began, it was not known that the part is too far ahead.
                 PartState::TooFarAhead => Err(Refused::TooFarAhead),
@@ -181,43 +180,21 @@ mod tests {
     fn directives_are_read() {
         assert_eq!(waits(""), Ok(None));
         assert_eq!(waits("token=a&_HLS_msn=41"), Ok(Some((41, 0))));
-        assert_eq!(
-            waits("_HLS_part=3&_HLS_msn=41&_HLS_skip=YES"),
-            Ok(Some((41, 3)))
-        );
-        for query in [
-            "_HLS_part=3",
-            "_HLS_msn=",
-            "_HLS_msn",
-            "_HLS_msn=-1",
-            "_HLS_msn=+1",
-            "_HLS_msn=1.5",
-            "_HLS_msn=99999999999999999999",
-            "_HLS_msn=1&_HLS_part=x",
-        ] {
-            assert!(waits(query).is_err(), "{query}");
-        }
-        let asked = Directives::parse("format=ts&start=12.5").ok();
-        let start = Some(Span::from_millis(12_500));
-        assert_eq!(
-            asked.map(|asked| (asked.packaging, asked.start)),
-            Some((Some(Packaging::Ts), start))
-        );
-        for query in [
-            "format=avi",
-            "format=ts&dvr",
-            "start=",
-            "start=-1",
-            "start=NaN",
-            "start=1e9",
-        ] {
+        let both = "_HLS_part=3&_HLS_msn=41&_HLS_skip=YES";
+        assert_eq!(waits(both), Ok(Some((41, 3))));
+        let given = "_HLS_part=3|_HLS_msn=|_HLS_msn|_HLS_msn=-1|_HLS_msn=+1|_HLS_msn=1.5|\
+                     _HLS_msn=99999999999999999999|_HLS_msn=1&_HLS_part=x|format=avi|format=ts&dvr|\
+                     start=|start=-1|start=NaN|start=1e9";
+        for query in given.split('|') {
             assert!(Directives::parse(query).is_err(), "{query}");
         }
+        let asked = Directives::parse("format=ts&start=12.5").ok();
+        let asked = asked.map(|asked| (asked.packaging, asked.start));
+        let start = Some(Span::from_millis(12_500));
+        assert_eq!(asked, Some((Some(Packaging::Ts), start)));
         let dvr = Directives::parse("dvr").ok();
-        assert_eq!(
-            dvr.map(|asked| (asked.packaging, asked.dvr)),
-            Some((Some(Packaging::Mp4), true))
-        );
+        let dvr = dvr.map(|asked| (asked.packaging, asked.dvr));
+        assert_eq!(dvr, Some((Some(Packaging::Mp4), true)));
         assert!(Directives::is_one("format=ts") && Directives::is_one("_parts"));
         assert!(Directives::is_one("dvr") && Directives::is_one("dvr=1"));
         assert!(!Directives::is_one("start=3") && !Directives::is_one("formats=3"));

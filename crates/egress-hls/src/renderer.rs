@@ -10,14 +10,13 @@ use std::time::SystemTime;
 use base::Lock;
 use base::holdings::Holdings;
 use bytes::Bytes;
-use fanout::{LaneIndex, Preamble, Segment, Segmentation};
-use media::{StreamName, Timestamp};
+use fanout::{LaneIndex, Preamble, Segment};
+use media::Timestamp;
 
 use crate::digest::digest;
 use crate::dvr::{Past, Window};
-use crate::keys::Keys;
-use crate::packaging::Packaging;
 use crate::playlist::{self, Sheet};
+use crate::promise::Promise;
 use crate::reload::Directives;
 use crate::report::Report;
 use crate::template::Template;
@@ -26,13 +25,6 @@ use crate::wall::Wall;
 /// Renderer and cache of one channel's playlists; call [`playlist`](Self::playlist) for the current version.
 #[derive(Debug)]
 pub(crate) struct Renderer {
-    stream: StreamName,
-    packaging: Packaging,
-    has_parts: bool,
-    segmentation: Segmentation,
-    /// First discontinuity number; see [`timeline`](crate::timeline).
-    discontinuity_base: u64,
-    keys: Option<Arc<Keys>>,
     holdings: Arc<Holdings>,
     facts: Lock<Facts>,
     /// Current versions of the live playlist and of the DVR window, each whole and as a delta update.
@@ -76,6 +68,7 @@ struct Version {
 /// Request for a playlist.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
+    pub(crate) promise: &'a Promise,
     /// DVR window of the stream, if it has one.
     pub(crate) window: Option<&'a Window>,
     /// Whether the playlist of that window is requested, rather than the live one.
@@ -86,22 +79,8 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Renderer {
-    pub(crate) fn new(
-        stream: StreamName,
-        (packaging, has_parts): (Packaging, bool),
-        segmentation: Segmentation,
-        discontinuity_base: u64,
-        keys: &Arc<Keys>,
-        holdings: &Arc<Holdings>,
-    ) -> Self {
-        let is_encrypted = packaging == Packaging::Encrypted;
+    pub(crate) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
-            stream,
-            packaging,
-            has_parts,
-            segmentation,
-            discontinuity_base,
-            keys: is_encrypted.then(|| Arc::clone(keys)),
             holdings: Arc::clone(holdings),
             facts: Lock::default(),
             rendered: Default::default(),
@@ -114,8 +93,9 @@ impl Renderer {
             Some(window) if wanted.is_dvr => window.past(index),
             _ => Past::none(index),
         };
+        let segmentation = &wanted.promise.segmentation;
         let skipped = match wanted.directives.skips && !index.is_ended {
-            true => playlist::skipped(&past.kept, past.present(index), &self.segmentation),
+            true => playlist::skipped(&past.kept, past.present(index), segmentation),
             false => 0,
         };
         let version = Version::of(&past, index);
@@ -159,19 +139,14 @@ impl Renderer {
             .window
             .map(|window| window.wall(index, SystemTime::now()));
         let sheet = Sheet {
-            packaging: self.packaging,
-            has_parts: self.has_parts,
+            promise: wanted.promise,
             kept: &past.kept,
             segments: past.present(index),
             waiting: &index.waiting,
             waiting_titles: &index.waiting_titles,
-            segmentation: self.segmentation,
             is_ended: index.is_ended,
             wall: wall.as_ref().unwrap_or(&facts.wall),
             digest: &|preamble| facts.digest(preamble),
-            keys: self.keys.as_deref(),
-            stream: &self.stream,
-            discontinuity_base: self.discontinuity_base,
             reports: &wanted.reports,
             skipped,
         };

@@ -9,7 +9,7 @@ use std::fmt;
 use fanout::LaneIndex;
 use media::StreamName;
 
-use crate::packaging::Packaging;
+use crate::promise::Promise;
 use crate::relative::relative;
 use crate::resource::{Piece, Resource};
 use crate::template::OWN;
@@ -37,15 +37,10 @@ impl Report {
         })
     }
 
-    /// Writes the tag into the playlist of `stream`, with the place for a viewer's query after the address.
-    pub(crate) fn write(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        stream: &StreamName,
-        packaging: Packaging,
-    ) -> fmt::Result {
-        let folder = format!("{stream}/{}", packaging.folder());
-        let playlist = Resource::Media(packaging, self.playlist.clone());
+    /// Writes the tag into a playlist with this promise, with the place for a viewer's query after the address.
+    pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, within: &Promise) -> fmt::Result {
+        let folder = format!("{}/{}", within.stream.name(), within.packaging.folder());
+        let playlist = Resource::Media(within.packaging, self.playlist.clone());
         let playlist = format!("{}/{playlist}", self.stream);
         let address = relative(&folder, &playlist);
         let (number, part) = self.last;

@@ -17,7 +17,7 @@ use crate::resource::{Piece, Resource};
 use crate::share::Share;
 use crate::template::Own;
 use crate::variants::Quality;
-use crate::viewers::{self, Introduced, Viewer};
+use crate::viewers::{self, Viewer};
 use crate::{Context, Request, dvr, encryption, playlist, presentation};
 
 /// Answers a request.
@@ -59,30 +59,9 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
         }
     };
     channel
-        .viewers()
+        .viewers
         .sent(&viewer, answer.length(), request.resource, Instant::now());
     Ok(answer)
-}
-
-/// Answers a request for the current playlist without waiting.
-pub(crate) fn at_once(
-    context: &Context,
-    request: &Request<'_>,
-    directives: &Directives,
-    (channel, viewer): (&Channel, &Viewer),
-) -> AtOnce {
-    let watch = Watch {
-        context,
-        request,
-        directives,
-        channel,
-        viewer,
-    };
-    match reload::awaited(channel, directives) {
-        Ok(Awaited::Nothing) => AtOnce::of(watch.present(false).ok()),
-        Ok(Awaited::Part(number, part)) => AtOnce::Awaits(number, part),
-        Ok(Awaited::Beginning(_)) | Err(_) => AtOnce::Elsewhere,
-    }
 }
 
 /// Returns the channel of a request, once the viewer may watch it.
@@ -102,7 +81,7 @@ async fn channel(
                 .get(&context.registry, request.stream, packaging)
         });
     if let Some(channel) = present
-        && channel.viewers().touch(viewer, Instant::now())?
+        && channel.viewers.touch(viewer, Instant::now())?
     {
         return Ok(channel);
     }
@@ -110,32 +89,40 @@ async fn channel(
         let packaging = named.unwrap_or_else(|| Packaging::usual(info));
         packaging.choose(info)
     };
-    let Introduced { channel, listener } = viewers::introduce(context, request, choose).await?;
-    channel.viewers().enter(viewer, listener, Instant::now())?;
+    let (channel, listener) = viewers::introduce(context, request, choose).await?;
+    channel.viewers.enter(viewer, listener, Instant::now())?;
     Ok(channel)
 }
 
 /// Request of a viewer that may watch.
-struct Watch<'a> {
-    context: &'a Context,
-    request: &'a Request<'a>,
-    directives: &'a Directives,
-    channel: &'a Channel,
-    viewer: &'a Viewer,
+pub(crate) struct Watch<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) directives: &'a Directives,
+    pub(crate) channel: &'a Channel,
+    pub(crate) viewer: &'a Viewer,
 }
 
 impl Watch<'_> {
+    /// Answers with the current playlist without waiting.
+    pub(crate) fn at_once(&self) -> AtOnce {
+        match reload::awaited(self.channel, self.directives) {
+            Ok(Awaited::Nothing) => AtOnce::of(self.present(false).ok()),
+            Ok(Awaited::Part(number, part)) => AtOnce::Awaits(number, part),
+            Ok(Awaited::Beginning(_)) | Err(_) => AtOnce::Elsewhere,
+        }
+    }
+
     fn multivariant(&self) -> Result<Answer, Refused> {
-        let packaging = self.channel.packaging();
-        let stream = self.channel.stream();
-        let playlist = self.context.playlist_of(stream, self.directives.dvr);
+        let (context, promise) = (self.context, &self.channel.promise);
+        let playlist = context.playlist_of(&promise.stream, self.directives.dvr);
         let variant = Variant {
-            quality: Quality::of(self.channel.info()),
-            packaging,
+            quality: Quality::of(promise.stream.info()),
+            packaging: promise.packaging,
             segments: self.channel.index().segments,
-            address: Resource::Media(packaging, playlist).to_string(),
+            address: Resource::Media(promise.packaging, playlist).to_string(),
         };
-        let text = multivariant::text(&[variant], self.viewer.suffix());
+        let text = multivariant::text(&[variant], &self.viewer.suffix);
         Answer::multivariant(text, self.request.headers, self.share())
     }
 
@@ -155,7 +142,9 @@ impl Watch<'_> {
     /// Answers with the media playlist in its current state.
     fn present(&self, is_dvr: bool) -> Result<Answer, Refused> {
         let window = self.context.window(self.channel).map(|(_, window)| window);
+        let promise = &self.channel.promise;
         let wanted = Wanted {
+            promise,
             window: window.as_deref(),
             is_dvr,
             directives: self.directives,
@@ -163,10 +152,10 @@ impl Watch<'_> {
         };
         let rendered = self.channel.playlist(wanted);
         let start = self.directives.start;
-        let start = start.map(|start| playlist::start_tag(start, self.channel.segmentation()));
+        let start = start.map(|start| playlist::start_tag(start, &promise.segmentation));
         let own = Own {
             start: start.unwrap_or_default(),
-            query: self.viewer.suffix().to_owned(),
+            query: self.viewer.suffix.clone(),
         };
         let whose = (self.request.headers, self.share());
         Answer::playlist(&rendered, &own, self.directives, whose)
@@ -176,7 +165,7 @@ impl Watch<'_> {
     /// have parts. The playlist of a DVR window reports the playlists of their windows, as the multivariant playlist
     /// names them.
     fn reports(&self, is_dvr: bool) -> Vec<Report> {
-        if !self.channel.has_parts() {
+        if !self.channel.promise.has_parts {
             return Vec::new();
         }
         let context = self.context;
@@ -184,12 +173,12 @@ impl Watch<'_> {
             .variants
             .others(&context.registry, self.request.stream);
         let reports = others.into_iter().filter_map(|other| {
-            let packaging = self.channel.packaging();
+            let packaging = self.channel.promise.packaging;
             let channel = context.channels.get(&context.registry, &other, packaging)?;
-            if !channel.has_parts() {
+            if !channel.promise.has_parts {
                 return None;
             }
-            let playlist = context.playlist_of(channel.stream(), is_dvr);
+            let playlist = context.playlist_of(&channel.promise.stream, is_dvr);
             Report::of(other, playlist, &channel.index())
         });
         reports.collect()

@@ -198,11 +198,8 @@ mod tests {
         assert_eq!(filled.left(), whole.len() as u64);
         let mut read = Vec::new();
         while let Some(piece) = filled.next_piece() {
-            assert!(
-                piece.len() <= PIECE_BYTES + own.query.len(),
-                "{}",
-                piece.len()
-            );
+            let bytes = piece.len();
+            assert!(bytes <= PIECE_BYTES + own.query.len(), "{bytes}");
             read.extend_from_slice(&piece);
             assert_eq!(filled.left(), (whole.len() - read.len()) as u64);
         }

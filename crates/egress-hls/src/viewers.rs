@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use base::Lock;
-use fanout::{Choice, Info, Joined, ListenerHandle, Reason, Waits, join};
+use fanout::{Choice, Info, ListenerHandle, Reason, Waits, join};
 use http::header;
 use http1::OWN_QUERY_BYTES_MAX;
 
@@ -43,7 +43,7 @@ static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 pub(crate) struct Viewer {
     key: (IpAddr, u64),
     /// Query of its own, with its question mark; the addresses in its playlists repeat it.
-    suffix: String,
+    pub(crate) suffix: String,
 }
 
 /// Bytes allowed for directives beside a viewer's own query: several times what players send.
@@ -74,10 +74,6 @@ impl Viewer {
             suffix,
         }
     }
-
-    pub(crate) fn suffix(&self) -> &str {
-        &self.suffix
-    }
 }
 
 /// Returns the viewer's own part of a query, with its question mark; empty if the query has directives only.
@@ -93,12 +89,6 @@ pub(crate) fn own_query(query: &str) -> String {
     }
 }
 
-/// Viewer that has passed the gate.
-pub(crate) struct Introduced {
-    pub(crate) channel: Arc<Channel>,
-    pub(crate) listener: Listener,
-}
-
 /// Registration of a viewer as a listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -107,14 +97,8 @@ pub(crate) struct Listener {
     until: Option<Instant>,
 }
 
-impl Listener {
-    /// Returns whether its permission has ended. A listener removed for that reason may be introduced again.
-    fn is_expired(&self, now: Instant) -> bool {
-        self.until.is_some_and(|until| until <= now)
-    }
-}
-
-/// Joins a viewer to its stream: the gate, the stream, the limits, and the channel of the chosen packaging.
+/// Joins a viewer to its stream: the gate, the stream, the limits, and the channel of the chosen packaging. Returns
+/// that channel and the registration.
 ///
 /// # Errors
 /// The reason for which the viewer may not join, or cannot.
@@ -122,7 +106,7 @@ pub(crate) async fn introduce(
     context: &Context,
     request: &Request<'_>,
     choose: impl Fn(&Info) -> Choice<Packaging>,
-) -> Result<Introduced, Refused> {
+) -> Result<(Arc<Channel>, Listener), Refused> {
     let shown = request.shown();
     let permit = context.admission.admit(request.peer)?;
     let joined = join(
@@ -132,12 +116,8 @@ pub(crate) async fn introduce(
         Waits::default(),
         choose,
     )
-    .await;
-    let Joined {
-        mut subscription,
-        choice: packaging,
-        ..
-    } = joined?;
+    .await?;
+    let (mut subscription, packaging) = (joined.subscription, joined.choice);
     if subscription.stream().name() != request.stream {
         // Addresses of playlists and segments belong to the stream that was requested.
         return Err(Refused::NoSuchStream);
@@ -150,8 +130,7 @@ pub(crate) async fn introduce(
     let record = subscription.record(&lane);
     let until = record.until;
     let handle = context.registry.fanout().handle(record, lane);
-    let listener = Listener { handle, until };
-    Ok(Introduced { channel, listener })
+    Ok((channel, Listener { handle, until }))
 }
 
 /// Viewers of one channel. A request calls [`touch`](Self::touch), [`enter`](Self::enter) if the viewer is new, and
@@ -347,7 +326,7 @@ impl ViewerState {
             && listener.handle.is_kicked()
         {
             listener.handle.ends_by(Reason::Kicked);
-            if listener.is_expired(now) {
+            if listener.until.is_some_and(|until| until <= now) {
                 return false;
             }
             *self = Self::Removed { at: now };

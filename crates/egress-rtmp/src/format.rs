@@ -56,50 +56,34 @@ mod tests {
 
     use super::*;
 
-    const EVERYTHING: Shape = Shape {
-        message_stream: PLAYED_ON,
-        audio: true,
-        video: true,
-        wraps_metadata: false,
-    };
+    fn shape(message_stream: u32, (audio, video): (bool, bool), wraps_metadata: bool) -> Shape {
+        Shape {
+            message_stream,
+            audio,
+            video,
+            wraps_metadata,
+        }
+    }
+
+    const ALL: (bool, bool) = (true, true);
 
     #[test]
     fn each_shape_has_a_name_of_its_own() {
-        let played = [(true, true), (true, false), (false, true)].map(|(audio, video)| Shape {
-            audio,
-            video,
-            ..EVERYTHING
-        });
-        let pushed = [0, 1, 2].map(|message_stream| Shape {
-            message_stream,
-            wraps_metadata: true,
-            ..EVERYTHING
-        });
+        let kinds = [ALL, (true, false), (false, true)];
+        let played = kinds.map(|kinds| shape(PLAYED_ON, kinds, false));
+        let pushed = [0, 1, 2].map(|message_stream| shape(message_stream, ALL, true));
         let all = played.into_iter().chain(pushed);
         let names: HashSet<_> = all.map(|shape| format(shape).unwrap().name).collect();
         assert_eq!(names.len(), 6);
-        let nothing = Shape {
-            audio: false,
-            video: false,
-            ..EVERYTHING
-        };
-        assert_eq!(format(nothing), None);
+        assert_eq!(format(shape(PLAYED_ON, (false, false), false)), None);
     }
 
     #[test]
     fn players_cannot_have_more_lanes_by_choosing_another_message_stream() {
         for message_stream in [0, 2, 3, u32::MAX] {
-            let elsewhere = Shape {
-                message_stream,
-                ..EVERYTHING
-            };
+            let elsewhere = shape(message_stream, ALL, false);
             assert_eq!(format(elsewhere), None, "on {message_stream}");
         }
-        let pushed_beyond = Shape {
-            message_stream: 3,
-            wraps_metadata: true,
-            ..EVERYTHING
-        };
-        assert_eq!(format(pushed_beyond), None);
+        assert_eq!(format(shape(3, ALL, true)), None, "pushed beyond");
     }
 }

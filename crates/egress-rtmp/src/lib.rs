@@ -23,16 +23,15 @@ pub mod push;
 mod testing;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use fanout::Registry;
 use fanout::gate::Gate;
-use fanout::{Permit, Registry};
-use net::TransportStream;
-use net::rtmp::PlayRequest;
 use tokio::sync::watch;
 
 pub use error::Error;
 pub use films::{Coming, Film, Films};
+pub use play::serve;
 
 /// State shared by every player's connection.
 pub struct Context {
@@ -53,14 +52,7 @@ base::debug!(Context {
     play_wait
 });
 
-/// Serves a player. Returns when a worker has its connection, or when it is over; the worker may return the
-/// connection to a task of its own.
-///
-/// `permit` counts the player under the server's limits, and is held until its connection ends.
-pub async fn serve<S: TransportStream>(
-    context: &Arc<Context>,
-    request: PlayRequest<S>,
-    permit: Option<Permit>,
-) {
-    play::begin(Arc::clone(context), request, permit).await;
+/// Returns the current time by the clock of the runtime's timers.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }

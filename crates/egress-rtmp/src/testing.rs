@@ -246,27 +246,18 @@ fn audio_track() -> Item {
 fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Item {
     let is_audio = kind == Kind::Audio;
     Item::Track(Arc::new(Track {
-        id,
-        kind,
-        codec,
-        framing: Framing::Bare,
         config: Bytes::copy_from_slice(config),
         sample_rate: if is_audio { 48_000 } else { 0 },
         channels: if is_audio { 2 } else { 0 },
-        flv: None,
+        ..Track::new(id, kind, codec, Framing::Bare)
     }))
 }
 
 fn sample(track: TrackId, millis: i64, keyframe: bool, data: Vec<u8>) -> Item {
     let at = Timestamp::from_millis(millis);
     Item::Sample(Sample {
-        track,
-        dts: at,
-        pts: at,
-        duration: Span::from_millis(20),
         keyframe,
-        data: data.into(),
-        flv: None,
+        ..Sample::frame(track, at, Span::from_millis(20), data.into())
     })
 }
 
@@ -462,7 +453,7 @@ async fn serve<S: TransportStream>(context: Arc<Context>, socket: S) {
     };
     let connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER).unwrap();
     if let NextRequest::Play(request) = next_request(&doorway, connection).await {
-        play::begin(context, request, Some(Permit::new(()))).await;
+        play::serve(&context, request, Some(Permit::new(()))).await;
     }
 }
 

@@ -29,4 +29,4 @@ mod viewers;
 pub use agree::{Agreed, Unplayable, agree};
 pub use out::{Sent, ViewerOutbox};
 pub use stats::Counters;
-pub use viewers::{Rules, ViewerTicket, Viewers};
+pub use viewers::{ViewerTicket, Viewers};

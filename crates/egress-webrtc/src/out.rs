@@ -2,17 +2,7 @@
 
 use webrtc::ice::Path;
 use webrtc::mux::Handle;
-
-/// Result of a send.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Sent {
-    /// The packets were handed to the socket.
-    Sent,
-    /// The socket is full, and nothing was sent. The socket's owner reports when it has space.
-    Blocked,
-    /// The path no longer leads anywhere.
-    Gone,
-}
+pub use webrtc::port::Sent;
 
 /// Sending side of the port that a worker serves, as far as [`Viewers`](crate::Viewers) needs it.
 pub trait ViewerOutbox {

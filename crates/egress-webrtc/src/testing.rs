@@ -277,6 +277,7 @@ pub(crate) struct Sending {
 }
 
 /// A port that keeps what is sent.
+#[derive(Default)]
 pub(crate) struct Wire {
     buffer: Vec<u8>,
     /// Datagrams in order, by their destination.
@@ -294,13 +295,7 @@ impl Wire {
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; 64 * 1024],
-            datagrams: HashMap::new(),
-            sendings: Vec::new(),
-            full: HashSet::new(),
-            dead: HashSet::new(),
-            refused: 0,
-            compounds: Vec::new(),
-            closed: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -87,7 +87,7 @@ pub struct ArchiveReader {
 impl ArchiveReader {
     pub(crate) fn new(guard: LaneGuard, bytes_max: usize) -> Self {
         let lane = guard.lane();
-        let slot = lane.readers().enter();
+        let slot = lane.readers.enter();
         let view = View::new(lane.log.clone());
         let begin = view
             .newest_join()
@@ -121,7 +121,7 @@ impl ArchiveReader {
                 Ok(next) => return Poll::Ready(next),
                 Err(AtEnd { end }) => {
                     let lane = self.guard.lane();
-                    lane.readers().arm(&self.slot, cx.waker());
+                    lane.readers.arm(&self.slot, cx.waker());
                     if lane.log.committed() == end && !lane.ended() {
                         return Poll::Pending;
                     }
@@ -244,7 +244,7 @@ fn first_join(view: &View, offset: u64) -> Option<&Unit> {
 
 impl Drop for ArchiveReader {
     fn drop(&mut self) {
-        self.guard.lane().readers().leave(&self.slot);
+        self.guard.lane().readers.leave(&self.slot);
     }
 }
 

@@ -105,11 +105,11 @@ impl Fanout {
             return;
         }
         let books = self.task_books();
-        let since_start = now.saturating_duration_since(self.started());
+        let since_start = now.saturating_duration_since(self.started);
         let mut lanes: HashMap<LaneId, Followed> = HashMap::new();
         let (mut degraded, mut demand) = (0, 0.0);
         for (id, control) in self.controls.readers() {
-            let Some(standing) = control.standing() else {
+            let Some(standing) = &control.standing else {
                 continue;
             };
             let lane = &standing.lane;
@@ -118,7 +118,7 @@ impl Fanout {
             books.sampled_lag(lag, 1);
             control.set_lag(lag);
             let is_degraded = standing.is_degraded(since_start);
-            standing.tell(id, is_degraded, self.conditions().sender());
+            standing.tell(id, is_degraded, &self.conditions.sender);
             degraded += u64::from(is_degraded);
             demand += followed.demand_each;
         }

@@ -61,8 +61,8 @@ const WORDS_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Talk {
     conversation: Box<dyn Conversation>,
-    words: BytesMut,
-    is_leaving: bool,
+    pub(crate) words: BytesMut,
+    pub(crate) is_leaving: bool,
     /// Media time up to which the listener has had everything.
     pub(crate) after: Option<Timestamp>,
 }
@@ -81,12 +81,7 @@ impl Talk {
     pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
         // Once the listener leaves, received bytes belong to the next owner of the socket; they are not read here.
         debug_assert!(!self.is_leaving);
-        let Self {
-            conversation,
-            words,
-            ..
-        } = self;
-        let heard = panics::contain(|| conversation.hear(bytes, words, now));
+        let heard = panics::contain(|| self.conversation.hear(bytes, &mut self.words, now));
         match heard.unwrap_or_else(|panic| {
             panic.report(Part::Listener, &"a player");
             Heard::HangUp
@@ -102,14 +97,11 @@ impl Talk {
     }
 
     pub(crate) fn announce_leave(&mut self) {
-        let Self {
-            conversation,
-            words,
-            ..
-        } = self;
-        if words.len() <= WORDS_BYTES_MAX
-            && let Err(panic) = panics::contain(|| conversation.announce_leave(words))
-        {
+        if self.words.len() > WORDS_BYTES_MAX {
+            return;
+        }
+        let said = panics::contain(|| self.conversation.announce_leave(&mut self.words));
+        if let Err(panic) = said {
             panic.report(Part::Listener, &"what a player receives");
         }
     }
@@ -117,14 +109,6 @@ impl Talk {
     /// Whether the listener needs attention between units: it is leaving, or has unsent replies.
     pub(crate) fn has_something(&self) -> bool {
         self.is_leaving || !self.words.is_empty()
-    }
-
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.is_leaving
-    }
-
-    pub(crate) fn take_words(&mut self) -> BytesMut {
-        std::mem::take(&mut self.words)
     }
 
     pub(crate) fn release(self, transport: Transport, why: Released, reached: Option<Timestamp>) {

@@ -34,7 +34,6 @@ pub(crate) struct Start {
     pub(crate) offset: u64,
     /// Bytes to send before the log's.
     pub(crate) preamble: Bytes,
-    pub(crate) generation: u32,
 }
 
 /// Verdict on a reader that is behind.
@@ -157,7 +156,6 @@ pub(crate) fn start(
             // The lead describes audio that is obsolete, too.
             false => Bytes::new(),
         },
-        generation: unit.generation,
     })
 }
 
@@ -240,19 +238,15 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     if lag > policy.skip_after.max(burst) + Span::from_ticks(until_dropped) {
         return Verdict::Drop(Reason::Lag);
     }
-    let Some(exit) = exit(view, offset) else {
+    let Some(exit) = exit(view, offset).filter(|exit| *exit < join.offset) else {
         return Verdict::Keep;
     };
-    if exit >= join.offset {
-        return Verdict::Keep;
-    }
     if exit > offset {
         return Verdict::Finish(exit);
     }
     Verdict::Skip(Start {
         offset: join.offset,
         preamble: resumption(view, unit, join, preamble),
-        generation: join.generation,
     })
 }
 

@@ -261,34 +261,21 @@ impl Directory {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
     use std::task::{Context, Poll, Waker};
     use std::time::Duration;
 
     use super::*;
     use crate::events::{EventReader, Received, Topic};
-    use crate::{Protocol, Reason};
+    use crate::{Protocol, testing};
 
     fn record(id: u64) -> ListenerRecord {
-        ListenerRecord {
-            id: ListenerId(id),
-            stream: StreamName::parse("radio").expect("a name"),
-            format: Format {
-                name: "mp3",
-                protocol: Protocol::Http,
-                retention: crate::Retention::Live,
-            },
-            is_live: true,
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
-            request: String::new(),
-            agent: String::new(),
-            referer: String::new(),
-            since: SystemTime::now(),
-            requested: Instant::now(),
-            permit: None,
-            until: None,
-            departed: Default::default(),
-        }
+        let format = Format {
+            name: "mp3",
+            protocol: Protocol::Http,
+            retention: crate::Retention::Live,
+        };
+        let stream = StreamName::parse("radio").expect("a name");
+        testing::record(ListenerId(id), stream, format)
     }
 
     fn departure(id: u64) -> Departure {

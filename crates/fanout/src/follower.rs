@@ -14,7 +14,7 @@ use media::{Span, Timestamp};
 
 use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
-use crate::policy::{Class, Policy};
+use crate::policy::Policy;
 use crate::readers_window::Declared;
 use crate::task_bells::TaskSlot;
 
@@ -22,8 +22,8 @@ use crate::task_bells::TaskSlot;
 /// [`arm`](Self::arm) after it.
 #[derive(Debug)]
 pub struct Follower {
-    lane: Arc<Lane>,
-    view: View,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) view: View,
     /// Its slot among the tasks that wait for the lane.
     slot: Arc<TaskSlot>,
     declared: Option<Declared>,
@@ -70,7 +70,7 @@ impl Follower {
     pub fn new(guard: &LaneGuard) -> Self {
         let lane = Arc::clone(guard.lane());
         let view = View::new(Arc::clone(&lane.log));
-        let slot = lane.readers().enter();
+        let slot = lane.readers.enter();
         Self {
             lane,
             view,
@@ -87,7 +87,7 @@ impl Follower {
     /// Arms one wake-up for the next news. Returns `false` when there are news since the last
     /// [`refresh`](Self::refresh), or the lane has ended: the caller must look again before it sleeps.
     pub fn arm(&self, waker: &Waker) -> bool {
-        self.lane.readers().arm(&self.slot, waker);
+        self.lane.readers.arm(&self.slot, waker);
         !(self.view.is_stale() || self.lane.ended())
     }
 
@@ -154,25 +154,11 @@ impl Follower {
             Verdict::Drop(reason) => Judgement::Drop(reason),
         }
     }
-
-    /// Returns the longest past at which a listener that has waited this long may start.
-    pub(crate) fn reach(&self, waited: Duration) -> Span {
-        self.lane.reach(waited)
-    }
-
-    /// Returns the lane's set of defaults.
-    pub(crate) fn class(&self) -> Class {
-        self.lane.class
-    }
-
-    pub(crate) fn view(&self) -> &View {
-        &self.view
-    }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
         self.lane.window.replace(self.declared, None);
-        self.lane.readers().leave(&self.slot);
+        self.lane.readers.leave(&self.slot);
     }
 }

@@ -27,11 +27,11 @@ use crate::{Fanout, Registry};
 pub struct Guest {
     id: ListenerId,
     /// Protocol it counts as.
-    protocol: Protocol,
-    fanout: Arc<Fanout>,
+    pub(crate) protocol: Protocol,
+    pub(crate) fanout: Arc<Fanout>,
     /// Books that count it.
-    books: Arc<Books>,
-    control: Arc<Control>,
+    pub(crate) books: Arc<Books>,
+    pub(crate) control: Arc<Control>,
     /// Time of its request.
     requested: Instant,
     /// Reason for its end, if recorded.
@@ -97,7 +97,7 @@ impl Guest {
             requested,
             reason: None,
         };
-        guest.books.listeners[guest.protocol()].add(1);
+        guest.books.listeners[protocol].add(1);
         guest
     }
 
@@ -109,17 +109,15 @@ impl Guest {
     /// Returns the revocation that ends when the listener is removed: by an operator, or because its permission has
     /// expired.
     pub fn ended(&self) -> &Revocation {
-        self.control.removal()
+        &self.control.removal
     }
 
     /// Counts bytes sent to it, and the number of send calls. A thread that serves many may add up for a while first,
     /// so that its visits touch less memory.
     pub fn sent(&self, bytes: u64, sends: u64) {
         self.books.sends.add(sends);
-        self.books.egress_bytes[self.protocol()].add(bytes);
-        self.control
-            .sent_bytes()
-            .fetch_add(bytes, Ordering::Relaxed);
+        self.books.egress_bytes[self.protocol].add(bytes);
+        self.control.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Returns the time since its request.
@@ -129,27 +127,10 @@ impl Guest {
 
     /// Moves it to `books`, whose thread serves it from here on. Returns its previous books.
     pub(crate) fn serve_in(&mut self, books: &Arc<Books>) -> Arc<Books> {
-        let protocol = self.protocol();
         let before = std::mem::replace(&mut self.books, Arc::clone(books));
-        self.books.listeners[protocol].add(1);
-        before.listeners[protocol].sub(1);
+        self.books.listeners[self.protocol].add(1);
+        before.listeners[self.protocol].sub(1);
         before
-    }
-
-    pub(crate) fn fanout(&self) -> &Fanout {
-        &self.fanout
-    }
-
-    pub(crate) fn books(&self) -> &Books {
-        &self.books
-    }
-
-    pub(crate) fn control(&self) -> &Control {
-        &self.control
-    }
-
-    pub(crate) fn protocol(&self) -> Protocol {
-        self.protocol
     }
 
     /// Returns the reason for its end: the recorded one, else removal, else that it left.
@@ -169,13 +150,13 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         let reason = self.reason();
-        self.books.listeners[self.protocol()].sub(1);
+        self.books.listeners[self.protocol].sub(1);
         self.books.departures[reason].add(1);
         self.fanout.reader_left(Departure {
             id: self.id,
             reason,
-            sent_bytes: self.control.sent_bytes().load(Ordering::Relaxed),
-            skips: self.control.skips().load(Ordering::Relaxed) as u32,
+            sent_bytes: self.control.sent_bytes.load(Ordering::Relaxed),
+            skips: self.control.skips.load(Ordering::Relaxed) as u32,
         });
     }
 }

@@ -39,16 +39,16 @@ pub struct ListenerHandle {
 pub(crate) struct Control {
     kicked: AtomicBool,
     /// Like `kicked`, for code that waits in a future.
-    removal: Revocation,
+    pub(crate) removal: Revocation,
     /// Whether it has yet to connect.
     waiting: AtomicBool,
     waker: Lock<Option<Waker>>,
-    sent_bytes: AtomicU64,
-    skips: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
+    pub(crate) skips: AtomicU64,
     /// Lag in ticks; [`LAG_UNKNOWN`] when it is further behind than the log reaches back.
     lag_ticks: AtomicI64,
     /// Position of a reader on a task.
-    standing: Option<Standing>,
+    pub(crate) standing: Option<Standing>,
 }
 
 const LAG_UNKNOWN: i64 = i64::MAX;
@@ -62,10 +62,6 @@ impl Control {
         }
     }
 
-    pub(crate) fn standing(&self) -> Option<&Standing> {
-        self.standing.as_ref()
-    }
-
     pub(crate) fn set_lag(&self, lag: Option<Span>) {
         let ticks = lag.map_or(LAG_UNKNOWN, Span::ticks);
         self.lag_ticks.store(ticks, Ordering::Relaxed);
@@ -73,18 +69,6 @@ impl Control {
 
     pub(crate) fn is_kicked(&self) -> bool {
         self.kicked.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn removal(&self) -> &Revocation {
-        &self.removal
-    }
-
-    pub(crate) fn sent_bytes(&self) -> &AtomicU64 {
-        &self.sent_bytes
-    }
-
-    pub(crate) fn skips(&self) -> &AtomicU64 {
-        &self.skips
     }
 
     pub(crate) fn kick(&self) {
@@ -136,7 +120,7 @@ impl ListenerHandle {
     /// there is room, the derived track that it needs of `stream` is produced.
     pub fn connected(&mut self, stream: &Arc<Stream>) {
         self.guard.connected();
-        self.guest.control().waiting.store(false, Ordering::Relaxed);
+        self.guest.control.waiting.store(false, Ordering::Relaxed);
         stream.want_derived();
     }
 
@@ -146,18 +130,17 @@ impl ListenerHandle {
     }
 
     pub(crate) fn fanout(&self) -> &Fanout {
-        self.guest.fanout()
+        &self.guest.fanout
     }
 
     /// Whether an operator removed it; the thread or task that serves it must then drop it.
     pub fn is_kicked(&self) -> bool {
-        self.guest.control().is_kicked()
+        self.guest.control.is_kicked()
     }
 
     /// Calls `waker` when the listener is removed. The caller must look once more afterwards.
     pub fn wake_if_kicked(&self, waker: &Waker) {
-        let control = self.guest.control();
-        let mut place = control.waker.lock();
+        let mut place = self.guest.control.waker.lock();
         match &mut *place {
             Some(present) => present.clone_from(waker),
             none => *none = Some(waker.clone()),
@@ -181,7 +164,7 @@ impl ListenerHandle {
     pub fn began(&mut self, now: Instant) {
         if std::mem::take(&mut self.awaits_media) {
             let took = self.guest.waited(now);
-            self.books().join_seconds[self.guest.protocol() as usize].observe_duration(took, 1);
+            self.books().join_seconds[self.guest.protocol as usize].observe_duration(took, 1);
         }
     }
 
@@ -193,8 +176,7 @@ impl ListenerHandle {
 
     /// Records a move to a newer join point.
     pub fn skipped(&self) {
-        let skips = self.guest.control().skips();
-        skips.fetch_add(1, Ordering::Relaxed);
+        self.guest.control.skips.fetch_add(1, Ordering::Relaxed);
         self.books().skips.add(1);
     }
 
@@ -202,8 +184,8 @@ impl ListenerHandle {
     /// task serves, which the check-up counts anew each second.
     pub fn set_degraded(&mut self, is_degraded: bool) {
         self.count_degraded(is_degraded);
-        let conditions = self.fanout().conditions().sender();
-        if is_degraded != self.is_reported_degraded && conditions.tell(self.id(), is_degraded) {
+        let sender = &self.guest.fanout.conditions.sender;
+        if is_degraded != self.is_reported_degraded && sender.tell(self.id(), is_degraded) {
             self.is_reported_degraded = is_degraded;
         }
     }
@@ -219,7 +201,7 @@ impl ListenerHandle {
 
     /// Sets its lag; `None` when it is further behind than the log reaches back.
     pub fn lags(&self, lag: Option<Span>) {
-        self.guest.control().set_lag(lag);
+        self.guest.control.set_lag(lag);
     }
 
     /// Requests a keyframe, without which the listener cannot continue, from a publisher that can ask its encoder for
@@ -239,12 +221,12 @@ impl ListenerHandle {
     }
 
     pub(crate) fn books(&self) -> &Books {
-        self.guest.books()
+        &self.guest.books
     }
 
     /// Returns the position of the reader that has this handle.
     pub(crate) fn standing(&self) -> Option<&Standing> {
-        self.guest.control().standing()
+        self.guest.control.standing.as_ref()
     }
 }
 

@@ -210,7 +210,8 @@ pub fn join<T>(
     // Not an `async fn`, which would hold its arguments twice. Thousands may wait for a permission, so the rest of the
     // join is on the heap.
     async move {
-        let permission = permit(gate, &wish).await?;
+        // The only place that asks for permission for listeners.
+        let permission = gate.play(&wish.request).await?;
         Box::pin(permitted(
             registry, permission, wish, requested, waits, choose,
         ))
@@ -241,11 +242,6 @@ async fn permitted<T>(
         info,
         choice,
     })
-}
-
-/// Asks the gate for permission: the only place that does so for listeners.
-async fn permit(gate: &dyn Gate, wish: &Wish<'_>) -> Result<Authorized<Play>, Denied> {
-    gate.play(&wish.request).await
 }
 
 /// Waits for the stream, and has its origin fetch it if it is not here.
@@ -285,7 +281,7 @@ async fn decided<T>(
 ) -> Result<(Info, T), JoinRefused> {
     let deadline = Instant::now() + patience;
     loop {
-        let seen = stream.news().seen();
+        let seen = stream.news.seen();
         let info = stream.info();
         if info.phase == Phase::Ended {
             return Err(LaneRefused::Ended.into());
@@ -296,7 +292,7 @@ async fn decided<T>(
             Choice::Unclear => (deadline, None),
             Choice::Impossible => return Err(JoinRefused::Impossible(Box::new(info))),
         };
-        if timeout_at(until, stream.news().after(seen)).await.is_err() {
+        if timeout_at(until, stream.news.after(seen)).await.is_err() {
             return match otherwise {
                 Some(choice) => Ok((info, choice)),
                 None => Err(JoinRefused::Unclear(Box::new(info))),

@@ -33,7 +33,8 @@ pub(crate) struct Lane {
     pub(crate) bells: Box<[Bell]>,
     /// Wakers of the workers that own these bells.
     wakers: Arc<[WorkerWaker]>,
-    readers: TaskBells,
+    /// Tasks that wait for the lane.
+    pub(crate) readers: TaskBells,
     /// Window over which its packager may combine output.
     pub(crate) window: ReadersWindow,
     /// Number of its listeners that have yet to connect.
@@ -81,10 +82,6 @@ impl Lane {
         self.home.store(worker, Ordering::Relaxed);
     }
 
-    pub(crate) fn readers(&self) -> &TaskBells {
-        &self.readers
-    }
-
     /// Returns the longest past at which a listener that has waited this long may start. If a keyframe can be
     /// requested, it is no longer than the listener might fall behind: a longer past would be delay for good.
     pub(crate) fn reach(&self, waited: Duration) -> Span {
@@ -113,7 +110,7 @@ impl Lane {
 pub struct LaneGuard {
     lane: Arc<Lane>,
     /// Whether its listener has yet to connect.
-    is_waiting: bool,
+    pub(crate) is_waiting: bool,
     /// Whether it belongs to a reader that is not a listener.
     is_uncounted: bool,
 }
@@ -142,11 +139,6 @@ impl LaneGuard {
             self.lane.waiting.fetch_add(1, Ordering::Relaxed);
         }
         self
-    }
-
-    /// Whether its listener has yet to connect.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.is_waiting
     }
 
     /// Records that its listener has connected.
@@ -362,11 +354,7 @@ impl LaneWriter {
     }
 }
 
-impl std::fmt::Debug for LaneWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("LaneWriter").field(&self.lane).finish()
-    }
-}
+base::debug!(LaneWriter { lane });
 
 impl Drop for LaneWriter {
     fn drop(&mut self) {

@@ -197,17 +197,17 @@ mod tests {
         StreamName::parse(text).expect("a name")
     }
 
-    /// Gives a set answer, once the test permits it.
+    /// Gives a set answer, once the test permits it; panics without one.
     struct Far {
-        answer: Located,
+        answer: Option<Located>,
         may_answer: Arc<Semaphore>,
         questions: AtomicUsize,
     }
 
     impl Far {
-        fn new(answer: Located) -> (Arc<Self>, Arc<Origins>) {
+        fn new(answer: impl Into<Option<Located>>) -> (Arc<Self>, Arc<Origins>) {
             let far = Arc::new(Self {
-                answer,
+                answer: answer.into(),
                 may_answer: Arc::new(Semaphore::new(0)),
                 questions: AtomicUsize::new(0),
             });
@@ -232,7 +232,7 @@ mod tests {
             Box::pin(async move {
                 let permit = may_answer.acquire().await;
                 drop(permit.expect("never closed"));
-                answer
+                answer.expect("a defect")
             })
         }
     }
@@ -316,18 +316,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_origin_that_panics_is_unavailable() {
-        struct Broken;
-        impl Origin for Broken {
-            fn expects(&self, _: &StreamName) -> Expected {
-                Expected::Perhaps
-            }
-
-            fn locate(&self, _: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
-                Box::pin(async { unreachable!("a defect") })
-            }
-        }
-        let origins = Arc::new(Origins::default());
-        assert!(origins.set(Arc::new(Broken)));
+        let (far, origins) = Far::new(None::<Located>);
+        far.may_answer.add_permits(1);
         for _ in 0..2 {
             assert_eq!(origins.locate(&name("cam/1")).await, Located::Unavailable);
         }

@@ -34,7 +34,7 @@ const LISTENER_DEMAND_MIN: f64 = 2.5e-6 / 0.4;
 const MEASURED_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker's load.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Measured demand, as the share of a core; see the module's description.
     pub(crate) demand: f64,
@@ -68,13 +68,9 @@ impl Placement {
         let mut recent = self.0.lock();
         recent.advance(now);
         let workers = recent.counts.len();
-        let total = (0..workers)
-            .map(&load)
-            .fold(Load::default(), |sum, one| Load {
-                demand: sum.demand + one.demand,
-                listeners: sum.listeners + one.listeners,
-            });
-        let average = total.demand / total.listeners.max(1) as f64;
+        let demand: f64 = (0..workers).map(|worker| load(worker).demand).sum();
+        let listeners: u64 = (0..workers).map(|worker| load(worker).listeners).sum();
+        let average = demand / listeners.max(1) as f64;
         let average = average.max(LISTENER_DEMAND_MIN);
         let score = |index: usize| {
             let Load { demand, listeners } = load(index);
@@ -124,40 +120,13 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::Arc;
 
-    use log::Account;
-
     use super::*;
-    use crate::format::{Format, Protocol};
-    use crate::lane::{LaneGuard, LaneWriter};
-    use crate::packager::{LaneSink, Packager};
-    use crate::policy::{Class, Policy};
-    use crate::retention::Retention;
-
-    /// A packager of nothing.
-    struct Mute;
-
-    impl Packager for Mute {
-        fn push(&mut self, _: &media::Item, _: &mut LaneSink<'_>) {}
-    }
+    use crate::lane::LaneGuard;
+    use crate::policy::Class;
+    use crate::probe::ProbeLane;
 
     fn quiet_lane() -> LaneGuard {
-        let format = Format {
-            name: "mute",
-            protocol: Protocol::Http,
-            retention: Retention::Live,
-        };
-        let policy = Policy::default_for(Class::Audio);
-        let writer = LaneWriter::open(
-            format,
-            Class::Audio,
-            policy,
-            Box::new(Mute),
-            Arc::new([]),
-            Account::unlimited(),
-            Arc::default(),
-        );
-        let writer = writer.expect("memory is not limited");
-        LaneGuard::new(Arc::clone(&writer.lane))
+        ProbeLane::open(Class::Audio, Arc::new([])).guard()
     }
 
     /// Workers whose measurements are fixed until they are set again.

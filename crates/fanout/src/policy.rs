@@ -122,7 +122,6 @@ impl Policy {
     ///
     /// `turn_cost` is the CPU time of one full turn of the worker, `sample_interval` the media time between two samples
     /// (zero when unknown).
-    /// between two samples (zero when unknown).
     pub fn window(
         &self,
         turn_cost: Duration,

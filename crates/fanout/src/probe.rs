@@ -116,7 +116,7 @@ impl VisitProbe {
 
     /// Appends a unit to the lane's log.
     pub fn append(&mut self, unit: &[u8]) {
-        self.lane.append(unit);
+        self.lane.append(unit, Instant::now());
     }
 
     /// Visits every listener. Returns the number of sends.
@@ -138,11 +138,7 @@ impl VisitProbe {
     }
 }
 
-impl std::fmt::Debug for VisitProbe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("VisitProbe").field(&self.visits).finish()
-    }
-}
+base::debug!(VisitProbe { visits });
 
 /// A lane that workers sleep for.
 #[derive(Debug)]
@@ -172,7 +168,7 @@ impl BellProbe {
 
     /// Appends a unit, which wakes the sleeping workers.
     pub fn append(&mut self, unit: &[u8]) {
-        self.lane.append(unit);
+        self.lane.append(unit, Instant::now());
     }
 }
 
@@ -194,7 +190,7 @@ impl JoinProbe {
         let waker = WorkerWaker::new(backend.waker());
         let mut lane = ProbeLane::open(Class::Audio, Arc::new([waker.clone()]));
         for _ in 0..500 {
-            lane.append(&[0x55; 418]);
+            lane.append(&[0x55; 418], Instant::now());
         }
         Ok(Self {
             joins: Joins::new(lane.guard(), Box::new(backend), waker, socket),
@@ -216,15 +212,19 @@ impl JoinProbe {
 
 base::debug!(JoinProbe {});
 
-/// A lane and the time of its newest unit.
+/// A lane without a stream, and the time of its newest unit.
 #[derive(Debug)]
-struct ProbeLane {
-    writer: LaneWriter,
+pub(crate) struct ProbeLane {
+    pub(crate) writer: LaneWriter,
     at: Timestamp,
 }
 
 impl ProbeLane {
-    fn open(class: Class, wakers: Arc<[WorkerWaker]>) -> Self {
+    pub(crate) fn open(class: Class, wakers: Arc<[WorkerWaker]>) -> Self {
+        Self::with(class, Policy::default_for(class), wakers)
+    }
+
+    pub(crate) fn with(class: Class, policy: Policy, wakers: Arc<[WorkerWaker]>) -> Self {
         let format = Format {
             name: "probe",
             protocol: Protocol::Http,
@@ -233,7 +233,7 @@ impl ProbeLane {
         let writer = LaneWriter::open(
             format,
             class,
-            Policy::default_for(class),
+            policy,
             Box::new(Verbatim),
             wakers,
             Account::unlimited(),
@@ -245,23 +245,23 @@ impl ProbeLane {
         }
     }
 
-    fn guard(&self) -> LaneGuard {
+    pub(crate) fn guard(&self) -> LaneGuard {
         LaneGuard::new(Arc::clone(&self.writer.lane))
     }
 
-    fn append(&mut self, unit: &[u8]) {
+    pub(crate) fn append(&mut self, unit: &[u8], arrived: Instant) {
         self.at += Span::from_samples(1152, 44_100);
         let script = media::Script {
             at: self.at,
             body: Bytes::copy_from_slice(unit),
         };
-        self.writer.push(&Item::Script(script), Instant::now());
+        self.writer.push(&Item::Script(script), arrived);
         self.writer.publish();
     }
 }
 
 /// Packager that turns each script item into a unit.
-pub(crate) struct Verbatim;
+struct Verbatim;
 
 impl Packager for Verbatim {
     fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {

@@ -3,14 +3,12 @@
 //! Control plane only. A reader holds no page and has no position of its own: each request names its range.
 
 use std::ops::Range;
-use std::task::Poll;
 
 use bytes::Bytes;
 
 use crate::format::Format;
 use crate::index::{LaneIndex, PartState};
 use crate::lane::{Lane, LaneGuard};
-use crate::task_bells;
 
 /// Keeps a lane open and reads it by ranges; made by [`Stream::ranges`](crate::Stream::ranges). It is not a listener:
 /// the server of these requests counts its clients itself.
@@ -72,27 +70,18 @@ impl RangeReader {
     /// Waits until the place of part `part` of segment `number` is known. The first part of the next segment settles
     /// that a complete segment has no such part. It waits without a time limit, and is cancel safe.
     pub async fn wait_for(&self, number: u64, part: usize) -> PartState {
-        self.wait(|| self.place(number, part)).await
+        let readers = &self.lane().readers;
+        readers.wait_for(|| self.place(number, part)).await
     }
 
     /// Waits for `count` complete segments, or for the end of the lane. It waits without a time limit, and is cancel
     /// safe.
     pub async fn wait_for_segments(&self, count: usize) {
-        self.wait(|| {
+        let has_all = || {
             let index = self.index();
             (index.is_ended || index.has_complete(count)).then_some(())
-        })
-        .await;
-    }
-
-    /// Calls `look` again each time that the lane's writer has written.
-    async fn wait<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
-        let bell = task_bells::WaitSlot::new(self.lane().readers());
-        std::future::poll_fn(|cx| {
-            bell.arm(cx.waker());
-            look().map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+        };
+        self.lane().readers.wait_for(has_all).await;
     }
 
     fn lane(&self) -> &Lane {

@@ -30,8 +30,6 @@ pub struct LogReader {
     follower: Follower,
     /// Log offset of the next byte; `None` until there is a join point.
     offset: Option<u64>,
-    /// Media time up to which the listener had everything before it began to follow.
-    after: Option<Timestamp>,
     /// Whether it was up to date at its last look.
     is_in_step: bool,
 }
@@ -39,12 +37,11 @@ pub struct LogReader {
 impl LogReader {
     pub(crate) fn new(handle: ListenerHandle) -> Self {
         let follower = Follower::new(handle.lane());
-        handle.fanout().readers_now().add(1);
+        handle.fanout().readers_now.add(1);
         Self {
             handle,
             follower,
             offset: None,
-            after: None,
             is_in_step: false,
         }
     }
@@ -91,12 +88,6 @@ impl LogReader {
         }
     }
 
-    /// Sets the start later than `after`, because the listener has had everything up to there. Call it before the first
-    /// read.
-    pub fn start_after(&mut self, after: Option<Timestamp>) {
-        self.after = after;
-    }
-
     /// Returns the media time up to which this reader has returned media; `None` before there was any.
     pub fn reached(&self) -> Option<Timestamp> {
         self.view().time_before(self.offset?)
@@ -125,7 +116,7 @@ impl LogReader {
     /// Returns the time for which to gather bytes between two reads. The workers' law applies, so that a large audience
     /// does not cost one small message per sample and listener. The cost of a turn grows with the number of readers.
     pub fn window(&self) -> Duration {
-        let utilisation = self.handle.fanout().target_utilisation();
+        let utilisation = self.handle.fanout().target_utilisation;
         self.policy()
             .window(self.turn_cost(), utilisation, Span::ZERO)
     }
@@ -152,10 +143,9 @@ impl LogReader {
 
     fn step(&mut self) -> Step {
         let Some(offset) = self.offset else {
-            let reach = self
-                .follower
-                .reach(self.handle.waited(self.handle.fanout().now()));
-            return match first(self.view(), self.policy(), reach, self.after) {
+            let waited = self.handle.waited(self.handle.fanout().now());
+            let reach = self.follower.lane.reach(waited);
+            return match first(self.view(), self.policy(), reach, None) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };
@@ -201,7 +191,7 @@ impl LogReader {
 
     /// Returns the CPU time of one message to each reader.
     fn turn_cost(&self) -> Duration {
-        let readers = self.handle.fanout().readers_now().value();
+        let readers = self.handle.fanout().readers_now.value();
         MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX))
     }
 
@@ -217,7 +207,7 @@ impl LogReader {
         let now = self.handle.fanout().now();
         let delay = now.saturating_duration_since(oldest.arrived);
         books.forwarded(delay, window + LATE_AFTER, 1);
-        books.window_seconds[self.follower.class() as usize].observe_duration(window, 1);
+        books.window_seconds[self.follower.lane.class as usize].observe_duration(window, 1);
         books.turn_costs(self.turn_cost());
     }
 
@@ -225,7 +215,7 @@ impl LogReader {
         self.handle.skipped();
         let fanout = self.handle.fanout();
         if let Some(standing) = self.handle.standing() {
-            standing.skipped(fanout.now().saturating_duration_since(fanout.started()));
+            standing.skipped(fanout.now().saturating_duration_since(fanout.started));
         }
     }
 
@@ -248,7 +238,7 @@ impl LogReader {
     }
 
     fn view(&self) -> &View {
-        self.follower.view()
+        &self.follower.view
     }
 
     fn policy(&self) -> &Policy {
@@ -265,6 +255,6 @@ enum Step {
 
 impl Drop for LogReader {
     fn drop(&mut self) {
-        self.handle.fanout().readers_now().sub(1);
+        self.handle.fanout().readers_now.sub(1);
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use base::Lock;
@@ -19,7 +18,7 @@ use crate::stream::{
     Settings, Source, Stream,
 };
 use crate::takeover::PublishRefused;
-use crate::task_bells::{TaskBells, WaitSlot};
+use crate::task_bells::TaskBells;
 
 /// All streams by name; publishers begin them and listeners find them here. Call [`tick`](Self::tick) a few times a
 /// second.
@@ -126,7 +125,7 @@ impl Registry {
         };
         let publisher = Publisher::begin(stream, publisher, now)?;
         self.begun.fetch_add(1, Ordering::Relaxed);
-        if publisher.took_over() {
+        if publisher.takes_over {
             self.takeovers.fetch_add(1, Ordering::Relaxed);
         }
         self.appeared.ring();
@@ -192,8 +191,8 @@ impl Registry {
 
     fn create(&self, name: &StreamName, publisher: &Incumbent, now: Instant) -> Arc<Stream> {
         let commons = Commons {
-            wakers: Arc::clone(self.fanout.wakers()),
-            budget: Arc::clone(self.fanout.budget()),
+            wakers: Arc::clone(&self.fanout.wakers),
+            budget: Arc::clone(&self.fanout.budget),
             deriver: Arc::clone(&self.deriver),
             events: Arc::clone(self.fanout.events()),
         };
@@ -323,17 +322,8 @@ impl Registry {
         name: &StreamName,
         fits: impl Fn(Phase) -> bool,
     ) -> Arc<Stream> {
-        let place = WaitSlot::new(&self.appeared);
-        std::future::poll_fn(|cx| {
-            // No ring is missed from here on, so the stream is looked up afterwards.
-            place.arm(cx.waker());
-            let stream = self.stream(name);
-            match stream.filter(|stream| fits(stream.phase())) {
-                Some(stream) => Poll::Ready(stream),
-                None => Poll::Pending,
-            }
-        })
-        .await
+        let fitting = || self.stream(name).filter(|stream| fits(stream.phase()));
+        self.appeared.wait_for(fitting).await
     }
 
     /// Sets the origin of streams that are not here. Only the first call has an effect.
@@ -384,7 +374,7 @@ impl Registry {
     /// retries derived tracks that had no room, and emits events about degraded listeners. Call it a few times a
     /// second.
     pub fn tick(&self, now: Instant) {
-        self.fanout.emit_conditions();
+        self.fanout.conditions.emit(self.fanout.directory());
         self.fanout.end_permissions(now);
         self.streams.lock().retain(|_, stream| !stream.is_over(now));
         for stream in self.list() {

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
-use std::task::Waker as TaskWaker;
+use std::task::{Poll, Waker as TaskWaker};
 
 use base::Lock;
 
@@ -28,8 +28,6 @@ pub(crate) struct TaskSlot {
     index: AtomicUsize,
     waker: Lock<Option<TaskWaker>>,
 }
-
-impl TaskSlot {}
 
 impl TaskBells {
     pub(crate) fn enter(&self) -> Arc<TaskSlot> {
@@ -63,6 +61,20 @@ impl TaskBells {
         fence(Ordering::SeqCst);
     }
 
+    /// Waits until `look` finds something. It is called after each ring, and to begin with.
+    pub(crate) async fn wait_for<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+        let place = WaitSlot {
+            bells: self,
+            slot: self.enter(),
+        };
+        std::future::poll_fn(|cx| {
+            // No ring is missed from here on, so the look comes afterwards.
+            self.arm(&place.slot, cx.waker());
+            look().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
     #[inline]
     pub(crate) fn ring(&self) {
         fence(Ordering::SeqCst);
@@ -93,22 +105,9 @@ impl TaskBells {
 }
 
 /// A task's slot that leaves the bells when dropped.
-#[derive(Debug)]
-pub(crate) struct WaitSlot<'a> {
+struct WaitSlot<'a> {
     bells: &'a TaskBells,
     slot: Arc<TaskSlot>,
-}
-
-impl<'a> WaitSlot<'a> {
-    pub(crate) fn new(bells: &'a TaskBells) -> Self {
-        let slot = bells.enter();
-        Self { bells, slot }
-    }
-
-    /// Arms the slot as [`TaskBells::arm`] does.
-    pub(crate) fn arm(&self, waker: &TaskWaker) {
-        self.bells.arm(&self.slot, waker);
-    }
 }
 
 impl Drop for WaitSlot<'_> {
@@ -125,15 +124,10 @@ mod tests {
     use super::*;
     use crate::testing::Alarm;
 
-    fn alarm() -> (Arc<Alarm>, TaskWaker) {
-        let alarm = Arc::<Alarm>::default();
-        (Arc::clone(&alarm), TaskWaker::from(alarm))
-    }
-
     #[test]
     fn each_is_woken_once_for_each_time_it_armed_and_never_after_it_left() {
         let bells = TaskBells::default();
-        let all: Vec<_> = (0..5).map(|_| (bells.enter(), alarm())).collect();
+        let all = [(); 5].map(|()| (bells.enter(), Alarm::with_waker()));
         let wakes = || -> Vec<_> {
             let each = all.iter();
             each.map(|(_, (alarm, _))| alarm.count()).collect()

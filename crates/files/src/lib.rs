@@ -28,6 +28,7 @@ use container::flv::ReadError;
 
 pub use self::ranges::Ranges;
 pub use self::reader::Reader;
+pub use self::stream::Format;
 pub use container::frames::Syntax;
 
 /// Damage of a file; the file has no items from here on.

@@ -67,13 +67,9 @@ impl Mp4 {
             && let Some(placed) = self.plan.pop_front()
         {
             out.push(Item::Sample(Sample {
-                track: placed.track,
-                dts: placed.dts,
                 pts: placed.pts,
-                duration: placed.duration,
                 keyframe: placed.keyframe,
-                data,
-                flv: None,
+                ..Sample::frame(placed.track, placed.dts, placed.duration, data)
             }));
         }
         match self.plan.is_empty() {

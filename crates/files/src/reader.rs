@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use container::frames::Syntax;
 use container::mp4_file::Init;
 use container::mp4_file::index::{Index, Unpacker};
 use media::{Item, Timestamp, Track};
@@ -49,11 +48,10 @@ impl Reader {
         }
     }
 
-    fn stream(format: Format, length: u64) -> Self {
-        Self::new(
-            Source::Stream(Box::new(Stream::new(format, length))),
-            Vec::new(),
-        )
+    /// Makes a reader of a file that a demuxer takes from any place, of which `length` bytes are complete.
+    pub fn stream(format: Format, length: u64) -> Self {
+        let stream = Box::new(Stream::new(format, length));
+        Self::new(Source::Stream(stream), Vec::new())
     }
 
     /// Makes a reader of an FLV file, of which `length` bytes are complete.
@@ -76,26 +74,6 @@ impl Reader {
         let opening = tracks(unpacker.tracks());
         let fragments = Fragments::new(unpacker);
         Self::new(Source::Fragments(Box::new(fragments)), opening)
-    }
-
-    /// Makes a reader of MP3, or of AAC in ADTS, from the byte `start` on; `plays` is the duration of all frames.
-    pub fn frames(syntax: Syntax, start: u64, length: u64, plays: Duration) -> Self {
-        Self::stream(Format::Frames(syntax, start, plays), length)
-    }
-
-    /// Makes a reader of an Ogg file: its items are header and pages.
-    pub fn ogg(length: u64) -> Self {
-        Self::stream(Format::Ogg, length)
-    }
-
-    /// Makes a reader of an MPEG-TS file.
-    pub fn ts(length: u64) -> Self {
-        Self::stream(Format::Ts, length)
-    }
-
-    /// Makes a reader of a WebM file: its items are header and clusters.
-    pub fn webm(length: u64) -> Self {
-        Self::stream(Format::WebM, length)
     }
 
     /// Returns whether the [opening](Self::opening) is known.

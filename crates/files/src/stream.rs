@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use container::frames::Syntax;
-use container::{Place, Search, frames, ogg, ts, webm};
+use container::{Demuxer, Place, Search, frames, ogg, ts, webm};
 use media::{Item, Span};
 
 use crate::Error;
@@ -22,13 +22,16 @@ const OPENING_BYTES_MAX: u64 = 2 << 20;
 /// Most bytes read at once: four seconds at 128 kb/s.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// Format of a file.
+/// Format of a file that a demuxer takes from any place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Format {
-    /// Frames from a byte on, with the duration of all of them.
+pub enum Format {
+    /// MP3, or AAC in ADTS, from a byte on, with the duration of all frames.
     Frames(Syntax, u64, Duration),
+    /// Ogg: its items are header and pages.
     Ogg,
+    /// MPEG-TS.
     Ts,
+    /// WebM: its items are header and clusters.
     WebM,
 }
 
@@ -49,20 +52,12 @@ pub(crate) struct Stream {
     opening_end: Option<u64>,
 }
 
-#[derive(Debug)]
-enum Demuxer {
-    Frames(Box<frames::Demuxer>),
-    Ogg(Box<ogg::Demuxer>),
-    Ts(Box<ts::Demuxer>),
-    WebM(Box<webm::Demuxer>),
-}
-
 impl Stream {
     pub(crate) fn new(format: Format, length: u64) -> Self {
         let mut new = Self {
             format,
             length,
-            demuxer: Demuxer::new(format),
+            demuxer: demuxer(format),
             search: None,
             cut: Whole::default(),
             at: 0,
@@ -92,10 +87,7 @@ impl Stream {
 
     /// Returns whether it has tracks that cannot be extracted.
     pub(crate) fn is_partial(&self) -> bool {
-        match &self.demuxer {
-            Demuxer::Frames(_) | Demuxer::Ogg(_) | Demuxer::WebM(_) => false,
-            Demuxer::Ts(demuxer) => demuxer.leaves_out(),
-        }
+        matches!(&self.demuxer, Demuxer::Ts(demuxer) if demuxer.leaves_out())
     }
 
     pub(crate) fn wants(&self) -> Range<u64> {
@@ -124,16 +116,16 @@ impl Stream {
         let time = Span::from(to);
         self.cut = Whole::default();
         self.search = Some(match self.format {
-            Format::Ogg => Box::new(ogg::file::search(time, self.length)),
-            Format::Ts => Box::new(ts::file::search(time, self.length)),
-            Format::WebM => Box::new(webm::file::search(time, self.length)),
+            Format::Ogg => Box::new(ogg::file::PageSearch::new(time, self.length)),
+            Format::Ts => Box::new(ts::file::PacketSearch::new(time, self.length)),
+            Format::WebM => Box::new(webm::file::ClusterSearch::new(time, self.length)),
             Format::Frames(_, start, plays) => {
                 let to = to.min(plays);
                 let bytes = u128::from(self.length.saturating_sub(start));
                 let behind = bytes * to.as_nanos() / plays.as_nanos().max(1);
                 self.at = u64::try_from(behind).map_or(self.length, |behind| start + behind);
                 self.from = Span::from(to);
-                self.demuxer = Demuxer::new(self.format);
+                self.demuxer = demuxer(self.format);
                 return Ok(());
             }
         });
@@ -150,7 +142,7 @@ impl Stream {
     }
 
     fn begin(&mut self, place: Place, out: &mut Vec<Item>) {
-        self.demuxer = Demuxer::new(self.format);
+        self.demuxer = demuxer(self.format);
         (self.at, self.from) = (place.at, place.began);
         self.opening_end = Some(self.at.saturating_add(OPENING_BYTES_MAX));
         self.push(&place.header, out);
@@ -159,24 +151,14 @@ impl Stream {
     /// Appends the items that some bytes complete, on the file's clock: demuxers count from where reading began.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         let before = out.len();
-        match &mut self.demuxer {
-            Demuxer::Frames(demuxer) => demuxer.push(bytes, out),
-            Demuxer::Ogg(demuxer) => demuxer.push(bytes, out),
-            Demuxer::Ts(demuxer) => demuxer.push(bytes, out),
-            Demuxer::WebM(demuxer) => demuxer.push(bytes, out),
-        }
+        self.demuxer.push(bytes, out);
         self.shift(&mut out[before..]);
     }
 
     /// Appends the items left at the end of the file.
     pub(crate) fn finish(&mut self, out: &mut Vec<Item>) {
         let before = out.len();
-        match &mut self.demuxer {
-            Demuxer::Frames(demuxer) => demuxer.finish(out),
-            Demuxer::Ogg(demuxer) => demuxer.finish(out),
-            Demuxer::Ts(demuxer) => demuxer.finish(out),
-            Demuxer::WebM(demuxer) => demuxer.finish(out),
-        }
+        self.demuxer.finish(out);
         self.shift(&mut out[before..]);
     }
 
@@ -193,9 +175,9 @@ impl Stream {
     pub(crate) fn end_opening(&mut self, items: &[Item]) -> bool {
         let has = |is: fn(&Item) -> bool| items.iter().any(is);
         let has_begun = match &self.demuxer {
-            Demuxer::Frames(_) => has(|item| matches!(item, Item::Track(_))),
             Demuxer::Ogg(_) | Demuxer::WebM(_) => has(|item| matches!(item, Item::Header(_))),
             Demuxer::Ts(demuxer) => demuxer.is_complete(),
+            Demuxer::Frames(_) | Demuxer::Raw(_) => has(|item| matches!(item, Item::Track(_))),
         };
         let end = self.opening_end.map(|end| end.min(self.length));
         let is_over = has_begun || end.is_some_and(|end| self.at >= end);
@@ -203,13 +185,11 @@ impl Stream {
     }
 }
 
-impl Demuxer {
-    fn new(format: Format) -> Self {
-        match format {
-            Format::Frames(syntax, ..) => Self::Frames(Box::new(frames::Demuxer::new(syntax))),
-            Format::Ogg => Self::Ogg(Box::default()),
-            Format::Ts => Self::Ts(Box::default()),
-            Format::WebM => Self::WebM(Box::default()),
-        }
+fn demuxer(format: Format) -> Demuxer {
+    match format {
+        Format::Frames(syntax, ..) => Demuxer::Frames(frames::Demuxer::new(syntax)),
+        Format::Ogg => Demuxer::Ogg(Box::default()),
+        Format::Ts => Demuxer::Ts(Box::default()),
+        Format::WebM => Demuxer::WebM(Box::default()),
     }
 }

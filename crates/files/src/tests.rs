@@ -12,7 +12,11 @@ use super::*;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Makes a reader of a file.
-type Open = fn(&[u8]) -> Reader;
+type Open = Box<dyn Fn(&[u8]) -> Reader>;
+
+fn stream(format: Format) -> Open {
+    Box::new(move |file: &[u8]| Reader::stream(format, file.len() as u64))
+}
 
 /// The next items from a piece of the file; none at its end.
 fn next(reader: &mut Reader, file: &[u8], piece_bytes: u64) -> Vec<Item> {
@@ -49,6 +53,10 @@ fn all(mut reader: Reader, file: &[u8], piece_bytes: u64) -> Vec<Item> {
     }
 }
 
+fn flv(file: &[u8]) -> Reader {
+    Reader::flv(file.len() as u64)
+}
+
 fn mp4(file: &[u8]) -> Reader {
     let mut indexer = Indexer::new(file.len() as u64, Purpose::Samples);
     loop {
@@ -72,20 +80,16 @@ fn items_do_not_depend_on_the_pieces() {
     let directory = tempfile::tempdir().expect("a directory");
     let clip = |clip: Clip| fs::read(clip.seconds(4)).expect("made");
     const PLAYS: Duration = Duration::from_secs(4);
+    const MP3: Format = Format::Frames(Syntax::MpegAudio, 0, PLAYS);
+    const ADTS: Format = Format::Frames(Syntax::Adts, 0, PLAYS);
     let cases: [(Vec<u8>, Open); 7] = [
-        (clip(Clip::Flv), |file| Reader::flv(file.len() as u64)),
-        (copied(directory.path(), "a.mp4"), mp4),
-        (copied(directory.path(), "a.ts"), |file| {
-            Reader::ts(file.len() as u64)
-        }),
-        (clip(Clip::Mp3), |file| {
-            Reader::frames(Syntax::MpegAudio, 0, file.len() as u64, PLAYS)
-        }),
-        (clip(Clip::Adts), |file| {
-            Reader::frames(Syntax::Adts, 0, file.len() as u64, PLAYS)
-        }),
-        (clip(Clip::OggOpus), |file| Reader::ogg(file.len() as u64)),
-        (clip(Clip::WebM), |file| Reader::webm(file.len() as u64)),
+        (clip(Clip::Flv), Box::new(flv)),
+        (copied(directory.path(), "a.mp4"), Box::new(mp4)),
+        (copied(directory.path(), "a.ts"), stream(Format::Ts)),
+        (clip(Clip::Mp3), stream(MP3)),
+        (clip(Clip::Adts), stream(ADTS)),
+        (clip(Clip::OggOpus), stream(Format::Ogg)),
+        (clip(Clip::WebM), stream(Format::WebM)),
     ];
     for (number, (file, reader)) in cases.iter().enumerate() {
         let whole = all(reader(file), file, u64::MAX);

@@ -182,25 +182,18 @@ mod tests {
 
     #[test]
     fn every_framing_ends_where_it_says_however_it_is_cut() {
+        let chunks = "3\r\nmed\r\n2\r\nia\r\n0\r\n\r\nmore";
         for size in 1..12 {
-            assert_eq!(
-                read(Body::Length(5), b"media and more", size),
-                (b"media".to_vec(), true)
-            );
-            assert_eq!(
-                read(Body::Length(99), b"media", size),
-                (b"media".to_vec(), false)
-            );
-            assert_eq!(
-                read(Body::UntilClose, b"media", size),
-                (b"media".to_vec(), true)
-            );
-            let chunks = b"3\r\nmed\r\n2\r\nia\r\n0\r\n\r\nmore";
-            assert_eq!(read(Body::Chunked, chunks, size), (b"media".to_vec(), true));
-            assert_eq!(
-                read(Body::Chunked, b"9\r\nmedia", size),
-                (b"media".to_vec(), false)
-            );
+            for (body, input, is_over) in [
+                (Body::Length(5), "media and more", true),
+                (Body::Length(99), "media", false),
+                (Body::UntilClose, "media", true),
+                (Body::Chunked, chunks, true),
+                (Body::Chunked, "9\r\nmedia", false),
+            ] {
+                let found = read(body, input.as_bytes(), size);
+                assert_eq!(found, (b"media".to_vec(), is_over), "{input}");
+            }
         }
         assert_eq!(read(Body::None, b"x", 1), (Vec::new(), true));
     }

@@ -47,5 +47,5 @@ pub use retry::retry_after;
 pub use shoutcast::{SHOUTCAST_OK, SHOUTCAST_REFUSED, ShoutcastLine, ShoutcastLogin};
 pub use site::is_of_other_site;
 pub use sniff::{Sniff, sniff};
-pub use source::AudioInfo;
+pub use source::{audio_info, ice_suffix};
 pub use text::utf8_or_latin1;

@@ -36,12 +36,8 @@ mod tests {
 
     #[test]
     fn a_coding_is_accepted_unless_it_is_refused() {
-        for accepted in [
-            "gzip",
-            "br, GZIP",
-            "gzip;q=0.1",
-            "deflate;q=0, gzip ; q=1.0",
-        ] {
+        let parameters = "deflate;q=0, gzip ; q=1.0";
+        for accepted in ["gzip", "br, GZIP", "gzip;q=0.1", parameters] {
             assert!(accepts_coding([accepted], "gzip"), "{accepted}");
         }
         for refused in ["", "*", "gzip;q=0", "gzip; q=0.000", "x-gzip", "br"] {
@@ -53,10 +49,9 @@ mod tests {
     #[test]
     fn tags_are_compared_weakly() {
         for known in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*"] {
-            assert!(
-                has_version([known], "\"a\"") && has_version([known], "W/\"a\""),
-                "{known}"
-            );
+            for tag in ["\"a\"", "W/\"a\""] {
+                assert!(has_version([known], tag), "{known}, {tag}");
+            }
         }
         for other in ["", "\"b\"", "a", "\"a"] {
             assert!(!has_version([other], "\"a\""), "{other}");

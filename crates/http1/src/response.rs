@@ -129,12 +129,7 @@ pub struct ResponseHead(Vec<u8>);
 impl ResponseHead {
     /// Begins with the status line, in the version that the peer spoke; ICE and x-audiocast peers understand HTTP/1.0.
     pub fn new(version: Version, status: Status) -> Self {
-        let version = match version {
-            Version::Http11 | Version::Http2 => "HTTP/1.1",
-            Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => {
-                "HTTP/1.0"
-            }
-        };
+        let version = version.of_reply();
         Self(format!("{version} {} {}\r\n", status.code(), status.reason()).into_bytes())
     }
 

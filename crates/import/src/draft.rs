@@ -9,30 +9,9 @@ use crate::units::{self, Value};
 const ENTRIES_MAX: usize = 1_000;
 
 /// Names of the sections and arrays of tables, in the order in which they are written.
-const ORDER: [&str; 22] = [
-    "rtmp",
-    "http",
-    "shoutcast",
-    "hls",
-    "webrtc",
-    "auth",
-    "auth.jwt",
-    "auth.hook",
-    "ingest",
-    "fanout.audio",
-    "fanout.video",
-    "limits",
-    "log",
-    "auth.key",
-    "auth.htpasswd",
-    "access",
-    "record",
-    "push",
-    "pull",
-    "files",
-    "alias",
-    "stream",
-];
+const ORDER: &str = "\
+    rtmp http shoutcast hls webrtc auth auth.jwt auth.hook ingest fanout.audio fanout.video \
+    limits log auth.key auth.htpasswd access record push pull files alias stream";
 
 /// State of an import.
 pub(crate) struct Import {
@@ -299,8 +278,8 @@ impl Table {
     }
 
     fn rank(&self) -> usize {
-        let found = ORDER.iter().position(|name| *name == self.name);
-        found.unwrap_or(ORDER.len())
+        let found = ORDER.split(' ').position(|name| name == self.name);
+        found.unwrap_or(usize::MAX)
     }
 }
 

@@ -28,18 +28,15 @@ pub struct Account {
     pub outcome: Outcome,
 }
 
-/// Directives that need no setting here, or have none.
+/// Directives that need no setting here, or have none. Each row has names of directives, a colon, and the reason for their
+/// outcome. A name may be preceded by its parent's name and a dot, and a `*` at its end matches any rest.
 #[derive(Debug)]
 pub(crate) struct Words {
     /// Directives that could not be carried over.
-    pub(crate) left: &'static [Reason],
+    pub(crate) left: &'static [&'static str],
     /// Directives that need no setting.
-    pub(crate) needless: &'static [Reason],
+    pub(crate) needless: &'static [&'static str],
 }
-
-/// Names of directives, and the reason for their outcome. A name may be preceded by its parent's name and a dot, and a `*` at
-/// its end matches any rest.
-pub(crate) type Reason = (&'static [&'static str], &'static str);
 
 /// Accounts of all directives, by their numbers.
 #[derive(Debug)]
@@ -155,7 +152,7 @@ impl Import {
     /// Records that the directive has no setting, with everything in it, for the reason among the importer's words.
     pub(crate) fn explain(&mut self, directive: &Directive) {
         let (_, path) = self.ledger.place(directive.id).unwrap_or_default();
-        let is_named = |name: &&str| {
+        let is_named = |name: &str| {
             let own = if name.contains('.') {
                 path
             } else {
@@ -163,13 +160,13 @@ impl Import {
             };
             match name.strip_suffix('*') {
                 Some(front) => own.starts_with(front),
-                None => own == *name,
+                None => own == name,
             }
         };
-        let find = |reasons: &'static [Reason]| {
-            let mut reasons = reasons.iter();
-            let found = reasons.find(|(names, _)| names.iter().any(is_named));
-            found.map(|(_, reason)| *reason)
+        let find = |rows: &'static [&'static str]| {
+            let mut rows = rows.iter().filter_map(|row| row.split_once(": "));
+            let found = rows.find(|(names, _)| names.split(' ').any(is_named));
+            found.map(|(_, reason)| reason)
         };
         let Words { left, needless } = self.words;
         match (find(left), find(needless)) {

@@ -11,12 +11,15 @@ use fanout::{EpochWatch, Permit, PublishRefused, Publisher, Registry, Source};
 use media::{Container, StreamName, TrackId};
 use net::wait;
 
-use crate::{Context, Error, now};
-use crate::{Protocol, Stats};
+use crate::{Context, Error, Protocol, Stats, now};
 
 /// Times a stream may end between the lookup and the takeover. The caller that finds a stream ended removes
 /// it, so a second time in a row means another publisher's interference.
 const TRIES_MAX: usize = 2;
+
+/// Media type of a stream of tracks, for listeners that take it whole. It is the same for all protocols, so
+/// that listeners stay when a publisher changes from one to another.
+const TRACKS_TYPE: &str = "video/x-flv";
 
 /// One publisher's epoch, counted and logged. Dropping it ends the epoch.
 #[derive(Debug)]
@@ -68,6 +71,18 @@ pub fn name(text: &str, is_taken: fn(&StreamName) -> bool) -> Result<StreamName,
     }
 }
 
+/// Returns the description of a publisher of tracks; `agent` is the name of its program.
+pub(crate) fn source(protocol: Protocol, peer: Option<SocketAddr>, agent: &str) -> Source {
+    Source {
+        protocol: protocol.label(),
+        peer,
+        agent: agent.to_owned(),
+        container: Container::Tracks,
+        content_type: TRACKS_TYPE.to_owned(),
+        headers: Vec::new(),
+    }
+}
+
 /// Begins an epoch if the gate and the registry permit it. Await it in the connection's own task: the gate
 /// may take its time.
 pub(crate) async fn admit(
@@ -77,14 +92,10 @@ pub(crate) async fn admit(
     source: &Source,
 ) -> Result<PublishedEpoch, Error> {
     let permission = context.gate.publish(request).await?;
-    enter(
-        &context.registry,
-        &context.stats,
-        &permission,
-        protocol,
-        source,
-        now(),
-    )
+    let Context {
+        registry, stats, ..
+    } = context;
+    enter(registry, stats, &permission, protocol, source, now())
 }
 
 /// Begins an epoch with a permission, if the registry agrees.
@@ -99,22 +110,12 @@ pub(crate) fn enter(
     if permission.is_over(now) {
         return Err(Error::Expired);
     }
-    let mut refused = PublishRefused::Ended;
-    for _ in 0..TRIES_MAX {
-        match registry.publish(permission, source.clone(), now) {
-            Ok(publisher) => {
-                return Ok(PublishedEpoch::new(
-                    stats, publisher, permission, protocol, source,
-                ));
-            }
-            Err(PublishRefused::Ended) => {}
-            Err(other) => {
-                refused = other;
-                break;
-            }
-        }
-    }
-    Err(refused.into())
+    let mut tries = (0..TRIES_MAX).map(|_| registry.publish(permission, source.clone(), now));
+    let published = tries.find(|published| !matches!(published, Err(PublishRefused::Ended)));
+    let publisher = published.unwrap_or(Err(PublishRefused::Ended))?;
+    Ok(PublishedEpoch::new(
+        stats, publisher, permission, protocol, source,
+    ))
 }
 
 impl PublishedEpoch {

@@ -7,34 +7,43 @@ use fanout::events::Refusal;
 use fanout::gate::Denied;
 use media::StreamName;
 
-use crate::Error;
-use crate::{Protocol, Stats};
+use crate::{Context, Error, Protocol, Stats};
 
-/// Protocol, peer and stream of a refused publisher or request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Refused<'a> {
-    pub(crate) protocol: Protocol,
-    pub(crate) peer: Option<SocketAddr>,
-    /// Requested stream, as far as it is known.
-    pub(crate) stream: Option<&'a StreamName>,
+impl Context {
+    /// Counts the refusal of a publisher or request and emits it as an event; see [`note`].
+    pub(crate) fn note_refusal(
+        &self,
+        protocol: Protocol,
+        peer: SocketAddr,
+        stream: Option<&StreamName>,
+        error: &Error,
+    ) {
+        let (registry, stats) = (&self.registry, &self.stats);
+        note(registry, stats, protocol, Some(peer), stream, error);
+    }
 }
 
-impl Refused<'_> {
-    /// Counts the refusal and emits it as an event.
-    pub(crate) fn note(self, registry: &Registry, stats: &Stats, error: &Error) {
-        stats.reject(error);
-        // Many HTTP clients send a first request without a credential; that is not worth an event.
-        let is_http = self.protocol != Protocol::Rtmp;
-        let is_prelude = is_http && matches!(error, Error::Denied(Denied::Missing));
-        let Some(rejection) = error.rejection().filter(|_| !is_prelude) else {
-            return;
-        };
-        let refusal = Refusal {
-            reason: rejection.label(),
-            protocol: Some(self.protocol.label()),
-            peer: self.peer,
-            others: 0,
-        };
-        registry.fanout().events().refuse(self.stream, refusal);
-    }
+/// Counts a refusal and emits it as an event. `stream` is the requested stream, as far as it is known.
+pub(crate) fn note(
+    registry: &Registry,
+    stats: &Stats,
+    protocol: Protocol,
+    peer: Option<SocketAddr>,
+    stream: Option<&StreamName>,
+    error: &Error,
+) {
+    stats.reject(error);
+    // Many HTTP clients send a first request without a credential; that is not worth an event.
+    let is_http = protocol != Protocol::Rtmp;
+    let is_prelude = is_http && matches!(error, Error::Denied(Denied::Missing));
+    let Some(rejection) = error.rejection().filter(|_| !is_prelude) else {
+        return;
+    };
+    let refusal = Refusal {
+        reason: rejection.label(),
+        protocol: Some(protocol.label()),
+        peer,
+        others: 0,
+    };
+    registry.fanout().events().refuse(stream, refusal);
 }

@@ -1,6 +1,7 @@
 //! Shared support for the tests of all drivers: a context with a core and a gate, and a listener.
 
 use std::cell::RefCell;
+use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, Once};
@@ -18,10 +19,11 @@ use fanout::{
 use media::{Item, StreamName, Timestamp};
 use net::wait;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tracing::field::{Field, Visit};
 use tracing::span;
 
-use crate::{Context, Settings, Stats, now};
+use crate::{Context, Error, Settings, Stats, now};
 
 /// The key that may publish.
 pub(crate) const KEY: &str = "opensesame";
@@ -321,6 +323,16 @@ pub(crate) fn ends(text: &str, with: &str) {
     assert!(text.ends_with(with), "no {with:?} last: {text}");
 }
 
+/// A connection came to its end by itself.
+pub(crate) async fn left<T>(task: JoinHandle<Result<T, Error>>) {
+    task.await.expect("no panic").expect("it left by itself");
+}
+
+/// A connection was ended; returns why.
+pub(crate) async fn ended<T: Debug>(task: JoinHandle<Result<T, Error>>) -> Error {
+    task.await.expect("no panic").expect_err("it was ended")
+}
+
 /// Waits, in virtual time, until something is so.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     wait_for(what, || is_so().then_some(())).await;
@@ -407,7 +419,7 @@ impl tracing::Subscriber for Subscriber {
 struct Line(String);
 
 impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.0.push_str(&format!("{}={value:?} ", field.name()));
     }
 }

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use crate::allowance::Allowances;
 use crate::bucket::Bucket;
 use crate::egress::Egress;
-use crate::permits::ConnectionPermits;
-use crate::permits::{ConnectionPermit, Evict, Pool};
+use crate::permits::{ConnectionPermit, ConnectionPermits, Evict, Pool};
 use crate::pressure::{Pressure, Transport};
 use crate::rejected::Rejected;
 use crate::tally::{AddressShare, SharePlace};
@@ -152,7 +151,7 @@ impl Limits {
         address: IpAddr,
         now: Instant,
     ) -> Result<ListenerPermit, Rejected> {
-        self.admit(Transport::Tcp, address, now)
+        self.listener_by(Transport::Tcp, address, now)
     }
 
     /// Returns a permit for an HLS viewer at `address`, who has no connection to be counted by.
@@ -165,16 +164,8 @@ impl Limits {
         Ok((self.listener(address, now)?, place))
     }
 
-    /// Returns a permit for a listener at `address` that is served over WebRTC.
-    pub fn webrtc_listener(
-        self: &Arc<Self>,
-        address: IpAddr,
-        now: Instant,
-    ) -> Result<ListenerPermit, Rejected> {
-        self.admit(Transport::Webrtc, address, now)
-    }
-
-    fn admit(
+    /// Returns a permit for a listener at `address` that is served by this transport.
+    pub fn listener_by(
         self: &Arc<Self>,
         transport: Transport,
         address: IpAddr,
@@ -185,10 +176,8 @@ impl Limits {
         }
         let permit = ListenerPermit(Arc::clone(self));
         let before = self.listeners.fetch_add(1, Ordering::Relaxed);
-        if self
-            .settings
-            .listeners
-            .is_some_and(|max| before >= u64::from(max.get()))
+        if let Some(max) = self.settings.listeners
+            && before >= u64::from(max.get())
         {
             return Err(Rejected::Listeners);
         }
@@ -197,11 +186,9 @@ impl Limits {
         {
             return Err(Rejected::Egress);
         }
-        let joins = self.joins.as_ref();
-        if joins.is_none_or(|joins| joins.take(address, now)) {
-            Ok(permit)
-        } else {
-            Err(Rejected::Joins)
+        match &self.joins {
+            Some(joins) if !joins.take(address, now) => Err(Rejected::Joins),
+            _ => Ok(permit),
         }
     }
 
@@ -275,35 +262,29 @@ mod tests {
     fn viewers_of_one_address_leave_places_to_others() {
         let now = Instant::now();
         let other = IpAddr::from([198, 51, 100, 1]);
-        let let_in = |change: fn(&mut Settings)| {
-            let limits = limits(change);
-            let watching: Vec<_> = (0..2_000)
-                .map_while(|_| limits.viewer(HERE, now).ok())
-                .collect();
+        let let_in = |listeners, per_ip| {
+            let limits = limits(|settings| {
+                settings.listeners = NonZeroU32::new(listeners);
+                settings.per_ip = NonZeroU32::new(per_ip);
+            });
+            let watching = (0..2_000).map_while(|_| limits.viewer(HERE, now).ok());
+            let watching: Vec<_> = watching.collect();
             assert!(limits.viewer(other, now).is_ok());
             let count = watching.len();
             drop(watching);
             assert!(limits.viewer(HERE, now).is_ok(), "they have left");
             count
         };
-        let few = |settings: &mut Settings| {
-            settings.listeners = NonZeroU32::new(200);
-            settings.per_ip = NonZeroU32::new(10);
-        };
-        assert_eq!(let_in(few), 10);
-        assert_eq!(
-            let_in(|settings| settings.listeners = NonZeroU32::new(200)),
-            64
-        );
-        assert_eq!(
-            let_in(|settings| settings.listeners = NonZeroU32::new(4_000)),
-            500
-        );
-        assert_eq!(
-            let_in(|_| {}),
-            1_024,
-            "the 500 behind one address all watch"
-        );
+        for (listeners, per_ip, expected) in [
+            (200, 10, 10),
+            (200, 0, 64),
+            (4_000, 0, 500),
+            // The 500 behind one address all watch.
+            (0, 0, 1_024),
+        ] {
+            let found = let_in(listeners, per_ip);
+            assert_eq!(found, expected, "{listeners}, {per_ip}");
+        }
     }
 
     #[test]
@@ -336,10 +317,7 @@ mod tests {
         }
         let seconds = (1..=10).map(|second| start + Duration::from_secs(second));
         let alone: usize = seconds.map(flood).sum();
-        assert!(
-            alone >= 10 * 10,
-            "{alone}: what other addresses leave is for it"
-        );
+        assert!(alone >= 10 * 10, "{alone}: what others leave is for it");
     }
 
     #[test]
@@ -364,12 +342,8 @@ mod tests {
         let second = join().expect("one like the first fits in");
         assert_eq!(join().err(), Some(Rejected::Egress), "a third does not");
         limits.measured_egress(5_000_000, 1_000_000);
-        let refused = join().err();
-        assert_eq!(
-            refused,
-            Some(Rejected::Egress),
-            "the second may cost as much as the first"
-        );
+        // The second may cost as much as the first.
+        assert_eq!(join().err(), Some(Rejected::Egress));
         limits.measured_egress(6_000_000, 1_000_000);
         let third = join().expect("it costs less");
         assert_eq!(join().err(), Some(Rejected::Egress));
@@ -390,18 +364,18 @@ mod tests {
     #[test]
     fn full_webrtc_workers_let_no_viewer_in_and_keep_those_they_have() {
         let (limits, start) = (limits(|_| {}), Instant::now());
-        let present = limits.webrtc_listener(HERE, start).expect("a permit");
+        let join = |now| limits.listener_by(Transport::Webrtc, HERE, now);
+        let present = join(start).expect("a permit");
         let later = start + Duration::from_secs(1);
         for now in [start, later] {
             limits.pressure.note(Kind::WebrtcTurn, Some(1.0), now);
         }
-        let refused = limits.webrtc_listener(HERE, later).err();
-        assert_eq!(refused, Some(Rejected::WebrtcTurn));
+        assert_eq!(join(later).err(), Some(Rejected::WebrtcTurn));
         assert_eq!(limits.listeners_now(), 1, "it stays");
         assert!(limits.listener(HERE, later).is_ok(), "others serve it");
         drop(present);
         limits.pressure.note(Kind::WebrtcTurn, Some(0.8), later);
-        assert!(limits.webrtc_listener(HERE, later).is_ok());
+        assert!(join(later).is_ok());
     }
 
     #[test]

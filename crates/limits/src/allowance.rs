@@ -32,10 +32,7 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
 
     /// Whether nothing of the key's allowance is left.
     pub fn is_used_up(&self, key: K, now: Instant) -> bool {
-        self.whole_at
-            .lock()
-            .get(&key)
-            .is_some_and(|whole| self.is_beyond(*whole, now))
+        self.is_beyond(&self.whole_at.lock(), key, now)
     }
 
     /// Uses one action, even if none is left.
@@ -46,26 +43,24 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
     /// Uses one action if one is left; returns whether one was.
     pub fn take(&self, key: K, now: Instant) -> bool {
         let mut map = self.whole_at.lock();
-        let is_used_up = map
-            .get(&key)
-            .is_some_and(|whole| self.is_beyond(*whole, now));
+        let is_used_up = self.is_beyond(&map, key, now);
         if !is_used_up {
             self.push_back(&mut map, key, now);
         }
         !is_used_up
     }
 
-    fn is_beyond(&self, whole: Instant, now: Instant) -> bool {
-        whole.saturating_duration_since(now) > self.refill * (self.at_once - 1)
+    fn is_beyond(&self, map: &HashMap<K, Instant>, key: K, now: Instant) -> bool {
+        let whole = map.get(&key);
+        let most = self.refill * (self.at_once - 1);
+        whole.is_some_and(|whole| whole.saturating_duration_since(now) > most)
     }
 
     fn push_back(&self, map: &mut HashMap<K, Instant>, key: K, now: Instant) {
         if map.len() >= KEYS_MAX && !map.contains_key(&key) {
             map.retain(|_, whole| *whole > now);
-            let soonest = map
-                .iter()
-                .min_by_key(|(_, whole)| **whole)
-                .map(|(key, _)| *key);
+            let soonest = map.iter().min_by_key(|(_, whole)| **whole);
+            let soonest = soonest.map(|(key, _)| *key);
             if map.len() >= KEYS_MAX
                 && let Some(soonest) = soonest
             {

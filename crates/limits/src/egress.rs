@@ -65,11 +65,7 @@ mod tests {
         egress.measured(200, 128, 2);
         assert_eq!(egress.expected(3), 300, "now they tell it themselves");
         egress.measured(0, 0, 2);
-        assert_eq!(
-            egress.expected(3),
-            100,
-            "the publisher is away for a moment"
-        );
+        assert_eq!(egress.expected(3), 100, "the publisher is away briefly");
         egress.measured(800, 500, 80);
         assert_eq!(egress.expected(81), 8_100, "many have joined");
         egress.measured(800, 500, 80);

@@ -60,37 +60,26 @@ impl Kind {
         }
     }
 
-    const fn rule(self) -> Rule {
+    /// Returns the low watermark, below which listeners are admitted again.
+    const fn leave_below(self) -> f64 {
         match self {
-            // A burst of joins is work as well, and passes.
-            Self::Turn | Self::WebrtcTurn => Rule {
-                leave_below: 0.9,
-                sustained: Duration::from_secs(1),
-            },
-            // A single second proves nothing: it may be a snapshot of the machine, or a build on the same host.
-            Self::Lateness => Rule {
-                leave_below: 0.2,
-                sustained: Duration::from_secs(1),
-            },
+            Self::Turn | Self::WebrtcTurn => 0.9,
+            Self::Lateness => 0.2,
             // Down to the level that the kernel calls low.
-            Self::SocketMemory => Rule {
-                leave_below: 0.85,
-                sustained: Duration::ZERO,
-            },
-            Self::Memory => Rule {
-                leave_below: 0.95,
-                sustained: Duration::ZERO,
-            },
+            Self::SocketMemory => 0.85,
+            Self::Memory => 0.95,
         }
     }
-}
 
-/// Rule by which a level refuses new listeners.
-struct Rule {
-    /// Low watermark, below which listeners are admitted again.
-    leave_below: f64,
-    /// Time for which the level must stay at 1 before it refuses listeners.
-    sustained: Duration,
+    /// Returns the time for which the level must stay at 1 before it refuses listeners.
+    const fn sustained(self) -> Duration {
+        match self {
+            // A burst of joins is work as well, and passes. A single second of lateness proves nothing: it may be a snapshot
+            // of the machine, or a build on the same host.
+            Self::Turn | Self::WebrtcTurn | Self::Lateness => Duration::from_secs(1),
+            Self::SocketMemory | Self::Memory => Duration::ZERO,
+        }
+    }
 }
 
 /// Workloads that correspond to level 1.
@@ -177,9 +166,7 @@ impl Pressure {
 
     /// Stores a measured level; `None` if this host does not report it.
     pub fn note(&self, kind: Kind, level: Option<f64>, now: Instant) {
-        let gauge = &self.gauges[kind as usize];
-        let (before, after) = gauge.note(level, &kind.rule(), now);
-        match (before, after) {
+        match self.gauges[kind as usize].note(level, kind, now) {
             (false, true) => tracing::warn!(
                 kind = kind.label(),
                 "new listeners are refused from now on: {}",
@@ -208,10 +195,9 @@ impl Pressure {
             return Some(Rejected::Descriptors);
         }
         let refuses = |kind: &Kind| self.gauges[*kind as usize].refuses.load(Ordering::Relaxed);
-        let concerning = Kind::ALL
-            .into_iter()
-            .filter(|kind| kind.concerns(transport));
-        concerning.into_iter().find(refuses).map(Kind::rejected)
+        let mut kinds = Kind::ALL.into_iter();
+        let refusing = kinds.find(|kind| kind.concerns(transport) && refuses(kind));
+        refusing.map(Kind::rejected)
     }
 
     /// Whether a connection must be closed before it has sent a request.
@@ -235,7 +221,7 @@ impl Pressure {
 
 impl Gauge {
     /// Stores a level. Returns whether the gauge refused listeners before, and whether it does now.
-    fn note(&self, level: Option<f64>, rule: &Rule, now: Instant) -> (bool, bool) {
+    fn note(&self, level: Option<f64>, kind: Kind, now: Instant) -> (bool, bool) {
         let mut since = self.since.lock();
         self.is_known.store(level.is_some(), Ordering::Relaxed);
         let level = level.unwrap_or(0.0);
@@ -245,10 +231,10 @@ impl Gauge {
         if !is_at_mark {
             *since = None;
         }
-        let refuses = if refused {
-            level >= rule.leave_below
-        } else {
-            is_at_mark && now.saturating_duration_since(*since.get_or_insert(now)) >= rule.sustained
+        let lasted = |since| now.saturating_duration_since(since) >= kind.sustained();
+        let refuses = match refused {
+            true => level >= kind.leave_below(),
+            false => is_at_mark && lasted(*since.get_or_insert(now)),
         };
         self.refuses.store(refuses, Ordering::Relaxed);
         (refused, refuses)
@@ -334,10 +320,10 @@ mod tests {
             pressure.note(kind, Some(1.0), start);
             pressure.note(kind, Some(1.0), start + SECOND);
             assert_eq!(refusal(&pressure), Some(kind.rejected()));
-            assert!(kind.rule().leave_below < 1.0);
-            pressure.note(kind, Some(kind.rule().leave_below), start + SECOND);
+            assert!(kind.leave_below() < 1.0);
+            pressure.note(kind, Some(kind.leave_below()), start + SECOND);
             assert_eq!(refusal(&pressure), Some(kind.rejected()), "still too much");
-            let calm = kind.rule().leave_below - 0.01;
+            let calm = kind.leave_below() - 0.01;
             pressure.note(kind, Some(calm), start + SECOND);
             assert_eq!(refusal(&pressure), None);
         }
@@ -347,14 +333,8 @@ mod tests {
     fn a_bad_moment_refuses_no_listener() {
         for kind in [Kind::Turn, Kind::WebrtcTurn, Kind::Lateness] {
             let (pressure, start) = (pressure(), Instant::now());
-            let levels = [
-                (1.5, 0),
-                (1.5, 999),
-                (0.99, 1_000),
-                (2.0, 1_250),
-                (2.0, 2_249),
-            ];
-            for (level, millis) in levels {
+            let millis = [0, 999, 1_000, 1_250, 2_249];
+            for (level, millis) in [1.5, 1.5, 0.99, 2.0, 2.0].into_iter().zip(millis) {
                 let now = start + Duration::from_millis(millis);
                 pressure.note(kind, Some(level), now);
                 assert_eq!(refusal(&pressure), None, "{kind:?} at {millis} ms");
@@ -411,11 +391,8 @@ mod tests {
             Some(100)
         });
         assert_eq!(refusal(&pressure), None);
-        assert_eq!(
-            pressure.descriptors.held(),
-            101,
-            "accepted meanwhile, and counted"
-        );
+        // Accepted meanwhile, and counted.
+        assert_eq!(pressure.descriptors.held(), 101);
     }
 
     #[test]

@@ -58,11 +58,7 @@ mod tests {
     fn labels_are_distinct() {
         let labels: std::collections::HashSet<_> = Rejected::ALL.map(Rejected::label).into();
         assert_eq!(labels.len(), Rejected::ALL.len());
-        assert!(
-            Rejected::ALL
-                .iter()
-                .enumerate()
-                .all(|(at, reason)| *reason as usize == at)
-        );
+        let mut all = Rejected::ALL.iter().enumerate();
+        assert!(all.all(|(at, reason)| *reason as usize == at));
     }
 }

@@ -107,13 +107,9 @@ impl<K: Clone + Ord> Board<K> {
 
     /// Lists every present link with its state and counts.
     pub fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
-        let rows: Vec<_> = self.rows.lock().present.values().cloned().collect();
-        rows.into_iter()
-            .map(|row| {
-                let report = row.status.report();
-                (row, report)
-            })
-            .collect()
+        let rows = self.rows.lock();
+        let reported = |row: &Arc<Row>| (Arc::clone(row), row.status.report());
+        rows.present.values().map(reported).collect()
     }
 
     /// Returns the totals of all links, past ones included.
@@ -153,12 +149,13 @@ impl<K: Clone + Ord> Drop for Entry<K> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::SystemTime;
 
     use super::*;
 
-    fn row() -> Row {
+    /// A link of the stream `live/show`.
+    pub(crate) fn row() -> Row {
         Row {
             stream: StreamName::parse("live/show").expect("a name"),
             url: "rtmp://***@h/a".to_owned(),

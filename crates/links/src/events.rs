@@ -92,7 +92,6 @@ mod tests {
     use std::time::SystemTime;
 
     use fanout::events::{EventReader, Received};
-    use net::link::Status;
 
     use super::*;
 
@@ -114,11 +113,7 @@ mod tests {
     fn a_link_is_reported_up_and_down_once_however_often_it_tries() {
         let events = Arc::new(Events::new(SystemTime::now()));
         let mut reader = events.subscribe();
-        let row = Row {
-            stream: StreamName::parse("live/show").expect("a name"),
-            url: "rtmp://***@h/a".to_owned(),
-            status: Arc::new(Status::default()),
-        };
+        let row = crate::board::tests::row();
         let emitter = Arc::new(LinkEvents::new("push", &events, &row));
         let observer = Arc::clone(&emitter);
         row.status.observe(move |report| observer.saw(report));

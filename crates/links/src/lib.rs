@@ -32,8 +32,7 @@ use tokio::time::{MissedTickBehavior, interval};
 pub use self::board::{Board, Row};
 use self::pull::{Key, Pulls};
 use self::push::Pushes;
-pub use self::trust::TrustError;
-pub use self::trust::connector;
+pub use self::trust::{TrustError, connector};
 use auth::AuthorityGate;
 use programme::fallback::FallbackOrigin;
 

@@ -62,16 +62,10 @@ impl Pushes {
                     url: rule.url.shown(name),
                     status: Arc::default(),
                 };
-                let address = address(rule, name);
+                let (stream, address) = (name.clone(), address(rule, name));
                 if let Some(entry) = board.enter(key, row) {
-                    let context = Arc::clone(&self.context);
-                    tasks.spawn(keep(
-                        context,
-                        name.clone(),
-                        address,
-                        entry,
-                        self.stop.clone(),
-                    ));
+                    let (context, stop) = (Arc::clone(&self.context), self.stop.clone());
+                    tasks.spawn(keep(context, stream, address, entry, stop));
                 }
             }
         }

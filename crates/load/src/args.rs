@@ -175,17 +175,12 @@ mod tests {
         let Ok(Command::Listen(listen)) = parse(line) else {
             panic!("{:?}", parse(line));
         };
-        assert_eq!(
-            (listen.listeners, listen.course.ramp),
-            (5_000, Some(1_000.0))
-        );
+        let course = listen.course;
+        assert_eq!((listen.listeners, course.ramp), (5_000, Some(1_000.0)));
         let listening = listen.listening;
         assert_eq!((listening.stalled, listening.churn), (0.05, Some(10.0)));
         assert_eq!(listening.slow.map(|slow| slow.bit_rate), Some(12_000));
-        assert_eq!(
-            (&listen.course.pid[..], listen.course.json),
-            (&[7][..], true)
-        );
+        assert_eq!((&course.pid[..], course.json), (&[7][..], true));
         let line =
             "publish icecast://source:k@127.0.0.1:8000/radio.mp3 --publishers 1 --audio-rate 64k";
         assert!(

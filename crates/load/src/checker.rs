@@ -151,24 +151,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
-    use crate::publish::synthetic::{Audio, SyntheticAudio};
-    use crate::stamp::Stamp;
-
-    const RATE: u64 = 128_000;
-
-    fn mp3(numbers: &[u64]) -> Vec<u8> {
-        let audio = SyntheticAudio::new(Audio::Mp3, RATE).expect("MP3 has that rate");
-        let mut out = Vec::new();
-        for number in numbers {
-            let stamp = Stamp {
-                source: 1,
-                number: *number,
-                sent: 50,
-            };
-            audio.write_frame(stamp, &mut out);
-        }
-        out
-    }
+    use crate::publish::synthetic::SyntheticAudio;
 
     fn answer(metaint: Option<usize>, is_chunked: bool) -> Answer {
         Answer {
@@ -192,8 +175,7 @@ mod tests {
 
     #[test]
     fn a_mount_is_followed_however_it_is_cut() {
-        let numbers: Vec<u64> = (0..40).collect();
-        let body = mp3(&numbers);
+        let body = SyntheticAudio::mp3(0..40);
         for piece in [1, 7, 417, 5_000, body.len()] {
             let found = judged(&answer(None, false), &body, piece);
             assert!(found.counts.frames >= 38, "{found:?}");
@@ -204,16 +186,15 @@ mod tests {
 
     #[test]
     fn a_hole_in_a_mount_is_found() {
-        let numbers: Vec<u64> = (0..20).chain(25..40).collect();
-        let found = judged(&answer(None, false), &mp3(&numbers), 333);
+        let body = SyntheticAudio::mp3((0..20).chain(25..40));
+        let found = judged(&answer(None, false), &body, 333);
         assert_eq!((found.counts.holes, found.counts.missing), (1, 5));
     }
 
     #[test]
     fn titles_and_chunks_are_taken_off() {
-        let numbers: Vec<u64> = (0..40).collect();
         let mut titled = Vec::new();
-        for audio in mp3(&numbers).chunks(1_000) {
+        for audio in SyntheticAudio::mp3(0..40).chunks(1_000) {
             titled.extend_from_slice(audio);
             titled.extend_from_slice(b"\x01StreamTitle='x';");
         }

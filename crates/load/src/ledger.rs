@@ -112,13 +112,8 @@ mod tests {
         let mut findings = Findings::default();
         let mut ledger = Ledger::default();
         for (source, number) in frames {
-            let stamp = Stamp {
-                source: *source,
-                number: *number,
-                sent: 1_000 + number,
-            };
             let mut frame = Vec::new();
-            stamp.write(100, &mut frame);
+            Stamp::of(*source, *number, 1_000 + number).write(100, &mut frame);
             ledger.enter(Kind::Audio, &frame, 1_003, 1_010, &mut findings);
         }
         findings
@@ -162,13 +157,8 @@ mod tests {
         let mut findings = Findings::default();
         let mut ledger = Ledger::default();
         for (kind, number) in [(Kind::Audio, 9), (Kind::Video, 4), (Kind::Audio, 10)] {
-            let stamp = Stamp {
-                source: 1,
-                number,
-                sent: 0,
-            };
             let mut frame = Vec::new();
-            stamp.write(100, &mut frame);
+            Stamp::of(1, number, 0).write(100, &mut frame);
             ledger.enter(kind, &frame, 0, 0, &mut findings);
             frame[80] = b'~';
             ledger.enter(kind, &frame, 0, 0, &mut findings);

@@ -217,14 +217,12 @@ mod tests {
 
     #[test]
     fn what_is_not_wanted_may_be_skipped() {
-        let text = text(false);
+        let text = text(false).into_bytes();
         let mut reading = Reading::new(Keep::Start);
         let head = text.len() - BODY.len();
-        reading.push(&text.as_bytes()[..head + 5]).expect("HTTP");
+        reading.push(&text[..head + 5]).expect("HTTP");
         assert_eq!(reading.skippable(), 0);
-        reading
-            .push(&text.as_bytes()[head + 5..head + 15])
-            .expect("HTTP");
+        reading.push(&text[head + 5..head + 15]).expect("HTTP");
         assert_eq!(reading.skippable(), 11);
         reading.skip(10);
         assert!(!reading.is_complete() && reading.is_success());
@@ -247,15 +245,11 @@ mod tests {
 
     #[test]
     fn what_is_no_whole_answer_is_an_error() {
+        let text = text(false).into_bytes();
         let mut reading = Reading::new(Keep::All(25));
-        assert_eq!(
-            reading.push(text(false).as_bytes()),
-            Err(ReadingError::TooLong)
-        );
+        assert_eq!(reading.push(&text), Err(ReadingError::TooLong));
         let mut reading = Reading::new(Keep::Start);
-        reading
-            .push(&text(false).as_bytes()[..60])
-            .expect("a beginning");
+        reading.push(&text[..60]).expect("a beginning");
         assert_eq!(reading.close(), Err(ReadingError::Cut));
         let mut reading = Reading::new(Keep::Start);
         let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n";

@@ -518,12 +518,8 @@ mod tests {
             .failed
             .count(&"no connection: Too many open files (os error 24)");
         let report = report(&tally, 0.0);
-        assert_eq!(
-            report.generator.bottlenecks.len(),
-            4,
-            "{:?}",
-            report.generator.bottlenecks
-        );
+        let bottlenecks = &report.generator.bottlenecks;
+        assert_eq!(bottlenecks.len(), 4, "{bottlenecks:?}");
         assert_eq!(report.text().matches("BOTTLENECK").count(), 4);
     }
 

@@ -92,11 +92,17 @@ mod tests {
 
     use super::*;
 
-    const STAMP: Stamp = Stamp {
-        source: 0xDEAD_BEEF,
-        number: 77,
-        sent: 1_700_000_000_123_456_789,
-    };
+    impl Stamp {
+        pub(crate) const fn of(source: u32, number: u64, sent: u64) -> Self {
+            Self {
+                source,
+                number,
+                sent,
+            }
+        }
+    }
+
+    const STAMP: Stamp = Stamp::of(0xDEAD_BEEF, 77, 1_700_000_000_123_456_789);
 
     fn frame(header: &[u8], size: usize) -> Vec<u8> {
         let mut frame = header.to_vec();

@@ -201,10 +201,7 @@ mod tests {
     #[test]
     fn addresses_are_taken_apart() {
         let http = parse("http://127.0.0.1:8000/live/show.flv?a=b");
-        assert_eq!(
-            http.addr,
-            "127.0.0.1:8000".parse::<SocketAddr>().expect("an address")
-        );
+        assert_eq!(http.addr.to_string(), "127.0.0.1:8000");
         assert_eq!(http.path(0), "live/show.flv?a=b");
         let rtmp = parse("rtmp://127.0.0.1/live/room/show{n}?key=a/b");
         assert_eq!(rtmp.addr.port(), 1935);
@@ -215,10 +212,7 @@ mod tests {
         assert_eq!(icecast.credentials, "source:p@ss");
         let encoded = parse("icecast://source:p%3Fss@127.0.0.1/radio.mp3");
         assert_eq!(encoded.credentials, "source:p?ss");
-        assert_eq!(
-            icecast.addr,
-            "[::1]:9000".parse::<SocketAddr>().expect("an address")
-        );
+        assert_eq!(icecast.addr.to_string(), "[::1]:9000");
         assert_eq!(parse("http://[::1]/x").addr.port(), 80);
         let whip = parse("whip+http://key@127.0.0.1:8000/live/show{n}/whip");
         assert_eq!(whip.protocol, Protocol::Whip);
@@ -227,10 +221,8 @@ mod tests {
         let secure = parse("https://127.0.0.1/radio.mp3");
         assert_eq!((secure.protocol, secure.is_secure), (Protocol::Http, true));
         let messages = parse("wss://127.0.0.1/live/show.flv");
-        assert_eq!(
-            (messages.protocol, messages.is_secure),
-            (Protocol::Websocket, true)
-        );
+        assert_eq!(messages.protocol, Protocol::Websocket);
+        assert!(messages.is_secure);
         assert_eq!((&secure.host[..], secure.addr.port()), ("127.0.0.1", 443));
         assert_eq!(secure.to_string(), "https://127.0.0.1/radio.mp3");
         let hls = parse("hls+http://127.0.0.1:8000/live/show{n}/index.m3u8");

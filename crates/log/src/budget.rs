@@ -128,13 +128,13 @@ struct Tenant {
 
 impl Tenant {
     fn held(&self) -> (usize, usize) {
-        self.log.upgrade().map_or((0, 0), |log| log.held())
+        self.log.upgrade().map_or((0, 0), |log| log.account.held())
     }
 }
 
 /// Memory of all logs: a page is reserved before it is allocated, and at the limit the stream that holds most gives up
 /// its oldest page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Budget {
     used: AtomicUsize,
     max: usize,
@@ -152,12 +152,8 @@ impl Budget {
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self {
-            used: AtomicUsize::new(0),
             max,
-            tenants: Mutex::default(),
-            refused: Counter::default(),
-            older_bytes: Arc::default(),
-            spools: AtomicUsize::new(0),
+            ..Self::default()
         }
     }
 

@@ -77,8 +77,4 @@ impl Cells {
     }
 }
 
-impl std::fmt::Debug for Cells {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cells({})", self.len())
-    }
-}
+base::debug!(Cells as it { len: it.len() });

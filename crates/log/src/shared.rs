@@ -105,11 +105,6 @@ impl Shared {
         self.joins_from.load(Ordering::Acquire)
     }
 
-    /// Returns the bytes that the stream holds, and the bytes that this log holds.
-    pub(crate) fn held(&self) -> (usize, usize) {
-        self.account.held()
-    }
-
     /// Drops the oldest page, which may be one that only a [`Hold`](crate::Hold) still has. Returns `false` when there
     /// is none to spare.
     pub(crate) fn give_up(&self) -> bool {
@@ -134,7 +129,7 @@ impl Shared {
         while pages.may_drop(committed) && is_due(&pages) {
             freed += pages.drop_oldest(true);
         }
-        let (start, left) = (pages.start(), pages.len());
+        let (start, left) = (pages.start(), pages.kept.len());
         drop(pages);
         self.dropped(start, freed);
         left

@@ -29,18 +29,13 @@ impl View {
     /// Creates a view of all current bytes.
     #[must_use]
     pub fn new(shared: Arc<Shared>) -> Self {
-        let pages = shared.pages().kept().clone();
-        let mut view = Self {
-            shared,
-            pages,
-            end: 0,
-            newest_join: None,
-        };
+        let pages = shared.pages().kept.clone();
+        let mut view = Self::of(shared, pages, 0);
         view.refresh();
         view
     }
 
-    /// Creates a view of `pages`, which reach back further than the log does, up to `end`. It is for one look: a
+    /// Creates a view of `pages` up to `end`. If they reach back further than the log does, it is for one look: a
     /// refresh would release pages that the log has dropped.
     pub(crate) fn of(shared: Arc<Shared>, pages: VecDeque<Arc<Page>>, end: u64) -> Self {
         Self {
@@ -63,7 +58,7 @@ impl View {
                 Some(page) => self.pages.push_back(page),
                 // This reader slept through the whole retention, so it begins anew at the oldest page.
                 None => {
-                    self.pages = self.shared.pages().kept().clone();
+                    self.pages = self.shared.pages().kept.clone();
                     self.end = self.shared.committed();
                     seen = 0;
                 }

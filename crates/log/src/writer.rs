@@ -219,14 +219,10 @@ impl Writer {
             }
             return false;
         }
-        let Limits {
-            page_bytes,
-            page_units,
-            ..
-        } = limits;
-        let page = Arc::new(Page::new(self.written, page_bytes, page_units));
+        let page = Page::new(self.written, limits.page_bytes, limits.page_units);
+        let page = Arc::new(page);
         self.current.link(&page);
-        self.shared.pages().push(Arc::clone(&page));
+        self.shared.pages().kept.push_back(Arc::clone(&page));
         self.page_count += 1;
         let full = std::mem::replace(&mut self.current, page);
         if self.open.is_some() {
@@ -247,33 +243,26 @@ impl Writer {
     /// Drops pages beyond the page limit, and pages followed by units that are themselves older than the time limit,
     /// and by enough bytes. The newest join point stays within its own time limit, for as long as there is memory.
     fn evict(&mut self) {
-        let Limits {
-            pages_max,
-            time_max,
-            bytes_min,
-            bytes_time_max,
-            join_max,
-            ..
-        } = self.limits_now();
+        let limits = self.limits_now();
         let (newest, written) = (self.newest, self.written);
         let age = |at: Timestamp| newest.map(|newest| newest - at);
         let kept_join = self
             .newest_join
-            .filter(|(_, at)| age(*at).is_some_and(|age| age <= join_max));
+            .filter(|(_, at)| age(*at).is_some_and(|age| age <= limits.join_max));
         self.page_count = self.shared.evict(|pages| {
-            let Some(next) = pages.kept().get(1) else {
+            let Some(next) = pages.kept.get(1) else {
                 return false;
             };
             // A unit may be larger than a page: no unit begins in the pages of its middle.
-            let mut later = pages.kept().iter().skip(1);
+            let mut later = pages.kept.iter().skip(1);
             let next_unit = later.find_map(|page| page.units().next());
             let next_begins = next_unit.map(|unit| unit.at);
             let next_age = next_begins.and_then(age);
-            let is_old = next_age.is_some_and(|age| age > time_max);
+            let is_old = next_age.is_some_and(|age| age > limits.time_max);
             let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
-            let is_little = written - next.base < bytes_min as u64
-                && next_age.is_some_and(|age| age <= bytes_time_max);
-            pages.len() > pages_max || is_old && !is_wanted && !is_little
+            let is_little = written - next.base < limits.bytes_min as u64
+                && next_age.is_some_and(|age| age <= limits.bytes_time_max);
+            pages.kept.len() > limits.pages_max || is_old && !is_wanted && !is_little
         });
     }
 }

@@ -14,11 +14,11 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
-use crate::Slot;
 use crate::backend::{
-    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome,
+    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, SendOp, SendOutcome, drain,
 };
 use crate::waker::Waker;
+use crate::{Slot, slab};
 
 /// `epoll_data` of the waker; no slab grows to this index.
 pub(crate) const WAKER_DATA: u64 = u64::MAX;
@@ -45,16 +45,9 @@ impl Epoll {
     /// # Errors
     /// The process has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Waker::new()?;
-        epoll::add(
-            &epoll,
-            &waker,
-            epoll::EventData::new_u64(WAKER_DATA),
-            epoll::EventFlags::IN,
-        )?;
         Ok(Self {
-            epoll,
+            epoll: watch_over(&waker)?,
             waker,
             sockets: Vec::new(),
         })
@@ -89,35 +82,19 @@ impl Epoll {
         }
     }
 
-    /// Reads and drops the bytes that a listener sent. Returns `false` when the connection is over.
-    fn drain(socket: &TcpStream) -> bool {
-        let mut scratch = [0_u8; 4096];
-        let mut total = 0;
-        while total < STRAY_BYTES_MAX {
-            match rustix::net::recv(socket, &mut scratch, RecvFlags::DONTWAIT) {
-                Ok((0, _)) => return false,
-                Ok((count, _)) => total += count,
-                Err(Errno::AGAIN | Errno::INTR) => return true,
-                Err(_) => return false,
-            }
-        }
-        false
-    }
-
-    fn translate(&self, flags: epoll::EventFlags, slot: Slot, events: &mut Vec<Event>) {
+    fn translate(&mut self, flags: epoll::EventFlags, slot: Slot, events: &mut Vec<Event>) {
         use epoll::EventFlags as F;
         let Some(socket) = self.socket(slot) else {
             return;
         };
         let has_input = flags.contains(F::IN);
-        let is_dropped = socket.inbound == Inbound::Dropped;
-        if flags.intersects(F::HUP | F::ERR | F::RDHUP)
-            || (has_input && is_dropped && !Self::drain(&socket.stream))
-        {
+        let is_stray = has_input && socket.inbound == Inbound::Dropped;
+        let is_over = flags.intersects(F::HUP | F::ERR | F::RDHUP);
+        if is_over || (is_stray && !drain(self, slot)) {
             events.push(Event::Closed(slot));
             return;
         }
-        if has_input && !is_dropped {
+        if has_input && !is_stray {
             events.push(Event::Readable(slot));
         }
         if flags.contains(F::OUT) {
@@ -126,11 +103,29 @@ impl Epoll {
     }
 }
 
-/// Converts a time for the kernel; longer times than it can express become its longest.
-pub(crate) fn timespec(time: Duration) -> Timespec {
-    Timespec {
+/// Creates an epoll instance that watches a waker, under [`WAKER_DATA`].
+pub(crate) fn watch_over(waker: &Waker) -> io::Result<OwnedFd> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let data = epoll::EventData::new_u64(WAKER_DATA);
+    epoll::add(&epoll, waker, data, epoll::EventFlags::IN)?;
+    Ok(epoll)
+}
+
+/// Sleeps until there are events, a signal arrives or `timeout` has passed, and returns the events.
+pub(crate) fn sleep<'a>(
+    epoll: &OwnedFd,
+    room: &'a mut [MaybeUninit<epoll::Event>],
+    timeout: Option<Duration>,
+) -> io::Result<&'a mut [epoll::Event]> {
+    // Times longer than the kernel can express become its longest.
+    let timeout = timeout.map(|time| Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(time.subsec_nanos()),
+    });
+    match epoll::wait(epoll, room, timeout.as_ref()) {
+        Ok((ready, _)) => Ok(ready),
+        Err(Errno::INTR) => Ok(&mut []),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -149,15 +144,12 @@ impl Backend for Epoll {
             data,
             F::IN | F::OUT | F::RDHUP | F::ET,
         )?;
-        let index = slot.index as usize;
-        if self.sockets.len() <= index {
-            self.sockets.resize_with(index + 1, || None);
-        }
-        self.sockets[index] = Some(Socket {
+        let socket = Socket {
             reuse: slot.reuse,
             stream,
             inbound,
-        });
+        };
+        slab::put(&mut self.sockets, slot, socket);
         Ok(())
     }
 
@@ -191,14 +183,8 @@ impl Backend for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
-        let timeout = timeout.map(timespec);
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let ready = match epoll::wait(&self.epoll, &mut ready, timeout.as_ref()) {
-            Ok((ready, _)) => ready,
-            Err(Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        for event in ready {
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        for event in sleep(&self.epoll, &mut room, timeout)? {
             // The kernel's struct is packed; copy before use.
             let (flags, data) = ({ event.flags }, { event.data }.u64());
             if data == WAKER_DATA {

@@ -49,11 +49,10 @@ impl FromStr for Network {
             Some(prefix) => prefix.parse().map_err(|_| NotANetwork)?,
             None => bits,
         };
-        if prefix > bits {
-            Err(NotANetwork)
-        } else {
-            Ok(Self { address, prefix })
-        }
+        let is_fit = prefix <= bits;
+        is_fit
+            .then_some(Self { address, prefix })
+            .ok_or(NotANetwork)
     }
 }
 

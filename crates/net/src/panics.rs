@@ -21,9 +21,7 @@ use std::sync::{LazyLock, Once};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use base::{Labelled, Lock};
-
-use base::Quota;
+use base::{Labelled, Lock, Quota};
 
 /// Most panics logged one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported;
 /// more of them add nothing.
@@ -149,14 +147,9 @@ pub fn install_hook() {
 }
 
 fn message(payload: &(dyn Any + Send)) -> &str {
-    match (
-        payload.downcast_ref::<&str>(),
-        payload.downcast_ref::<String>(),
-    ) {
-        (Some(text), _) => text,
-        (None, Some(text)) => text,
-        (None, None) => "without a message",
-    }
+    let owned = payload.downcast_ref::<String>().map(String::as_str);
+    let text = payload.downcast_ref::<&str>().copied().or(owned);
+    text.unwrap_or("without a message")
 }
 
 #[cfg(test)]

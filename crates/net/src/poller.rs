@@ -6,10 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll;
-use rustix::io::Errno;
 
 use crate::backend::EVENTS_PER_WAIT;
-use crate::epoll::{WAKER_DATA, timespec};
+use crate::epoll::{WAKER_DATA, sleep, watch_over};
 use crate::waker::Waker;
 
 /// Sockets under the caller's numbers, watched by one epoll instance.
@@ -54,10 +53,8 @@ impl Poller {
     /// # Errors
     /// The process has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Waker::new()?;
-        let data = epoll::EventData::new_u64(WAKER_DATA);
-        epoll::add(&epoll, &waker, data, epoll::EventFlags::IN)?;
+        let epoll = watch_over(&waker)?;
         Ok(Self { epoll, waker })
     }
 
@@ -93,14 +90,8 @@ impl Poller {
     /// # Errors
     /// Those of `epoll_wait`, except interruption by signals.
     pub fn wait(&self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let timeout = timeout.map(timespec);
-        let mut events = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let events = match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
-            Ok((events, _)) => events,
-            Err(Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        for event in events {
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        for event in sleep(&self.epoll, &mut room, timeout)? {
             // The kernel's struct is packed; copy before use.
             let (flags, number) = ({ event.flags }, { event.data }.u64());
             if number == WAKER_DATA {

@@ -146,14 +146,8 @@ fn read_fields(received: &[u8]) -> Result<Header, Malformed> {
     };
     let client = match (is_local, family) {
         (true, _) => None,
-        (false, 0x11) => {
-            let (source, rest) = fields.split_first_chunk::<4>().ok_or(Malformed::Fields)?;
-            client(Ipv4Addr::from_octets(*source), rest, 4)?
-        }
-        (false, 0x21) => {
-            let (source, rest) = fields.split_first_chunk::<16>().ok_or(Malformed::Fields)?;
-            client(Ipv6Addr::from_octets(*source), rest, 16)?
-        }
+        (false, 0x11) => Some(client::<Ipv4Addr, 4>(fields).ok_or(Malformed::Fields)?),
+        (false, 0x21) => Some(client::<Ipv6Addr, 16>(fields).ok_or(Malformed::Fields)?),
         // Unspecified, datagrams and sockets of the proxy's own host: no client address is known.
         (false, 0x00 | 0x12 | 0x22 | 0x31 | 0x32) => None,
         (false, _) => return Err(Malformed::Fields),
@@ -161,16 +155,16 @@ fn read_fields(received: &[u8]) -> Result<Header, Malformed> {
     Ok(Header::Complete { client, bytes })
 }
 
-/// Returns the client, whose port follows the destination's address.
-fn client(
-    source: impl Into<std::net::IpAddr>,
-    rest: &[u8],
-    skipped: usize,
-) -> Result<Option<SocketAddr>, Malformed> {
-    // The ports of both; extensions follow, none of which is needed.
-    let ports = rest.get(skipped..skipped + 4).ok_or(Malformed::Fields)?;
+/// Returns the client among fields with addresses of `N` bytes: source, destination, and the ports of both.
+fn client<A, const N: usize>(fields: &[u8]) -> Option<SocketAddr>
+where
+    A: From<[u8; N]> + Into<std::net::IpAddr>,
+{
+    let (source, rest) = fields.split_first_chunk::<N>()?;
+    // Extensions follow, none of which is needed.
+    let ports = rest.get(N..N + 4)?;
     let port = u16::from_be_bytes([ports[0], ports[1]]);
-    Ok(Some(SocketAddr::new(source.into(), port)))
+    Some(SocketAddr::new(A::from(*source).into(), port))
 }
 
 #[cfg(test)]

@@ -187,6 +187,15 @@ impl<T> Slab<T> {
     }
 }
 
+/// Puts a value at the index of `slot` in a table beside a slab, which grows as needed.
+pub(crate) fn put<T>(table: &mut Vec<Option<T>>, slot: Slot, value: T) {
+    let index = slot.index as usize;
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    table[index] = Some(value);
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -21,13 +21,8 @@ use crate::Console;
 
 /// `GET /api/v1/streams`.
 pub(super) async fn streams(State(console): State<Arc<Console>>) -> Json<Value> {
-    let infos: Vec<_> = console
-        .front
-        .registry
-        .list()
-        .iter()
-        .map(|one| one.info())
-        .collect();
+    let streams = console.front.registry.list();
+    let infos: Vec<_> = streams.iter().map(|one| one.info()).collect();
     let all: Vec<_> = infos
         .iter()
         .map(|info| StreamView::of(info).with_opus(console.audio.has_room(info)))

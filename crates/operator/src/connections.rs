@@ -92,19 +92,15 @@ pub(super) struct Expiry {
 
 impl Expiry {
     /// Waits until the connection must end, and returns the reason for the log.
-    pub(super) async fn reached(self) -> &'static str {
-        let Self {
-            evicted,
-            mut progress,
-        } = self;
+    pub(super) async fn reached(mut self) -> &'static str {
         tokio::select! {
             biased;
-            Ok(_) = progress.wait_for(|lasts| *lasts) => {}
-            Ok(()) = evicted => return "it gave way to another",
+            Ok(_) = self.progress.wait_for(|lasts| *lasts) => {}
+            Ok(()) = self.evicted => return "it gave way to another",
             () = sleep(LIFETIME) => return "its answer was not read",
         }
         loop {
-            match timeout(STALLED_AFTER, progress.changed()).await {
+            match timeout(STALLED_AFTER, self.progress.changed()).await {
                 Ok(Ok(())) => {}
                 // The connection is ending by itself.
                 Ok(Err(_)) => std::future::pending().await,
@@ -160,20 +156,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_lasts_does_not_give_way_and_returns_its_permit() {
         let connections = Connections::default();
+        let enter = |count: usize| Vec::from_iter((0..count).map(|_| connections.enter(HERE)));
         let (lasting, expiry) = connections.enter(HERE);
         lasting.outlast();
         let (first, to_evict) = connections.enter(HERE);
-        let others: Vec<_> = (1..CONNECTIONS.share)
-            .map(|_| connections.enter(HERE))
-            .collect();
+        let others = enter(CONNECTIONS.share - 1);
         let still = timeout(LIFETIME / 2, to_evict.reached()).await;
         assert!(still.is_err(), "the lasting one holds no permit");
         drop(first);
         drop(others);
         let (_second, evicted) = connections.enter(HERE);
-        let _crowd: Vec<_> = (0..CONNECTIONS.share)
-            .map(|_| connections.enter(HERE))
-            .collect();
+        let _crowd = enter(CONNECTIONS.share);
         assert_eq!(evicted.reached().await, "it gave way to another");
         let still = timeout(STALLED_AFTER / 8, expiry.reached()).await;
         assert!(still.is_err(), "it is still there");

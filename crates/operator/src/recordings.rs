@@ -181,13 +181,10 @@ pub(super) async fn remove(
     };
     // The disk may be slow. If the thread fails, the disk is to blame.
     let done = spawn_blocking(move || removed(&console, id)).await;
-    match done.unwrap_or(Err(Refused::Disk)) {
-        Ok(()) => {
-            tracing::info!(%id, "a recording is removed by the operator");
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Err(refused) => answer(refused),
-    }
+    let done = done.unwrap_or(Err(Refused::Disk));
+    answer(done.inspect(|()| {
+        tracing::info!(%id, "a recording is removed by the operator");
+    }))
 }
 
 fn removed(console: &Console, id: RecordingId) -> Result<(), Refused> {
@@ -248,13 +245,10 @@ pub(super) async fn pin(
     };
     // The disk may be slow. If the thread fails, the disk is to blame.
     let done = spawn_blocking(move || archive.pin(id, pinned)).await;
-    match done.unwrap_or(Err(Refused::Disk)) {
-        Ok(()) => {
-            tracing::info!(%id, pinned, "the operator decides on a recording");
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Err(refused) => answer(refused),
-    }
+    let done = done.unwrap_or(Err(Refused::Disk));
+    answer(done.inspect(|()| {
+        tracing::info!(%id, pinned, "the operator decides on a recording");
+    }))
 }
 
 /// Action requested for a stream's recording.
@@ -291,7 +285,7 @@ pub(super) async fn command(
         return refuse(StatusCode::BAD_REQUEST, text);
     };
     let Some(archive) = &console.archive else {
-        return answer(Refused::NoRule);
+        return answer(Err(Refused::NoRule));
     };
     let Some(stream) = console.front.registry.stream(&name) else {
         return not_found("there is no such stream");
@@ -301,32 +295,29 @@ pub(super) async fn command(
         Action::Stop => archive.end_recording(&stream),
         Action::Split => archive.split_recording(&stream),
     };
-    match done {
-        Ok(()) => {
-            tracing::info!(stream = %name, ?action, "the operator decides on a recording");
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Err(refused) => answer(refused),
-    }
+    answer(done.inspect(|()| {
+        tracing::info!(stream = %name, ?action, "the operator decides on a recording");
+    }))
 }
 
-fn answer(refused: Refused) -> Response {
-    let (status, text) = match refused {
-        Refused::Unknown => (StatusCode::NOT_FOUND, "there is no such recording"),
-        Refused::Open => (
+fn answer(done: Result<(), Refused>) -> Response {
+    let (status, text) = match done {
+        Ok(()) => return StatusCode::NO_CONTENT.into_response(),
+        Err(Refused::Unknown) => (StatusCode::NOT_FOUND, "there is no such recording"),
+        Err(Refused::Open) => (
             StatusCode::CONFLICT,
             "the recording is under way: stop or split it first",
         ),
-        Refused::NoRule => (
+        Err(Refused::NoRule) => (
             StatusCode::CONFLICT,
             "there is no place for it: recording.directory is not set",
         ),
-        Refused::NotRecorded => (StatusCode::CONFLICT, "the stream is not being recorded"),
-        Refused::Disk => (
+        Err(Refused::NotRecorded) => (StatusCode::CONFLICT, "the stream is not being recorded"),
+        Err(Refused::Disk) => (
             StatusCode::CONFLICT,
             "the disk refuses, or does not keep it: it has no extended attributes",
         ),
-        Refused::Busy => (
+        Err(Refused::Busy) => (
             StatusCode::SERVICE_UNAVAILABLE,
             "the recorder has too much to do; try again",
         ),
@@ -398,27 +389,16 @@ mod tests {
         assert!(found(&shelf, which(None, None, some("open"))).is_empty());
         let all = found(&shelf, which(None, None, None));
         assert_eq!(all, (0..100).collect::<Vec<_>>());
-        let newest = Which {
-            order: some("newest"),
-            ..which(from(), to(), None)
-        };
+        let mut newest = which(from(), to(), None);
+        newest.order = some("newest");
         assert_eq!(found(&shelf, newest), [2, 1]);
-        let wrong = Which {
-            order: some("best"),
-            ..Which::default()
-        };
-        assert!(Filter::parse(wrong).is_err());
         // Pages continue after the recordings that were skipped.
         let mut closed = Vec::new();
         let mut cursor = None;
         loop {
-            let state = some("closed");
-            let filter = Filter::parse(Which {
-                cursor,
-                state,
-                ..Which::default()
-            });
-            let page = filter.expect("understood").page(&shelf);
+            let mut next = which(None, None, some("closed"));
+            next.cursor = cursor;
+            let page = Filter::parse(next).expect("understood").page(&shelf);
             closed.extend(page.iter().map(|one| one.bytes));
             cursor = page.last().map(|last| last.id.to_string());
             if page.len() < PAGE {
@@ -426,7 +406,10 @@ mod tests {
             }
         }
         assert_eq!(closed, (0..2_500).step_by(10).collect::<Vec<_>>());
+        let mut best = which(None, None, None);
+        best.order = some("best");
         for wrong in [
+            best,
             which(some("yesterday"), None, None),
             which(None, some("1"), None),
             which(None, None, some("gone")),

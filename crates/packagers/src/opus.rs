@@ -103,24 +103,14 @@ impl Packager for Opus {
             Item::Track(track) => self.announce(track, sink),
             Item::Title(title) => self.name(Some(Arc::clone(title))),
             Item::Sample(sample) if self.track == Some(sample.track) => {
-                let Some(Link {
-                    muxer, preamble, ..
-                }) = &mut self.link
-                else {
-                    return;
-                };
-                let has_begun = &mut self.has_begun;
-                muxer.push(sample, |began, page| {
-                    *has_begun = true;
+                let Some(link) = &mut self.link else { return };
+                link.muxer.push(sample, |began, page| {
+                    self.has_begun = true;
                     sink.put(page);
-                    sink.end_unit(began, Entry::Join(Arc::clone(preamble)));
+                    sink.end_unit(began, Entry::Join(Arc::clone(&link.preamble)));
                 });
             }
-            Item::Sample(_)
-            | Item::Header(_)
-            | Item::Metadata(_)
-            | Item::Script(_)
-            | Item::Event(_) => {}
+            _ => {}
         }
     }
 

@@ -84,12 +84,7 @@ impl Packager for Raw {
                 sink.put(page.as_ref().unwrap_or(&sample.data));
                 sink.end_unit(sample.dts, entry);
             }
-            Item::Epoch
-            | Item::Track(_)
-            | Item::Metadata(_)
-            | Item::Script(_)
-            | Item::Title(_)
-            | Item::Event(_) => {}
+            _ => {}
         }
     }
 }

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use container::fmp4::{FragmentCandidate, Turn};
-use fanout::{LaneSink, Preamble, Retention, SegmentStart, Segmentation};
+use fanout::{Format, LaneSink, Preamble, Protocol, Retention, SegmentStart, Segmentation};
 use media::{Span, Timestamp};
 
 /// Number of slots that a lane of segments keeps; two slots are a target duration. They cover everything that a playlist lists
@@ -27,20 +27,19 @@ use media::{Span, Timestamp};
 /// playlist (RFC 8216bis §6.2.2: its own duration and the playlist's), and three slots for late readers.
 const SLOTS_KEPT: i64 = 25;
 
-/// Bytes per second at 14 Mb/s.
-const BYTES_PER_SECOND: i64 = 1_750_000;
+/// Bytes per second at 14 Mb/s, of a lane with video.
+pub(crate) const BYTES_PER_SECOND: i64 = 1_750_000;
 
-/// Returns the retention of a lane of segments.
-pub(crate) const fn kept(bounds: &Segmentation) -> Retention {
-    kept_of(bounds, BYTES_PER_SECOND)
-}
-
-/// Returns the retention of a lane that carries at most `bytes_per_second`.
-pub(crate) const fn kept_of(bounds: &Segmentation, bytes_per_second: i64) -> Retention {
+/// Returns the format of a lane of segments that carries at most `rate` bytes per second.
+pub(crate) const fn format(name: &'static str, bounds: &Segmentation, rate: i64) -> Format {
     let millis = bounds.segment.millis() * SLOTS_KEPT;
-    Retention::Window {
-        time: Span::from_millis(millis),
-        bytes_max: (millis * bytes_per_second / 1_000) as usize,
+    Format {
+        name,
+        protocol: Protocol::Hls,
+        retention: Retention::Window {
+            time: Span::from_millis(millis),
+            bytes_max: (millis * rate / 1_000) as usize,
+        },
     }
 }
 

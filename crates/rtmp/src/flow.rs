@@ -4,6 +4,9 @@
 /// more than the peer does.
 const ACK_WINDOW_MIN: u32 = 32 << 10;
 
+/// Window that is announced to the peer at first, in bytes.
+const ACK_WINDOW: u32 = 2_500_000;
+
 /// Acknowledgement state of one connection; [`count`](Self::count) received bytes.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -17,14 +20,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Creates the state with the window that is announced to the peer.
-    pub(crate) fn new(ack_window: u32) -> Self {
-        let window = ack_window.clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
+    pub(crate) fn new() -> Self {
         Self {
             received: 0,
             acknowledged: 0,
-            window,
-            announced: window,
+            window: ACK_WINDOW,
+            announced: ACK_WINDOW,
         }
     }
 

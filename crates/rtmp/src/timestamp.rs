@@ -32,22 +32,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn crosses_the_wrap_both_ways() {
-        let mut clock = Unwrap::default();
-        assert_eq!(clock.extend(u32::MAX - 9), (1 << 32) - 10);
-        assert_eq!(clock.extend(10), (1 << 32) + 10);
-        assert_eq!(clock.extend(u32::MAX), (1 << 32) - 1);
-        assert_eq!(clock.extend(0), 1 << 32);
-    }
-
-    #[test]
-    fn a_step_below_zero_is_negative() {
-        let mut clock = Unwrap::default();
-        clock.extend(5);
-        assert_eq!(clock.extend(u32::MAX), -1);
-    }
-
     proptest! {
         #[test]
         fn follows_any_clock_in_steps_below_half_the_range(

@@ -152,14 +152,10 @@ fn feed(session: &mut Session, bytes: &[u8], piece: usize, now: Instant) -> Resu
             let result = session.read(&mut piece, now);
             match &result {
                 Ok(Some(Event::Publish(request))) => {
-                    session
-                        .accept_publish(request.id)
-                        .expect("it was just asked for");
+                    session.accept_publish(request.id).expect("just asked");
                 }
                 Ok(Some(Event::Play(request))) => {
-                    session
-                        .accept_play(request.id)
-                        .expect("it was just asked for");
+                    session.accept_play(request.id).expect("just asked");
                 }
                 _ => {}
             }
@@ -402,11 +398,8 @@ fn chunk_streams_of_every_kind() {
     ]
     .concat();
     check_all("aborted messages", &abort.repeat(200), Works);
-    check_all(
-        "aborts of nothing",
-        &control(Kind::Abort, 77).repeat(200),
-        Works,
-    );
+    let nothing = control(Kind::Abort, 77).repeat(200);
+    check_all("aborts of nothing", &nothing, Works);
 }
 
 #[test]

@@ -133,7 +133,6 @@ pub(crate) fn assemble(parts: Parts) -> (FrontDoor, Players) {
     let rtmp = net::rtmp::Context {
         session: rtmp::server::Config {
             challenge: Some(Arc::new(challenge)),
-            ..rtmp::server::Config::default()
         },
         leaving: drain.subscribe(),
         holdings: Arc::clone(&holdings),

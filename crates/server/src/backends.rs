@@ -19,40 +19,31 @@ pub(crate) type Workers = (Arc<Fanout>, std::sync::mpsc::Receiver<fanout::Depart
 
 type MakeBackend = fn() -> io::Result<Box<dyn Backend>>;
 
-/// Chooses the back-end with which this host's workers drive their sockets. io_uring is tried out before anything relies on it:
-/// many sandboxes refuse it.
-fn choose_backend(
+/// Back-ends with which workers drive listeners' sockets: io_uring, and epoll.
+const BACKENDS: [MakeBackend; 2] = [
+    || Ok(Box::new(Uring::new().map_err(io::Error::other)?)),
+    || Ok(Box::new(Epoll::new()?)),
+];
+
+/// Methods of reading publishers' sockets. io_uring for them needs a newer kernel than for the workers' sockets.
+const METHODS: [Method; 2] = [Method::Uring, Method::Epoll];
+
+/// Chooses how this host drives sockets. io_uring is tried out before anything relies on it: many sandboxes refuse it.
+/// `otherwise` is logged when it is refused, and epoll used instead.
+fn choose<T>(
     wanted: config::Backend,
     probe: impl FnOnce() -> Result<(), Unavailable>,
-) -> Result<MakeBackend, Unavailable> {
-    let epoll: MakeBackend = || Ok(Box::new(Epoll::new()?));
-    let io_uring: MakeBackend = || Ok(Box::new(Uring::new().map_err(io::Error::other)?));
+    [io_uring, epoll]: [T; 2],
+    otherwise: &str,
+) -> Result<T, Unavailable> {
     match wanted {
         config::Backend::Epoll => Ok(epoll),
         config::Backend::IoUring => probe().map(|()| io_uring),
-        config::Backend::Auto => match probe() {
-            Ok(()) => Ok(io_uring),
-            Err(why) => {
-                tracing::info!(%why, "io_uring cannot be used; listeners are driven by epoll");
-                Ok(epoll)
-            }
-        },
-    }
-}
-
-/// Chooses the method of reading publishers' sockets. io_uring for them needs a newer kernel than for the workers' sockets.
-fn choose_method(
-    wanted: config::Backend,
-    probe: impl FnOnce() -> Result<(), Unavailable>,
-) -> Result<Method, Unavailable> {
-    match wanted {
-        config::Backend::Epoll => Ok(Method::Epoll),
-        config::Backend::IoUring => probe().map(|()| Method::Uring),
         config::Backend::Auto => Ok(match probe() {
-            Ok(()) => Method::Uring,
+            Ok(()) => io_uring,
             Err(why) => {
-                tracing::info!(%why, "publishers are read by epoll");
-                Method::Epoll
+                tracing::info!(%why, "{otherwise}");
+                epoll
             }
         }),
     }
@@ -63,8 +54,9 @@ fn choose_method(
 /// # Errors
 /// Returns an error if `fanout.backend` demands io_uring and it is refused, or a thread cannot be started.
 pub(crate) fn start_intake(config: &Config) -> Result<Intake, StartError> {
-    let method =
-        choose_method(config.fanout.backend, Method::probe).map_err(StartError::IoUring)?;
+    let otherwise = "publishers are read by epoll";
+    let method = choose(config.fanout.backend, Method::probe, METHODS, otherwise)
+        .map_err(StartError::IoUring)?;
     let threads = host::cores().div_ceil(CORES_PER_INTAKE);
     Intake::start(threads, method, config.fanout.target_utilisation).map_err(StartError::Intake)
 }
@@ -74,8 +66,9 @@ pub(crate) fn start_intake(config: &Config) -> Result<Intake, StartError> {
 /// # Errors
 /// Returns an error if `fanout.backend` demands io_uring and it is refused, or a thread cannot be started.
 pub(crate) fn start_workers(config: &Config) -> Result<Workers, StartError> {
-    let backend =
-        choose_backend(config.fanout.backend, Uring::probe).map_err(StartError::IoUring)?;
+    let otherwise = "io_uring cannot be used; listeners are driven by epoll";
+    let backend = choose(config.fanout.backend, Uring::probe, BACKENDS, otherwise)
+        .map_err(StartError::IoUring)?;
     let settings = fanout::Config {
         workers: if config.fanout.workers == 0 {
             host::cores()
@@ -95,7 +88,7 @@ mod tests {
     fn name(wanted: config::Backend, works: bool) -> Option<&'static str> {
         let refused = || Unavailable::Refused(io::ErrorKind::PermissionDenied.into());
         let probe = || works.then_some(()).ok_or_else(refused);
-        let make = choose_backend(wanted, probe).ok()?;
+        let make = choose(wanted, probe, BACKENDS, "").ok()?;
         Some(make().map_or("none here", |backend| backend.name()))
     }
 
@@ -108,7 +101,8 @@ mod tests {
         assert_eq!(name(Epoll, true), Some("epoll"));
         let refused = || Unavailable::Refused(io::ErrorKind::PermissionDenied.into());
         let method = |wanted, works: bool| {
-            choose_method(wanted, || works.then_some(()).ok_or_else(refused)).ok()
+            let probe = || works.then_some(()).ok_or_else(refused);
+            choose(wanted, probe, METHODS, "").ok()
         };
         assert_eq!(method(Auto, false), Some(Method::Epoll));
         assert_eq!(method(IoUring, false), None);

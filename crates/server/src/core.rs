@@ -69,7 +69,13 @@ impl Core {
         let access = AccessLog::new(open(ACCESS, &config.log.access)?);
         let recovered = sessions::recover(&config.log.sessions);
         let session_log = open(SESSIONS, &config.log.sessions)?;
-        let settings = sessions::Settings::new(config, session_log.clone(), teller, recovered);
+        let settings = sessions::Settings {
+            log: session_log.clone(),
+            checkpoint: config.log.checkpoint,
+            teller,
+            rules: &config.hooks,
+            recovered,
+        };
         let departures = Sessions::new(settings, &fanout, SystemTime::now())
             .and_then(|sessions| Departures::read(departed, fanout, access.clone(), sessions))
             .map_err(StartError::LineLog)?;

@@ -157,9 +157,7 @@ fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), Failure> {
         })?;
         return file.write_all(toml.as_bytes()).map_err(failed);
     }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
+    let beside = path.with_added_extension("part");
     let mut file = create(&beside).map_err(failed)?;
     let written = file.write_all(toml.as_bytes());
     let put = written.and_then(|()| fs::rename(&beside, path));
@@ -199,6 +197,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::tests::assert_has;
 
     fn import_into(folder: &Path, force: bool) -> Result<String, Failure> {
         let file = folder.join("icecast.xml");
@@ -216,27 +215,24 @@ mod tests {
         Ok(String::from_utf8(notes).unwrap())
     }
 
+    fn assert_private(path: &Path) {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
     #[test]
     fn the_result_is_valid_and_only_its_owner_reads_it() {
         let folder = tempfile::tempdir().unwrap();
         let notes = import_into(folder.path(), false).unwrap();
         let path = folder.path().join("carillon.toml");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
+        assert_private(&path);
         let text = fs::read_to_string(&path).unwrap();
-        assert!(
-            text.contains("\nlisteners = 10  # line 1: limits.clients\n"),
-            "{text}"
-        );
+        assert_has(&text, &["\nlisteners = 10  # line 1: limits.clients\n"]);
         // This key is among the first that attackers try.
-        assert!(text.contains("\n#publish_key = \"hackme\""), "{text}");
+        assert_has(&text, &["\n#publish_key = \"hackme\""]);
         assert!(refusals(&text).is_empty());
-        assert!(
-            notes.contains("line 1: icecast.novelty: the import does not know it"),
-            "{notes}"
-        );
+        let unknown = "line 1: icecast.novelty: the import does not know it";
+        assert_has(&notes, &[unknown]);
         assert!(!notes.contains("hackme"), "{notes}");
     }
 
@@ -274,10 +270,7 @@ mod tests {
         ));
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
         import_into(folder.path(), true).unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
+        assert_private(&path);
         assert!(fs::read_to_string(&path).unwrap().contains("[limits]"));
     }
 
@@ -304,12 +297,9 @@ mod tests {
             let kind = Kind::of(&source).expect("a kind");
             let lines: Vec<_> = source.lines().collect();
             for missing in 0..=lines.len() {
-                let rest = lines
-                    .iter()
-                    .enumerate()
-                    .filter(|(number, _)| *number != missing);
-                let rest: Vec<_> = rest.map(|(_, line)| *line).collect();
-                let Ok(imported) = import::import(kind, "x", &rest.join("\n"), refusals) else {
+                let after = lines.get(missing + 1..).unwrap_or_default();
+                let rest = [&lines[..missing], after].concat().join("\n");
+                let Ok(imported) = import::import(kind, "x", &rest, refusals) else {
                     continue;
                 };
                 let place = format!("{} without line {}", path.display(), missing + 1);

@@ -76,26 +76,20 @@ mod tests {
             ..Auth::default()
         };
         let made = complete(&mut first).expect("randomness");
-        assert_eq!(
-            made,
-            Generated {
-                admin_password: true,
-                ..Generated::default()
-            }
-        );
+        let password_alone = Generated {
+            admin_password: true,
+            ..Generated::default()
+        };
+        assert_eq!(made, password_alone);
         assert_eq!(first.publish_key.expect("kept").reveal(), "chosen-by-hand");
 
         let mut second = Auth::default();
         complete(&mut second).expect("randomness");
-        let (key, password) = (
-            second.publish_key.expect("made"),
-            second.admin_password.expect("made"),
-        );
-        assert_ne!(key, password);
+        let key = second.publish_key.expect("made");
+        assert_ne!(key, second.admin_password.expect("made"));
         let named = "[[auth.key]]\nname = \"studio\"\nmatch = \"live/*\"";
-        let mut third = Config::parse("test", named, std::iter::empty())
-            .expect("valid")
-            .auth;
+        let third = Config::parse("test", named, std::iter::empty());
+        let mut third = third.expect("valid").auth;
         let made = complete(&mut third).expect("randomness");
         assert_eq!(made.keys, [third.keys[0].name.clone()]);
         assert!(third.keys[0].secret.is_some() && third.publish_key.is_none());

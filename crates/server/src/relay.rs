@@ -45,7 +45,8 @@ pub struct Relay {
     demo: bool,
     /// Decides in place of the configuration's keys.
     authority: Option<Arc<dyn Authority>>,
-    log: Log,
+    /// Log of the process, if the relay maintains it.
+    pub(crate) log: Log,
     marks: Marks,
 }
 
@@ -93,13 +94,6 @@ impl Relay {
         self
     }
 
-    /// Lets the relay maintain the process's log.
-    #[must_use]
-    pub(crate) fn with_log(mut self, log: Log) -> Self {
-        self.log = log;
-        self
-    }
-
     /// Makes the relay refuse new listeners at other marks.
     #[cfg(test)]
     #[must_use]
@@ -118,27 +112,11 @@ impl Relay {
         let doors = Doors::bind(&self.config, self.certificate.as_ref())?;
         let (operators, socket) = services::bind_operators(&self.config.admin)?;
         let mut bound: Vec<_> = doors.bound().chain([operators]).collect();
-        let Self {
-            config,
-            generated,
-            password_demanded,
-            certificate,
-            demo,
-            authority,
-            log,
-            marks,
-            connector,
-        } = self;
-        let config = Arc::new(config);
+        let config = Arc::new(self.config);
         let intros =
             intros::read(&config).map_err(|(path, source)| StartError::Intro { path, source })?;
-        let core = Core::start(&config, authority, &connector, hooks.teller.clone())?;
-        let Core {
-            session_log,
-            departures,
-            audio,
-            ..
-        } = core;
+        let teller = hooks.teller.clone();
+        let core = Core::start(&config, self.authority, &self.connector, teller)?;
         let orders = Arc::default();
         let fallbacks = fallbacks(&config, &core.registry, &orders);
         let links = Links::new(core.registry.fanout().events());
@@ -157,10 +135,10 @@ impl Relay {
         });
         bound.extend(open_webrtc(&mut front)?);
         front.requests = Some(request_threads(&front).map_err(StartError::Requests)?);
-        front.uploads = services::open_uploads(&front, connector.clone(), &hooks)?;
+        front.uploads = services::open_uploads(&front, self.connector.clone(), &hooks)?;
         let archive = services::open_archive(&front, &hooks).map_err(StartError::Recording)?;
         let front = Arc::new(front);
-        let overload = Arc::new(Overload::new(&front, marks));
+        let overload = Arc::new(Overload::new(&front, self.marks));
         let demo_bytes = Arc::default();
         let mut services = services::open(Ingredients {
             doors,
@@ -169,7 +147,7 @@ impl Relay {
                 players,
                 http_port: first(&bound, Port::Http).map_or(0, |address| address.port()),
             }),
-            connector,
+            connector: self.connector,
             links: links.clone(),
             stations,
             shown: shown.clone(),
@@ -178,39 +156,39 @@ impl Relay {
             courier,
             hooks,
             overload: Arc::clone(&overload),
-            log: log.clone(),
+            log: self.log.clone(),
             seed: getrandom::u64()?,
-            demo: demo.then(|| Arc::clone(&demo_bytes)),
+            demo: self.demo.then(|| Arc::clone(&demo_bytes)),
         });
         let encoders = services.iter().filter_map(|service| service.metrics());
         let console = Console {
             encoders: encoders.collect(),
             front: Arc::clone(&front),
-            audio,
+            audio: core.audio,
             links: links.clone(),
             archive,
             stations: shown,
             fallbacks,
             overload,
-            log,
-            session_log: session_log.clone(),
-            certificate: certificate.clone(),
+            log: self.log,
+            session_log: core.session_log.clone(),
+            certificate: self.certificate.clone(),
             demo_bytes,
-            password_demanded,
+            password_demanded: self.password_demanded,
         };
         services.push(services::operators_port(socket, console));
         let kept = Kept {
-            notice: services::announce(&front.config, &bound, &generated, demo),
+            notice: services::announce(&front.config, &bound, &self.generated, self.demo),
             reload: Reload {
-                certificate,
+                certificate: self.certificate,
                 access: front.access.lines().clone(),
-                sessions: session_log,
+                sessions: core.session_log,
                 gate: Arc::clone(&front.gate),
             },
             front,
             links,
             bound,
-            departures,
+            departures: core.departures,
         };
         Ok(Running::begin(kept, services))
     }

@@ -146,7 +146,7 @@ impl Arguments {
         line(&mut text, "token", &token);
         let players = self.players_max.map(|max| format!(" by {max} at a time"));
         let players = players.unwrap_or_default();
-        let permits = format!("{} {streams}{from}{players} until {until}", action.name());
+        let permits = format!("{} {streams}{from}{players} until {until}", action.label());
         line(&mut text, "permits", &permits);
         if let Some(name) = name {
             line(&mut text, "name", &name);
@@ -316,10 +316,8 @@ mod tests {
         }
         // Two links made in the same second still differ.
         let line = "play live/show --for 2h --sessions 1";
-        assert_ne!(
-            signed(line, SECRETS).expect("signed"),
-            signed(line, SECRETS).expect("signed")
-        );
+        let one = signed(line, SECRETS).expect("signed");
+        assert_ne!(one, signed(line, SECRETS).expect("signed"));
     }
 
     #[test]

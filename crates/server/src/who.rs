@@ -226,9 +226,8 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::net::SocketAddr;
     use std::os::unix::fs::PermissionsExt;
-    use std::time::Duration;
 
-    use auth::link::{Action as LinkAction, Link, Target};
+    use auth::link::Action as LinkAction;
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use fanout::gate::{Gate, Request};
@@ -237,7 +236,7 @@ mod tests {
 
     use super::*;
     use crate::tests::authorities::permissive_hook;
-    use crate::tests::permissions::configured_by;
+    use crate::tests::permissions::{configured_by, link_to};
     use auth::AuthorityGate;
 
     const SECRET: &str = "an-hmac-secret-of-32-characters!";
@@ -313,51 +312,39 @@ mod tests {
     }
 
     fn link(action: Action, stream: &StreamName) -> String {
-        Link {
-            action: match action {
-                Action::Play => LinkAction::Play,
-                Action::Publish | Action::UpdateMetadata => LinkAction::Publish,
-            },
-            target: Target::Stream(stream.clone()),
-            expires: SystemTime::now() + Duration::from_secs(3_600),
-            address: None,
-            players_max: None,
-            name: None,
-        }
-        .sign(SECRET)
+        let action = match action {
+            Action::Play => LinkAction::Play,
+            Action::Publish | Action::UpdateMetadata => LinkAction::Publish,
+        };
+        link_to(action, stream.as_str(), 3_600).sign(SECRET)
     }
 
     type IsWay = fn(&Way) -> bool;
 
     /// Returns the credentials that admit a client, each with the way that `ways` gives it.
     fn credentials(action: Action, stream: &StreamName) -> Vec<(IsWay, String)> {
-        let named: [(IsWay, &str); 9] = [
+        let named: [(IsWay, &str); 10] = [
             (|way| matches!(way, Way::Everyone), "nobody-knows-this"),
-            (
-                |way| *way == Way::PublishKey { is_own: false },
-                "bells-at-noon-41",
-            ),
-            (
-                |way| *way == Way::PublishKey { is_own: true },
-                "only-for-paid-93",
-            ),
+            (|way| is_publish_key(way, false), "bells-at-noon-41"),
+            (|way| is_publish_key(way, true), "only-for-paid-93"),
             (|way| is_key(way, "van"), "van-on-the-road"),
             (|way| is_key(way, "ear"), "ear-to-the-ground"),
             (|way| is_key(way, "desk"), "desk-by-the-door"),
             (|way| is_key(way, "past"), "past-the-midnight"),
             (|way| is_key(way, "file"), "of-the-file-4711"),
             (|way| *way == Way::AdminPassword, "tower-warden-77"),
+            (|way| matches!(way, Way::Users(_)), "open-sesame-41"),
         ];
         let named = named.map(|(is_reported, secret)| (is_reported, secret.to_owned()));
         let mut all = Vec::from(named);
-        all.push((
-            |way| matches!(way, Way::Users(_)),
-            "open-sesame-41".to_owned(),
-        ));
         all.push((|way| *way == Way::Links, link(action, stream)));
         all.push((|way| *way == Way::Tokens, token(stream)));
         all.push((|way| matches!(way, Way::Hook { .. }), AT_HOOK.to_owned()));
         all
+    }
+
+    fn is_publish_key(way: &Way, is_own: bool) -> bool {
+        *way == Way::PublishKey { is_own }
     }
 
     /// An expired key admits nobody.
@@ -384,10 +371,8 @@ mod tests {
                     let is_open = reported.contains(&Way::Everyone);
                     let expected = is_open || reported.iter().any(is_reported);
                     let permitted = world.permits(action, &request).await;
-                    assert_eq!(
-                        permitted, expected,
-                        "{stream} {action:?} {secret}: {reported:?}"
-                    );
+                    let what = format!("{stream} {action:?} {secret}: {reported:?}");
+                    assert_eq!(permitted, expected, "{what}");
                 }
             }
         }

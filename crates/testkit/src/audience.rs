@@ -137,13 +137,11 @@ impl Audience {
     }
 
     /// Returns the number of bytes received by all listeners, heads included.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
     /// Returns the number of listeners that the server has not disconnected. Stalled listeners' disconnections go unnoticed.
-    #[must_use]
     pub fn alive(&self) -> usize {
         self.shared.alive.load(Ordering::Relaxed)
     }
@@ -173,7 +171,6 @@ impl Audience {
 
     /// Disconnects all listeners. Returns the longest wait of each reading listener for bytes since [`watch`](Self::watch) or
     /// its joining, including an unfinished wait at the end.
-    #[must_use]
     pub fn longest_gaps(mut self) -> Gaps {
         self.end()
     }

@@ -1,11 +1,9 @@
 //! nginx as a cache in front of a server, like a content delivery network.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
-use tempfile::TempDir;
-
-use crate::{Process, free_address, nginx};
+use crate::free_address;
+use crate::nginx::Running;
 
 /// Format of logged requests: the server that was contacted or `-`, the state of the cache, the status, the request.
 const LOG_FORMAT: &str = "'$upstream_addr|$upstream_cache_status|$status|$request_uri'";
@@ -14,11 +12,7 @@ const LOG_FORMAT: &str = "'$upstream_addr|$upstream_cache_status|$status|$reques
 /// server one request for what many request at the same time.
 #[derive(Debug)]
 pub struct Cache {
-    _process: Process,
-    addr: SocketAddr,
-    log: PathBuf,
-    /// Holds the configuration file, the log and the cache.
-    _folder: TempDir,
+    nginx: Running,
 }
 
 /// A request that the cache has answered.
@@ -42,43 +36,34 @@ impl Cache {
     #[must_use]
     pub fn start(upstream: SocketAddr, directives: &str) -> Self {
         let addr = free_address();
-        let (process, folder) = nginx::start(addr, "", |home| {
+        let nginx = Running::http(addr, "", 4_096, |home| {
             format!(
-                "events {{ worker_connections 4096; }}\n\
-                 http {{ log_format requests {LOG_FORMAT}; access_log {home}/requests requests; \
-                 client_body_temp_path {home}/body; proxy_temp_path {home}/proxy; \
-                 fastcgi_temp_path {home}/fastcgi; uwsgi_temp_path {home}/uwsgi; \
-                 scgi_temp_path {home}/scgi; keepalive_requests 1000000;\n\
+                "log_format requests {LOG_FORMAT}; access_log {home}/requests requests; \
+                 keepalive_requests 1000000;\n\
                  proxy_cache_path {home}/cache keys_zone=hls:4m max_size=256m use_temp_path=off;\n\
                  upstream relay {{ server {upstream}; keepalive 64; }}\n\
                  server {{ listen {addr} backlog=1024; location / {{ proxy_pass http://relay; \
                  proxy_http_version 1.1; proxy_set_header Connection \"\"; \
                  proxy_cache hls; proxy_cache_key $uri$is_args$args; proxy_cache_lock on; \
-                 proxy_cache_lock_age 30s; proxy_cache_lock_timeout 30s; {directives} }} }} }}\n"
+                 proxy_cache_lock_age 30s; proxy_cache_lock_timeout 30s; {directives} }} }}"
             )
         });
-        Self {
-            _process: process,
-            addr,
-            log: folder.path().join("requests"),
-            _folder: folder,
-        }
+        Self { nginx }
     }
 
     /// Returns the address on which the cache listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.nginx.addr
     }
 
     /// Returns the requests so far, in the order of their responses.
     ///
     /// # Panics
     /// Panics if the log cannot be read.
-    #[must_use]
     pub fn requests(&self) -> Vec<Cached> {
-        let text = std::fs::read_to_string(&self.log)
-            .unwrap_or_else(|error| panic!("{}: {error}", self.log.display()));
+        let log = self.nginx.path("requests");
+        let text = std::fs::read_to_string(&log)
+            .unwrap_or_else(|error| panic!("{}: {error}", log.display()));
         text.lines().filter_map(Cached::parse).collect()
     }
 }

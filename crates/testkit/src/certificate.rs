@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{ServerBuilder, Tool};
+use crate::{ServerBuilder, Tool, temp_folder, write_file};
 
 /// Time limit for openssl to make a key.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -21,16 +21,12 @@ impl Certificate {
     #[must_use]
     pub fn make() -> Self {
         let made = Self {
-            folder: tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}")),
+            folder: temp_folder(),
         };
         // None of the extensions that the system's configuration adds.
         made.write("req.conf", "[req]\ndistinguished_name = dn\n[dn]\n");
-        made.openssl(
-            "ca",
-            "/CN=authority",
-            &["basicConstraints=critical,CA:TRUE"],
-            &[],
-        );
+        let authority = ["basicConstraints=critical,CA:TRUE"];
+        made.openssl("ca", "/CN=authority", &authority, &[]);
         made.renew();
         made
     }
@@ -59,14 +55,12 @@ impl Certificate {
     ///
     /// # Panics
     /// Panics if the file is gone.
-    #[must_use]
     pub fn pem(&self) -> String {
         let file = self.file("cert.pem");
         std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
     /// Returns the certificate's serial number.
-    #[must_use]
     pub fn serial(&self) -> String {
         let said = Tool::new("openssl")
             .args(["x509", "-noout", "-serial", "-in", &self.file("cert.pem")])
@@ -76,15 +70,12 @@ impl Certificate {
     }
 
     fn openssl(&self, name: &str, subject: &str, extensions: &[&str], signer: &[&str]) {
+        let extensions = extensions.iter().flat_map(|one| ["-addext", *one]);
         let finished = Tool::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
             .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
             .args(["-config", &self.file("req.conf"), "-subj", subject])
-            .args(
-                extensions
-                    .iter()
-                    .flat_map(|extension| ["-addext", *extension]),
-            )
+            .args(extensions)
             .args(signer)
             .args(["-out", &self.file(&format!("{name}.pem"))])
             .args(["-keyout", &self.file(&format!("{name}.key"))])
@@ -93,24 +84,20 @@ impl Certificate {
     }
 
     fn write(&self, name: &str, text: &str) {
-        let file = self.file(name);
-        std::fs::write(&file, text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        write_file(self.folder.path(), name, text);
     }
 
     /// Returns the path of one of the files: `ca.pem`, `ca.key`, `cert.pem`, `cert.key`.
-    #[must_use]
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
     /// Returns the path of the PEM file that clients must trust.
-    #[must_use]
     pub fn path(&self) -> String {
         self.file("ca.pem")
     }
 
     /// Configures a server that presents the certificate on TLS ports for these sections: `http` is HTTPS, `rtmp` RTMPS.
-    #[must_use]
     pub fn serve_at(&self, sections: &[&str], server: ServerBuilder) -> ServerBuilder {
         let listening = sections.iter().fold(server, |server, section| {
             server.set(section, "tls_listen", "[\"127.0.0.1:0\"]")
@@ -119,18 +106,12 @@ impl Certificate {
     }
 
     /// Configures a server that presents the certificate to clients that request TLS on a clear-text port.
-    #[must_use]
     pub fn serve(&self, server: ServerBuilder) -> ServerBuilder {
-        server
-            .set(
-                "http",
-                "certificate",
-                &format!("\"{}\"", self.file("cert.pem")),
-            )
-            .set(
-                "http",
-                "private_key",
-                &format!("\"{}\"", self.file("cert.key")),
-            )
+        let file = |name| format!("\"{}\"", self.file(name));
+        server.set("http", "certificate", &file("cert.pem")).set(
+            "http",
+            "private_key",
+            &file("cert.key"),
+        )
     }
 }

@@ -17,7 +17,6 @@ const PIECE_BYTES: usize = 400;
 ///
 /// # Panics
 /// Panics if no socket can be opened.
-#[must_use]
 pub fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
     let (near, mut far): (Vec<_>, Vec<_>) = (0..count).map(|_| pair()).unzip();
     std::thread::spawn(move || {
@@ -95,7 +94,6 @@ impl Hops {
     ///
     /// # Panics
     /// Panics if a thread has panicked.
-    #[must_use]
     pub fn share_above(mut self, bound: Duration) -> f64 {
         self.stop.store(true, Ordering::Relaxed);
         let Some((sender, receiver)) = self.threads.take() else {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::{Process, free_address, nginx, proc};
+use crate::free_address;
+use crate::nginx::Running;
 
 /// Mount point of Linux's file system in memory.
 const MEMORY: &str = "/dev/shm";
@@ -14,11 +15,8 @@ const MEMORY: &str = "/dev/shm";
 /// not cached, because playlists are replaced.
 #[derive(Debug)]
 pub struct FileServer {
-    process: Process,
-    addr: SocketAddr,
+    nginx: Running,
     files: TempDir,
-    /// Holds the configuration file.
-    _folder: TempDir,
 }
 
 impl FileServer {
@@ -43,42 +41,29 @@ impl FileServer {
     pub fn of(files: TempDir, directives: &str) -> Self {
         let addr = free_address();
         let root = files.path().display().to_string();
-        let (process, folder) = nginx::start(addr, "", |home| {
+        let nginx = Running::http(addr, "", 8_192, |_| {
             format!(
-                "events {{ worker_connections 8192; }}\n\
-                 http {{ access_log off; sendfile on; tcp_nopush on; keepalive_timeout 75; \
-                 keepalive_requests 1000000; client_body_temp_path {home}/body; \
-                 proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/fastcgi; \
-                 uwsgi_temp_path {home}/uwsgi; scgi_temp_path {home}/scgi;\n\
+                "access_log off; sendfile on; tcp_nopush on; keepalive_timeout 75; \
+                 keepalive_requests 1000000;\n\
                  types {{ application/vnd.apple.mpegurl m3u8; video/mp4 mp4; }}\n\
-                 server {{ listen {addr} backlog=4096; root {root}; {directives} }} }}\n"
+                 server {{ listen {addr} backlog=4096; root {root}; {directives} }}"
             )
         });
-        Self {
-            process,
-            addr,
-            files,
-            _folder: folder,
-        }
+        Self { nginx, files }
     }
 
     /// Returns the folder that it serves.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         self.files.path()
     }
 
     /// Returns the address on which it listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.nginx.addr
     }
 
     /// Returns the process ids of the master and its worker.
-    #[must_use]
     pub fn pids(&self) -> Vec<u32> {
-        let mut pids = vec![self.process.pid()];
-        pids.extend(proc::children(self.process.pid()));
-        pids
+        self.nginx.pids()
     }
 }

@@ -66,7 +66,6 @@ impl std::error::Error for Mismatch {}
 ///
 /// # Panics
 /// Panics if ffmpeg fails or reports any error in the stream.
-#[must_use]
 pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
     decoded_by(Tool::ffmpeg(), input, &[])
 }
@@ -75,7 +74,6 @@ pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
 ///
 /// # Panics
 /// Panics if ffmpeg fails or reports any error in the stream.
-#[must_use]
 pub fn decoded_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<Frame> {
     let how = [&["-fps_mode", "passthrough", "-copyts"], more].concat();
     frames(ffmpeg, &input, &how)
@@ -85,7 +83,6 @@ pub fn decoded_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<
 ///
 /// # Panics
 /// Panics if ffmpeg fails or reports any error in the stream.
-#[must_use]
 pub fn packets(input: impl AsRef<OsStr>) -> Vec<Frame> {
     packets_by(Tool::ffmpeg(), input, &[])
 }
@@ -94,7 +91,6 @@ pub fn packets(input: impl AsRef<OsStr>) -> Vec<Frame> {
 ///
 /// # Panics
 /// Panics if ffmpeg fails or reports any error in the stream.
-#[must_use]
 pub fn packets_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<Frame> {
     frames(ffmpeg, &input, &[&["-c", "copy", "-copyts"], more].concat())
 }
@@ -111,7 +107,6 @@ fn frames(ffmpeg: Tool, input: &impl AsRef<OsStr>, how: &[&str]) -> Vec<Frame> {
 }
 
 /// Parses the text of `framemd5`; lines that are not frames are skipped.
-#[must_use]
 pub fn parse(text: &str) -> Vec<Frame> {
     let is_video = |stream: u32| text.contains(&format!("#media_type {stream}: video"));
     text.lines()
@@ -134,23 +129,18 @@ pub fn parse(text: &str) -> Vec<Frame> {
 }
 
 /// Returns the video frames among `frames`.
-#[must_use]
 pub fn video(frames: &[Frame]) -> Vec<Frame> {
-    frames
-        .iter()
-        .filter(|frame| frame.is_video)
-        .cloned()
-        .collect()
+    of_kind(frames, true)
 }
 
 /// Returns the audio frames among `frames`.
-#[must_use]
 pub fn audio(frames: &[Frame]) -> Vec<Frame> {
-    frames
-        .iter()
-        .filter(|frame| !frame.is_video)
-        .cloned()
-        .collect()
+    of_kind(frames, false)
+}
+
+fn of_kind(frames: &[Frame], is_video: bool) -> Vec<Frame> {
+    let frames = frames.iter().filter(|frame| frame.is_video == is_video);
+    frames.cloned().collect()
 }
 
 /// Finds the position at which `got` joins `sent`; from there on, every frame of `got` must be the next frame of `sent`. The
@@ -204,7 +194,6 @@ fn longest_run(sent: &[Frame], got: &[Frame]) -> (usize, usize, usize) {
 
 /// Returns whether the presentation times of each stream never step back. Those of B-frames do in packet order, so pass
 /// [`decoded`] frames.
-#[must_use]
 pub fn is_monotonic(frames: &[Frame]) -> bool {
     let mut last = std::collections::HashMap::new();
     frames.iter().all(|frame| {

@@ -40,9 +40,7 @@ pub struct Arrival {
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpStream,
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    response: Response,
     arrivals: Vec<Arrival>,
     ended: bool,
 }
@@ -51,10 +49,8 @@ impl Listener {
     /// Sends `GET path` by HTTP/1.1.
     #[must_use]
     pub fn get(addr: SocketAddr, path: &str) -> Self {
-        Self::send(
-            addr,
-            format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n\r\n").as_bytes(),
-        )
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n\r\n");
+        Self::send(addr, head.as_bytes())
     }
 
     /// Sends `GET path` as a player that shows titles.
@@ -70,11 +66,9 @@ impl Listener {
     /// Panics if there is no connection, or no head of a response in time.
     #[must_use]
     pub fn send(addr: SocketAddr, request: &[u8]) -> Self {
-        let socket = TcpStream::connect_timeout(&addr, HEAD_DEADLINE);
-        Self::over(
-            socket.unwrap_or_else(|error| panic!("{addr}: connect: {error}")),
-            request,
-        )
+        let socket = TcpStream::connect_timeout(&addr, HEAD_DEADLINE)
+            .unwrap_or_else(|error| panic!("{addr}: connect: {error}"));
+        Self::over(socket, request)
     }
 
     /// Sends any request on a connection supplied by the caller.
@@ -92,10 +86,7 @@ impl Listener {
             .and_then(|()| socket.write_all(request))
             .unwrap_or_else(|error| failed("request", error));
         let mut head = Vec::new();
-        let end = loop {
-            if let Some(end) = find(&head, b"\r\n\r\n") {
-                break end;
-            }
+        while find(&head, b"\r\n\r\n").is_none() {
             assert!(
                 head.len() < HEAD_BYTES_MAX,
                 "{addr}: the answer's head does not end"
@@ -106,64 +97,52 @@ impl Listener {
                 Ok(length) => head.extend_from_slice(&buffer[..length]),
                 Err(error) => failed("head", error),
             }
-        };
-        let body = head.split_off(end + 4);
-        let (status, headers) = parse_head(&String::from_utf8_lossy(&head));
-        let mut arrivals = Vec::new();
-        if !body.is_empty() {
-            arrivals.push(Arrival {
-                at: Instant::now(),
-                bytes: body.len(),
-            });
         }
-        Self {
+        let mut response = Response::parse(&head);
+        let body = std::mem::take(&mut response.body);
+        let mut listener = Self {
             socket,
-            status,
-            headers,
-            body,
-            arrivals,
+            response,
+            arrivals: Vec::new(),
             ended: false,
+        };
+        if !body.is_empty() {
+            listener.take(&body);
         }
+        listener
     }
 
     /// Returns the status code.
-    #[must_use]
     pub fn status(&self) -> u16 {
-        self.status
+        self.response.status
     }
 
     /// Returns the header fields in order, names in lower case.
-    #[must_use]
     pub fn headers(&self) -> &[(String, String)] {
-        &self.headers
+        &self.response.headers
     }
 
     /// Returns the first header field with a name, in any case.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        header(&self.headers, name)
+        self.response.header(name)
     }
 
     /// Returns the body read so far.
-    #[must_use]
     pub fn body(&self) -> &[u8] {
-        &self.body
+        &self.response.body
     }
 
     /// Returns the times at which the body arrived.
-    #[must_use]
     pub fn arrivals(&self) -> &[Arrival] {
         &self.arrivals
     }
 
     /// Returns whether the server has closed the connection.
-    #[must_use]
     pub fn ended(&self) -> bool {
         self.ended
     }
 
     /// Returns the socket, for shrinking its buffers or closing it abruptly.
-    #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
@@ -174,11 +153,11 @@ impl Listener {
     /// Panics if `deadline` passes first.
     pub fn read_until(&mut self, deadline: Duration, done: impl Fn(&[u8]) -> bool) -> bool {
         let end = Instant::now() + deadline;
-        while !done(&self.body) {
+        while !done(self.body()) {
             if self.ended {
                 return false;
             }
-            let had = self.body.len();
+            let had = self.body().len();
             assert!(
                 self.read_before(end),
                 "after {had} bytes: nothing more within {deadline:?}"
@@ -193,19 +172,16 @@ impl Listener {
     /// Panics if the server closes or `deadline` passes before that.
     pub fn read_bytes(&mut self, length: usize, deadline: Duration) -> &[u8] {
         let complete = self.read_until(deadline, |body| body.len() >= length);
-        assert!(
-            complete,
-            "closed after {} of {length} bytes",
-            self.body.len()
-        );
-        &self.body
+        let had = self.body().len();
+        assert!(complete, "closed after {had} of {length} bytes");
+        self.body()
     }
 
     /// Reads everything that arrives during `span`.
     pub fn read_for(&mut self, span: Duration) -> &[u8] {
         let end = Instant::now() + span;
         while !self.ended && self.read_before(end) {}
-        &self.body
+        self.body()
     }
 
     /// Reads until the server closes.
@@ -214,11 +190,10 @@ impl Listener {
     /// Panics if `deadline` passes first.
     pub fn read_to_end(&mut self, deadline: Duration) -> &[u8] {
         self.read_until(deadline, |_| false);
-        &self.body
+        self.body()
     }
 
     /// Returns the longest time between two arrivals after `since`; the pause up to the first of them counts from `since`.
-    #[must_use]
     pub fn longest_gap(&self, since: Instant) -> Duration {
         let mut last = since;
         let mut longest = Duration::ZERO;
@@ -239,19 +214,21 @@ impl Listener {
             }
             match self.socket.read(&mut buffer) {
                 Ok(0) => self.ended = true,
-                Ok(length) => {
-                    self.body.extend_from_slice(&buffer[..length]);
-                    self.arrivals.push(Arrival {
-                        at: Instant::now(),
-                        bytes: length,
-                    });
-                }
+                Ok(length) => self.take(&buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if is_timeout(&error) => return false,
                 Err(_) => self.ended = true,
             }
             return true;
         }
+    }
+
+    fn take(&mut self, piece: &[u8]) {
+        self.response.body.extend_from_slice(piece);
+        self.arrivals.push(Arrival {
+            at: Instant::now(),
+            bytes: piece.len(),
+        });
     }
 }
 
@@ -260,25 +237,30 @@ impl Response {
     ///
     /// # Panics
     /// Panics if there is no head.
-    #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let end = find(bytes, b"\r\n\r\n").unwrap_or_else(|| panic!("an answer without a head"));
-        let (status, headers) = parse_head(&String::from_utf8_lossy(&bytes[..end]));
+        let head = String::from_utf8_lossy(&bytes[..end]);
+        let mut lines = head.split("\r\n");
+        let first = lines.next().unwrap_or_default();
+        let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let headers = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
         Self {
-            status,
-            headers,
+            status: status.unwrap_or_else(|| panic!("not a status line: {first:?}")),
+            headers: headers.collect(),
             body: bytes[end + 4..].to_vec(),
         }
     }
 
     /// Returns the first header field with a name, in any case.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        header(&self.headers, name)
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Returns the body as text.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -288,7 +270,6 @@ impl Response {
 ///
 /// # Panics
 /// Panics if the response is not complete within `deadline`.
-#[must_use]
 pub fn get(addr: SocketAddr, path: &str, deadline: Duration) -> Response {
     let head = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
     request(addr, head.as_bytes(), deadline)
@@ -298,13 +279,12 @@ pub fn get(addr: SocketAddr, path: &str, deadline: Duration) -> Response {
 ///
 /// # Panics
 /// Panics if the response is not complete within `deadline`, or if its chunks do not parse.
-#[must_use]
 pub fn request(addr: SocketAddr, bytes: &[u8], deadline: Duration) -> Response {
     let mut listener = Listener::send(addr, bytes);
     let length = listener
         .header("content-length")
         .and_then(|text| text.parse::<usize>().ok());
-    let bodiless = bytes.starts_with(b"HEAD ") || matches!(listener.status, 100..200 | 204 | 304);
+    let bodiless = bytes.starts_with(b"HEAD ") || matches!(listener.status(), 100..200 | 204 | 304);
     match length {
         _ if bodiless => {}
         Some(length) => {
@@ -314,25 +294,11 @@ pub fn request(addr: SocketAddr, bytes: &[u8], deadline: Duration) -> Response {
             listener.read_to_end(deadline);
         }
     }
-    let chunked = listener
-        .header("transfer-encoding")
-        .is_some_and(|coding| coding == "chunked");
-    let Listener {
-        status,
-        headers,
-        body,
-        ..
-    } = listener;
-    let body = if chunked && !bodiless {
-        unchunk(&body)
-    } else {
-        body
-    };
-    Response {
-        status,
-        headers,
-        body,
+    let mut response = listener.response;
+    if !bodiless && response.header("transfer-encoding") == Some("chunked") {
+        response.body = unchunk(&response.body);
     }
+    response
 }
 
 /// Splits a body with ICY metadata: the audio, and each non-empty metadata block with the number of audio bytes before it. An
@@ -340,7 +306,6 @@ pub fn request(addr: SocketAddr, bytes: &[u8], deadline: Duration) -> Response {
 ///
 /// # Panics
 /// Panics if `interval` is 0.
-#[must_use]
 pub fn deinterleave(body: &[u8], interval: usize) -> (Vec<u8>, Vec<(usize, String)>) {
     assert_ne!(interval, 0, "metadata must be apart");
     let mut audio = Vec::with_capacity(body.len());
@@ -364,27 +329,6 @@ pub fn deinterleave(body: &[u8], interval: usize) -> (Vec<u8>, Vec<(usize, Strin
     }
     audio.extend_from_slice(rest);
     (audio, blocks)
-}
-
-fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
-    let mut lines = head.split("\r\n");
-    let first = lines.next().unwrap_or_default();
-    let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let headers = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    (
-        status.unwrap_or_else(|| panic!("not a status line: {first:?}")),
-        headers,
-    )
-}
-
-fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers
-        .iter()
-        .find(|(own, _)| own.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value.as_str())
 }
 
 fn unchunk(mut body: &[u8]) -> Vec<u8> {

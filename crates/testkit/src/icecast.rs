@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Process, Tool, free_address, proc, wait_until};
+use crate::{Process, Tool, free_address, proc, temp_folder, wait_until, write_file};
 
 /// Time limit from the start to the first response.
 const READY_DEADLINE: Duration = crate::DEADLINE;
@@ -86,14 +86,11 @@ impl Icecast {
     ///
     /// # Panics
     /// Panics if icecast2 is not installed or does not start.
-    #[must_use]
     pub fn run(text: impl FnOnce(SocketAddr, &Path) -> String) -> Self {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let folder = temp_folder();
         let addr = free_address();
         let text = text(addr, folder.path());
-        let config = folder.path().join("icecast.xml");
-        std::fs::write(&config, text)
-            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+        let config = write_file(folder.path(), "icecast.xml", &text);
         // icecast2 refuses to run as root, and writes its logs as the user it becomes.
         open_to_all(folder.path());
         let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
@@ -111,25 +108,21 @@ impl Icecast {
     }
 
     /// Returns the address at which to publish, in ffmpeg's notation.
-    #[must_use]
     pub fn source_url(&self, mount: &str) -> String {
         format!("icecast://source:{}@{}/{mount}", Self::PASSWORD, self.addr)
     }
 
     /// Returns the address at which to listen.
-    #[must_use]
     pub fn http_url(&self, mount: &str) -> String {
         format!("http://{}/{mount}", self.addr)
     }
 
     /// Returns the address of the server's socket.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// Returns the path of its configuration.
-    #[must_use]
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("icecast.xml")
     }
@@ -140,7 +133,6 @@ impl Icecast {
     }
 
     /// Returns the process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }

@@ -78,6 +78,18 @@ fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
+/// Creates a folder that is removed with its contents on drop.
+fn temp_folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"))
+}
+
+/// Writes a text to a file of this name in a folder. Returns the file's path.
+fn write_file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    path
+}
+
 /// Ports for servers that do not accept port 0: below those that the system gives to connections and to sockets that request
 /// none (`net.ipv4.ip_local_port_range`); any connection may take one of those, even if it was free a moment ago.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;

@@ -100,7 +100,6 @@ impl Clip {
     ///
     /// # Panics
     /// Panics if the clip cannot be made or read.
-    #[must_use]
     pub fn bytes(self, seconds: u32) -> Vec<u8> {
         let path = self.seconds(seconds);
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -110,7 +109,6 @@ impl Clip {
     ///
     /// # Panics
     /// Panics if ffmpeg is missing or cannot make it.
-    #[must_use]
     pub fn seconds(self, seconds: u32) -> PathBuf {
         let folder = target_dir().join("testmedia");
         let arguments = self.arguments(seconds);
@@ -140,7 +138,6 @@ impl Clip {
     }
 
     /// Returns the ffmpeg that makes the clip and can read it.
-    #[must_use]
     pub fn ffmpeg(self) -> Tool {
         match self {
             Self::FlvHevc
@@ -155,7 +152,6 @@ impl Clip {
     }
 
     /// Returns the name of the clip's container for `ffmpeg -f`.
-    #[must_use]
     pub fn format(self) -> &'static str {
         match self {
             Self::Mp3 => "mp3",
@@ -167,7 +163,6 @@ impl Clip {
     }
 
     /// Returns the media type that a source client announces for the clip.
-    #[must_use]
     pub fn content_type(self) -> &'static str {
         match self.format() {
             "mp3" => "audio/mpeg",
@@ -179,7 +174,6 @@ impl Clip {
     }
 
     /// Returns whether the clip has moving video.
-    #[must_use]
     pub fn has_pictures(self) -> bool {
         matches!(self.format(), "flv" | "webm")
     }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Process, Tool, free_address, wait_until};
+use crate::{Process, Tool, free_address, temp_folder, wait_until, write_file};
 
 /// Environment variable that names the program.
 const VARIABLE: &str = "CARILLON_MEDIAMTX";
@@ -40,16 +40,14 @@ impl MediaMtx {
     /// Panics if it does not start.
     #[must_use]
     pub fn start(program: &Path) -> Self {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let folder = temp_folder();
         let [rtmp, http] = [free_address(), free_address()];
         let text = format!(
             "logLevel: warn\nrtsp: no\nwebrtc: no\nsrt: no\nmoq: no\nrtmp: yes\nrtmpAddress: {rtmp}\nhls: yes\n\
              hlsAddress: {http}\nhlsAlwaysRemux: yes\nhlsVariant: lowLatency\nhlsSegmentDuration: 3s\n\
              hlsPartDuration: 500ms\npaths:\n  all_others:\n"
         );
-        let config = folder.path().join("mediamtx.yml");
-        std::fs::write(&config, text)
-            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+        let config = write_file(folder.path(), "mediamtx.yml", &text);
         let mut process = Tool::built(program).arg(&config).start();
         wait_until("MediaMTX to be ready", READY_DEADLINE, || {
             let ready = [rtmp, http]
@@ -67,25 +65,21 @@ impl MediaMtx {
     }
 
     /// Returns the address at which to publish `live/{name}`.
-    #[must_use]
     pub fn rtmp_url(&self, name: &str) -> String {
         format!("rtmp://{}/live/{name}", self.rtmp)
     }
 
     /// Returns the address on which it serves HLS.
-    #[must_use]
     pub fn http_addr(&self) -> SocketAddr {
         self.http
     }
 
     /// Returns the path of the playlist of `live/{name}`, with the query to which it redirects players that send no cookie.
-    #[must_use]
     pub fn playlist(&self, name: &str) -> String {
         format!("live/{name}/index.m3u8?cookieCheck=1")
     }
 
     /// Returns the process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }

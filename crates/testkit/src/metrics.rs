@@ -8,7 +8,6 @@ pub struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
     /// Parses the Prometheus text format; comments are skipped.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let samples = text
             .lines()
@@ -28,21 +27,17 @@ impl Metrics {
     }
 
     /// Returns one series, written as on the page: `carillon_streams` or `carillon_listeners{protocol="http"}`.
-    #[must_use]
     pub fn get(&self, series: &str) -> Option<f64> {
         self.0.get(series).copied()
     }
 
     /// Returns the sum over all label sets of a name that contain every one of `labels` (`key="value"`); 0 if there is none.
-    #[must_use]
     pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
         let matches = |series: &str| {
             let (own, rest) = series.split_once('{').unwrap_or((series, ""));
             let pairs = || rest.trim_end_matches('}').split(',');
-            own == name
-                && labels
-                    .iter()
-                    .all(|label| pairs().any(|pair| pair == *label))
+            let has = |label: &&str| pairs().any(|pair| pair == *label);
+            own == name && labels.iter().all(has)
         };
         self.0
             .iter()

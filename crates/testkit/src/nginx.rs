@@ -2,12 +2,12 @@
 //! comparisons of RTMP.
 
 use std::net::{SocketAddr, TcpStream};
-use std::path::Display;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{Process, Tool, conversation, free_address, proc, wait_until};
+use crate::{Process, Tool, conversation, free_address, proc, temp_folder, wait_until, write_file};
 
 /// Time limit from the start to the first accepted connection.
 const READY_DEADLINE: Duration = crate::DEADLINE;
@@ -17,12 +17,9 @@ const STREAM_DEADLINE: Duration = crate::DEADLINE;
 /// A running nginx with the RTMP module of Debian and one application, `live`.
 #[derive(Debug)]
 pub struct Nginx {
-    process: Process,
-    addr: SocketAddr,
+    running: Running,
     /// Directives of the server, and of the application.
     directives: [String; 2],
-    /// Holds the configuration file.
-    _folder: TempDir,
 }
 
 impl Nginx {
@@ -60,23 +57,21 @@ impl Nginx {
     /// Panics if nginx does not start.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self::at(self.addr, self.directives.clone())
+        Self::at(self.addr(), self.directives.clone())
     }
 
     fn at(addr: SocketAddr, directives: [String; 2]) -> Self {
         let [server, application] = &directives;
         let module = "load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;";
-        let (process, folder) = start(addr, module, |_| {
+        let running = Running::start(addr, module, |_| {
             format!(
                 "events {{ worker_connections 8192; }}\n\
                  rtmp {{ server {{ listen {addr}; {server} application live {{ live on; {application} }} }} }}\n"
             )
         });
         Self {
-            process,
-            addr,
+            running,
             directives,
-            _folder: folder,
         }
     }
 
@@ -87,64 +82,97 @@ impl Nginx {
     pub fn wait_for_stream(&self, name: &str) {
         let stream = format!("live/{name}");
         wait_until(&stream, STREAM_DEADLINE, || {
-            conversation::play(self.addr, &stream).is_ok()
+            conversation::play(self.addr(), &stream).is_ok()
         });
     }
 
     /// Returns the address on which it listens for RTMP.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.running.addr
     }
 
     /// Returns the address at which to publish or play `live/{name}`.
-    #[must_use]
     pub fn rtmp_url(&self, name: &str) -> String {
-        format!("rtmp://{}/live/{name}", self.addr)
+        format!("rtmp://{}/live/{name}", self.addr())
     }
 
     /// Returns the process, for signals.
-    #[must_use]
     pub fn process(&mut self) -> &mut Process {
-        &mut self.process
+        &mut self.running.process
     }
 
     /// Returns the process ids of the master and its workers.
-    #[must_use]
     pub fn pids(&self) -> Vec<u32> {
-        let mut pids = vec![self.process.pid()];
-        pids.extend(proc::children(self.process.pid()));
-        pids
+        self.running.pids()
     }
 }
 
-/// Starts nginx with a folder of its own, and waits until it listens at `addr`. `modules` are loaded first; the rest of the
-/// configuration is generated from the folder's path.
-pub(crate) fn start(
-    addr: SocketAddr,
-    modules: &str,
-    rest: impl FnOnce(Display<'_>) -> String,
-) -> (Process, TempDir) {
-    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
-    let home = folder.path().display();
-    let text = format!(
-        "daemon off;\nuser root;\nworker_processes 1;\npid {home}/pid;\n\
-         error_log stderr warn;\n{modules}\n{}",
-        rest(folder.path().display())
-    );
-    let config = folder.path().join("nginx.conf");
-    std::fs::write(&config, text).unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-    let mut process = Tool::new("/usr/sbin/nginx")
-        .arg("-p")
-        .arg(folder.path())
-        .arg("-c")
-        .arg(&config)
-        .args(["-e", "stderr"])
-        .start();
-    wait_until("nginx to be ready", READY_DEADLINE, || {
-        let ready = TcpStream::connect(addr).is_ok();
-        assert!(ready || process.is_running(), "nginx ended");
-        ready
-    });
-    (process, folder)
+/// A running nginx of any purpose.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) process: Process,
+    /// Address on which it listens.
+    pub(crate) addr: SocketAddr,
+    /// Holds the configuration file, and whatever else the configuration puts there.
+    folder: TempDir,
+}
+
+impl Running {
+    /// Starts nginx with a folder of its own, and waits until it listens at `addr`. `main` holds the first directives of the
+    /// configuration, whose rest is generated from the folder's path.
+    pub(crate) fn start(addr: SocketAddr, main: &str, rest: impl FnOnce(&str) -> String) -> Self {
+        let folder = temp_folder();
+        let home = folder.path().display().to_string();
+        let text = format!(
+            "daemon off;\nuser root;\nworker_processes 1;\npid {home}/pid;\n\
+             error_log stderr warn;\n{main}\n{}",
+            rest(&home)
+        );
+        let config = write_file(folder.path(), "nginx.conf", &text);
+        let mut process = Tool::new("/usr/sbin/nginx")
+            .args(["-p", &home, "-e", "stderr", "-c"])
+            .arg(&config)
+            .start();
+        wait_until("nginx to be ready", READY_DEADLINE, || {
+            let ready = TcpStream::connect(addr).is_ok();
+            assert!(ready || process.is_running(), "nginx ended");
+            ready
+        });
+        Self {
+            process,
+            addr,
+            folder,
+        }
+    }
+
+    /// Starts nginx with these directives in its block `http`, which has its temporary files in the folder, and others before.
+    pub(crate) fn http(
+        addr: SocketAddr,
+        main: &str,
+        connections: u32,
+        directives: impl FnOnce(&str) -> String,
+    ) -> Self {
+        Self::start(addr, main, |home| {
+            let directives = directives(home);
+            format!(
+                "events {{ worker_connections {connections}; }}\n\
+                 http {{ client_body_temp_path {home}/body; proxy_temp_path {home}/proxy; \
+                 fastcgi_temp_path {home}/fastcgi; uwsgi_temp_path {home}/uwsgi; \
+                 scgi_temp_path {home}/scgi;\n{directives} }}\n"
+            )
+        })
+    }
+
+    /// Returns a path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Returns the process ids of the master and its workers.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        let master = self.process.pid();
+        std::iter::once(master)
+            .chain(proc::children(master))
+            .collect()
+    }
 }

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use crate::framemd5::{self, Frame};
-use crate::{Process, Tool};
+use crate::{Process, Tool, temp_folder};
 
 /// A program that plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Player {
     /// Panics if the program is not installed.
     #[must_use]
     pub fn start_with(self, url: &str, environment: &[(&str, &str)]) -> Playing {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let folder = temp_folder();
         let file = folder.path().join("received");
         // Created first, so that its length can be read, and so that VLC, which runs as another user if the tests run as root,
         // may write to it.
@@ -84,7 +84,6 @@ impl Player {
     }
 
     /// Returns the number of frames of each track that the player may discard at the end of a stream.
-    #[must_use]
     pub fn discarded_max(self) -> usize {
         match self {
             // VLC discards its queues when it is notified that the stream ends.
@@ -116,13 +115,11 @@ impl Player {
 
 impl Playing {
     /// Returns the kind of the player.
-    #[must_use]
     pub fn player(&self) -> Player {
         self.player
     }
 
     /// Returns the file that it writes.
-    #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -131,7 +128,6 @@ impl Playing {
     ///
     /// # Panics
     /// Panics if the file is gone.
-    #[must_use]
     pub fn written(&self) -> u64 {
         let metadata = std::fs::metadata(&self.file);
         metadata
@@ -140,7 +136,6 @@ impl Playing {
     }
 
     /// Returns the process, for signals.
-    #[must_use]
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
@@ -157,7 +152,6 @@ impl Playing {
     ///
     /// # Panics
     /// Panics if they do not decode without errors.
-    #[must_use]
     pub fn pictures(&self) -> Vec<Frame> {
         let decoded = framemd5::decoded_by(Tool::current_ffmpeg(), &self.file, &["-an"]);
         let mut pictures = framemd5::video(&decoded);
@@ -172,7 +166,6 @@ impl Playing {
     ///
     /// # Panics
     /// Panics if the file does not parse without errors.
-    #[must_use]
     pub fn audio_frames(&self) -> Vec<Frame> {
         let ffmpeg = Tool::current_ffmpeg();
         if self.player != Player::Vlc {
@@ -197,7 +190,6 @@ fn copying(ffmpeg: Tool, url: &str) -> Tool {
 ///
 /// # Panics
 /// Panics if VLC is not installed.
-#[must_use]
 pub fn vlc() -> Tool {
     crate::require("cvlc");
     if rustix::process::geteuid().is_root() {

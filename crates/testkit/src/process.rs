@@ -66,19 +66,16 @@ impl Process {
     }
 
     /// Returns the process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Returns the standard output so far.
-    #[must_use]
     pub fn stdout(&self) -> Vec<u8> {
         locked(&self.stdout).clone()
     }
 
     /// Returns the last lines of standard error so far.
-    #[must_use]
     pub fn stderr(&self) -> String {
         let lines = locked(&self.stderr);
         lines
@@ -184,7 +181,8 @@ fn retry(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Returns what is behind a lock, although a thread may have panicked with it.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

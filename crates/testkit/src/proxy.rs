@@ -2,18 +2,14 @@
 
 use std::net::SocketAddr;
 
-use tempfile::TempDir;
-
-use crate::{Process, free_address, nginx};
+use crate::free_address;
+use crate::nginx::Running;
 
 /// A running nginx that removes a path prefix and passes requests on.
 #[derive(Debug)]
 pub struct Proxy {
-    _process: Process,
-    addr: SocketAddr,
+    nginx: Running,
     prefix: String,
-    /// Holds the configuration file.
-    _folder: TempDir,
 }
 
 impl Proxy {
@@ -40,34 +36,24 @@ impl Proxy {
     /// Starts nginx; `group` defines `upstream` if that is not an address.
     fn to(upstream: &str, group: &str, prefix: &str, directives: &str) -> Self {
         let addr = free_address();
-        let (process, folder) = nginx::start(addr, "", |home| {
+        let nginx = Running::http(addr, "", 512, |_| {
             format!(
-                "events {{ worker_connections 512; }}\n\
-                 http {{ access_log off; client_body_temp_path {home}/body; \
-                 proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/fastcgi; \
-                 uwsgi_temp_path {home}/uwsgi; scgi_temp_path {home}/scgi;\n\
-                 {group}\n\
+                "access_log off; {group}\n\
                  server {{ listen {addr}; location {prefix}/ {{ proxy_pass http://{upstream}/; \
-                 proxy_http_version 1.1; proxy_buffering off; {directives} }} }} }}\n"
+                 proxy_http_version 1.1; proxy_buffering off; {directives} }} }}"
             )
         });
-        Self {
-            _process: process,
-            addr,
-            prefix: prefix.to_owned(),
-            _folder: folder,
-        }
+        let prefix = prefix.to_owned();
+        Self { nginx, prefix }
     }
 
     /// Returns the address on which it listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.nginx.addr
     }
 
     /// Returns the URL of a path of the server, as outside clients request it.
-    #[must_use]
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{}{path}", self.addr, self.prefix)
+        format!("http://{}{}{path}", self.addr(), self.prefix)
     }
 }

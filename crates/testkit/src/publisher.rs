@@ -27,8 +27,7 @@ impl Publisher {
         match self {
             Self::Ffmpeg => Tool::ffmpeg_publish(clip, "flv", url).start(),
             Self::CurrentFfmpeg => Tool::current_ffmpeg()
-                .arg("-re")
-                .arg("-i")
+                .args(["-re", "-i"])
                 .arg(clip)
                 .args(["-c", "copy", "-f", "flv", url])
                 .start(),

@@ -23,19 +23,16 @@ pub struct Sampling {
 
 impl Sampling {
     /// Returns the number of samples in the average message.
-    #[must_use]
     pub fn samples_per_message(&self) -> f64 {
         self.samples / self.messages
     }
 
     /// Returns the number of sends per second.
-    #[must_use]
     pub fn sends_per_second(&self) -> f64 {
         self.sends / self.span.as_secs_f64()
     }
 
     /// Returns the processor time as a share of one core.
-    #[must_use]
     pub fn cores(&self) -> f64 {
         self.cpu.as_secs_f64() / self.span.as_secs_f64()
     }
@@ -77,7 +74,6 @@ const SETTLE: Duration = Duration::from_secs(2);
 ///
 /// # Panics
 /// Panics if a listener is lost.
-#[must_use]
 pub fn combining(
     server: ServerBuilder,
     max_samples: u32,

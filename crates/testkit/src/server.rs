@@ -11,7 +11,9 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use crate::http::{Listener, Response};
-use crate::{Metrics, Process, Signal, http, proc, target_dir, wait_until};
+use crate::{
+    Metrics, Process, Signal, http, proc, target_dir, temp_folder, wait_until, write_file,
+};
 
 /// Key that every test server demands of publishers, unless the test sets another.
 pub const PUBLISH_KEY: &str = "testkit-publish-key";
@@ -28,6 +30,7 @@ const READY_DEADLINE: Duration = crate::DEADLINE;
 const REQUEST_DEADLINE: Duration = crate::DEADLINE;
 
 /// A server that is about to be started.
+#[must_use]
 #[derive(Debug, Default)]
 pub struct ServerBuilder {
     tables: BTreeMap<String, BTreeMap<String, String>>,
@@ -43,7 +46,6 @@ pub struct ServerBuilder {
 
 impl ServerBuilder {
     /// Demands [`ADMIN_PASSWORD`] of the operator; [`Server::admin_get`] sends it.
-    #[must_use]
     pub fn with_admin_password(mut self) -> Self {
         self.has_password = true;
         self.set("auth", "admin_password", &format!("{ADMIN_PASSWORD:?}"))
@@ -51,7 +53,6 @@ impl ServerBuilder {
 
     /// Sets one key of the configuration; `value` is TOML: `set("fanout.audio", "max_samples", "4")`,
     /// `set("auth", "publish_key", "\"other\"")`.
-    #[must_use]
     pub fn set(mut self, table: &str, key: &str, value: &str) -> Self {
         self.tables
             .entry(table.to_owned())
@@ -61,7 +62,6 @@ impl ServerBuilder {
     }
 
     /// Appends text to the configuration, for anything but a plain key: `[[stream]]` tables.
-    #[must_use]
     pub fn toml(mut self, fragment: &str) -> Self {
         self.fragment.push_str(fragment);
         self.fragment.push('\n');
@@ -69,41 +69,35 @@ impl ServerBuilder {
     }
 
     /// Uses this text as the whole configuration. If [`env`](Self::env) sets ports, they take precedence.
-    #[must_use]
     pub fn verbatim(mut self, toml: &str) -> Self {
         self.verbatim = Some(toml.to_owned());
         self
     }
 
     /// Adds an argument after `serve --config FILE`.
-    #[must_use]
     pub fn arg(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
         self
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Uses the release build, whatever the environment names: for measuring.
-    #[must_use]
     pub fn release(self) -> Self {
         self.build(&release())
     }
 
     /// Uses this binary, whatever the environment names: for comparing two builds.
-    #[must_use]
     pub fn build(mut self, binary: &Path) -> Self {
         self.build = Some(binary.to_owned());
         self
     }
 
     /// Limits the server to this many descriptors, by `prlimit`.
-    #[must_use]
     pub fn descriptors(mut self, max: u32) -> Self {
         self.descriptors = Some(max);
         self
@@ -111,7 +105,6 @@ impl ServerBuilder {
 
     /// Sends the server's standard error to a file, a device or a named pipe instead of to [`log`](Server::log). It is opened
     /// for reading as well, so that such a pipe needs no other end.
-    #[must_use]
     pub fn log_to(mut self, path: &Path) -> Self {
         self.log = Some(path.to_owned());
         self
@@ -123,10 +116,8 @@ impl ServerBuilder {
     /// Panics if the binary is not built, ends early, or is not ready in time.
     #[must_use]
     pub fn start(self) -> Server {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
-        let config = folder.path().join("carillon.toml");
-        std::fs::write(&config, self.render())
-            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+        let folder = temp_folder();
+        let config = write_file(folder.path(), "carillon.toml", &self.render());
         let binary = self.build.clone().unwrap_or_else(binary);
         // Wrappers become the server by `exec`, so that the process is still our child.
         let mut words: Vec<OsString> = Vec::new();
@@ -215,7 +206,6 @@ impl Server {
     }
 
     /// Returns a builder, for changing the configuration first.
-    #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }
@@ -224,7 +214,6 @@ impl Server {
     ///
     /// # Panics
     /// Panics if there is none.
-    #[must_use]
     pub fn addr(&self, protocol: &str) -> SocketAddr {
         self.listeners
             .iter()
@@ -234,19 +223,16 @@ impl Server {
     }
 
     /// Returns the address at which to publish or play a stream over RTMP.
-    #[must_use]
     pub fn rtmp_url(&self, stream: &str, key: &str) -> String {
         format!("rtmp://{}/{stream}?key={key}", self.addr("rtmp"))
     }
 
     /// Returns the address at which to publish a stream as an Icecast source, in ffmpeg's notation.
-    #[must_use]
     pub fn icecast_url(&self, stream: &str, key: &str) -> String {
         format!("icecast://source:{key}@{}/{stream}", self.addr("http"))
     }
 
     /// Returns the address at which a player listens.
-    #[must_use]
     pub fn http_url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr("http"))
     }
@@ -258,13 +244,11 @@ impl Server {
     }
 
     /// Fetches a whole response from the public port.
-    #[must_use]
     pub fn get(&self, path: &str) -> Response {
         http::get(self.addr("http"), path, REQUEST_DEADLINE)
     }
 
     /// Fetches a whole response from the operator's port.
-    #[must_use]
     pub fn admin_get(&self, path: &str) -> Response {
         let addr = self.addr("admin");
         if !self.has_password {
@@ -275,7 +259,6 @@ impl Server {
 
     /// Fetches a whole response from the public port, as the operator of a server that [has a
     /// password](ServerBuilder::with_admin_password).
-    #[must_use]
     pub fn operator_get(&self, path: &str) -> Response {
         get_as_admin(self.addr("http"), path)
     }
@@ -284,7 +267,6 @@ impl Server {
     ///
     /// # Panics
     /// Panics if the page is not answered with 200.
-    #[must_use]
     pub fn metrics(&self) -> Metrics {
         let response = self.admin_get("/metrics");
         assert_eq!(response.status, 200, "/metrics");
@@ -295,7 +277,6 @@ impl Server {
     ///
     /// # Panics
     /// Panics if the reply is not 200 with JSON.
-    #[must_use]
     pub fn api(&self, path: &str) -> serde_json::Value {
         let response = self.admin_get(&format!("/api/v1/{path}"));
         assert_eq!(response.status, 200, "/api/v1/{path}: {}", response.text());
@@ -311,7 +292,6 @@ impl Server {
     }
 
     /// Returns the last lines of the log (standard error, then standard output).
-    #[must_use]
     pub fn log(&self) -> String {
         format!(
             "{}\n{}",
@@ -321,25 +301,21 @@ impl Server {
     }
 
     /// Returns the resident memory in bytes.
-    #[must_use]
     pub fn resident_bytes(&self) -> u64 {
         proc::resident_bytes(self.process.pid())
     }
 
     /// Returns the processor time used so far, in user space and the kernel.
-    #[must_use]
     pub fn cpu_time(&self) -> Duration {
         proc::cpu_time(self.process.pid())
     }
 
     /// Returns the process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
     /// Returns the process, for signals.
-    #[must_use]
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }

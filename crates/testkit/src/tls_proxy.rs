@@ -2,17 +2,13 @@
 
 use std::net::SocketAddr;
 
-use tempfile::TempDir;
-
-use crate::{Certificate, Process, free_address, nginx};
+use crate::nginx::Running;
+use crate::{Certificate, free_address};
 
 /// A running nginx that decrypts what clients send within TLS, and passes it on.
 #[derive(Debug)]
 pub struct TlsProxy {
-    process: Process,
-    addr: SocketAddr,
-    /// Holds the configuration file.
-    _folder: TempDir,
+    nginx: Running,
 }
 
 impl TlsProxy {
@@ -24,33 +20,24 @@ impl TlsProxy {
     pub fn start(upstream: SocketAddr, certificate: &Certificate) -> Self {
         let addr = free_address();
         let (pem, key) = (certificate.file("cert.pem"), certificate.file("cert.key"));
-        let (process, folder) = nginx::start(addr, "", |home| {
+        let nginx = Running::http(addr, "worker_rlimit_nofile 20000;", 16_384, |_| {
             format!(
-                "worker_rlimit_nofile 20000;\nevents {{ worker_connections 16384; }}\n\
-                 http {{ access_log off; client_body_temp_path {home}/body; \
-                 proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/fastcgi; \
-                 uwsgi_temp_path {home}/uwsgi; scgi_temp_path {home}/scgi;\n\
+                "access_log off;\n\
                  server {{ listen {addr} ssl backlog=4096; ssl_certificate {pem}; \
                  ssl_certificate_key {key}; location / {{ proxy_pass http://{upstream}; \
-                 proxy_http_version 1.1; proxy_buffering off; proxy_read_timeout 1h; }} }} }}\n"
+                 proxy_http_version 1.1; proxy_buffering off; proxy_read_timeout 1h; }} }}"
             )
         });
-        Self {
-            process,
-            addr,
-            _folder: folder,
-        }
+        Self { nginx }
     }
 
     /// Returns the address on which it listens.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.nginx.addr
     }
 
     /// Returns the process id of the master, whose children do the work.
-    #[must_use]
     pub fn pid(&self) -> u32 {
-        self.process.pid()
+        self.nginx.process.pid()
     }
 }

@@ -7,48 +7,24 @@ use std::time::Duration;
 
 use crate::{Process, server, target_dir};
 
-/// The Debian package of each program.
+/// The Debian packages of programs that are not in one of their own name.
 const PACKAGES: &[(&str, &str)] = &[
-    ("ffmpeg", "ffmpeg"),
     ("ffprobe", "ffmpeg"),
-    ("ezstream", "ezstream"),
-    ("icecast2", "icecast2"),
-    ("cmus", "cmus"),
-    ("mpd", "mpd"),
-    ("darkice", "darkice"),
-    ("butt", "butt"),
     ("jackd", "jackd2"),
     ("Xvfb", "xvfb"),
-    ("xdotool", "xdotool"),
-    ("mixxx", "mixxx"),
-    ("sqlite3", "sqlite3"),
-    ("mpg123", "mpg123"),
     ("ogg123", "vorbis-tools"),
-    ("streamripper", "streamripper"),
-    ("mp3val", "mp3val"),
     ("oggz-validate", "oggz-tools"),
     ("node", "nodejs"),
     ("script", "bsdutils"),
     ("perf", "linux-perf"),
-    ("ices2", "ices2"),
-    ("liquidsoap", "liquidsoap"),
     ("gst-launch-1.0", "gstreamer1.0-tools"),
-    ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
-    ("firefox-esr", "firefox-esr"),
-    ("curl", "curl"),
-    ("openssl", "openssl"),
     ("cvlc", "vlc-bin"),
-    ("mpv", "mpv"),
-    ("rtmpdump", "rtmpdump"),
     ("setpriv", "util-linux"),
     ("fsfreeze", "util-linux"),
     ("mkvmerge", "mkvtoolnix"),
-    ("mediainfo", "mediainfo"),
-    ("mount", "mount"),
     ("umount", "mount"),
     ("mkfs.ext4", "e2fsprogs"),
-    ("tshark", "tshark"),
     ("dumpcap", "tshark"),
     ("/usr/sbin/nginx", "nginx-light libnginx-mod-rtmp"),
     ("/usr/sbin/haproxy", "haproxy"),
@@ -74,96 +50,71 @@ pub fn require(program: &str) {
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-#[must_use]
 pub fn aiortc() -> PathBuf {
-    python("aiortc", "aiortc")
+    installed("aiortc/bin/python", "a Python with aiortc")
 }
 
 /// Returns the WebRTC player built on pion.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not built it.
-#[must_use]
 pub fn pion_viewer() -> PathBuf {
-    built("pion-viewer", "a player on pion")
+    installed("bin/pion-viewer", "a player on pion")
 }
 
 /// Returns the program that plays with the elements of gst-plugins-rs.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not built it.
-#[must_use]
 pub fn whep_elements() -> PathBuf {
-    built("whep-elements", "a player on gst-plugins-rs")
+    installed("bin/whep-elements", "a player on gst-plugins-rs")
 }
 
 /// Returns the program that listens with Go's TLS.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not built it.
-#[must_use]
 pub fn tls_listener() -> PathBuf {
-    built("tls-listener", "the client of Go's TLS")
+    installed("bin/tls-listener", "the client of Go's TLS")
 }
 
 /// Returns a Python that has `moto`, an object storage server.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-#[must_use]
 pub fn moto() -> PathBuf {
-    python("moto", "moto")
+    installed("moto/bin/python", "a Python with moto")
 }
 
 /// Returns a Python that has `standardwebhooks`, which verifies webhook messages.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-#[must_use]
 pub fn webhooks() -> PathBuf {
-    python("webhooks", "standardwebhooks")
+    installed("webhooks/bin/python", "a Python with standardwebhooks")
 }
 
 /// Returns a Python that has `PyJWT`, which makes JSON Web Tokens.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-#[must_use]
 pub fn pyjwt() -> PathBuf {
-    python("pyjwt", "PyJWT")
-}
-
-/// Returns the Python of an environment that has `package`.
-fn python(environment: &str, package: &str) -> PathBuf {
-    let python = tools().join(environment).join("bin/python");
-    assert!(
-        python.is_file(),
-        "{} is missing, a Python with {package}: cargo xtask tools-all",
-        python.display()
-    );
-    python
+    installed("pyjwt/bin/python", "a Python with PyJWT")
 }
 
 /// Returns the script of axe-core, which judges whether a page is accessible.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-#[must_use]
 pub fn axe() -> String {
-    let script = tools().join("axe.min.js");
-    std::fs::read_to_string(&script).unwrap_or_else(|error| {
-        panic!(
-            "{}: {error}; axe-core: cargo xtask tools-all",
-            script.display()
-        )
-    })
+    let path = installed("axe.min.js", "axe-core");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Returns the folder of the npm packages that read titles: `icy` and `icecast-metadata-js`.
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put them below the target directory.
-#[must_use]
 pub fn icy_clients() -> PathBuf {
     npm("icy", "node_modules", "read titles")
 }
@@ -172,7 +123,6 @@ pub fn icy_clients() -> PathBuf {
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put them below the target directory.
-#[must_use]
 pub fn hls_clients() -> PathBuf {
     npm("hls", "installed.json", "read and play HLS")
 }
@@ -181,39 +131,31 @@ pub fn hls_clients() -> PathBuf {
 ///
 /// # Panics
 /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-#[must_use]
 pub fn mp4_readers() -> PathBuf {
     npm("mp4", "installed.json", "read MP4 files")
 }
 
 /// Returns a folder of npm packages, which contains `proof` once they are installed.
 fn npm(folder: &str, proof: &str, do_what: &str) -> PathBuf {
-    let folder = tools().join(folder);
-    assert!(
-        folder.join(proof).exists(),
-        "{} is missing, npm packages that {do_what}: cargo xtask tools-all",
-        folder.display()
-    );
+    let what = format!("npm packages that {do_what}");
+    let mut folder = installed(&format!("{folder}/{proof}"), &what);
+    folder.pop();
     folder
 }
 
-/// Returns a program among those that `cargo xtask tools-all` builds.
-fn built(program: &str, what: &str) -> PathBuf {
-    let path = tools().join("bin").join(program);
+/// Returns a path in the folder in which `cargo xtask tools-all` puts everything that is not a Debian package.
+fn installed(path: &str, what: &str) -> PathBuf {
+    let path = target_dir().join("tools").join(path);
     assert!(
-        path.is_file(),
+        path.exists(),
         "{} is missing, {what}: cargo xtask tools-all",
         path.display()
     );
     path
 }
 
-/// Returns the folder in which `cargo xtask tools-all` puts everything that is not a Debian package.
-fn tools() -> PathBuf {
-    target_dir().join("tools")
-}
-
 /// A program to run, with its arguments.
+#[must_use]
 #[derive(Debug)]
 pub struct Tool {
     name: String,
@@ -234,7 +176,6 @@ pub struct Finished {
 impl Tool {
     /// # Panics
     /// Panics if `program` is not installed.
-    #[must_use]
     pub fn new(program: &str) -> Self {
         require(program);
         Self::of(program, OsStr::new(program))
@@ -254,7 +195,6 @@ impl Tool {
     }
 
     /// Returns ffmpeg without banner, prompts and progress; errors go to standard error.
-    #[must_use]
     pub fn ffmpeg() -> Self {
         Self::new("ffmpeg").quiet_ffmpeg()
     }
@@ -264,65 +204,55 @@ impl Tool {
     ///
     /// # Panics
     /// Panics if `cargo xtask tools-all` has not put it below the target directory.
-    #[must_use]
     pub fn current_ffmpeg() -> Self {
         let what = "the ffmpeg of the Python package imageio-ffmpeg";
-        let path = built("ffmpeg-current", what);
+        let path = installed("bin/ffmpeg-current", what);
         Self::of("ffmpeg-current", path.as_os_str()).quiet_ffmpeg()
     }
 
     /// Returns ffprobe without a banner; errors go to standard error.
-    #[must_use]
     pub fn ffprobe() -> Self {
         Self::new("ffprobe").args(["-hide_banner", "-loglevel", "error"])
     }
 
     /// Returns the server's own binary, for its other commands: `load`.
-    #[must_use]
     pub fn carillon() -> Self {
         Self::of("carillon", server::binary().as_os_str())
     }
 
     /// Returns a program that was built, at any path.
-    #[must_use]
     pub fn built(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Self::of(&name.to_string_lossy(), path.as_os_str())
     }
 
     /// Returns ffmpeg sending `clip` at its natural pace, unchanged, in container `format`, to `url`.
-    #[must_use]
     pub fn ffmpeg_publish(clip: &Path, format: &str, url: &str) -> Self {
         Self::ffmpeg()
-            .arg("-re")
-            .arg("-i")
+            .args(["-re", "-i"])
             .arg(clip)
             .args(["-c", "copy", "-f", format, url])
     }
 
     /// Returns liquidsoap with `script` as its program; allowed to run as root, as it is in containers.
-    #[must_use]
     pub fn liquidsoap(script: &str) -> Self {
         let script = format!("settings.init.allow_root.set(true)\n{script}");
         Self::new("liquidsoap").arg(script)
     }
 
     /// Adds an argument.
-    #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
     /// Adds arguments.
-    #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.command.args(arguments);
         self
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
@@ -338,7 +268,6 @@ impl Tool {
     ///
     /// # Panics
     /// Panics if the program still runs after `deadline`.
-    #[must_use]
     pub fn finish(self, deadline: Duration) -> Finished {
         let mut process = self.start();
         let status = process.wait(deadline);

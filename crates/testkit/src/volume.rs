@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::tool::{Tool, require};
-use crate::{DEADLINE, wait_until};
+use crate::{DEADLINE, temp_folder, wait_until};
 
 /// Script of the child. It thaws before it unmounts, and unmounts lazily: a server may still have files there.
 const HOLD: &str = "
@@ -38,7 +38,7 @@ impl Volume {
     /// Panics if it cannot be made. A test never skips itself instead.
     #[must_use]
     pub fn ext4(mib: u64) -> Self {
-        let folder = folder();
+        let folder = temp_folder();
         let image = folder.path().join("image");
         let made = std::fs::File::create_new(&image).and_then(|file| file.set_len(mib << 20));
         made.unwrap_or_else(|error| panic!("{}: {error}", image.display()));
@@ -56,7 +56,7 @@ impl Volume {
     /// Panics if it cannot be mounted.
     #[must_use]
     pub fn of_image(image: &Path, path: &Path) -> Self {
-        Self::mount(folder(), path.to_owned(), image.to_owned())
+        Self::mount(temp_folder(), path.to_owned(), image.to_owned())
     }
 
     /// Creates an empty filesystem of `kib` KiB, in memory.
@@ -65,7 +65,7 @@ impl Volume {
     /// Panics if it cannot be made.
     #[must_use]
     pub fn memory(kib: u64) -> Self {
-        let folder = folder();
+        let folder = temp_folder();
         let path = folder.path().join("mounted");
         let options = format!("size={kib}k");
         Self::hold(
@@ -137,7 +137,6 @@ impl Volume {
     }
 
     /// Returns the mount point.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -147,7 +146,6 @@ impl Volume {
     ///
     /// # Panics
     /// Panics if the filesystem is in memory, or written without pause.
-    #[must_use]
     pub fn image(&self) -> Vec<u8> {
         let Some(path) = &self.image else {
             panic!("a filesystem in memory is in no file");
@@ -197,10 +195,6 @@ impl Drop for Frozen<'_> {
     }
 }
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,7 +220,7 @@ mod tests {
         std::mem::forget(volume.freeze());
         drop(volume);
         assert!(!is_mounted(&path));
-        let folder = folder();
+        let folder = temp_folder();
         let copy = folder.path().join("copy");
         std::fs::write(&copy, image).expect("written");
         let volume = Volume::of_image(&copy, &folder.path().join("mounted"));

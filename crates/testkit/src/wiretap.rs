@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use crate::process::locked;
 use crate::relay::{self, Direction};
 
 /// Maximum number of bytes kept per direction of a connection: some minutes of audio. The rest is passed on only.
@@ -58,20 +59,14 @@ impl Wiretap {
     }
 
     /// Returns the address to which clients connect.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// Returns the bytes sent on each connection so far, the first connection first.
-    #[must_use]
     pub fn overheard(&self) -> Vec<Overheard> {
-        let all = self
-            .overheard
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let copy = |one: &Shared| one.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        all.iter().map(copy).collect()
+        let all = locked(&self.overheard);
+        all.iter().map(|one| locked(one).clone()).collect()
     }
 }
 
@@ -88,9 +83,7 @@ fn run(listener: &TcpListener, server: SocketAddr, all: &Mutex<Vec<Shared>>, end
     let ends = || ends.load(Ordering::Relaxed);
     relay::run(listener, server, ends, |directions| {
         let overheard = Shared::default();
-        all.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(&overheard));
+        locked(all).push(Arc::clone(&overheard));
         for Direction { is_up, from, to } in directions {
             let overheard = Arc::clone(&overheard);
             std::thread::spawn(move || pass(from, to, is_up, &overheard));
@@ -101,7 +94,7 @@ fn run(listener: &TcpListener, server: SocketAddr, all: &Mutex<Vec<Shared>>, end
 fn pass(mut from: TcpStream, mut to: TcpStream, is_up: bool, overheard: &Mutex<Overheard>) {
     let mut piece = [0; PIECE_BYTES];
     while let Ok(length @ 1..) = from.read(&mut piece) {
-        let mut kept = overheard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(overheard);
         let said = match is_up {
             true => &mut kept.client,
             false => &mut kept.server,

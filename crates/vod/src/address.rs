@@ -46,15 +46,16 @@ impl Resource {
         let resource = match below {
             PLAYLIST => Self::Playlist,
             INIT => Self::Init,
-            _ => {
-                let number = below.strip_suffix(SEGMENT)?;
-                // Each segment has one name.
-                let is_plain = number == "0" || !number.starts_with(['0', '+']);
-                Self::Segment(number.parse().ok().filter(|_| is_plain)?)
-            }
+            _ => Self::Segment(number(below.strip_suffix(SEGMENT)?)?),
         };
         Some((file, resource))
     }
+}
+
+/// Parses a number in its only accepted form, so that each segment has one name.
+pub(crate) fn number(text: &str) -> Option<usize> {
+    let is_plain = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| is_plain)
 }
 
 impl Address {
@@ -125,6 +126,9 @@ mod tests {
         assert_eq!(found("/vod/b/ä ö.mp3"), expected("vod", "b/ä ö.mp3"));
         assert_eq!(found("/vod/old/a.mp4"), expected("vod/old", "a.mp4"));
         assert_eq!(found("/vod/older/a.mp4"), expected("vod", "older/a.mp4"));
+        let media_type = |path| files.find(path).map(|address| address.media_type);
+        assert_eq!(media_type("/vod/a/film.mp4"), Some("video/mp4"));
+        assert_eq!(media_type("/vod/SONG.MP3"), Some("audio/mpeg"));
         let resource = |path: &str| files.find(path).map(|address| address.resource);
         assert_eq!(resource("/vod/a.mp4"), Some(Resource::File));
         let below = |name: &str| resource(&format!("/vod/a b.mp4/{name}"));
@@ -136,8 +140,9 @@ mod tests {
             assert_eq!(below(name), None, "{name}");
         }
         let given = "/vod/a.mp3/index.m3u8|/vod/.a.mp4/index.m3u8|/vod/../a.mp4/0.m4s|/vod|/vod/|\
-                     /vod.mp4|/vod/.mp4|/vod/a|/vod/a.txt|/vod/a.mp4/|/vod/../a.mp4|/vod//a.mp4|\
-                     /vod/b/.c/a.mp4|/vodka/a.mp4|/live/a.mp4|vod/a.mp4";
+                     /vod.mp4|/vod/.mp4|/vod/mp4|/vod/a|/vod/a.|/vod/a.mp4.part|/vod/a.txt|\
+                     /vod/a.mp4/|/vod/../a.mp4|/vod//a.mp4|/vod/b/.c/a.mp4|\
+                     /vodka/a.mp4|/live/a.mp4|vod/a.mp4";
         for path in given.split('|') {
             assert_eq!(found(path), None, "{path}");
         }

@@ -56,6 +56,16 @@ pub struct Answer {
     pub body: Body,
 }
 
+impl Answer {
+    pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: Body) -> Self {
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+}
+
 /// Answers a request that the gate has permitted.
 pub async fn answer(files: &Files, request: Request<'_>) -> Answer {
     let (outcome, answer) = match found(files, &request).await {
@@ -105,11 +115,8 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
         put(&mut headers, header::CONTENT_TYPE, address.media_type);
         let source = (Arc::clone(&opened.file), Arc::clone(&served.reads));
         let rest = start..opened.length;
-        let answer = Answer {
-            status: StatusCode::OK,
-            headers,
-            body: Body::of(head).followed_by(source, vec![rest]),
-        };
+        let body = Body::of(head).followed_by(source, vec![rest]);
+        let answer = Answer::new(StatusCode::OK, headers, body);
         return Ok((Outcome::Part, answer));
     }
     if address.resource == Resource::File {
@@ -121,11 +128,8 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
             grows: false,
             patches: Patches::default(),
         };
-        let terms = Terms {
-            is_head: request.is_head,
-            headers: request.headers,
-        };
-        return Ok(of_file(version, plays, &terms, headers));
+        let ranged = (!request.is_head).then_some(request.headers);
+        return Ok(of_file(version, plays, ranged, headers));
     }
     let piece = match segments::index(served, &opened).await? {
         Ok(index) => {
@@ -145,11 +149,7 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
         }
     };
     put(&mut headers, header::CONTENT_TYPE, media_type);
-    let answer = Answer {
-        status: StatusCode::OK,
-        headers,
-        body,
-    };
+    let answer = Answer::new(StatusCode::OK, headers, body);
     Ok((Outcome::Whole, answer))
 }
 
@@ -169,12 +169,6 @@ pub(crate) struct Version<'a> {
     pub(crate) patches: Patches,
 }
 
-/// Terms of a request: the method and the headers that select a range.
-pub(crate) struct Terms<'a> {
-    pub(crate) is_head: bool,
-    pub(crate) headers: &'a HeaderMap,
-}
-
 /// Returns the headers that identify the version of a file.
 pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMap {
     let caching = match is_private {
@@ -189,19 +183,19 @@ pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMa
     headers
 }
 
-/// Answers with the whole file or a range of it. The length of a growing file is its current one; without a length
-/// ffmpeg finds no end, and nothing before the end. Clients that request the data to come are not given a length, as
-/// RFC 8673 specifies.
+/// Answers with the whole file, or with the range of it that the headers `ranged` select. The length of a growing file is
+/// its current one; without a length ffmpeg finds no end, and nothing before the end. Clients that request the data to
+/// come are not given a length, as RFC 8673 specifies.
 pub(crate) fn of_file(
     version: Version<'_>,
     plays: Option<Duration>,
-    terms: &Terms<'_>,
+    ranged: Option<&HeaderMap>,
     mut headers: HeaderMap,
 ) -> (Outcome, Answer) {
     let length = version.length;
     put(&mut headers, header::ACCEPT_RANGES, "bytes");
-    let value = text(terms.headers, header::RANGE)
-        .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag));
+    let ranged = ranged.filter(|headers| may_be_part(headers, version.tag));
+    let value = ranged.and_then(|headers| text(headers, header::RANGE));
     let wanted = value.map_or(Requested::Whole, |value| requested(value, length));
     let continues = version.grows && value.is_some_and(is_indefinite);
     let (outcome, status, range) = match wanted {
@@ -226,23 +220,12 @@ pub(crate) fn of_file(
     let source = (Arc::clone(file), Arc::clone(reads));
     let pace = plays.and_then(|plays| Pace::of(length, plays));
     let body = Body::of("").followed_by_patched(source, vec![range], version.patches);
-    let answer = Answer {
-        status,
-        headers,
-        body: body.paced(pace),
-    };
-    (outcome, answer)
+    (outcome, Answer::new(status, headers, body.paced(pace)))
 }
 
 /// Makes an answer without a body.
 pub(crate) fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> (Outcome, Answer) {
-    let body = Body::of("");
-    let answer = Answer {
-        status,
-        headers,
-        body,
-    };
-    (outcome, answer)
+    (outcome, Answer::new(status, headers, Body::of("")))
 }
 
 /// Makes an answer in plain text.
@@ -253,12 +236,7 @@ pub(crate) fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outc
         header::CONTENT_TYPE,
         "text/plain; charset=utf-8",
     );
-    let answer = Answer {
-        status,
-        headers,
-        body: Body::of(text),
-    };
-    (outcome, answer)
+    (outcome, Answer::new(status, headers, Body::of(text)))
 }
 
 /// Refuses a query that is too long for playlists to repeat.
@@ -375,10 +353,10 @@ mod tests {
         (directory, files)
     }
 
-    /// Returns the status, the headers and the body of an answer.
+    /// Returns the status, the headers and the body of an answer to a request for a path with its query.
     async fn ask(
         files: &Files,
-        path: &str,
+        target: &str,
         is_head: bool,
         said: &[(header::HeaderName, &str)],
     ) -> (u16, HeaderMap, String) {
@@ -386,12 +364,13 @@ mod tests {
         for (name, value) in said {
             headers.insert(name, HeaderValue::from_str(value).expect("a value"));
         }
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let address = files.find(path).expect("an address");
         let request = Request {
             address: &address,
             is_head,
             headers: &headers,
-            query: "",
+            query,
             is_private: false,
         };
         let mut answer = answer(files, request).await;
@@ -484,11 +463,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             let range = HeaderValue::from_str(range).expect("a value");
             headers.insert(header::RANGE, range);
-            let terms = Terms {
-                is_head: false,
-                headers: &headers,
-            };
-            let (_, answer) = of_file(version, None, &terms, HeaderMap::new());
+            let (_, answer) = of_file(version, None, Some(&headers), HeaderMap::new());
             let reported = answer.headers[header::CONTENT_RANGE].to_str();
             reported.expect("text").to_owned()
         };
@@ -505,18 +480,10 @@ mod tests {
     async fn a_playlist_with_a_long_query_is_refused() {
         let (directory, files) = files();
         fs::write(directory.path().join("a.mp4"), "no film").expect("a file");
-        let address = files.find("/vod/a.mp4/index.m3u8").expect("an address");
-        let ask = async |bytes| {
-            let request = Request {
-                address: &address,
-                is_head: false,
-                headers: &HeaderMap::new(),
-                query: &"a".repeat(bytes),
-                is_private: false,
-            };
-            answer(&files, request).await.status.as_u16()
-        };
-        assert_eq!(ask(OWN_QUERY_BYTES_MAX).await, 404);
-        assert_eq!(ask(OWN_QUERY_BYTES_MAX + 1).await, 414);
+        for (bytes, expected) in [(OWN_QUERY_BYTES_MAX, 404), (OWN_QUERY_BYTES_MAX + 1, 414)] {
+            let target = format!("/vod/a.mp4/index.m3u8?{}", "a".repeat(bytes));
+            let (status, ..) = ask(&files, &target, false, &[]).await;
+            assert_eq!(status, expected, "{bytes}");
+        }
     }
 }

@@ -52,7 +52,6 @@ mod text;
 mod titled;
 mod transfer;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -88,12 +87,7 @@ struct Served {
     indexes: Indexes,
 }
 
-impl fmt::Debug for Files {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.folders.iter().map(|served| &served.name);
-        f.debug_list().entries(names).finish()
-    }
-}
+base::debug!(Files {});
 
 impl Files {
     /// Serves folders under names, each given once. The memory in use is counted in `holdings`.

@@ -32,17 +32,3 @@ pub(crate) fn has_segments(name: &str) -> bool {
 pub(crate) fn is_flv(name: &str) -> bool {
     of(name) == Some("video/x-flv")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extensions_decide() {
-        assert_eq!(of("a/film.mp4"), Some("video/mp4"));
-        assert_eq!(of("SONG.MP3"), Some("audio/mpeg"));
-        for name in ["a.txt", "mp4", "a.mp4.part", "a.mp4/", "a.", ""] {
-            assert_eq!(of(name), None, "{name}");
-        }
-    }
-}

@@ -68,10 +68,9 @@ mod tests {
     fn ten_seconds_come_at_once_and_the_rest_at_twice_the_rate() {
         let minute = Duration::from_secs(60);
         let pace = Pace::of(60 * 1_250_000, minute).expect("a pace");
-        assert_eq!(pace.due(0), Duration::ZERO);
-        assert_eq!(pace.due(12_500_000), Duration::ZERO);
-        assert_eq!(pace.due(12_500_000 + 2_500_000), Duration::from_secs(1));
-        assert_eq!(pace.due(60 * 1_250_000), Duration::from_secs(25));
+        for (sent, seconds) in [(0, 0), (12_500_000, 0), (15_000_000, 1), (75_000_000, 25)] {
+            assert_eq!(pace.due(sent), Duration::from_secs(seconds), "{sent}");
+        }
         assert_eq!(pace.window(0), 12_500_000);
         assert_eq!(pace.window(12_000_000), 5_000_000);
     }

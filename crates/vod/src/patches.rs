@@ -1,6 +1,5 @@
 //! Patches: bytes that are sent instead of those in the file.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -63,14 +62,7 @@ impl Default for Patches {
     }
 }
 
-impl fmt::Debug for Patches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known(patches) => f.debug_list().entries(patches.iter()).finish(),
-            Self::Found(_) => f.write_str("Found"),
-        }
-    }
-}
+base::debug!(Patches {});
 
 impl Patches {
     pub(crate) fn is_empty(&self) -> bool {

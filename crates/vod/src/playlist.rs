@@ -190,10 +190,8 @@ mod tests {
             (u64::MAX, "18446744073.709552", 18_446_744_074),
         ] {
             let lasts = Lasts::from(Duration::from_nanos(nanos));
-            assert_eq!(
-                (lasts.to_string().as_str(), lasts.target()),
-                (reported, target)
-            );
+            assert_eq!(lasts.to_string(), reported);
+            assert_eq!(lasts.target(), target, "{reported}");
         }
     }
 

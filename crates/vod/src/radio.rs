@@ -68,11 +68,6 @@ pub(crate) async fn answer(
     let Some((file, programme)) = served.reads.blocking(open).await? else {
         return Ok(None);
     };
-    let Programme {
-        audio,
-        plays,
-        title,
-    } = programme;
     let mut headers = HeaderMap::new();
     put(
         &mut headers,
@@ -82,13 +77,11 @@ pub(crate) async fn answer(
     put(&mut headers, header::ACCEPT_RANGES, "none");
     put(&mut headers, header::CACHE_CONTROL, "no-store");
     put(&mut headers, INTERVAL, &METAINT.to_string());
-    let pace = Pace::of_audio(audio.end - audio.start, plays);
+    let audio = programme.audio;
+    let pace = Pace::of_audio(audio.end - audio.start, programme.plays);
     let body = Body::of("").followed_by((file, Arc::clone(&served.reads)), vec![audio]);
-    let answer = Answer {
-        status: StatusCode::OK,
-        headers,
-        body: body.titled(&title).paced(pace),
-    };
+    let body = body.titled(&programme.title).paced(pace);
+    let answer = Answer::new(StatusCode::OK, headers, body);
     Ok(Some((Outcome::Whole, answer)))
 }
 

@@ -209,9 +209,8 @@ impl Reads {
         let turn = timeout(READ_TIME, Arc::clone(&self.dear).acquire_owned()).await?;
         let turn = turn.map_err(io::Error::other)?;
         let work = move || {
-            let done = work();
-            drop(turn);
-            done
+            let _turn = turn;
+            work()
         };
         self.blocking(work).await
     }
@@ -229,9 +228,8 @@ impl Reads {
         let run = async {
             let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
             let work = move || {
-                let done = work();
-                drop(turn);
-                done
+                let _turn = turn;
+                work()
             };
             let joined = tokio::task::spawn_blocking(work).await;
             joined.map_err(io::Error::other)?

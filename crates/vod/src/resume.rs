@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use container::flv::{FILE_HEAD_BYTES, FileHead, TagHead};
+use files::blocking;
 
 use crate::reads::malformed;
 
@@ -36,8 +37,7 @@ pub(crate) fn head(file: &File, length: u64, start: u64) -> io::Result<Option<Ve
 
 /// Parses the head. Blocks.
 fn file_head(file: &File, length: u64) -> io::Result<FileHead> {
-    let mut bytes = vec![0; length.min(FILE_HEAD_BYTES as u64) as usize];
-    file.read_exact_at(&mut bytes, 0)?;
+    let bytes = blocking::read(file, 0..length.min(FILE_HEAD_BYTES as u64))?;
     FileHead::read(&bytes).map_err(malformed)
 }
 

@@ -78,15 +78,8 @@ impl Transfer {
         };
         tell(self.ready.len() as u64);
         if self.ranges.is_scattered() {
-            return read(
-                &self.file,
-                &self.reads,
-                socket,
-                self.ranges,
-                patience,
-                &tell,
-            )
-            .await;
+            let source = (&self.file, &self.reads);
+            return read(source, socket, self.ranges, patience, &tell).await;
         }
         let mut job = Job {
             file: self.file,
@@ -115,15 +108,8 @@ impl Transfer {
                 Outcome::Failed(error) => return Err(error),
                 Outcome::NotCached(window) => {
                     let bytes = window.end - window.start;
-                    read(
-                        &job.file,
-                        &self.reads,
-                        socket,
-                        window.into(),
-                        patience,
-                        &|_| {},
-                    )
-                    .await?;
+                    let source = (&job.file, &self.reads);
+                    read(source, socket, window.into(), patience, &|_| {}).await?;
                     job.advance(bytes);
                 }
             }
@@ -161,8 +147,7 @@ impl Drop for HangsUp<'_> {
 
 /// Sends ranges through this process's memory.
 async fn read(
-    file: &Arc<File>,
-    reads: &Arc<Reads>,
+    (file, reads): (&Arc<File>, &Arc<Reads>),
     socket: &mut TcpStream,
     mut left: Ranges,
     patience: Duration,
@@ -204,6 +189,12 @@ mod tests {
 
     fn of(body: &Body) -> Transfer {
         body.transfer().expect("nothing was taken")
+    }
+
+    /// Returns a body of the first bytes of a file, whether it has as many or not.
+    fn begin(bytes: &[u8], count: u64) -> Body {
+        let whole = 0..count;
+        Body::of("").followed_by(file(bytes), vec![whole])
     }
 
     /// Returns the bytes that a client receives.
@@ -283,9 +274,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_was_cut_is_an_error() {
-        let (file, reads) = file(&[0; 100]);
-        let whole = 0..200;
-        let body = Body::of("").followed_by((file, reads), vec![whole]);
+        let body = begin(&[0; 100], 200);
         let (mut ours, _theirs) = pair().await;
         let sent = of(&body).send(&mut ours, PATIENCE).await;
         let error = sent.expect_err("there are a hundred bytes");
@@ -294,9 +283,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_given_up() {
-        let (file, reads) = file(&vec![0; 64 << 20]);
-        let whole = 0..64 << 20;
-        let body = Body::of("").followed_by((file, reads), vec![whole]);
+        let body = begin(&vec![0; 64 << 20], 64 << 20);
         let (mut ours, _theirs) = pair().await;
         let sent = of(&body).send(&mut ours, Duration::from_millis(1)).await;
         let error = sent.expect_err("nobody reads");
@@ -306,12 +293,8 @@ mod tests {
     #[tokio::test]
     async fn a_client_is_hung_up_on_when_its_transfer_is_dropped() {
         let bytes = 2_000_000;
-        let (file, reads) = file(&vec![7; bytes]);
-        let whole = 0..bytes as u64;
         let pace = Pace::of_audio(bytes as u64, Duration::from_secs(3_600));
-        let body = Body::of("")
-            .followed_by((file, reads), vec![whole])
-            .paced(pace);
+        let body = begin(&vec![7; bytes], bytes as u64).paced(pace);
         let (mut ours, mut theirs) = pair().await;
         let transfer = of(&body);
         let sending = tokio::spawn(async move { transfer.send(&mut ours, PATIENCE).await });

@@ -43,20 +43,18 @@ fn host(headers: &HeaderMap) -> String {
         .unwrap_or_default();
     let is_host = |c: &char| c.is_ascii_alphanumeric() || ".-_:[]".contains(*c);
     let host: String = text.chars().take_while(is_host).collect();
-    if base_url::is_host(&host) {
-        host
-    } else {
-        NO_HOST.to_owned()
+    match base_url::is_host(&host) {
+        true => host,
+        false => NO_HOST.to_owned(),
     }
 }
 
 /// Returns the relative path from a page to `/`: `./`, `../`, `../../`.
 pub(crate) fn way_up(path: &str) -> String {
     let folders = path.matches('/').count().saturating_sub(1);
-    if folders == 0 {
-        "./".to_owned()
-    } else {
-        "../".repeat(folders)
+    match folders {
+        0 => "./".to_owned(),
+        folders => "../".repeat(folders),
     }
 }
 

@@ -3,7 +3,6 @@
 //!
 //! `server` assembles it once, before the first connection; every request reads it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -75,8 +74,4 @@ pub struct FrontDoor {
     pub started: SystemTime,
 }
 
-impl fmt::Debug for FrontDoor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FrontDoor").finish_non_exhaustive()
-    }
-}
+base::debug!(FrontDoor {});

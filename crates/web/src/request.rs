@@ -156,18 +156,13 @@ mod tests {
     #[test]
     fn requests_keep_what_the_client_said() {
         let head = |text: &str| {
-            let (head, _) = http1::HeadReader::default()
-                .push(text.as_bytes())
-                .expect("a head")
-                .expect("a whole head");
-            head
+            let read = http1::HeadReader::default().push(text.as_bytes());
+            read.expect("a head").expect("a whole head").0
         };
         let text = "PATCH http://h:1/a%20b?c=d HTTP/1.1\r\nHost: h:1\r\nX-A: 1\r\nx-a: ä\r\n\r\n";
         let (method, uri, headers) = parts(&head(text)).expect("a request");
-        assert_eq!(
-            (method, uri),
-            (Method::PATCH, "/a%20b?c=d".parse().expect("a path"))
-        );
+        assert_eq!(method, Method::PATCH);
+        assert_eq!(uri, "/a%20b?c=d");
         assert_eq!(headers.get_all("x-a").iter().count(), 2);
         let (_, uri, _) = parts(&head("GET http://h HTTP/1.0\r\n\r\n")).expect("a request");
         assert_eq!(uri, "/");

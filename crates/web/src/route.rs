@@ -184,10 +184,13 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use egress_hls::{Packaging, Piece};
-    use fanout::{Config, Fanout};
+    use fanout::Settings;
 
     use super::*;
+    use crate::listen::testing::TestServer;
     use crate::pages::{Playlist, ROWS};
     use crate::routes::{self, Surface};
 
@@ -245,27 +248,14 @@ mod tests {
     const ID: &str = "006b0a5f2000010203040506";
 
     /// Without streams.
-    fn registry() -> Registry {
-        let workers = Config {
-            workers: 1,
-            target_utilisation: 0.02,
-            log_bytes_max: 1 << 20,
-        };
-        let (fanout, _departures) = Fanout::start(&workers, || {
-            net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>)
-        })
-        .expect("workers");
-        let (registry, _) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
-        registry.fanout().stop();
-        registry
+    fn registry() -> Arc<Registry> {
+        Arc::clone(&TestServer::new(Settings::default()).context.registry)
     }
 
     /// A folder of files.
     fn files() -> vod::Files {
-        vod::Files::new(
-            [(name("vod"), "/".into())],
-            &base::holdings::Holdings::new(0),
-        )
+        let holdings = base::holdings::Holdings::new(0);
+        vod::Files::new([(name("vod"), "/".into())], &holdings)
     }
 
     #[test]

@@ -142,7 +142,8 @@ fn audio(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| {
         fields.entry(key).or_insert(value);
     };
-    for (key, value) in audio_info(view) {
+    let announced = view.header("audio-info").unwrap_or_default();
+    for (key, value) in http1::audio_info(announced) {
         let plain = key.strip_prefix("ice-").unwrap_or(key);
         let is_known = ["bitrate", "samplerate", "channels", "quality"].contains(&plain);
         if is_known && is_reported(value) {
@@ -161,12 +162,8 @@ fn audio(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
             set(key, number(value));
         }
     }
-    if let Some(track) = view
-        .info
-        .tracks
-        .iter()
-        .find(|track| track.kind == Kind::Audio)
-    {
+    let mut tracks = view.info.tracks.iter();
+    if let Some(track) = tracks.find(|track| track.kind == Kind::Audio) {
         for (key, value) in [
             ("samplerate", track.sample_rate),
             ("channels", track.channels.into()),
@@ -228,15 +225,6 @@ fn subtype(codec: Codec) -> Option<&'static str> {
         Codec::Other(FourCc(word)) if matches!(&word, b"theo") => Some("Theora"),
         _ => None,
     }
-}
-
-/// Returns the pairs of `ice-bitrate=128;ice-channels=2`.
-fn audio_info<'a>(view: &StreamView<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-    let pairs = view.header("audio-info").unwrap_or_default().split(';');
-    pairs.filter_map(|pair| {
-        let (key, value) = pair.split_once('=')?;
-        Some((key.trim(), value.trim()))
-    })
 }
 
 /// Whether a figure is known: GStreamer and ices2 send 0 for values that they do not know.
@@ -333,10 +321,8 @@ pub(crate) mod tests {
     fn one_source_is_an_object_and_several_are_an_array() {
         assert_eq!(sources(Vec::new(), question(None)), Value::Null);
         assert!(sources(vec![info("a.mp3")], question(None)).is_object());
-        assert_eq!(
-            sources(vec![info("a.mp3"), info("b/c")], question(None))[1]["listeners"],
-            3
-        );
+        let both = sources(vec![info("a.mp3"), info("b/c")], question(None));
+        assert_eq!(both[1]["listeners"], 3);
         let source = sources(vec![info("b/c")], question(None));
         assert_eq!(source["listenurl"], "https://radio.example:8000/tv/b/c");
     }

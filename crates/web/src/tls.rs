@@ -15,6 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use crate::pages::assets::hex;
 use crate::secure::HTTP_2;
 
 /// Reason why TLS cannot be offered.
@@ -128,10 +129,9 @@ impl Certificate {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
         let is_same = shown.pair.cert == read.pair.cert;
         *shown = read;
-        Ok(if is_same {
-            Renewal::Same(facts)
-        } else {
-            Renewal::New(facts)
+        Ok(match is_same {
+            true => Renewal::Same(facts),
+            false => Renewal::New(facts),
         })
     }
 
@@ -186,8 +186,7 @@ impl Shown {
         };
         let facts = facts(first).ok_or_else(|| TlsError::Malformed(chain.to_owned()))?;
         let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
-        let pair = CertifiedKey::from_der(certificates, key, provider)?;
-        let pair = Arc::new(pair);
+        let pair = Arc::new(CertifiedKey::from_der(certificates, key, provider)?);
         Ok(Self { pair, facts })
     }
 }
@@ -204,11 +203,10 @@ fn facts(certificate: &CertificateDer<'_>) -> Option<Facts> {
 
 /// Formats a number of DER, whose first byte is 0 if the next one would make it negative: openssl omits that byte.
 fn hexadecimal(number: &[u8]) -> String {
-    let digits = match number {
-        [0, rest @ ..] if !rest.is_empty() => rest,
-        all => all,
-    };
-    digits.iter().map(|byte| format!("{byte:02x}")).collect()
+    match number {
+        [0, rest @ ..] if !rest.is_empty() => hex(rest),
+        all => hex(all),
+    }
 }
 
 impl ResolvesServerCert for Certificate {

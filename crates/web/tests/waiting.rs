@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
 use fanout::gate::{Decision, Denied, Gate, Play, Publish, Request, UpdateMetadata};
-use fanout::{Config, Fanout, Registry};
-use http1::{Head, HeadLimits, HeadReader};
+use fanout::{Config, Fanout, Permit, Registry};
+use http1::{Head, HeadReader};
 use net::wait::at_once;
 use net::{Transport, TransportStream};
 use peak_alloc::PeakAlloc;
@@ -100,21 +100,21 @@ fn context() -> Context {
 fn head() -> Head {
     let text = "GET /live/show.flv HTTP/1.1\r\nHost: radio.example:8000\r\nAccept: */*\r\n\
         Accept-Language: en_US\r\nUser-Agent: VLC/3.0.20 LibVLC/3.0.20\r\nRange: bytes=0-\r\n\r\n";
-    let mut reader = HeadReader::new(HeadLimits::default());
-    let (head, _) = reader.push(text.as_bytes()).unwrap().unwrap();
-    head
+    let read = HeadReader::default().push(text.as_bytes());
+    read.unwrap().unwrap().0
 }
 
 #[test]
 fn ten_thousand_requests_that_wait_for_permission_cost_two_kilobytes_each() {
     let context = context();
-    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let (peer, permit) = (SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), Permit::new(()));
     let mut waiting = Vec::with_capacity(LISTENERS);
     let before = MEMORY.current_usage();
     for _ in 0..LISTENERS {
         let head = head();
         let target = Target::find(&head.path(), &context.registry).unwrap();
-        let mut listener = Box::pin(serve(&context, Silent, target, head, peer, None));
+        let permit = permit.clone();
+        let mut listener = Box::pin(serve(&context, Silent, target, head, peer, permit));
         assert!(at_once(&mut listener).is_none());
         waiting.push(listener);
     }

@@ -6,8 +6,6 @@ pub const HEADER_LEN: usize = 12;
 /// The fixed fields of a packet's header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Header {
-    /// Whether padding follows the payload; its last byte counts it.
-    pub padding: bool,
     /// Marks the last packet of a frame, or the first after silence.
     pub marker: bool,
     /// Negotiated format of the payload.
@@ -38,7 +36,6 @@ impl Header {
             return None;
         }
         Some(Self {
-            padding: fixed[0] & 0x20 != 0,
             marker: fixed[1] & 0x80 != 0,
             payload_type: fixed[1] & 0x7f,
             sequence: u16::from_be_bytes([fixed[2], fixed[3]]),
@@ -65,7 +62,7 @@ mod tests {
         packet.extend([0xbe, 0xde, 0, 1, 0x10, 0, 0, 0]);
         let header = Header::parse(&packet).expect("a header");
         assert_eq!(header.len, 28);
-        assert!(header.marker && !header.padding);
+        assert!(header.marker);
         assert_eq!((header.payload_type, header.sequence), (96, 7));
         assert_eq!((header.timestamp, header.ssrc), (9, 0x0102_0304));
         for cut in 0..packet.len() {

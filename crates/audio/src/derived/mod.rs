@@ -97,13 +97,9 @@ impl DerivedAudio {
     /// # Errors
     /// A thread cannot be started, or the encoder refuses the options.
     pub fn start(settings: &Settings) -> io::Result<Self> {
-        let transcoders = if settings.enabled {
-            Some(Transcoders::start(settings)?)
-        } else {
-            None
-        };
+        let transcoders = settings.enabled.then(|| Transcoders::start(settings));
         Ok(Self(Arc::new(Shared {
-            transcoders,
+            transcoders: transcoders.transpose()?,
             tally: Arc::default(),
         })))
     }
@@ -120,9 +116,7 @@ impl DerivedAudio {
 
     /// Returns the sums so far, for metrics.
     pub fn sums(&self) -> Sums {
-        let transcoders = self.0.transcoders.as_ref();
-        let packet = transcoders.map(|transcoders| transcoders.options.packet);
-        self.0.tally.sums(packet.unwrap_or_default())
+        self.0.tally.sums()
     }
 }
 

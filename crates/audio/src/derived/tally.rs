@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transcode::{Monitor, PacketTime, Report, Unsupported};
+use crate::transcode::{Monitor, PACKET, Report, Unsupported};
 use base::{Counter, Lock};
 
 /// Labels of reasons beyond those of [`Unsupported`]: the container hides the audio; a transcoder panicked.
@@ -87,13 +87,13 @@ impl Tally {
         self.missed.add(samples);
     }
 
-    pub(super) fn sums(&self, packet: PacketTime) -> Sums {
+    pub(super) fn sums(&self) -> Sums {
         let streams = self.streams.lock();
         let mut counts = streams.past;
         for monitor in streams.running.values() {
             counts.add(&monitor.report());
         }
-        let seconds = packet.span().seconds() * counts.packets as f64;
+        let seconds = PACKET.seconds() * counts.packets as f64;
         Sums {
             streams: streams.running.len(),
             audio: Duration::from_secs_f64(seconds),

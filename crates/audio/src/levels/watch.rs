@@ -18,11 +18,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub async fn watch(context: Arc<Context>) {
     let mut tasks = StreamTasks::new(&context.registry);
     while let Some(change) = tasks.next().await {
-        match change {
-            StreamChange::Here(name) | StreamChange::Over(name) => {
-                begin(&context, &mut tasks, name);
-            }
-            StreamChange::Ended(_) => {}
+        if let StreamChange::Here(name) | StreamChange::Over(name) = change {
+            begin(&context, &mut tasks, name);
         }
     }
 }

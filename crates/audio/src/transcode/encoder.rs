@@ -8,10 +8,9 @@ use bytes::Bytes;
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
 use opus::{Application, Bitrate, Channels, Encoder};
 
-use crate::transcode::{Frame, OUTPUT_RATE, Options, Stats, Unsupported};
+use crate::transcode::{Frame, OUTPUT_RATE, Options, PACKET, PACKET_FRAMES, Stats, Unsupported};
 
-/// Largest packet, in bytes. Every packet fits an RTP packet of 1 200 bytes, which passes every path that browsers use. Only 60
-/// ms packets at the highest bitrates reach this size.
+/// Largest packet, in bytes. Every packet fits an RTP packet of 1 200 bytes, which passes every path that browsers use.
 const PACKET_BYTES_MAX: usize = 1_188;
 
 /// Encoder of audio frames into samples of one track.
@@ -19,8 +18,6 @@ pub(crate) struct Packer {
     encoder: Encoder,
     options: Options,
     track: TrackId,
-    /// Frames in a packet.
-    packet: usize,
     /// Frames by which decoding lags.
     pre_skip: usize,
     /// Playback time of the run's first frame.
@@ -47,12 +44,11 @@ impl Packer {
             encoder,
             options,
             track,
-            packet: options.packet.samples(),
             pre_skip: usize::try_from(pre_skip).unwrap_or_default(),
             start: Timestamp::ZERO,
             packed: 0,
             drop_left: 0,
-            pending: Vec::with_capacity(2 * options.packet.samples()),
+            pending: Vec::with_capacity(2 * PACKET_FRAMES),
             buffer: [0; PACKET_BYTES_MAX],
         };
         packer.set_channels(2)?;
@@ -61,17 +57,14 @@ impl Packer {
 
     /// Returns the track of the samples, with an OpusHead (RFC 7845 §5.1) for containers that need one.
     pub(crate) fn track(&self) -> Track {
-        let mut head = Vec::from(*b"OpusHead\x01\x02");
-        head.extend((self.pre_skip as u16).to_le_bytes());
-        head.extend(OUTPUT_RATE.to_le_bytes());
-        // No gain, and channel mapping family 0.
-        head.extend([0; 3]);
+        let mut head = media::codec::opus::head(2);
+        head[10..12].copy_from_slice(&(self.pre_skip as u16).to_le_bytes());
         Track {
             id: self.track,
             kind: Kind::Audio,
             codec: Codec::Opus,
             framing: Framing::Bare,
-            config: head.into(),
+            config: Bytes::copy_from_slice(&head),
             sample_rate: OUTPUT_RATE,
             channels: 2,
             flv: None,
@@ -110,8 +103,8 @@ impl Packer {
         self.drop_left -= dropped;
         self.packed += dropped as u64;
         self.pending.extend_from_slice(&frames[dropped..]);
-        let whole = self.pending.len() / self.packet * self.packet;
-        for at in (0..whole).step_by(self.packet) {
+        let whole = self.pending.len() / PACKET_FRAMES * PACKET_FRAMES;
+        for at in (0..whole).step_by(PACKET_FRAMES) {
             self.pack(at, stats, out);
         }
         self.pending.drain(..whole);
@@ -122,7 +115,7 @@ impl Packer {
     pub(crate) fn finish(&mut self, stats: &mut Stats, out: &mut Vec<Sample>) -> Timestamp {
         let heard = self.packed > self.pre_skip as u64 || !self.pending.is_empty();
         if heard {
-            let padded = (self.pending.len() + self.pre_skip).next_multiple_of(self.packet);
+            let padded = (self.pending.len() + self.pre_skip).next_multiple_of(PACKET_FRAMES);
             let silence = vec![[0.0; 2]; padded - self.pending.len()];
             self.push(&silence, stats, out);
         }
@@ -132,7 +125,7 @@ impl Packer {
     }
 
     fn pack(&mut self, at: usize, stats: &mut Stats, out: &mut Vec<Sample>) {
-        let frames = &self.pending[at..at + self.packet];
+        let frames = &self.pending[at..at + PACKET_FRAMES];
         let encoded = self
             .encoder
             .encode_float(frames.as_flattened(), &mut self.buffer);
@@ -147,7 +140,7 @@ impl Packer {
             track: self.track,
             dts: pts,
             pts,
-            duration: self.options.packet.span(),
+            duration: PACKET,
             keyframe: true,
             data: Bytes::copy_from_slice(&self.buffer[..bytes]),
             flv: None,

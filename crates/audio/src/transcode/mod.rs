@@ -36,14 +36,22 @@ mod verdict;
 
 pub use decoder::examine;
 pub use meter::{Loudness, Meter};
-pub use options::{InvalidOptions, Options, PacketTime};
+pub use options::Options;
 pub use pool::{Feed, Monitor, OpusSink, Pool, Report, State};
 pub use stats::Stats;
 pub use transcoder::Transcoder;
 pub use verdict::{Caveat, Unsupported};
+
+use media::Span;
 
 /// One sample instant on two channels; mono has the same value twice.
 type Frame = [f32; 2];
 
 /// Samples per second of everything after the resampler.
 const OUTPUT_RATE: u32 = 48_000;
+
+/// Frames in an Opus packet: 20 ms, as browsers send themselves.
+const PACKET_FRAMES: usize = 960;
+
+/// Playing time of an Opus packet.
+pub(crate) const PACKET: Span = Span::from_samples(PACKET_FRAMES as u64, OUTPUT_RATE);

@@ -8,7 +8,7 @@ use crate::transcode::resample::Resampler;
 
 /// Run that starts at one time, counts samples, and goes through one resampler.
 pub(crate) struct Segment {
-    rate: u32,
+    pub(crate) rate: u32,
     start: Timestamp,
     /// Source samples taken since the start.
     taken: u64,
@@ -27,10 +27,6 @@ impl Segment {
             skip_left: 0,
             resampler: Resampler::new(rate)?,
         })
-    }
-
-    pub(crate) const fn rate(&self) -> u32 {
-        self.rate
     }
 
     /// Returns the action required before a frame stamped `at`.

@@ -26,7 +26,7 @@ const EARLIEST: Timestamp = Timestamp::from_ticks(i64::MIN / 2);
 /// playback time of the first sample decoded from it: libopus's own delay is accounted for.
 ///
 /// ```
-/// # use carillon_transcode::{Options, Transcoder, Unsupported};
+/// # use carillon_audio::transcode::{Options, Transcoder, Unsupported};
 /// # fn demo(source: &media::Track, samples: &[media::Sample]) -> Result<(), Unsupported> {
 /// let mut transcoder = Transcoder::open(source, Options::default())?;
 /// let mut packets = Vec::new();
@@ -50,8 +50,9 @@ pub struct Transcoder {
     packer: Packer,
     /// Offset added to the source's timestamps since its clock was set back.
     offset: Span,
-    /// End of the output at the end of the last run.
-    ended: Option<Timestamp>,
+    /// End of the output when it was last finished, or of an earlier output, if set before the first sample. No output begins
+    /// before it.
+    pub(crate) ended: Option<Timestamp>,
     stats: Stats,
     /// Buffers kept for their allocations: one unit's audio, before and after resampling.
     decoded: Vec<Frame>,
@@ -157,17 +158,6 @@ impl Transcoder {
         }
     }
 
-    /// Returns the end of the output when it was last finished.
-    pub(crate) const fn ended(&self) -> Option<Timestamp> {
-        self.ended
-    }
-
-    /// Sets the time before which output must not begin, such as the end of an earlier output. Must be called before the first
-    /// sample.
-    pub(crate) fn begin_after(&mut self, ended: Option<Timestamp>) {
-        self.ended = ended;
-    }
-
     fn note_bad_frame(&mut self, fault: Fault) -> Result<(), Unsupported> {
         self.stats.bad_frames += 1;
         self.stats.decoder_panics += u64::from(fault == Fault::Panic);
@@ -235,7 +225,7 @@ impl Transcoder {
         if self
             .segment
             .as_ref()
-            .is_some_and(|segment| segment.rate() != shape.rate)
+            .is_some_and(|segment| segment.rate != shape.rate)
         {
             self.end_segment(out);
         }
@@ -271,7 +261,7 @@ impl Transcoder {
         };
         self.resampled.clear();
         let left_out = segment.push(frames, &mut self.resampled);
-        self.stats.skipped_samples += output_samples(left_out, segment.rate());
+        self.stats.skipped_samples += output_samples(left_out, segment.rate);
         self.packer.push(&self.resampled, &mut self.stats, out);
     }
 

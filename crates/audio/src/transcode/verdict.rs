@@ -69,28 +69,18 @@ impl Unsupported {
     ];
 }
 
-/// Loss in a track that can be transcoded.
+/// Loss in a track that can be transcoded: high-efficiency AAC, of which only the AAC-LC core is decoded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Caveat {
-    /// High-efficiency AAC, of which only the AAC-LC core is decoded.
-    HighEfficiency {
-        /// Samples per second of the core: frequencies above half of it are lost.
-        core_rate: u32,
-        /// Whether parametric stereo (HE-AAC v2) is present, which becomes mono.
-        parametric_stereo: bool,
-        /// Whether the configuration does not announce it, so that it was detected in the frames.
-        implicit: bool,
-    },
+pub struct Caveat {
+    /// Samples per second of the core: frequencies above half of it are lost.
+    pub core_rate: u32,
+    /// Whether parametric stereo (HE-AAC v2) is present, which becomes mono.
+    pub parametric_stereo: bool,
 }
 
 impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::HighEfficiency {
-            core_rate,
-            parametric_stereo,
-            ..
-        } = *self;
-        let (version, in_mono) = if parametric_stereo {
+        let (version, in_mono) = if self.parametric_stereo {
             (" v2", " and in mono")
         } else {
             ("", "")
@@ -100,7 +90,7 @@ impl fmt::Display for Caveat {
             "the source is HE-AAC{version}, of which only the AAC-LC core is transcoded: listeners of \
              the Opus hear it without anything above {} Hz{in_mono}; publish AAC-LC for the full \
              sound",
-            core_rate / 2
+            self.core_rate / 2
         )
     }
 }
@@ -141,10 +131,9 @@ mod tests {
             "audio with 6 channels is not transcoded to Opus; publish mono or stereo"
         );
         assert!(Unsupported::LABELS.contains(&Unsupported::Channels(6).label()));
-        let caveat = Caveat::HighEfficiency {
+        let caveat = Caveat {
             core_rate: 22_050,
             parametric_stereo: true,
-            implicit: false,
         };
         let words = caveat.to_string();
         assert!(words.contains("HE-AAC v2"), "{words}");

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use base::Lock;
 use fanout::gate::Denied;
+use net::wait;
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::sleep_until;
 
 use super::Moment;
 use super::asker::Asker;
@@ -186,7 +186,7 @@ async fn tell(asker: Weak<Asker>, queue: Arc<Queue>) {
                 drop(permit);
                 tokio::select! {
                     () = queue.filled.notified() => {}
-                    () = until(due) => {}
+                    () = wait::at(due) => {}
                 }
                 continue;
             }
@@ -207,13 +207,6 @@ async fn tell(asker: Weak<Asker>, queue: Arc<Queue>) {
             }
             drop(permit);
         });
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due.into()).await,
-        None => std::future::pending().await,
     }
 }
 

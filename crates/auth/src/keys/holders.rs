@@ -13,7 +13,6 @@ use fanout::Permit;
 use fanout::gate::{Action, Ongoing, Request, Witness};
 use media::StreamName;
 
-use super::keys_file;
 use crate::authority::{Ender, Fingerprints};
 use crate::proof::Scope;
 use crate::settings::{KeyRule, KeySecretRef, Permissions};
@@ -91,7 +90,9 @@ impl Holders {
         fingerprints: Fingerprints,
         ender: Ender,
     ) -> Self {
-        let file = keys_file::watch(permissions);
+        let of_file = Arc::clone(permissions);
+        let read = move |path: &_| of_file.read_keys(path);
+        let file = Watched::new(permissions.auth().keys_file.as_deref(), "keys", read);
         let table = Table {
             listed: Arc::new(Listed::new(file.content(), &fingerprints)),
             going_on: HashMap::new(),
@@ -253,7 +254,9 @@ impl Drop for GoingOn {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::net::SocketAddr;
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
     use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -262,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::secret::Secret;
-    use crate::tests::{Decided, write};
+    use crate::tests::{Decided, name, write};
 
     struct World {
         folder: tempfile::TempDir,
@@ -295,11 +298,11 @@ mod tests {
         }
 
         fn witness(&self, secret: &str, action: Action, stream: &str) -> Option<Arc<dyn Witness>> {
-            let stream = StreamName::parse(stream).expect("a name");
-            let peer = SocketAddr::from(([127, 0, 0, 1], 5));
+            let stream = name(stream);
             let secret = Secret::new(secret);
             let key = KeySecretRef::Plain(&secret);
             let key = self.holders.fingerprints.of_key(key);
+            let peer = SocketAddr::from(([127, 0, 0, 1], 5));
             let request = Request::new(&stream, "test", peer);
             self.holders.witness(key, action, &request)
         }
@@ -320,6 +323,18 @@ mod tests {
     const ANN: &str = "of-ann-k3y-7741";
     const BOB: &str = "of-bob-k3y-7742";
     const ALL: &str = "live/*";
+
+    #[test]
+    fn one_that_every_user_can_read_is_of_no_use() {
+        let world = World::new(&key("ann", ANN, ALL));
+        let path = World::path(&world.folder);
+        write(&path, &key("bob", BOB, ALL));
+        for (mode, name) in [(0o644, "ann"), (0o640, "bob")] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("set");
+            world.holders.look();
+            assert_eq!(world.holders.keys()[0].name.as_str(), name, "{mode:o}");
+        }
+    }
 
     #[test]
     fn what_a_key_has_permitted_ends_when_it_is_removed() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use fanout::gate::{Action, Denied, Identity, Request, Terms};
-use media::{Glob, StreamName};
+use media::Glob;
 
 use super::players::{Players, Shared};
 use crate::authority::{Fingerprints, Grant, moment};
@@ -66,7 +66,7 @@ impl Links {
             address: peer.ip(),
         };
         let secrets = self.secrets.iter().map(Secret::reveal);
-        let fits = |pattern: &str| fits(pattern, stream);
+        let fits = |pattern: &str| Glob::parse(pattern).is_ok_and(|glob| glob.fits(stream));
         let permitted = link::judge(token, secrets, wanted, fits, now);
         let permitted = permitted.map_err(|refused| {
             tracing::debug!(%stream, %peer, ?action, reason = %refused, "a link is refused");
@@ -106,14 +106,4 @@ impl Links {
             ..Grant::to_all()
         })
     }
-}
-
-/// Whether a pattern matches a stream, or one that it is a rendition of.
-fn fits(pattern: &str, stream: &StreamName) -> bool {
-    let glob = Glob::parse(pattern);
-    glob.is_ok_and(|glob| {
-        stream
-            .with_parents()
-            .any(|name| glob.matches(name.as_str()))
-    })
 }

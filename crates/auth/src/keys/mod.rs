@@ -3,7 +3,6 @@
 mod hashes;
 mod holders;
 mod jwks;
-mod keys_file;
 mod links;
 mod players;
 mod signatures;
@@ -14,6 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::Labelled;
 use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
 use media::StreamName;
 use net::link::Connector;
@@ -22,7 +22,7 @@ use self::hashes::Hashes;
 use self::holders::{Holders, KeyId};
 use self::links::Links;
 use self::players::Players;
-pub use self::signatures::SignatureCounts;
+pub use self::signatures::SignatureResult;
 use self::tokens::Tokens;
 use self::users::UserFiles;
 use crate::authority::{
@@ -93,7 +93,7 @@ impl Keys {
         keys.into_iter().chain(users).flatten()
     }
 
-    pub(crate) const fn signature_counts(&self) -> &SignatureCounts {
+    pub(crate) const fn signature_counts(&self) -> &Labelled<SignatureResult> {
         &self.tokens.signatures.counts
     }
 

@@ -184,12 +184,8 @@ struct Listening(Admitted, ListenerId);
 impl Drop for Listening {
     fn drop(&mut self) {
         let Self(admitted, listener) = self;
-        let Admitted {
-            players,
-            shared,
-            player,
-        } = admitted;
-        players.leave(*shared, *player, *listener);
+        let players = &admitted.players;
+        players.leave(admitted.shared, admitted.player, *listener);
     }
 }
 

@@ -7,12 +7,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
-use base::Lock;
 use base::shares::Bounds;
+use base::{Labelled, Lock};
 use net::turns::Turns;
 
 use crate::authority::{Fingerprints, Tried};
@@ -43,23 +42,15 @@ pub(super) enum Unverified {
     Limited,
 }
 
-/// Counts of verifications by result.
-#[derive(Debug, Default)]
-pub struct SignatureCounts {
-    known: AtomicU64,
-    right: AtomicU64,
-    wrong: AtomicU64,
-}
-
-impl SignatureCounts {
-    /// Returns the metric's values with their labels.
-    pub fn all(&self) -> [(&'static str, u64); 3] {
-        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        [
-            ("known", value(&self.known)),
-            ("right", value(&self.right)),
-            ("wrong", value(&self.wrong)),
-        ]
+base::labels! {
+    /// Result of a verification, and its label in the metrics.
+    pub enum SignatureResult {
+        /// The token was verified before.
+        Known = "known",
+        /// One of the keys has signed the token.
+        Right = "right",
+        /// None of the keys has signed the token.
+        Wrong = "wrong",
     }
 }
 
@@ -70,7 +61,7 @@ pub(super) struct Signatures {
     fingerprints: Fingerprints,
     known: Lock<Known>,
     turns: Turns,
-    pub(super) counts: SignatureCounts,
+    pub(super) counts: Labelled<SignatureResult>,
 }
 
 impl Signatures {
@@ -83,7 +74,7 @@ impl Signatures {
             fingerprints,
             known: Lock::default(),
             turns: Turns::new(at_once, WAITING),
-            counts: SignatureCounts::default(),
+            counts: Labelled::default(),
         }
     }
 
@@ -139,16 +130,15 @@ impl Signatures {
         now: SystemTime,
     ) -> Option<Result<Arc<Claims>, Refused>> {
         let claims = self.known.lock().find(digest, sets)?;
-        self.counts.known.fetch_add(1, Ordering::Relaxed);
+        self.counts.count(SignatureResult::Known);
         Some(claims.in_force(now).map(|()| claims))
     }
 
     fn counted(&self, verified: Result<Claims, Refused>) -> Result<Arc<Claims>, Unverified> {
-        let count = match &verified {
-            Err(Refused::Forged | Refused::UnknownKey) => &self.counts.wrong,
-            _ => &self.counts.right,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+        self.counts.count(match &verified {
+            Err(Refused::Forged | Refused::UnknownKey) => SignatureResult::Wrong,
+            _ => SignatureResult::Right,
+        });
         Ok(Arc::new(verified?))
     }
 }
@@ -203,8 +193,7 @@ mod tests {
         assert_eq!(of_secret.await, FORGED);
         drop(other);
         assert_eq!(waiting.await, FORGED);
-        let two = [("known", 0), ("right", 0), ("wrong", 2)];
-        assert_eq!(signatures.counts.all(), two);
+        assert_eq!(signatures.counts.all(), [0, 0, 2]);
     }
 
     #[tokio::test]
@@ -221,8 +210,7 @@ mod tests {
         assert_eq!(waiting.await, limited);
         let next = signatures.verify(OF_KEY, &sets, now, by(&guesses)).await;
         assert_eq!(next, limited);
-        let none = [("known", 0), ("right", 0), ("wrong", 0)];
-        assert_eq!(signatures.counts.all(), none);
+        assert_eq!(signatures.counts.all(), [0; 3]);
     }
 
     #[tokio::test]

@@ -54,13 +54,11 @@ impl UserFiles {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::PermissionsExt;
-
     use media::Glob;
 
     use super::*;
     use crate::proof::Scopes;
+    use crate::tests::{name, write};
 
     /// Hash of `open-sesame-41`, by libxcrypt.
     const HASH: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
@@ -68,8 +66,7 @@ mod tests {
     #[test]
     fn a_name_that_no_file_has_costs_as_much_as_one_that_it_has() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        fs::write(file.path(), format!("ann:{HASH}\n")).expect("written");
-        fs::set_permissions(file.path(), Permissions::from_mode(0o600)).expect("set");
+        write(file.path(), &format!("ann:{HASH}\n"));
         let rule = UsersRule {
             file: file.path().to_owned(),
             pattern: Glob::parse("**").expect("a pattern"),
@@ -81,7 +78,7 @@ mod tests {
             users: vec![rule],
             ..Auth::default()
         });
-        let stream = StreamName::parse("live/a").expect("a name");
+        let stream = name("live/a");
         let of = |user| files.candidates(user, "guess", Scope::Play, &stream);
         for (user, is_decoy) in [("ann", false), ("bob", true)] {
             let candidates = of(user);

@@ -45,13 +45,14 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Latest expiry, seconds since 1970: the year 9999.
 const EXPIRY_MAX: u64 = 253_402_300_799;
 
-/// Action of a client on a stream, such as by a link.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Action {
-    /// The client publishes the stream, or sets its titles.
-    Publish,
-    /// The client listens to the stream, or to a recording of it.
-    Play,
+base::labels! {
+    /// Action of a client on a stream, such as by a link, and its name in a token.
+    pub enum Action {
+        /// The client publishes the stream, or sets its titles.
+        Publish = "publish",
+        /// The client listens to the stream, or to a recording of it.
+        Play = "play",
+    }
 }
 
 impl From<gate::Action> for Action {
@@ -64,17 +65,8 @@ impl From<gate::Action> for Action {
 }
 
 impl Action {
-    /// Returns the name used in a token.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Publish => "publish",
-            Self::Play => "play",
-        }
-    }
-
     fn of(name: &str) -> Option<Self> {
-        let mut all = [Self::Publish, Self::Play].into_iter();
-        all.find(|action| action.name() == name)
+        Self::ALL.into_iter().find(|action| action.label() == name)
     }
 }
 
@@ -87,12 +79,12 @@ pub enum Target {
     Pattern(String),
 }
 
-/// Link to be signed.
+/// Link to be signed, or as a client presents it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Link {
     /// Permitted action.
     pub action: Action,
-    /// Permitted streams.
+    /// Permitted streams. As presented: the requested one, one that it is a rendition of, or a pattern.
     pub target: Target,
     /// Time of expiry; fractions of a second are cut.
     pub expires: SystemTime,
@@ -113,19 +105,6 @@ pub struct Wanted<'a> {
     pub stream: &'a StreamName,
     /// Address of the client.
     pub address: IpAddr,
-}
-
-/// Permission given by a token.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Permitted {
-    /// Time of expiry.
-    pub expires: SystemTime,
-    /// Streams it was made for: the requested one, one that it is a rendition of, or a pattern.
-    pub target: Target,
-    /// Most players at a time.
-    pub players_max: Option<NonZeroU32>,
-    /// Name of the person it was made for.
-    pub name: Option<String>,
 }
 
 /// Reason why a token does not permit a request.
@@ -153,7 +132,7 @@ impl Link {
     pub fn sign(&self, secret: &str) -> String {
         let seconds = self.expires.duration_since(SystemTime::UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs()).min(EXPIRY_MAX);
-        let mut token = format!("{}.{seconds}", self.action.name());
+        let mut token = format!("{}.{seconds}", self.action.label());
         let stream = match &self.target {
             Target::Stream(stream) => Some(stream),
             Target::Pattern(pattern) => {
@@ -188,7 +167,7 @@ pub fn is_meant(text: &str) -> bool {
     Parsed::of(text).is_some()
 }
 
-/// Checks that a token permits a client's request. `fits` decides whether a pattern matches the stream.
+/// Checks that a token permits a client's request, and returns its link. `fits` decides whether a pattern matches the stream.
 ///
 /// # Errors
 /// See [`Refused`]. For a forged token nothing else is checked.
@@ -198,7 +177,7 @@ pub fn judge<'s>(
     wanted: Wanted<'_>,
     fits: impl FnOnce(&str) -> bool,
     now: SystemTime,
-) -> Result<Permitted, Refused> {
+) -> Result<Link, Refused> {
     let parsed = Parsed::of(token).ok_or(Refused::Forged)?;
     let target = parsed
         .made_for(secrets, wanted.stream)
@@ -216,9 +195,11 @@ pub fn judge<'s>(
     }
     match parsed.address {
         Some(address) if address != wanted.address.to_canonical() => Err(Refused::OtherAddress),
-        _ => Ok(Permitted {
-            expires: parsed.expires,
+        address => Ok(Link {
+            action: parsed.action,
             target,
+            expires: parsed.expires,
+            address,
             players_max: parsed.players_max,
             name: parsed.name,
         }),
@@ -358,7 +339,7 @@ mod tests {
     }
 
     /// Judges at second 1,000, with patterns that end in `*`.
-    fn judged(token: &str, action: Action, stream: &str) -> Result<Permitted, Refused> {
+    fn judged(token: &str, action: Action, stream: &str) -> Result<Link, Refused> {
         judged_from(token, action, stream, "192.0.2.7", 1_000)
     }
 
@@ -368,7 +349,7 @@ mod tests {
         stream: &str,
         address: &str,
         now: u64,
-    ) -> Result<Permitted, Refused> {
+    ) -> Result<Link, Refused> {
         let stream = name(stream);
         let wanted = Wanted {
             action,
@@ -382,13 +363,7 @@ mod tests {
     #[test]
     fn a_link_permits_its_action_on_its_stream_until_it_expires() {
         let token = to_show().sign(SECRET);
-        let expected = Permitted {
-            expires: at(2_000),
-            target: Target::Stream(name("live/show")),
-            players_max: None,
-            name: None,
-        };
-        assert_eq!(judged(&token, Action::Play, "live/show"), Ok(expected));
+        assert_eq!(judged(&token, Action::Play, "live/show"), Ok(to_show()));
         for (action, stream, now, refused) in [
             (Action::Publish, "live/show", 1_000, Refused::OtherAction),
             (Action::Play, "live/other", 1_000, Refused::Forged),
@@ -506,12 +481,5 @@ mod tests {
             assert!(token.chars().all(is_unreserved), "{token}");
             assert_eq!(token.len(), length, "{token}");
         }
-    }
-
-    #[test]
-    fn renditions_of_the_stream_are_permitted_with_it() {
-        let token = to_show().sign(SECRET);
-        let rendition = name("live/show").rendition("720p").expect("a name");
-        assert!(judged(&token, Action::Play, rendition.as_str()).is_ok());
     }
 }

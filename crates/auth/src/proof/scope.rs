@@ -2,36 +2,24 @@
 
 use fanout::gate::Action;
 
-/// One action that a credential may permit.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Scope {
-    /// Publishing streams.
-    Publish,
-    /// Listening to streams.
-    Play,
-    /// Setting the titles of streams.
-    Metadata,
-    /// Use of the operator's port, and all of `/admin`.
-    Admin,
+base::labels! {
+    /// One action that a credential may permit, and its name in the configuration.
+    pub enum Scope {
+        /// Publishing streams.
+        Publish = "publish",
+        /// Listening to streams.
+        Play = "play",
+        /// Setting the titles of streams.
+        Metadata = "metadata",
+        /// Use of the operator's port, and all of `/admin`.
+        Admin = "admin",
+    }
 }
 
 impl Scope {
-    /// All scopes, in the order in which they are listed.
-    pub const ALL: [Self; 4] = [Self::Publish, Self::Play, Self::Metadata, Self::Admin];
-
-    /// Returns the scope's name in the configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Publish => "publish",
-            Self::Play => "play",
-            Self::Metadata => "metadata",
-            Self::Admin => "admin",
-        }
-    }
-
     /// Returns the scope of a name.
     pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
+        Self::ALL.into_iter().find(|scope| scope.label() == name)
     }
 }
 
@@ -79,7 +67,7 @@ mod tests {
         let held: Vec<_> = Scope::ALL.map(|scope| both.contains(scope)).into();
         assert_eq!(held, [false, true, false, true]);
         for scope in Scope::ALL {
-            assert_eq!(Scope::of(scope.name()), Some(scope));
+            assert_eq!(Scope::of(scope.label()), Some(scope));
             assert!(!Scopes::NONE.contains(scope));
         }
         assert_eq!(Scope::of("Publish"), None);

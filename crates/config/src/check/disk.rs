@@ -81,7 +81,7 @@ pub(super) fn recordings(config: &Config, walk: &mut Walk<'_>) {
     }
     for (index, rule) in config.records.iter().enumerate() {
         let earlier = config.records[..index].iter().map(|rule| &rule.pattern);
-        covered(&rule.key, &rule.pattern, earlier, walk);
+        covered(&format!("{}.match", rule.key), &rule.pattern, earlier, walk);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use media::StreamName;
 
-use super::{NAME_HELP, repeated, reserved};
+use super::{NAME_HELP, covered, repeated, reserved};
 use crate::read::Walk;
 use crate::{Config, PullRule, PullUrl, Pulled};
 use media::Glob;
@@ -48,14 +48,11 @@ fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk:
 
 fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mut Walk<'_>) {
     let stream = format!("{}.stream", rule.key);
-    let covering = earlier.iter().find_map(|earlier| match &earlier.stream {
-        Pulled::Fitting(all) if all == pattern || all.as_str() == "**" => Some(all),
-        _ => None,
+    let earlier = earlier.iter().filter_map(|earlier| match &earlier.stream {
+        Pulled::Fitting(pattern) => Some(pattern),
+        Pulled::One(_) => None,
     });
-    if let Some(covering) = covering {
-        let message = format!("never applies: `{covering}` stands before it");
-        walk.problem(&stream, message, Some("the first match wins"));
-    }
+    covered(&stream, pattern, earlier, walk);
     let first = pattern.front().split_once('/');
     let is_reserved =
         |(first, _): (&str, &str)| StreamName::parse(first).is_ok_and(|first| first.is_reserved());

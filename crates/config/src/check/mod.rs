@@ -74,7 +74,8 @@ fn no_directory(key: &str, path: &Path, walk: &mut Walk<'_>) {
     }
 }
 
-/// Reports a rule that never applies, because an earlier one has its pattern or the pattern of all streams.
+/// Reports a rule that never applies, because an earlier one has its pattern or the pattern of all streams. `key` is that of
+/// the pattern.
 fn covered<'a>(
     key: &str,
     pattern: &Glob,
@@ -83,11 +84,7 @@ fn covered<'a>(
 ) {
     if let Some(all) = earlier.find(|earlier| *earlier == pattern || earlier.as_str() == "**") {
         let message = format!("never applies: `{all}` stands before it");
-        walk.problem(
-            &format!("{key}.match"),
-            message,
-            Some("the first match wins"),
-        );
+        walk.problem(key, message, Some("the first match wins"));
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn rules(config: &Config, walk: &mut Walk<'_>) {
     }
     for (index, rule) in config.streams.iter().enumerate() {
         let earlier = config.streams[..index].iter().map(|rule| &rule.pattern);
-        covered(&rule.key, &rule.pattern, earlier, walk);
+        covered(&format!("{}.match", rule.key), &rule.pattern, earlier, walk);
         if rule.publish_key.is_some() && rule.publish_key == config.auth.admin_password {
             let key = format!("{}.publish_key", rule.key);
             walk.problem(&key, "is the administrator's password", None);

@@ -44,8 +44,8 @@ impl Transcode {
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("enabled", &mut self.enabled);
         s.set("bitrate_kbps", &mut self.bitrate_kbps);
-        let bitrate = self.options().check();
-        s.require("bitrate_kbps", bitrate.is_ok(), "is not from 32 to 256");
+        let is_valid = self.options().is_valid();
+        s.require("bitrate_kbps", is_valid, "is not from 32 to 256");
         s.set("threads", &mut self.threads);
         s.require("threads", self.threads <= WORKERS_MAX, "is above 1024");
         s.set("streams_max", &mut self.streams_max);

@@ -84,14 +84,16 @@ fn wrong_type<T: Setting>(found: &DeValue<'_>) -> Fault {
         DeValue::Array(_) => "an array",
         DeValue::Table(_) => "a table",
     };
-    Fault::helped(format!("found {found}"), format!("write {}", T::EXPECTED))
+    unexpected::<T>(format!("found {found}"))
+}
+
+/// Returns a fault whose advice is the expected form.
+fn unexpected<T: Setting>(message: impl Into<String>) -> Fault {
+    Fault::helped(message, format!("write {}", T::EXPECTED))
 }
 
 pub(crate) fn unreadable<T: Setting>(text: &str) -> Fault {
-    Fault::helped(
-        format!("cannot read `{text}`"),
-        format!("write {}", T::EXPECTED),
-    )
+    unexpected::<T>(format!("cannot read `{text}`"))
 }
 
 /// Parses a bare number of the file, by way of its decimal text.
@@ -268,8 +270,8 @@ impl Setting for Identity {
 
     fn from_text(text: &str) -> Result<Self, Fault> {
         Self::new(text).ok_or_else(|| match text {
-            "" => Fault::helped("is empty", format!("write {}", Self::EXPECTED)),
-            _ => Fault::helped("is no name", format!("write {}", Self::EXPECTED)),
+            "" => unexpected::<Self>("is empty"),
+            _ => unexpected::<Self>("is no name"),
         })
     }
 }
@@ -308,8 +310,7 @@ impl Setting for StreamName {
             Err(NameError::Dots) => "has a segment that is `.` or `..`",
             Err(NameError::Character) => "holds a character that no stream's name has",
         };
-        let help = format!("write {}", Self::EXPECTED);
-        Err(Fault::helped(format!("`{text}` {message}"), help))
+        Err(unexpected::<Self>(format!("`{text}` {message}")))
     }
 }
 
@@ -318,16 +319,14 @@ impl Setting for Url {
     const EXPECTED: &str = "an address such as \"https://example.com/hook\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        let help = || format!("write {}", Self::EXPECTED);
         let url: Self = text
             .parse()
-            .map_err(|wrong: UrlError| Fault::helped(wrong.to_string(), help()))?;
+            .map_err(|wrong: UrlError| unexpected::<Self>(wrong.to_string()))?;
         match url.scheme() {
             "http" | "https" => Ok(url),
-            other => Err(Fault::helped(
-                format!("`{other}://` is not spoken here"),
-                help(),
-            )),
+            other => Err(unexpected::<Self>(format!(
+                "`{other}://` is not spoken here"
+            ))),
         }
     }
 }

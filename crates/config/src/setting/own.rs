@@ -5,7 +5,7 @@ use media::StreamName;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Fault, Faults, Setting, keep, unreadable, wrong_type};
+use super::{Fault, Faults, Setting, keep, unexpected, unreadable, wrong_type};
 use crate::remote::UrlFault;
 use crate::weak::weakness;
 use crate::{BaseUrl, LogTarget, NotABaseUrl, PullUrl, Pulled, PushUrl, SigningKeys, WeekHours};
@@ -41,9 +41,8 @@ impl Setting for BaseUrl {
 }
 
 fn base_url<T: Setting>(text: &str) -> Result<BaseUrl, Fault> {
-    let help = format!("write {}", T::EXPECTED);
     text.parse()
-        .map_err(|wrong: NotABaseUrl| Fault::helped(wrong.to_string(), help))
+        .map_err(|wrong: NotABaseUrl| unexpected::<T>(wrong.to_string()))
 }
 
 impl Setting for LogTarget {
@@ -98,8 +97,7 @@ impl Setting for Glob {
     const EXPECTED: &str = "a pattern over stream names, such as \"live/*\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        let help = format!("write {}", Self::EXPECTED);
-        Self::parse(text).map_err(|message| Fault::helped(format!("`{text}` {message}"), help))
+        Self::parse(text).map_err(|message| unexpected::<Self>(format!("`{text}` {message}")))
     }
 }
 
@@ -107,8 +105,7 @@ impl Setting for Wildcard {
     const EXPECTED: &str = "a pattern such as \"*Ripper*\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        let help = format!("write {}", Self::EXPECTED);
-        Self::parse(text).map_err(|message| Fault::helped(message, help))
+        Self::parse(text).map_err(unexpected::<Self>)
     }
 }
 

@@ -13,15 +13,10 @@ use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC, whole};
 pub(super) const FOURCC_AVC: [u8; 4] = *b"avc1";
 pub(super) const FOURCC_HEVC: [u8; 4] = *b"hvc1";
 pub(super) const FOURCC_VVC: [u8; 4] = *b"vvc1";
-const FOURCC_AV1: [u8; 4] = *b"av01";
-const FOURCC_VP8: [u8; 4] = *b"vp08";
-const FOURCC_VP9: [u8; 4] = *b"vp09";
-pub(super) const FOURCC_AAC: [u8; 4] = *b"mp4a";
-pub(super) const FOURCC_MP3: [u8; 4] = *b".mp3";
+pub(super) const FOURCC_AV1: [u8; 4] = *b"av01";
+pub(super) const FOURCC_VP8: [u8; 4] = *b"vp08";
+pub(super) const FOURCC_VP9: [u8; 4] = *b"vp09";
 pub(super) const FOURCC_OPUS: [u8; 4] = *b"Opus";
-const FOURCC_FLAC: [u8; 4] = *b"fLaC";
-const FOURCC_AC3: [u8; 4] = *b"ac-3";
-const FOURCC_EAC3: [u8; 4] = *b"ec-3";
 
 /// Numbers that encoders agreed on before Enhanced RTMP: bodies laid out like those of AVC and AAC.
 pub(super) const VIDEO_HEVC: u8 = 12;
@@ -76,14 +71,14 @@ impl CodecTag {
                 FOURCC_VP9 => Codec::Vp9,
                 other => Codec::Other(FourCc(other)),
             },
-            (Kind::Audio, Self::FourCc(fourcc)) => match fourcc {
-                FOURCC_AAC => Codec::Aac,
-                FOURCC_MP3 => Codec::Mp3,
-                FOURCC_OPUS => Codec::Opus,
-                FOURCC_FLAC => Codec::Flac,
-                FOURCC_AC3 => Codec::Ac3,
-                FOURCC_EAC3 => Codec::Eac3,
-                other => Codec::Other(FourCc(other)),
+            (Kind::Audio, Self::FourCc(fourcc)) => match &fourcc {
+                b"mp4a" => Codec::Aac,
+                b".mp3" => Codec::Mp3,
+                &FOURCC_OPUS => Codec::Opus,
+                b"fLaC" => Codec::Flac,
+                b"ac-3" => Codec::Ac3,
+                b"ec-3" => Codec::Eac3,
+                _ => Codec::Other(FourCc(fourcc)),
             },
         }
     }
@@ -104,25 +99,6 @@ impl CodecTag {
         };
         is_plain.then_some(codec)
     }
-}
-
-/// Returns Enhanced RTMP's four characters for a codec; `None` if it has none.
-pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
-    Some(match codec {
-        Codec::H264 => FOURCC_AVC,
-        Codec::Hevc => FOURCC_HEVC,
-        Codec::Vvc => FOURCC_VVC,
-        Codec::Av1 => FOURCC_AV1,
-        Codec::Vp8 => FOURCC_VP8,
-        Codec::Vp9 => FOURCC_VP9,
-        Codec::Aac => FOURCC_AAC,
-        Codec::Mp3 => FOURCC_MP3,
-        Codec::Opus => FOURCC_OPUS,
-        Codec::Flac => FOURCC_FLAC,
-        Codec::Ac3 => FOURCC_AC3,
-        Codec::Eac3 => FOURCC_EAC3,
-        _ => return None,
-    })
 }
 
 /// Creates a track whose samples hold everything; `None` when its configuration cannot be read.

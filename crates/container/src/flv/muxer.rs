@@ -289,22 +289,14 @@ impl Opening<'_> {
 
 impl Carried {
     fn new(track: &Track) -> Option<Self> {
-        if tag::carries(track) {
-            let track = track.clone();
-            return Some(Self {
-                track,
-                is_adts: false,
-            });
+        let is_whole = tag::carries(track);
+        let is_framed = track.codec == Codec::Aac && track.framing == Framing::SelfFramed;
+        let is_adts = !is_whole && is_framed && !track.config.is_empty();
+        let mut track = track.clone();
+        if is_adts {
+            track.framing = Framing::Bare;
         }
-        let is_adts = track.codec == Codec::Aac && track.framing == Framing::SelfFramed;
-        let has_config = !track.config.is_empty();
-        (is_adts && has_config).then(|| Self {
-            track: Track {
-                framing: Framing::Bare,
-                ..track.clone()
-            },
-            is_adts,
-        })
+        (is_whole || is_adts).then_some(Self { track, is_adts })
     }
 
     /// Writes the headers that listeners of the `old` track lack.

@@ -3,7 +3,7 @@
 use media::{Codec, Framing, Sample, Track, TrackId};
 
 use super::body::{AUDIO_EX_HEADER, EX_CODED_FRAMES, EX_CODED_FRAMES_X, EX_SEQUENCE_START};
-use super::codec::{FOURCC_OPUS, fourcc};
+use super::codec::{FOURCC_AV1, FOURCC_HEVC, FOURCC_OPUS, FOURCC_VP8, FOURCC_VP9};
 use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
 
 /// Bytes of the longest prelude: frame and packet type, four characters, composition time.
@@ -120,9 +120,14 @@ pub(super) fn is_plain(track: &Track) -> bool {
 }
 
 /// Returns the four characters of a video codec that only Enhanced RTMP has, and that needs only a prelude.
-fn enhanced_picture(codec: Codec) -> Option<[u8; 4]> {
-    let is_one = matches!(codec, Codec::Hevc | Codec::Av1 | Codec::Vp8 | Codec::Vp9);
-    fourcc(codec).filter(|_| is_one)
+const fn enhanced_picture(codec: Codec) -> Option<[u8; 4]> {
+    match codec {
+        Codec::Hevc => Some(FOURCC_HEVC),
+        Codec::Av1 => Some(FOURCC_AV1),
+        Codec::Vp8 => Some(FOURCC_VP8),
+        Codec::Vp9 => Some(FOURCC_VP9),
+        _ => None,
+    }
 }
 
 /// Returns the first byte of an MP3 tag body. Rates that the byte cannot state are rounded; players read the frame.

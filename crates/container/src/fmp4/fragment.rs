@@ -167,15 +167,12 @@ impl Fragment {
         let moof_bytes = HEADER_BYTES + MFHD_BYTES + trafs;
         let pictures_at = moof_bytes + HEADER_BYTES;
         let picture_bytes: usize = self.pictures.iter().map(|piece| piece.data.len()).sum();
+        let audio_at = pictures_at + picture_bytes;
         self.head.clear();
         self.head.put_box(b"moof", |moof| {
             moof.put_full_box(b"mfhd", 0, 0, |mfhd| mfhd.put_u32(number));
-            put_pictures(moof, &self.pictures, pictures_at as u32);
-            put_audio(
-                moof,
-                &self.audio_frames,
-                (pictures_at + picture_bytes) as u32,
-            );
+            put_pieces(moof, PICTURE_ID, &self.pictures, pictures_at);
+            put_pieces(moof, AUDIO_ID, &self.audio_frames, audio_at);
             if let Some((_, end)) = nothing {
                 // A period during which an earlier frame lasts has a fragment, too, and parsers require a track in it.
                 // The next video frame is at the end.
@@ -200,45 +197,26 @@ fn range(pieces: &[Piece]) -> Option<(u64, u64)> {
     Some((pieces.first()?.at, pieces.last()?.end()))
 }
 
-fn put_pictures(moof: &mut Boxes, pictures: &[Piece], data_at: u32) {
-    put_pieces(
-        moof,
-        (PICTURE_ID, PICTURE_COLUMNS),
-        pictures,
-        data_at,
-        |row, it| {
-            let lasts_and_size = (it.duration, it.data.len() as u32);
-            put_picture(row, lasts_and_size, it.composition, it.is_sync);
-        },
-    );
-}
-
-fn put_audio(moof: &mut Boxes, audio_frames: &[Piece], data_at: u32) {
-    put_pieces(
-        moof,
-        (AUDIO_ID, AUDIO_COLUMNS),
-        audio_frames,
-        data_at,
-        |row, it| {
-            row.put_u32(it.duration);
-            row.put_u32(it.data.len() as u32);
-        },
-    );
-}
-
-fn put_pieces(
-    moof: &mut Boxes,
-    (id, columns): (u32, u32),
-    pieces: &[Piece],
-    data_at: u32,
-    put_row: impl Fn(&mut Boxes, &Piece),
-) {
+/// Writes the samples of a track, whose data begins at `data_at`.
+fn put_pieces(moof: &mut Boxes, id: u32, pieces: &[Piece], data_at: usize) {
     let Some(first) = pieces.first() else {
         return;
     };
+    let columns = match id {
+        PICTURE_ID => PICTURE_COLUMNS,
+        _ => AUDIO_COLUMNS,
+    };
     put_track(moof, id, first.at, |traf| {
-        put_run(traf, columns, (pieces.len(), data_at), |trun| {
-            pieces.iter().for_each(|piece| put_row(trun, piece));
+        put_run(traf, columns, (pieces.len(), data_at as u32), |trun| {
+            for it in pieces {
+                let (lasts, size) = (it.duration, it.data.len() as u32);
+                if id == PICTURE_ID {
+                    put_picture(trun, (lasts, size), it.composition, it.is_sync);
+                } else {
+                    trun.put_u32(lasts);
+                    trun.put_u32(size);
+                }
+            }
         });
     });
 }

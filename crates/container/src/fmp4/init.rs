@@ -7,7 +7,7 @@ use media::Kind;
 use super::boxes::Boxes;
 use super::carried::Description;
 use super::parts::{
-    DEPENDENT, SYNC, put_brands, put_matrix, put_movie_header, put_without_samples,
+    DEPENDENT, SYNC, put_brands, put_extends, put_matrix, put_movie_header, put_without_samples,
 };
 use super::{AUDIO_ID, PICTURE_ID};
 
@@ -37,19 +37,11 @@ pub(super) fn write(picture: Option<&Description>, audio: Option<&Description>) 
         for (id, kind, description) in tracks() {
             moov.put_box(b"trak", |trak| put_track(trak, id, kind, description));
         }
-        moov.put_box(b"mvex", |mvex| {
-            for (id, kind, _) in tracks() {
-                mvex.put_full_box(b"trex", 0, 0, |trex| {
-                    trex.put_u32(id);
-                    trex.put_u32(1); // sample description
-                    trex.put_zeros(8); // duration and size, which each sample has
-                    trex.put_u32(match kind {
-                        Kind::Video => DEPENDENT,
-                        Kind::Audio => SYNC,
-                    });
-                });
-            }
+        let extended = tracks().map(|(id, kind, _)| match kind {
+            Kind::Video => (id, DEPENDENT),
+            Kind::Audio => (id, SYNC),
         });
+        put_extends(moov, extended);
     });
     boxes.into_bytes()
 }

@@ -17,7 +17,7 @@
 //! path, and the rest is two hundred lines of constants.
 //!
 //! [`Collected`] is the boundary between the content of a fragment and its encoding: a sink may put the samples into
-//! another container, which then has the same parts, or write an [`EventMessage`] first.
+//! another container, which then has the same parts, or write an [`event_message`] first.
 //!
 //! Sources: ISO/IEC 14496-12 (boxes), 14496-14 and -15 (AAC, H.264, HEVC), 23000-19 (CMAF); the
 //! ISOBMFF bindings of AV1, VP9, Opus and FLAC; ETSI TS 102 366 annex F (AC-3).
@@ -37,13 +37,13 @@ mod sink;
 mod still;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use collected::{Collected, MediaTime};
-pub use event::EventMessage;
+pub use event::{event_message, tag_message};
 pub use muxer::Muxer;
 pub use name::{can_file, can_mux, codec_string, media_type};
-pub use sink::{Content, FragmentCandidate, FragmentSink, Fragmentation, Init, Turn, Unit};
+pub use sink::{Content, FRAGMENT_SPAN, FragmentCandidate, FragmentSink, Init, Turn, Unit};
 pub use still::still;
 
 /// Track numbers in every initialization segment, whatever the tracks' numbers in the stream.

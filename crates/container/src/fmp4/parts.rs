@@ -11,11 +11,11 @@ pub(crate) const DEPENDENT: u32 = 0x0101_0000;
 const DEFAULT_BASE_IS_MOOF: u32 = 0x02_0000;
 
 /// `tr_flags`: the columns of a sample table.
-const DATA_OFFSET: u32 = 0x001;
-const DURATION: u32 = 0x100;
-const SIZE: u32 = 0x200;
-const FLAGS: u32 = 0x400;
-const COMPOSITION: u32 = 0x800;
+pub(crate) const DATA_OFFSET: u32 = 0x001;
+pub(crate) const DURATION: u32 = 0x100;
+pub(crate) const SIZE: u32 = 0x200;
+pub(crate) const FLAGS: u32 = 0x400;
+pub(crate) const COMPOSITION: u32 = 0x800;
 
 /// Columns of video, and of audio.
 pub(crate) const PICTURE_COLUMNS: u32 = DATA_OFFSET | DURATION | SIZE | FLAGS | COMPOSITION;
@@ -50,6 +50,20 @@ pub(crate) fn put_movie_header(moov: &mut Boxes, timescale: u32, duration: u32, 
         put_matrix(mvhd);
         mvhd.put_zeros(24);
         mvhd.put_u32(next);
+    });
+}
+
+/// Writes `mvex`, which announces the fragments of tracks with these numbers and usual `sample_flags`.
+pub(crate) fn put_extends(moov: &mut Boxes, tracks: impl Iterator<Item = (u32, u32)>) {
+    moov.put_box(b"mvex", |mvex| {
+        for (id, flags) in tracks {
+            mvex.put_full_box(b"trex", 0, 0, |trex| {
+                trex.put_u32(id);
+                trex.put_u32(1); // sample description
+                trex.put_zeros(8); // duration and size, which each sample has
+                trex.put_u32(flags);
+            });
+        }
     });
 }
 

@@ -5,35 +5,8 @@ use media::{Span, Timestamp};
 
 use super::Collected;
 
-/// Longest fragment that may be configured. Longer ones serve no live listener, and no frame's duration overflows its
-/// field within this span.
-const FRAGMENT_SPAN_MAX: Span = Span::from_millis(10_000);
-
-/// Rule for the end of fragments.
-#[derive(Clone, Copy, Debug)]
-pub struct Fragmentation {
-    /// Span at which a fragment ends; zero makes each video frame a fragment, or each audio frame where there is no
-    /// video. More than ten seconds counts as ten.
-    ///
-    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in it, 16 for each
-    /// video frame and 8 for each audio frame.
-    pub span: Span,
-}
-
-impl Fragmentation {
-    pub(super) fn bounded(self) -> Span {
-        self.span.min(FRAGMENT_SPAN_MAX)
-    }
-}
-
-impl Default for Fragmentation {
-    /// Returns a tenth of a second: headers are 2 % of the bytes of a megabit, and players buffer more than that.
-    fn default() -> Self {
-        Self {
-            span: Span::from_millis(100),
-        }
-    }
-}
+/// Usual span of a fragment: headers are 2 % of the bytes of a megabit, and players buffer more than that.
+pub const FRAGMENT_SPAN: Span = Span::from_millis(100);
 
 /// Output of a muxer.
 pub trait FragmentSink {
@@ -56,8 +29,8 @@ pub trait FragmentSink {
     /// there.
     fn end_unit(&mut self, unit: Unit, join: Option<Self::Preamble>);
 
-    /// Returns the maximum span of the fragment that begins at `at`, if it is limited by more than [`Fragmentation`]:
-    /// the fragment ends before the first sample that does not fit. A video frame that lasts longer is entirely in the
+    /// Returns the maximum span of the fragment that begins at `at`, if it is limited by more than the
+    /// muxer's span: the fragment ends before the first sample that does not fit. A video frame that lasts longer is entirely in the
     /// first fragment, and the following ones, until the frame ends, have only audio.
     fn room(&self, _at: Timestamp) -> Option<Span> {
         None

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::{Item, Sample, Timestamp, Track};
 
-use super::{FragmentSink, Fragmentation, Init, Muxer, Unit};
+use super::{FRAGMENT_SPAN, FragmentSink, Init, Muxer, Unit};
 
 /// Creates an MP4 of one keyframe, which begins at zero. `None` if MP4 cannot carry it.
 pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
@@ -15,7 +15,7 @@ pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
         ..picture.clone()
     };
     let mut file = File::default();
-    let mut muxer = Muxer::new(Fragmentation::default());
+    let mut muxer = Muxer::new(FRAGMENT_SPAN);
     muxer.push(&Item::Track(Arc::clone(track)), &mut file);
     muxer.push(&Item::Sample(first), &mut file);
     muxer.finish(&mut file);

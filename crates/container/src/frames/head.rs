@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::mpeg_audio::{FrameHeader, Layer};
-use media::{Codec, FourCc, Framing, Kind, Track, TrackId};
+use media::{Codec, FourCc, Framing, Kind, Span, Track, TrackId};
 
 use super::Syntax;
 
@@ -48,6 +48,11 @@ impl Head {
             Self::MpegAudio(head) => head.sample_rate,
             Self::Adts(head) => head.sample_rate,
         }
+    }
+
+    /// Returns the duration of the frame.
+    pub(crate) fn span(&self) -> Span {
+        Span::from_samples(self.samples().into(), self.sample_rate())
     }
 
     const fn channels(&self) -> u8 {

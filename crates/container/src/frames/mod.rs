@@ -111,11 +111,6 @@ impl Demuxer {
         self.skipped_bytes
     }
 
-    /// Returns the bytes held back; at most [`BUFFERED_BYTES_MAX`].
-    pub fn buffered_bytes(&self) -> usize {
-        self.buffer.len()
-    }
-
     fn drain(&mut self, out: &mut Vec<Item>) {
         loop {
             let tag = self.tag_bytes_left.min(self.buffer.len());

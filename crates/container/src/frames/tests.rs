@@ -19,7 +19,7 @@ fn demux(syntax: Syntax, pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     let mut out = Vec::new();
     for piece in pieces {
         demuxer.push(piece, &mut out);
-        assert!(demuxer.buffered_bytes() <= BUFFERED_BYTES_MAX);
+        assert!(demuxer.buffer.len() <= BUFFERED_BYTES_MAX);
     }
     demuxer.finish(&mut out);
     (out, demuxer.skipped_bytes())

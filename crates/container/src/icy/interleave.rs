@@ -101,23 +101,5 @@ mod tests {
             prop_assert_eq!(blocks, audio.len() / metaint.get());
             prop_assert_eq!(recovered, audio);
         }
-
-        #[test]
-        fn a_listener_may_start_after_any_block(
-            audio in prop::collection::vec(any::<u8>(), 64..200),
-            metaint in 1usize..32,
-        ) {
-            let metaint = NonZeroUsize::new(metaint).expect("at least one");
-            let block = Block::new(&Title { text: "now".to_owned(), url: String::new() }, Charset::UTF_8);
-            let mut rest = wire(metaint, std::slice::from_ref(&audio), &block);
-            let mut joined = rest.split_off(metaint.get() + block.bytes().len());
-            joined.truncate(joined.len() - joined.len() % (metaint.get() + block.bytes().len()));
-            let mut recovered = Vec::new();
-            Deinterleaver::new(metaint).push(&joined, |piece| match piece {
-                Piece::Audio(bytes) => recovered.extend_from_slice(bytes),
-                Piece::Block(bytes) => assert_eq!(bytes, block.bytes()),
-            });
-            prop_assert!(audio[metaint.get()..].starts_with(&recovered));
-        }
     }
 }

@@ -9,7 +9,7 @@
 //! * [`opening`] creates the empty table, a silent frame in the format of the stream's first frame.
 //! * [`Reservoir`] mends the first frames of a stream that is joined midway: they refer to bytes before them.
 //! * [`silence()`] creates frames of a given total length.
-//! * [`walk`] finds the file's whole part, its length, and the table.
+//! * A [`Walk`](crate::Walk) over [`Frames`] finds the file's whole part, its length, and the table.
 //!
 //! Sources: ISO/IEC 11172-3 and 13818-3; Xing's header as LAME writes it.
 
@@ -23,9 +23,3 @@ mod tests;
 pub use self::info::{Frames, opening};
 pub use self::reservoir::Reservoir;
 pub use self::silence::silence;
-use crate::walk::Walk;
-
-/// Creates a walk through an MP3 file of `file_bytes` bytes.
-pub fn walk(file_bytes: u64) -> Walk<Frames> {
-    Walk::of(file_bytes)
-}

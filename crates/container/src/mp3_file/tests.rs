@@ -1,7 +1,7 @@
 use media::codec::mpeg_audio::{FRAME_BYTES_MAX, FrameHeader};
 
 use super::*;
-use crate::{Closed, testing};
+use crate::{Closed, Walk, testing};
 
 /// MPEG-1 layer III, 128 kb/s, 44.1 kHz, stereo: 417 bytes that refer back to `back` bytes.
 fn frame(back: u16) -> Vec<u8> {
@@ -12,7 +12,7 @@ fn frame(back: u16) -> Vec<u8> {
 }
 
 fn closed(file: &[u8]) -> Closed {
-    testing::closed(walk(file.len() as u64), file)
+    testing::closed(Walk::<Frames>::of(file.len() as u64), file)
 }
 
 fn patched(mut file: Vec<u8>) -> Vec<u8> {

@@ -3,6 +3,7 @@
 use super::Row;
 use super::numbers::Numbers;
 use super::walk::{children, find};
+use crate::fmp4::parts::{COMPOSITION, DATA_OFFSET, DURATION, FLAGS, SIZE};
 
 /// Flags of `tfhd` that mark its fields, in field order.
 const HAS_POSITION: u32 = 0x01;
@@ -11,13 +12,8 @@ const HAS_DURATION: u32 = 0x08;
 const HAS_SIZE: u32 = 0x10;
 const HAS_FLAGS: u32 = 0x20;
 
-/// Flags of `trun` that mark its fields, of all samples and of each sample.
-const DATA_OFFSET: u32 = 0x001;
+/// Flag of `trun`: the first sample has flags of its own.
 const FIRST_FLAGS: u32 = 0x004;
-const DURATION: u32 = 0x100;
-const SIZE: u32 = 0x200;
-const FLAGS: u32 = 0x400;
-const COMPOSITION: u32 = 0x800;
 
 /// Flag in `sample_flags`: the sample depends on others.
 const NO_SYNC: u32 = 0x0001_0000;

@@ -89,23 +89,17 @@ impl Chain {
         } else {
             self.is_opening = false;
         }
-        let serial = page.serial();
-        let Some(at) = self
-            .logical
-            .iter()
-            .position(|logical| logical.serial == serial)
-        else {
+        let mut all = self.logical.iter();
+        let Some(at) = all.position(|logical| logical.serial == page.serial()) else {
             return Meaning::Foreign;
         };
         if self.has_begun {
             return Meaning::Data;
         }
         if !self.logical[at].expects_header(page) {
-            let is_ready = self.logical.iter().all(Logical::is_ready);
-            return if is_ready {
-                Meaning::Data
-            } else {
-                Meaning::Foreign
+            return match self.logical.iter().all(Logical::is_ready) {
+                true => Meaning::Data,
+                false => Meaning::Foreign,
             };
         }
         if self.header.len() + page.bytes.len() > HEADER_BYTES_MAX {
@@ -140,16 +134,10 @@ impl Chain {
     pub(super) fn begin(&mut self) -> (Bytes, Vec<Arc<Track>>, Option<Title>) {
         self.has_begun = true;
         self.name_tracks();
-        let tracks = self
-            .logical
-            .iter()
-            .filter_map(Logical::track)
-            .map(Arc::new)
-            .collect();
-        let title = self
-            .logical
-            .iter_mut()
-            .find_map(|logical| logical.title.take());
+        let tracks = self.logical.iter().filter_map(Logical::track);
+        let tracks = tracks.map(Arc::new).collect();
+        let mut all = self.logical.iter_mut();
+        let title = all.find_map(|logical| logical.title.take());
         (std::mem::take(&mut self.header).into(), tracks, title)
     }
 
@@ -171,23 +159,17 @@ impl Chain {
 
     /// Places a data page on the timeline.
     pub(super) fn place(&mut self, page: &Page) -> Option<PageTiming> {
-        let has_video = self
-            .logical
-            .iter()
-            .any(|logical| logical.mapping.kind() == Some(Kind::Video));
+        let is_video = |logical: &Logical| logical.mapping.kind() == Some(Kind::Video);
+        let has_video = self.logical.iter().any(is_video);
         let first_track = self.logical.iter().find_map(|logical| logical.id)?;
-        let serial = page.serial();
-        let logical = self
-            .logical
-            .iter_mut()
-            .find(|logical| logical.serial == serial)?;
+        let mut all = self.logical.iter_mut();
+        let logical = all.find(|logical| logical.serial == page.serial())?;
         let (began, ended) = logical.advance(page);
-        let is_video = logical.mapping.kind() == Some(Kind::Video);
         Some(PageTiming {
             track: logical.id.unwrap_or(first_track),
             began,
             duration: ended - began,
-            keyframe: is_video == has_video && may_start_at(logical.mapping, page),
+            keyframe: is_video(logical) == has_video && may_start_at(logical.mapping, page),
         })
     }
 
@@ -235,11 +217,9 @@ impl Logical {
             }
             // Audio frames begin with a sync code, which metadata blocks never do.
             Mapping::Flac { .. } if !page.is_continued() => {
-                let first = page
-                    .pieces()
-                    .next()
-                    .and_then(|(piece, _)| piece.first().copied());
-                !self.is_complete && first != Some(0xFF)
+                let first = page.pieces().next();
+                let is_audio = first.is_some_and(|(piece, _)| piece.first() == Some(&0xFF));
+                !self.is_complete && !is_audio
             }
             _ => !self.is_complete,
         }
@@ -269,11 +249,8 @@ impl Logical {
             if self.packets == 1 {
                 self.mapping = Mapping::of(&packet);
             }
-            if let Some(title) = self
-                .mapping
-                .comments(self.packets, &packet)
-                .and_then(comments::title)
-            {
+            let found = self.mapping.comments(self.packets, &packet);
+            if let Some(title) = found.and_then(comments::title) {
                 self.title = Some(title);
             }
             self.is_complete |= self.mapping.is_complete(self.packets, &packet);

@@ -38,17 +38,14 @@ impl Headers {
         let mut found: Option<Self> = None;
         let mut packet = Vec::new();
         for page in page::pages(header.clone()) {
-            if found
-                .as_ref()
-                .is_some_and(|one| one.serial != page.serial())
-            {
-                return None;
-            }
             let headers = found.get_or_insert_with(|| Self {
                 serial: page.serial(),
                 mapping: Mapping::Unknown,
                 packets: Vec::new(),
             });
+            if headers.serial != page.serial() {
+                return None;
+            }
             for (piece, ends) in page.pieces() {
                 packet.extend_from_slice(piece);
                 if !ends {

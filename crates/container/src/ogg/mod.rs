@@ -91,11 +91,6 @@ impl Demuxer {
         self.skipped_bytes
     }
 
-    /// Returns the bytes held back until they complete a page or a header set.
-    pub fn buffered_bytes(&self) -> usize {
-        self.buffer.len() + self.chain.as_ref().map_or(0, Chain::unused_bytes)
-    }
-
     fn drain(&mut self, out: &mut Vec<Item>) {
         loop {
             match page::at_front(&self.buffer) {
@@ -126,12 +121,8 @@ impl Demuxer {
     }
 
     fn take(&mut self, page: Page, out: &mut Vec<Item>) {
-        if page.is_first()
-            && !self
-                .chain
-                .as_ref()
-                .is_some_and(|chain| chain.admits(page.serial()))
-        {
+        let admits = |chain: &Chain| chain.admits(page.serial());
+        if page.is_first() && !self.chain.as_ref().is_some_and(admits) {
             self.drop_chain();
             self.chain = Some(Chain::new());
         }

@@ -67,7 +67,6 @@ mod tests {
     use media::Span;
 
     use super::super::header::Packet;
-    use super::super::payloads::PADDING_MAX;
     use super::*;
 
     #[test]
@@ -87,20 +86,6 @@ mod tests {
         });
         assert_eq!(numbers, [65_535, 0, 1]);
         assert_eq!(sequencer.next(), 65_538);
-    }
-
-    #[test]
-    fn padded_packets_say_so() {
-        let mut sequencer = Sequencer::new(9, 1, 0, 90_000);
-        let payload = Payload {
-            range: 0..1,
-            marker: true,
-            padding: 2,
-        };
-        let padding = payload.padding(&mut [0; PADDING_MAX]).to_vec();
-        let packet = [&sequencer.number(&payload, 5)[..], b"x", &padding].concat();
-        let packet = Packet::parse(&packet).expect("a packet");
-        assert_eq!(packet.payload, b"x");
     }
 
     #[test]

@@ -48,15 +48,6 @@ pub enum Invalid {
     Cut,
 }
 
-/// Parsed section, reduced to the fields of interest.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Section {
-    /// Command of the section.
-    pub command: Command,
-    /// Offset that is added to every time in the section, on a clock of 90 kHz that wraps after 33 bits.
-    pub adjustment: u64,
-}
-
 /// Instruction of a section.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Command {
@@ -105,12 +96,12 @@ impl Segmentation {
     }
 }
 
-impl Section {
-    /// Converts the section to a cue for players; `section` is its bytes. A break without an `id` of its own is named
-    /// after its event.
+impl Command {
+    /// Converts the command of `section` to a cue for players. A break without an `id` of its own is named after its
+    /// event.
     pub fn into_cue(self, section: bytes::Bytes, id: Option<String>) -> Cue {
-        let (event, action, duration) = match self.command {
-            Command::Insert {
+        let (event, action, duration) = match self {
+            Self::Insert {
                 event,
                 is_out,
                 duration,
@@ -119,7 +110,7 @@ impl Section {
                 true => (Some(event), CueAction::Out, duration),
                 false => (Some(event), CueAction::In, None),
             },
-            Command::Signal { segmentations, .. } => {
+            Self::Signal { segmentations, .. } => {
                 let about_breaks = segmentations
                     .iter()
                     .find(|one| one.action() != CueAction::Other);
@@ -131,7 +122,7 @@ impl Section {
                     None => (None, CueAction::Other, None),
                 }
             }
-            Command::Other => (None, CueAction::Other, None),
+            Self::Other => (None, CueAction::Other, None),
         };
         let name = || {
             // Without a number, the checksum distinguishes sections.

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 
-use super::{Command, Invalid, SECTION_BYTES_MAX, Section, Segmentation, TABLE_ID};
+use super::{Command, Invalid, SECTION_BYTES_MAX, Segmentation, TABLE_ID};
 use crate::crc::crc32;
 
 /// Bytes before the command, up to and including its type.
@@ -48,11 +48,11 @@ pub fn section_of_text(text: &str) -> Option<Vec<u8>> {
     pairs.map(byte).collect()
 }
 
-/// Parses a section, which is all of `bytes`.
+/// Parses the command of a section, which is all of `bytes`.
 ///
 /// # Errors
 /// See [`Invalid`].
-pub fn parse(bytes: &[u8]) -> Result<Section, Invalid> {
+pub fn parse(bytes: &[u8]) -> Result<Command, Invalid> {
     if bytes.first() != Some(&TABLE_ID) {
         return Err(Invalid::Table);
     }
@@ -68,17 +68,12 @@ pub fn parse(bytes: &[u8]) -> Result<Section, Invalid> {
         return Err(Invalid::Version);
     }
     let is_encrypted = bytes[4] & 0x80 != 0;
-    let adjustment = (&bytes[4..9]).get_uint(5) & TIME_MASK;
     let command_length = usize::from((&bytes[11..13]).get_u16() & 0xFFF);
     let rest = &bytes[HEAD_BYTES..bytes.len() - CRC_BYTES];
-    let command = match is_encrypted {
-        true => Command::Other,
-        false => command(bytes[13], command_length, rest).ok_or(Invalid::Cut)?,
-    };
-    Ok(Section {
-        command,
-        adjustment,
-    })
+    match is_encrypted {
+        true => Ok(Command::Other),
+        false => command(bytes[13], command_length, rest).ok_or(Invalid::Cut),
+    }
 }
 
 /// Reads a command of type `kind`, and the descriptors after it.

@@ -65,7 +65,7 @@ pub fn write(insert: &Insert) -> Vec<u8> {
 /// Returns the section with its time moved to `stamp`, at 90 kHz, since the origin of a publisher's times is not known.
 /// A section that takes effect immediately, or cannot be read, is returned unchanged.
 pub fn moved(section: &[u8], stamp: u64) -> Cow<'_, [u8]> {
-    let command = parse(section).map(|section| section.command);
+    let command = parse(section);
     let Ok(Command::Insert { at: Some(at), .. } | Command::Signal { at: Some(at), .. }) = command
     else {
         return Cow::Borrowed(section);

@@ -3,14 +3,14 @@
 //! A frame that is sent alone costs whole packets of 188 bytes: an AAC frame at 64 kb/s has 177 bytes with its header,
 //! and with the PES header just does not fit into one.
 
-use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
+use media::codec::aac::AudioSpecificConfig;
 use media::codec::dolby::SyncFrame;
-use media::codec::mpeg_audio::FrameHeader;
 use media::{Framing, Span, Timestamp, Track};
 
 use super::opus;
 use super::stream::Coding;
 use crate::adts;
+use crate::frames::{Syntax, head::Head};
 
 /// Upper bound on the bytes of audio held for each track. A tenth of a second has 8 KiB at the highest rate of AC-3,
 /// and a PES packet can state 64 KiB.
@@ -31,8 +31,8 @@ const DRIFT_MAX: Span = Span::from_millis(5);
 pub(super) enum Audio {
     /// Bare access units, each of which gets a header.
     Aac(adts::Writer, Span),
-    Adts,
-    Mp3,
+    /// Frames with their own headers.
+    Framed(Syntax),
     Dolby,
     Opus,
 }
@@ -42,14 +42,14 @@ impl Audio {
     pub(super) fn new(coding: Coding, track: &Track) -> Option<Self> {
         match coding {
             Coding::H264 | Coding::Hevc => None,
-            Coding::Aac if track.framing == Framing::SelfFramed => Some(Self::Adts),
+            Coding::Aac if track.framing == Framing::SelfFramed => Some(Self::Framed(Syntax::Adts)),
             Coding::Aac => {
                 let config = AudioSpecificConfig::parse(&track.config)?;
                 let samples = config.samples_per_frame();
                 let span = Span::from_samples(samples.into(), config.sample_rate);
                 Some(Self::Aac(adts::Writer::new(&track.config)?, span))
             }
-            Coding::Mp3 | Coding::Mp3LowRate => Some(Self::Mp3),
+            Coding::Mp3 | Coding::Mp3LowRate => Some(Self::Framed(Syntax::MpegAudio)),
             Coding::Ac3 | Coding::Eac3 => Some(Self::Dolby),
             Coding::Opus => Some(Self::Opus),
         }
@@ -62,16 +62,7 @@ impl Audio {
         }
         match self {
             Self::Aac(writer, span) => writer.header(sample.len()).map(|_| *span),
-            Self::Adts => {
-                let header = AdtsHeader::parse(sample)?;
-                let samples = header.samples().into();
-                Some(Span::from_samples(samples, header.sample_rate))
-            }
-            Self::Mp3 => {
-                let header = FrameHeader::parse(sample)?;
-                let samples = header.samples().into();
-                Some(Span::from_samples(samples, header.sample_rate))
-            }
+            Self::Framed(syntax) => Head::parse(*syntax, sample).map(|head| head.span()),
             Self::Dolby => SyncFrame::parse(sample).map(|frame| frame.span()),
             Self::Opus => media::codec::opus::duration(sample),
         }
@@ -84,7 +75,7 @@ impl Audio {
                 out.extend_from_slice(header.as_ref().map_or(&[], |header| &header[..]));
             }
             Self::Opus => opus::put_control(sample.len(), out),
-            Self::Adts | Self::Mp3 | Self::Dolby => {}
+            Self::Framed(_) | Self::Dolby => {}
         }
         out.extend_from_slice(sample);
     }

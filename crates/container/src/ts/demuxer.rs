@@ -37,7 +37,6 @@ pub struct Demuxer {
     open: Option<(Pid, Pes)>,
     /// First timestamp, and the distance of the last one from it.
     clock: Option<(u64, i64)>,
-    skipped_bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +83,6 @@ impl Demuxer {
     /// Ends the input, and appends the items of its last packets.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
         self.end_pes(out);
-        self.skipped_bytes += self.cut.len() as u64;
         self.cut.clear();
     }
 
@@ -99,19 +97,10 @@ impl Demuxer {
         self.leaves_out
     }
 
-    /// Returns the bytes so far that were no packets.
-    pub fn skipped_bytes(&self) -> u64 {
-        self.skipped_bytes
-    }
-
     fn packet(&mut self, packet: &[u8], out: &mut Vec<Item>) {
-        let Some(view) = View::of(packet) else {
-            self.skipped_bytes += packet.len() as u64;
+        let Some(view) = View::of(packet).filter(|view| !view.payload.is_empty()) else {
             return;
         };
-        if view.payload.is_empty() {
-            return;
-        }
         if view.starts {
             self.end_pes(out);
         }

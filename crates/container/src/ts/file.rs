@@ -1,25 +1,13 @@
 //! Files of transport stream: packets, unchanged.
 //!
-//! * [`walk`] finds the whole part of a finished file.
-//! * [`search`] finds the packets at which a listener begins in order to play from a given time.
-
-use media::Span;
+//! * A [`Walk`](crate::Walk) over [`Packets`] finds the whole part of a finished file.
+//! * [`PacketSearch`] finds the packets at which a listener begins in order to play from a given time.
 
 use super::packet::{PACKET_BYTES, SYNC};
 pub use super::search::PacketSearch;
-use crate::walk::{Closed, Piece, Pieces, Walk};
+use crate::walk::{Closed, Piece, Pieces};
 
-/// Creates a walk through a file of `file_bytes` bytes. The walk does not determine the duration.
-pub fn walk(file_bytes: u64) -> Walk<Packets> {
-    Walk::of(file_bytes)
-}
-
-/// Creates a search for the time `to` in a file of `file_bytes` bytes.
-pub fn search(to: Span, file_bytes: u64) -> PacketSearch {
-    PacketSearch::new(to, file_bytes)
-}
-
-/// Parser for [`walk`].
+/// Packets of a file, which do not state its duration.
 #[derive(Debug, Default)]
 pub struct Packets;
 
@@ -42,6 +30,7 @@ impl Pieces for Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Walk;
     use crate::testing::closed;
 
     #[test]
@@ -51,7 +40,7 @@ mod tests {
         let file = packet.repeat(3_000);
         for rest in [&[][..], &packet[..50], &[0; 400]] {
             let bytes = [&file, rest].concat();
-            let closed = closed(walk(bytes.len() as u64), &bytes);
+            let closed = closed(Walk::<Packets>::of(bytes.len() as u64), &bytes);
             assert_eq!(closed.bytes, file.len() as u64);
         }
     }

@@ -45,7 +45,7 @@ impl Syntax {
                 };
                 Some(Frame {
                     data,
-                    lasts: Span::from_samples(head.samples().into(), head.sample_rate()),
+                    lasts: head.span(),
                     track,
                 })
             }

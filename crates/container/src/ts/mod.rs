@@ -63,15 +63,8 @@ pub trait PacketSink {
     /// Appends a packet to the open unit.
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]);
 
-    /// Ends the open unit, whose time is `at`; with `join`, a listener may start at it.
-    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>);
-}
-
-/// Description of a unit at which a listener may start.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct JoinPoint {
-    /// Counter that changes with the tracks and at an epoch, where HTTP Live Streaming wants a discontinuity.
-    pub generation: u32,
+    /// Ends the open unit, whose time is `at`; a listener may start at it if `is_join`.
+    fn end_unit(&mut self, at: Timestamp, is_join: bool);
 }
 
 /// Checks whether a [`Muxer`] can carry `track`.

@@ -2,6 +2,7 @@
 
 use media::{EventContent, Item, Kind, Sample, Span, TimedEvent, Timestamp, Track};
 
+use super::PacketSink;
 use super::audio::{Audio, Held};
 use super::clock::{CLOCK_EVERY, stamp};
 use super::decoding::DecodingTimes;
@@ -9,7 +10,6 @@ use super::events::{Carriage, EventStreams};
 use super::picture::{Picture, Syntax};
 use super::program::{Program, Unit};
 use super::stream::{Coding, Stream, Unsupported};
-use super::{JoinPoint, PacketSink};
 use crate::joins::Joins;
 use crate::{id3, scte35};
 
@@ -40,8 +40,6 @@ pub struct Muxer {
     events: EventStreams,
     program: Program,
     joins: Joins,
-    /// Counter that changes with the tracks and at an epoch.
-    generation: u32,
     /// Time of the latest unit; never decreases, although the tracks' times interleave.
     at: Timestamp,
     has_begun: bool,
@@ -110,7 +108,7 @@ impl Muxer {
             (None, Some(index)) => drop(self.tracks.remove(index)),
             _ => return,
         }
-        self.renew();
+        self.declare();
     }
 
     /// Begins an epoch, since the next publisher announces its own tracks. Joiners wait for its video, if it has any,
@@ -120,11 +118,6 @@ impl Muxer {
         self.tracks.clear();
         self.joins = Joins::default();
         self.program.clock.break_off();
-        self.renew();
-    }
-
-    fn renew(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
         self.declare();
     }
 
@@ -161,7 +154,7 @@ impl Muxer {
                 self.program.write_tag(times, carriage.pid(), &tag, sink);
             }
         }
-        sink.end_unit(self.at, None);
+        sink.end_unit(self.at, false);
     }
 
     /// Returns the video track that joiners wait for.
@@ -288,8 +281,7 @@ impl Muxer {
     fn end_unit(&mut self, unit: &Unit, sink: &mut impl PacketSink) {
         self.at = unit.at;
         self.has_begun |= unit.is_join;
-        let generation = self.generation;
-        sink.end_unit(unit.at, unit.is_join.then_some(JoinPoint { generation }));
+        sink.end_unit(unit.at, unit.is_join);
     }
 }
 

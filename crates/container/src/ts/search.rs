@@ -34,7 +34,8 @@ struct Joins {
 }
 
 impl PacketSearch {
-    pub(super) fn new(to: Span, file_bytes: u64) -> Self {
+    /// Creates a search for the time `to` in a file of `file_bytes` bytes.
+    pub fn new(to: Span, file_bytes: u64) -> Self {
         Self {
             to: to.ticks().max(0),
             end: file_bytes,

@@ -1,33 +1,21 @@
 //! WebM files: clusters, unchanged.
 //!
-//! * [`walk`] finds the whole part of a finished file.
-//! * [`search`] finds the cluster at which a listener begins in order to play from a given time.
+//! * A [`Walk`](crate::Walk) over [`Elements`] finds the whole part of a finished file.
+//! * [`ClusterSearch`] finds the cluster at which a listener begins in order to play from a given time.
 //! * [`Splice`] joins what was read at such places, in one file after another, into one stream.
 
 use std::ops::Range;
 
-use media::Span;
-
 use super::ebml::{self, Front, HEAD_BYTES_MAX, id};
 pub use super::search::ClusterSearch;
 pub use super::splice::Splice;
-use crate::walk::{Closed, Piece, Pieces, Walk};
-
-/// Creates a walk through a file of `file_bytes` bytes. The walk does not determine the duration.
-pub fn walk(file_bytes: u64) -> Walk<Elements> {
-    Walk::of(file_bytes)
-}
-
-/// Creates a search for the time `to` in a file of `file_bytes` bytes.
-pub fn search(to: Span, file_bytes: u64) -> ClusterSearch {
-    ClusterSearch::new(to, file_bytes)
-}
+use crate::walk::{Closed, Piece, Pieces};
 
 /// Bytes of a segment's identifier.
 const SEGMENT_ID_BYTES: u64 = 4;
 
-/// Parser for [`walk`]. A cluster of known size is one piece; in a cluster of unknown size, as live streams write it,
-/// each block is one.
+/// Elements of a file, which do not state its duration. A cluster of known size is one piece; in a cluster of unknown
+/// size, as live streams write it, each block is one.
 #[derive(Debug, Default)]
 pub struct Elements {
     has_media: bool,

@@ -123,11 +123,6 @@ impl Demuxer {
         self.skipped_bytes
     }
 
-    /// Returns the bytes held back; at most [`BUFFERED_BYTES_MAX`].
-    pub fn buffered_bytes(&self) -> usize {
-        self.buffer.len()
-    }
-
     /// Makes one step of progress; returns `false` when more bytes are needed.
     fn step(&mut self, out: &mut Vec<Item>) -> bool {
         if matches!(self.state, State::Outside | State::Lost) {
@@ -233,12 +228,8 @@ impl Demuxer {
         self.facts = Facts::read(&header);
         self.track = self.facts.tracks.first().map(|(_, track)| track.id);
         out.push(Item::Header(header));
-        out.extend(
-            self.facts
-                .tracks
-                .iter()
-                .map(|(_, track)| Item::Track(Arc::new(track.clone()))),
-        );
+        let tracks = self.facts.tracks.iter().map(|(_, track)| track.clone());
+        out.extend(tracks.map(|track| Item::Track(Arc::new(track))));
         self.state = State::Cluster;
     }
 

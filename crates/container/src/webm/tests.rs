@@ -82,7 +82,7 @@ fn demux(pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     let mut out = Vec::new();
     for piece in pieces {
         demuxer.push(piece, &mut out);
-        assert!(demuxer.buffered_bytes() <= BUFFERED_BYTES_MAX);
+        assert!(demuxer.buffer.len() <= BUFFERED_BYTES_MAX);
     }
     demuxer.finish(&mut out);
     (out, demuxer.skipped_bytes())
@@ -144,7 +144,7 @@ fn a_block_is_handed_on_with_its_last_byte() {
     assert!(samples(&out).is_empty());
     demuxer.push(&input[input.len() - 1..], &mut out);
     assert_eq!(samples(&out).len(), 1);
-    assert_eq!(demuxer.buffered_bytes(), 0);
+    assert!(demuxer.buffer.is_empty());
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn film(count: u16) -> (Vec<u8>, Vec<usize>) {
 
 fn find(file: &[u8], millis: i64) -> (Option<crate::Place>, usize) {
     let to = Span::from_millis(millis);
-    searched(&mut file::search(to, file.len() as u64), file)
+    searched(&mut file::ClusterSearch::new(to, file.len() as u64), file)
 }
 
 #[test]

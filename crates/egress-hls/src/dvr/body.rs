@@ -83,10 +83,6 @@ impl FileBody {
         std::mem::take(&mut self.first)
     }
 
-    pub(super) fn into_first(self) -> Bytes {
-        self.first
-    }
-
     /// Returns the next piece after the first; `None` at the end.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.left == 0 {
@@ -129,9 +125,8 @@ async fn blocking<T: Send + 'static>(
     let run = async {
         let permit = reads.acquire_owned().await.map_err(io::Error::other)?;
         let read = move || {
-            let read = read();
-            drop(permit);
-            read
+            let _permit = permit;
+            read()
         };
         let joined = tokio::task::spawn_blocking(read).await;
         joined.map_err(io::Error::other)?

@@ -58,7 +58,7 @@ impl Keeper {
     pub(super) async fn run(mut self, registry: &Registry) {
         self.follow().await;
         let over = Instant::now();
-        let is_replaced = || registry.stream(self.window.stream().name()).is_some();
+        let is_replaced = || registry.stream(self.window.stream.name()).is_some();
         while over.elapsed() < ENDED_FOR && !is_replaced() {
             tokio::time::sleep(TICK).await;
         }
@@ -107,7 +107,7 @@ impl Keeper {
                 self.dvr.counts.bytes.add(bytes);
                 self.dvr.counts.segments.add(1);
                 if std::mem::take(&mut self.is_failing) {
-                    tracing::info!(stream = %self.window.stream().name(), "a DVR window is kept again");
+                    tracing::info!(stream = %self.window.stream.name(), "a DVR window is kept again");
                 }
                 Some(bytes)
             }
@@ -142,7 +142,7 @@ impl Keeper {
     fn fail(&mut self, segments: u64, why: &dyn std::fmt::Display) {
         self.dvr.counts.failures.add(segments);
         if !std::mem::replace(&mut self.is_failing, true) {
-            let stream = self.window.stream().name();
+            let stream = self.window.stream.name();
             tracing::error!(%stream, %why, "the disk takes no segments; the DVR window has gaps");
         }
     }
@@ -150,7 +150,7 @@ impl Keeper {
     /// Removes all files of the window.
     async fn end(self) {
         let (removals, freed) = self.window.wipe();
-        let (disk, folder) = (Arc::clone(&self.dvr.disk), self.window.folder().clone());
+        let (disk, folder) = (Arc::clone(&self.dvr.disk), self.window.folder.clone());
         let removal = tokio::task::spawn_blocking(move || {
             removals.iter().for_each(|file| disk.remove(file));
             folder.remove(&*disk);

@@ -215,7 +215,7 @@ impl Dvr {
     }
 
     fn forget(&self, window: &Window) {
-        self.windows.lock().remove(window.stream().name());
+        self.windows.lock().remove(window.stream.name());
     }
 
     /// Returns the bytes of a segment that memory no longer has, with the first piece already read, and whether every
@@ -238,9 +238,9 @@ impl Dvr {
     /// If it is not kept, or the disk does not deliver it.
     pub(crate) async fn init(&self, window: &Window, digest: &str) -> io::Result<Bytes> {
         let path = window.init_path(digest).ok_or(io::ErrorKind::NotFound)?;
-        let body = self.read(path).await?;
+        let mut body = self.read(path).await?;
         match body.left() {
-            0 => Ok(body.into_first()),
+            0 => Ok(body.take_first()),
             // An initialization segment has about a kilobyte; a longer file is none.
             _ => Err(io::ErrorKind::InvalidData.into()),
         }

@@ -32,8 +32,8 @@ const BYTES_MAX: u64 = 64 << 30;
 /// requests call [`past`](Self::past) and [`path`](Self::path).
 #[derive(Debug)]
 pub(crate) struct Window {
-    stream: Arc<Stream>,
-    folder: Folder,
+    pub(super) stream: Arc<Stream>,
+    pub(super) folder: Folder,
     /// Listed length.
     length: Span,
     /// Time for which a segment can still be read after it was last listed.
@@ -95,14 +95,6 @@ impl Window {
         }
     }
 
-    pub(super) fn stream(&self) -> &Arc<Stream> {
-        &self.stream
-    }
-
-    pub(super) fn folder(&self) -> &Folder {
-        &self.folder
-    }
-
     pub(super) fn is_of(&self, stream: &Arc<Stream>) -> bool {
         Arc::ptr_eq(&self.stream, stream)
     }
@@ -161,17 +153,12 @@ impl Window {
             // The segment has left the window meanwhile.
             let file = self.folder.segment(number);
             written.is_some().then(|| state.remove(file));
-            return Changes {
-                freed: written.unwrap_or_default(),
-                ..Changes::default()
-            };
+            let freed = written.unwrap_or_default();
+            return Changes { freed, lost: 0 };
         };
         let Some(bytes) = written else {
             state.lose(at);
-            return Changes {
-                lost: 1,
-                ..Changes::default()
-            };
+            return Changes { freed: 0, lost: 1 };
         };
         let mut kept = state.kept[at].written(bytes);
         state.inits.insert(Arc::clone(&kept.map));

@@ -3,7 +3,7 @@
 use aws_lc_rs::cipher::{AES_128, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
 use http::{StatusCode, header};
 
-use super::{PASSWORD, TestServer, attribute, body, play, segments, tags, text};
+use super::{PASSWORD, TestServer, attribute, body, play, playing, segments, tags, text};
 
 const STREAM: &str = "encrypted/show";
 
@@ -97,14 +97,8 @@ async fn nothing_of_an_encrypted_stream_is_to_be_had_in_clear() {
         let listing = server.text(&format!("/{STREAM}/index.m3u8{query}")).await;
         assert_eq!(segments(&listing), ["aes/live.m3u8"], "{query}");
     }
-    for path in [
-        "hls/live.m3u8",
-        "hls/dvr.m3u8",
-        "ts/live.m3u8",
-        "aac/live.m3u8",
-        "ts/2.ts",
-        "hls/2.0.m4s",
-    ] {
+    let paths = "hls/live.m3u8 hls/dvr.m3u8 ts/live.m3u8 aac/live.m3u8 ts/2.ts hls/2.0.m4s";
+    for path in paths.split(' ') {
         let answer = server.ask(&format!("/{STREAM}/{path}")).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         assert!(text(&answer).contains("encrypted"), "{path}");
@@ -118,10 +112,8 @@ async fn nothing_of_an_encrypted_stream_is_to_be_had_in_clear() {
 
 #[tokio::test]
 async fn keys_are_of_listed_segments_and_for_viewers_that_passed_the_gate() {
-    let server = TestServer::new();
     let secret = "encrypted/secret/show";
-    let mut publisher = server.publish(secret);
-    play(&mut publisher, 0, 1_000);
+    let (server, mut publisher) = playing(secret, 1_000);
     let playlist = format!("/{secret}/aes/live.m3u8?key={PASSWORD}");
     server.text(&format!("{playlist}&_parts")).await;
     play(&mut publisher, 1_000, 10_000);

@@ -145,14 +145,10 @@ impl Show {
         if self.announced.insert(track) {
             items.push(if is_picture { h264(SPS, PPS) } else { aac() });
         }
+        let data = Bytes::copy_from_slice(&now.to_be_bytes());
         items.push(Item::Sample(Sample {
-            track,
-            dts: at,
-            pts: at,
-            duration: Span::ZERO,
             keyframe: is_keyframe || !is_picture,
-            data: Bytes::copy_from_slice(&now.to_be_bytes()),
-            flv: None,
+            ..Sample::frame(track, at, Span::ZERO, data)
         }));
         self.write(items, now);
     }
@@ -206,20 +202,14 @@ impl Show {
             .collect();
         let last = self.history.versions.last().expect("some versions");
         let first = found.first();
-        assert!(
-            first.is_none(),
-            "{what}: {} of {first:?}\n{}",
-            found.len(),
-            last.text
-        );
+        let (count, text) = (found.len(), &last.text);
+        assert!(first.is_none(), "{what}: {count} of {first:?}\n{text}");
         let newest = self.history.versions.iter().rev();
         let newest = newest.map_while(|version| (version.text == last.text).then_some(version.at));
         let since = newest.last().expect("the last one");
         let now = Duration::from_millis(self.now.unsigned_abs());
-        assert!(
-            now - since <= Duration::from_secs(2),
-            "{what}: nothing since {since:?}"
-        );
+        let is_recent = now - since <= Duration::from_secs(2);
+        assert!(is_recent, "{what}: nothing since {since:?}");
     }
 
     /// Returns the number of segments of which something is true in a version of the playlist.

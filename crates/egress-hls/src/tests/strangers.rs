@@ -10,14 +10,6 @@ use crate::template::PIECE_BYTES;
 
 const PLAYLIST: &str = "/live/show/hls/live.m3u8";
 
-/// A server with a stream of seven seconds.
-fn playing(stream: &str) -> (TestServer, Publisher) {
-    let server = TestServer::new();
-    let mut publisher = server.publish(stream);
-    play(&mut publisher, 0, 7_000);
-    (server, publisher)
-}
-
 /// The answer to a request for the playlist with this query, from an address.
 async fn ask_from(server: &TestServer, address: [u8; 4], query: &str) -> Answer {
     let (target, peer) = (format!("{PLAYLIST}?{query}"), (IpAddr::from(address), 1));
@@ -26,16 +18,12 @@ async fn ask_from(server: &TestServer, address: [u8; 4], query: &str) -> Answer 
 
 #[tokio::test]
 async fn a_query_that_would_be_repeated_in_each_address_is_bounded() {
-    let (server, _publisher) = playing("live/show");
+    let (server, _publisher) = playing("live/show", 7_000);
     let longest = "a".repeat(OWN_QUERY_BYTES_MAX);
-    let listing = server
-        .text(&format!("{PLAYLIST}?{longest}&_HLS_skip=YES"))
-        .await;
-    assert!(
-        segments(&listing)
-            .iter()
-            .all(|line| line.ends_with(&format!("?{longest}")))
-    );
+    let target = format!("{PLAYLIST}?{longest}&_HLS_skip=YES");
+    let (listing, suffix) = (server.text(&target).await, format!("?{longest}"));
+    let mut lines = segments(&listing).into_iter();
+    assert!(lines.all(|line| line.ends_with(&suffix)));
     for query in [
         format!("{longest}a"),
         format!("a=b&{longest}"),
@@ -51,7 +39,7 @@ async fn a_query_that_would_be_repeated_in_each_address_is_bounded() {
 
 #[tokio::test]
 async fn texts_of_viewers_own_take_the_share_of_their_address_until_they_are_sent() {
-    let (server, _publisher) = playing("live/show");
+    let (server, _publisher) = playing("live/show", 7_000);
     let held = |kind| server.context.holdings.bytes(kind);
     let mut unread = Vec::new();
     let refused = loop {
@@ -64,10 +52,8 @@ async fn texts_of_viewers_own_take_the_share_of_their_address_until_they_are_sen
     };
     assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE);
     let share = HOLDINGS_BYTES_MAX / 4;
-    assert_eq!(
-        (unread.len(), held(Kind::Answers)),
-        (share / PIECE_BYTES, share)
-    );
+    let answers = (unread.len(), held(Kind::Answers));
+    assert_eq!(answers, (share / PIECE_BYTES, share));
     let other = ask_from(&server, [198, 51, 100, 1], "k=0").await;
     assert_eq!(other.status, StatusCode::OK);
     drop((unread, other));
@@ -88,7 +74,7 @@ async fn who_is_turned_away_is_no_question_to_the_gate() {
             })
         }
     }
-    let (mut server, _publisher) = playing("secret/show");
+    let (mut server, _publisher) = playing("secret/show", 7_000);
     let playlist = "/secret/show/hls/live.m3u8?key=wrong";
     assert_eq!(server.ask(playlist).await.status, StatusCode::UNAUTHORIZED);
     let context = Arc::get_mut(&mut server.context).expect("no other holds it");

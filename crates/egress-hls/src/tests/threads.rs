@@ -114,20 +114,18 @@ impl Client {
     }
 }
 
-/// A server with twelve seconds of audio, and its newest playlist.
-async fn playing(server: &TestServer) -> (fanout::Publisher, String) {
-    let mut publisher = server.publish("live/show");
-    play(&mut publisher, 0, 1_000);
+/// A server with twelve seconds of audio, its publisher, and its newest playlist.
+async fn playing() -> (TestServer, fanout::Publisher, String) {
+    let (server, mut publisher) = super::playing("live/show", 1_000);
     server.text("/live/show/hls/live.m3u8?_parts").await;
     play(&mut publisher, 1_000, 13_000);
     let listing = server.text("/live/show/hls/live.m3u8").await;
-    (publisher, listing)
+    (server, publisher, listing)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_there_is_answered_as_by_a_task() {
-    let server = TestServer::new();
-    let (_publisher, listing) = playing(&server).await;
+    let (server, _publisher, listing) = playing().await;
     let threads = Threads::start(&server);
     let mut client = threads.carry("");
     let part = attribute(tags(&listing, "#EXT-X-PART")[0], "URI");
@@ -152,8 +150,7 @@ async fn what_is_there_is_answered_as_by_a_task() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_who_wait_for_a_part_get_it() {
-    let server = TestServer::new();
-    let (mut publisher, listing) = playing(&server).await;
+    let (server, mut publisher, listing) = playing().await;
     let threads = Threads::start(&server);
     let hint = attribute(tags(&listing, "#EXT-X-PRELOAD-HINT")[0], "URI");
     let (number, part) = hint
@@ -191,8 +188,7 @@ async fn all_who_wait_for_a_part_get_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_nobody_will_ask_for_again_are_let_go_of() {
-    let server = TestServer::new();
-    let (_publisher, _) = playing(&server).await;
+    let (server, _publisher, _) = playing().await;
     let threads = Threads::start(&server);
     let mut client = threads.carry("");
     let held = |kind| server.context.holdings.bytes(kind);
@@ -218,8 +214,7 @@ async fn answers_that_nobody_will_ask_for_again_are_let_go_of() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_have_to_answer_goes_back_as_it_came() {
-    let server = TestServer::new();
-    let (_publisher, listing) = playing(&server).await;
+    let (server, _publisher, listing) = playing().await;
     let threads = Threads::start(&server);
     let missing = format!("GET /live/show/hls/9999.m4s{TAIL}");
     let page = format!("GET /live/show/{TAIL}");
@@ -249,8 +244,7 @@ async fn what_others_have_to_answer_goes_back_as_it_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_leaves_gets_its_connections_back() {
-    let server = TestServer::new();
-    let (_publisher, listing) = playing(&server).await;
+    let (server, _publisher, listing) = playing().await;
     let threads = Threads::start(&server);
     let hint = attribute(tags(&listing, "#EXT-X-PRELOAD-HINT")[0], "URI");
     let target = format!("/live/show/hls/{hint}");
@@ -258,10 +252,8 @@ async fn a_server_that_leaves_gets_its_connections_back() {
     waiting.send(&target);
     threads.site.0.store(true, Ordering::Relaxed);
     assert_eq!(idle.returned().await, Some(String::new()));
-    assert_eq!(
-        waiting.returned().await,
-        Some(format!("GET {target}{TAIL}"))
-    );
+    let expected = format!("GET {target}{TAIL}");
+    assert_eq!(waiting.returned().await, Some(expected));
 }
 
 /// The socket of a client that has been answered, and whose connection's task is gone.
@@ -275,8 +267,7 @@ fn abandoned(threads: &Threads) -> TcpStream {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_task_is_gone_ends() {
-    let server = TestServer::new();
-    let (_publisher, _) = playing(&server).await;
+    let (server, _publisher, _) = playing().await;
     let threads = Threads::start(&server);
     let mut socket = abandoned(&threads);
     assert_eq!(socket.read(&mut [0]).expect("an end"), 0);
@@ -284,8 +275,7 @@ async fn a_connection_whose_task_is_gone_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn threads_end_with_the_last_who_may_call_them() {
-    let server = TestServer::new();
-    let (_publisher, _) = playing(&server).await;
+    let (server, _publisher, _) = playing().await;
     let others = Arc::strong_count(&server.context);
     let threads = Threads::start(&server);
     // Each thread has the context until it ends.

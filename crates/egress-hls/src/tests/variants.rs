@@ -40,34 +40,27 @@ async fn a_group_lists_what_the_viewer_may_watch_best_first() {
     let _best = published(&server, "secret/best", 40);
     let _high = published(&server, "live/high", 20);
     let listing = server.text("/live/show/index.m3u8").await;
-    assert_eq!(
-        segments(&listing),
-        ["../high/aac/live.m3u8", "../low/aac/live.m3u8"]
-    );
+    let expected = ["../high/aac/live.m3u8", "../low/aac/live.m3u8"];
+    assert_eq!(segments(&listing), expected);
     let query = format!("?key={PASSWORD}");
     let listing = server.text(&format!("/live/show/index.m3u8{query}")).await;
     let expected = ["../../secret/best", "../high", "../low"];
-    assert_eq!(
-        segments(&listing),
-        expected.map(|stream| format!("{stream}/aac/live.m3u8{query}"))
-    );
+    let expected = expected.map(|stream| format!("{stream}/aac/live.m3u8{query}"));
+    assert_eq!(segments(&listing), expected);
     for name in ["BANDWIDTH", "AVERAGE-BANDWIDTH"] {
         let figures = figures(&listing, name);
         assert!(figures.is_sorted_by(|a, b| a > b), "{name}: {figures:?}");
     }
     assert_eq!(server.viewers(), 0, "nothing is watched yet");
-    let playlist = server
-        .ask(&format!("/live/high/hls/live.m3u8{query}"))
-        .await;
+    let target = format!("/live/high/hls/live.m3u8{query}");
+    let playlist = server.ask(&target).await;
     assert_eq!((playlist.status, server.viewers()), (StatusCode::OK, 1));
 
     let refused = server.ask("/all/index.m3u8").await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
     let listing = server.text(&format!("/all/index.m3u8{query}")).await;
-    assert_eq!(
-        segments(&listing),
-        [format!("../secret/best/aac/live.m3u8{query}")]
-    );
+    let expected = format!("../secret/best/aac/live.m3u8{query}");
+    assert_eq!(segments(&listing), [expected]);
 }
 
 #[tokio::test]
@@ -80,35 +73,23 @@ async fn a_stream_is_listed_with_its_renditions() {
     show(&mut own, SPS_180);
     show(&mut large, SPS_720);
     let listing = server.text("/live/show/index.m3u8").await;
-    assert_eq!(
-        segments(&listing),
-        ["../show~hd/hls/live.m3u8", "hls/live.m3u8"]
-    );
+    let expected = ["../show~hd/hls/live.m3u8", "hls/live.m3u8"];
+    assert_eq!(segments(&listing), expected);
     let variants = tags(&listing, "#EXT-X-STREAM-INF");
-    let sizes: Vec<_> = variants
-        .iter()
-        .map(|variant| attribute(variant, "RESOLUTION"))
-        .collect();
-    assert_eq!(sizes, ["1280x720", "320x180"]);
-    assert!(
-        variants[0].contains("CODECS=\"avc1.64001F,mp4a.40.2\""),
-        "{listing}"
-    );
+    let sizes = variants.iter().map(|it| attribute(it, "RESOLUTION"));
+    assert_eq!(sizes.collect::<Vec<_>>(), ["1280x720", "320x180"]);
+    let codecs = "CODECS=\"avc1.64001F,mp4a.40.2\"";
+    assert!(variants[0].contains(codecs), "{listing}");
     let alone = server.text("/live/show2/index.m3u8").await;
     assert_eq!(segments(&alone), ["aac/live.m3u8"]);
     let listing = server.text("/live/show/index.m3u8?format=ts").await;
-    assert_eq!(
-        segments(&listing),
-        ["../show~hd/ts/live.m3u8", "ts/live.m3u8"]
-    );
+    let expected = ["../show~hd/ts/live.m3u8", "ts/live.m3u8"];
+    assert_eq!(segments(&listing), expected);
 
     drop(own);
     let listing = server.text("/live/show/index.m3u8").await;
-    assert_eq!(
-        segments(&listing),
-        ["../show~hd/hls/live.m3u8"],
-        "its publisher is away"
-    );
+    let expected = ["../show~hd/hls/live.m3u8"];
+    assert_eq!(segments(&listing), expected, "its publisher is away");
     drop(large);
     let listing = server.text("/live/show/index.m3u8").await;
     assert_eq!(segments(&listing).len(), 2, "both may return: {listing}");
@@ -128,10 +109,8 @@ async fn a_group_without_a_publisher_waits_for_one() {
     let began = tokio::time::Instant::now();
     let listing = request.await;
     assert_eq!(segments(&listing), ["../b/aac/live.m3u8"]);
-    assert!(
-        began.elapsed().as_secs() <= 2,
-        "the other is not waited for any longer"
-    );
+    let seconds = began.elapsed().as_secs();
+    assert!(seconds <= 2, "the other is not waited for any longer");
 }
 
 /// The rendition reports of a playlist: address, number, part.
@@ -165,10 +144,8 @@ async fn a_playlist_reports_where_the_others_end() {
     assert_eq!(reports(&high), [(of_low, number, part)]);
     let back = server.text("/live/low/hls/live.m3u8").await;
     let (number, part) = last_part(&high);
-    assert_eq!(
-        reports(&back),
-        [("../../../high/hls/live.m3u8", number, part)]
-    );
+    let expected = ("../../../high/hls/live.m3u8", number, part);
+    assert_eq!(reports(&back), [expected]);
     let with_key = server.text("/live/low/hls/live.m3u8?key=x").await;
     assert_eq!(reports(&with_key)[0].0, "../../../high/hls/live.m3u8?key=x");
     server.text("/high~m/hls/live.m3u8").await;
@@ -187,11 +164,8 @@ async fn a_playlist_reports_where_the_others_end() {
     assert_ne!(newer.headers[header::ETAG], same.headers[header::ETAG]);
     let low_now = server.text("/live/low/hls/live.m3u8").await;
     let (number, part) = last_part(&low_now);
-    assert!(
-        reports(&text(&newer)).contains(&(of_low, number, part)),
-        "{}",
-        text(&newer)
-    );
+    let newer = text(&newer);
+    assert!(reports(&newer).contains(&(of_low, number, part)), "{newer}");
 }
 
 #[tokio::test]
@@ -233,18 +207,13 @@ async fn streams_without_a_common_clock_have_no_number_in_common() {
     let [a, b, show, rendition, own, other] = numbers[..] else {
         panic!("{numbers:?}")
     };
-    assert_eq!(
-        (rendition, other),
-        (show, show),
-        "from one encoder, or alone"
-    );
+    let same = (rendition, other);
+    assert_eq!(same, (show, show), "from one encoder, or alone");
     for (one, two) in [(a, b), (a, show), (b, show), (own, show), (own, a)] {
         assert!(one.abs_diff(two) >= 1 << 16, "{numbers:?}");
     }
-    assert!(
-        numbers.iter().all(|number| *number < 1 << 31),
-        "{numbers:?}"
-    );
+    let mut all = numbers.iter();
+    assert!(all.all(|number| *number < 1 << 31), "{numbers:?}");
 }
 
 #[tokio::test]

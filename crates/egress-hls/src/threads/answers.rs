@@ -17,8 +17,9 @@ use super::targets::{Known, Target, Targets};
 use crate::answer::{Answer, Refused};
 use crate::channel::{AtOnce, Channel};
 use crate::resource::{Piece, Resource};
+use crate::respond::Watch;
 use crate::share::Share;
-use crate::{Context, playlist, respond};
+use crate::{Context, playlist};
 
 /// Number of sends handed to the system at once.
 const BATCH: usize = 32;
@@ -106,8 +107,14 @@ impl Answers {
             let request = connection.request(&target, profile);
             let found = match &target.resource {
                 Resource::Media(_, Piece::Playlist) => {
-                    let whose = (&*channel, &viewer);
-                    respond::at_once(&self.context, &request, &target.directives, whose)
+                    let watch = Watch {
+                        context: &self.context,
+                        request: &request,
+                        directives: &target.directives,
+                        channel: &channel,
+                        viewer: &viewer,
+                    };
+                    watch.at_once()
                 }
                 Resource::Media(_, piece) => channel.at_once(piece),
                 Resource::Multivariant => AtOnce::Elsewhere,
@@ -117,7 +124,7 @@ impl Answers {
         });
         match common {
             Common::Answer(answer) => {
-                let viewers = channel.viewers();
+                let viewers = &channel.viewers;
                 match viewers.sent(&viewer, answer.body_len, &target.resource, now) {
                     true => Verdict::Answer(answer, target),
                     // The viewer was removed, or has left meanwhile; the task sends the refusal.
@@ -159,7 +166,7 @@ fn keep(
     match found {
         AtOnce::Answer(answer) => {
             let answer = answer.in_memory(share).ok();
-            let caching = (channel.segmentation(), share.is_public());
+            let caching = (&channel.promise.segmentation, share.is_public());
             let answer = answer.and_then(|answer| prepare(answer, caching, headers));
             let Some(answer) = answer else {
                 return Common::Elsewhere;
@@ -373,10 +380,8 @@ mod tests {
         assert!(text.starts_with(
             "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 36\r\n"
         ));
-        assert!(
-            text.contains("x-common: 1\r\n") && !text.contains("not/this"),
-            "{text}"
-        );
+        assert!(text.contains("x-common: 1\r\n"), "{text}");
+        assert!(!text.contains("not/this"), "{text}");
         assert!(whole.ends_with(&[10, 10, 10, 11, 11, 11]));
     }
 }

@@ -127,7 +127,7 @@ impl Connection {
         let is_same = |last: &Arc<Profile>| Arc::ptr_eq(last, profile);
         if let Some(viewer) = &self.viewer
             && self.profile.as_ref().is_some_and(is_same)
-            && viewer.suffix() == target.suffix
+            && viewer.suffix == target.suffix
         {
             return viewer.clone();
         }
@@ -148,14 +148,14 @@ impl Connection {
         let is_counted = self
             .viewer
             .as_ref()
-            .is_some_and(|viewer| channel.viewers().carry(viewer, now));
+            .is_some_and(|viewer| channel.viewers.carry(viewer, now));
         self.counted = is_counted.then(|| Arc::clone(channel));
         is_counted
     }
 
     fn uncount(&mut self) {
         if let (Some(channel), Some(viewer)) = (self.counted.take(), &self.viewer) {
-            channel.viewers().put_down(viewer);
+            channel.viewers.put_down(viewer);
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Target {
     pub(super) resource: Resource,
     pub(super) query: String,
     pub(super) directives: Directives,
-    /// Query of the viewer's own; see [`Viewer::suffix`](viewers::Viewer::suffix).
+    /// Query of the viewer's own; see [`Viewer::suffix`](viewers::Viewer).
     pub(super) suffix: String,
 }
 

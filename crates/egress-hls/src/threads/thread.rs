@@ -168,21 +168,16 @@ impl RequestThread {
     }
 
     fn carry(&mut self, carried: Carried, back: oneshot::Sender<Carried>, now: Instant) {
-        let Carried {
-            socket,
-            unread,
-            peer,
-            until,
-        } = carried;
+        let peer = carried.peer;
         let slot = self.connections.vacant();
-        if let Err(error) = self.backend.attach(slot, socket, Inbound::Reported) {
+        if let Err(error) = self.backend.attach(slot, carried.socket, Inbound::Reported) {
             tracing::debug!(%peer, %error, "a connection was gone before it was carried");
             return;
         }
         self.connections
-            .insert(Connection::new(back, peer, until, now));
-        if !unread.is_empty() {
-            self.take(slot, &unread, now);
+            .insert(Connection::new(back, peer, carried.until, now));
+        if !carried.unread.is_empty() {
+            self.take(slot, &carried.unread, now);
         }
     }
 

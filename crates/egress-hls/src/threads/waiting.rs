@@ -99,8 +99,8 @@ impl Waits {
 
 /// Reports to a thread that a part has arrived, or is late.
 async fn tell(channel: Arc<Channel>, key: WaitKey, thread: Handle) {
-    let patience = waits::patience(channel.segmentation());
-    let wait = channel.reader().wait_for(key.number, key.part);
+    let patience = waits::patience(&channel.promise.segmentation);
+    let wait = channel.reader.wait_for(key.number, key.part);
     timeout(patience, wait).await.ok();
     // Every holder of the channel keeps its lane open.
     drop(channel);

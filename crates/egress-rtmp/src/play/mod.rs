@@ -16,9 +16,12 @@ use self::session::{Act, Next, PlayerSession};
 use self::worker::{Carried, carry};
 use crate::Context;
 
-/// Begins with the request that the door has read.
-pub(crate) async fn begin<S: TransportStream>(
-    context: Arc<Context>,
+/// Serves a player. Returns when a worker has its connection, or when it is over; the worker may return the
+/// connection to a task of its own.
+///
+/// `permit` counts the player under the server's limits, and is held until its connection ends.
+pub async fn serve<S: TransportStream>(
+    context: &Arc<Context>,
     request: PlayRequest<S>,
     permit: Option<Permit>,
 ) {
@@ -27,7 +30,7 @@ pub(crate) async fn begin<S: TransportStream>(
         request,
     } = request;
     let (socket, connection) = connection.detach();
-    let player = PlayerSession::new(context, connection, permit);
+    let player = PlayerSession::new(Arc::clone(context), connection, permit);
     let next = Next::Event(rtmp::server::Event::Play(request));
     proceed(player, socket, next).await;
 }

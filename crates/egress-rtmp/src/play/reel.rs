@@ -256,14 +256,8 @@ mod tests {
 
     fn film() -> Box<dyn Film> {
         let track = Track {
-            id: TrackId::VIDEO,
-            kind: Kind::Video,
-            codec: Codec::H264,
-            framing: Framing::Bare,
             config: Bytes::from_static(b"record"),
-            sample_rate: 0,
-            channels: 0,
-            flv: None,
+            ..Track::new(TrackId::VIDEO, Kind::Video, Codec::H264, Framing::Bare)
         };
         Box::new(Seconds {
             opening: vec![Item::Track(Arc::new(track))],
@@ -293,14 +287,10 @@ mod tests {
             let seconds = self.next..(self.next + 3).min(SECONDS);
             self.next = seconds.end;
             let items = seconds.map(|second| {
+                let data = Bytes::from(vec![second as u8; 3]);
                 Item::Sample(Sample {
-                    track: TrackId::VIDEO,
-                    dts: at(second),
-                    pts: at(second),
-                    duration: Span::ZERO,
                     keyframe: second % 5 == 0,
-                    data: Bytes::from(vec![second as u8; 3]),
-                    flv: None,
+                    ..Sample::frame(TrackId::VIDEO, at(second), Span::ZERO, data)
                 })
             });
             Box::pin(ready(Ok(items.collect())))

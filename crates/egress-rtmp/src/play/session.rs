@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use super::allowance::{Allowance, Rate};
 use super::show::Show;
 use crate::format::{format, is_carried};
-use crate::{Context, Error};
+use crate::{Context, Error, now};
 use packagers::rtmp::{Rtmp, Shape};
 
 /// Bytes per read: commands are a few hundred at the most.
@@ -430,7 +430,7 @@ impl PlayerSession {
                 }
                 () = wait::change(&mut self.leaving) => self.connection.ask_to_reconnect(),
                 () = wait::at(session.poll_timeout()) => {
-                    session.handle_timeout(tokio::time::Instant::now().into_std())?;
+                    session.handle_timeout(now())?;
                 }
             }
         }
@@ -438,12 +438,11 @@ impl PlayerSession {
 
     /// Returns the next event in the bytes received so far.
     pub(super) fn next_event(&mut self) -> Result<Option<Event>, Error> {
-        let now = tokio::time::Instant::now().into_std();
         let RtmpConnection {
             session, unread, ..
         } = &mut self.connection;
         let mut input = &unread[..];
-        let event = session.read(&mut input, now);
+        let event = session.read(&mut input, now());
         let left = input.len();
         unread.advance(unread.len() - left);
         Ok(event?)

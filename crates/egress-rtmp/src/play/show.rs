@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::allowance::{Allowance, Rate};
 use super::reel::{Given, Reel};
 use super::session::{Next, PlayerSession};
-use crate::Error;
 use crate::films::Film;
+use crate::{Error, now};
 
 /// Bytes per read from a player that is being sent to.
 const READ_BYTES: usize = 512;
@@ -210,11 +210,6 @@ impl PlayerSession {
             }
         }
     }
-}
-
-/// Returns the current time by the clock of the runtime's timers.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }
 
 /// Handles a hang-up of the peer, or a broken connection.

@@ -15,8 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::opening::{Opened, Opening, next_event, open};
-use super::{Failure, Push, now};
+use super::{Failure, Push};
 use crate::format::{format, is_carried};
+use crate::now;
 use packagers::rtmp::{Rtmp, Shape};
 
 /// Bytes per read from a target.

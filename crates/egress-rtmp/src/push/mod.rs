@@ -21,7 +21,7 @@ mod tests;
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::rtmp::client::Address;
 use fanout::Registry;
@@ -107,9 +107,4 @@ async fn wait(delay: Duration, stop: Pin<&mut impl Future<Output = ()>>) -> bool
 /// Returns random bits. If the system has none, the same bits each time are better than no push.
 fn random() -> u32 {
     getrandom::u32().unwrap_or(u32::MAX)
-}
-
-/// Returns the current time by the clock of the runtime's timers.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }

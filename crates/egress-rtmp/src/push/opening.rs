@@ -1,13 +1,14 @@
 //! Opening of a push: from an address to a connection that publishes.
 
-use ::rtmp::client::{Address, Config, Event, Purpose, Session};
+use ::rtmp::client::{Address, Event, Purpose, Session};
 use bytes::BytesMut;
 use net::link::{Connector, Link};
 use net::rtmp::moved;
 use net::{closing, tcp, wait};
 use tokio::io::AsyncReadExt;
 
-use super::{Failure, now};
+use super::Failure;
+use crate::now;
 
 /// Most connections that authentication needs: without a password, with the user's name, with the proof.
 const CONNECTIONS_MAX: usize = 3;
@@ -58,7 +59,7 @@ enum Greeted {
 async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
-    let mut session = Session::new(address, Purpose::Publish, Config::default(), seed, now());
+    let mut session = Session::new(address, Purpose::Publish, seed, now());
     let mut input = BytesMut::with_capacity(READ_BYTES);
     loop {
         closing::write(&mut link, &session.output().split()).await?;

@@ -18,7 +18,7 @@ use media::codec::vp9;
 use media::{Kind, Track};
 use thiserror::Error;
 use webrtc::sdp::{
-    Codec, Fit, Media, MediaKind, Offer, OfferedFormat, ProfileLevelId, Section, Wanted,
+    Codec, Fit, H264Format, Media, MediaKind, Offer, OfferedFormat, ProfileLevelId, Section,
 };
 
 use packagers::rtp::{REORDERED, codes};
@@ -102,7 +102,7 @@ pub fn agree<T: Borrow<Track>>(
         sections[place] = match Agreement::find(media, carries, track) {
             None if kind == Kind::Video => {
                 return Err(Unplayable::Picture {
-                    stream: describe(carries.wanted(track)),
+                    stream: describe(codec_of(carries, track)),
                     offered: listing(media),
                 });
             }
@@ -140,11 +140,6 @@ impl Agreed {
         each.collect()
     }
 
-    /// Whether a track of this kind is sent.
-    pub fn has(&self, kind: Kind) -> bool {
-        self.of(kind).is_some()
-    }
-
     /// Whether the video's profile is one that the player did not promise to decode, although it accepts the codec. Most
     /// players decode it nevertheless; it is worth a line in the log.
     pub fn exceeds(&self) -> bool {
@@ -152,11 +147,7 @@ impl Agreed {
         picture.is_some_and(|agreed| agreed.fit == Fit::Exceeds)
     }
 
-    /// Returns the short codec name of the track of this kind, if one is sent.
-    pub fn codec(&self, kind: Kind) -> Option<&'static str> {
-        self.of(kind).map(|agreed| agreed.format.codec.name())
-    }
-
+    /// Returns what is agreed on for a track of this kind, if one is sent.
     pub(crate) fn of(&self, kind: Kind) -> Option<&Agreement> {
         let mut all = self.sections.iter().flatten();
         all.find(|agreed| agreed.carries.kind() == kind)
@@ -165,7 +156,7 @@ impl Agreed {
 
 impl Agreement {
     fn find(media: &Media, carries: Carried, track: &Track) -> Option<Self> {
-        let (format, fit) = media.choose(carries.wanted(track))?;
+        let (format, fit) = media.choose(codec_of(carries, track))?;
         Some(Self {
             carries,
             format: format.clone(),
@@ -191,81 +182,58 @@ fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Trac
         .min_by_key(|(_, track)| track.id)
 }
 
-/// Conversion of a payload format into the terms of session descriptions.
-trait AsWanted {
-    fn wanted(self, track: &Track) -> Wanted;
-}
-
-impl AsWanted for Carried {
-    fn wanted(self, track: &Track) -> Wanted {
-        let record = &track.config[..];
-        match self {
-            Self::H264 => {
-                let found = ProfileLevelId::of_avc_config(record);
-                Wanted::H264(found.unwrap_or(H264_USUAL))
-            }
-            // `general_profile_idc`, `seq_profile` and `profile`: ISO/IEC 14496-15 §8.3.3.1, AV1 codec
-            // ISO media file format binding §2.3.3, VP codec binding §2.2.
-            Self::Hevc => Wanted::H265 {
-                profile: record.get(1).map_or(1, |second| second & 0x1F),
-            },
-            Self::Av1 => Wanted::Av1 {
-                profile: record.get(1).map_or(0, |second| second >> 5),
-            },
-            Self::Vp9 => Wanted::Vp9 {
-                profile: vp9::record_profile(record).unwrap_or(0),
-            },
-            Self::Vp8 => Wanted::Vp8,
-            Self::Opus => Wanted::Opus,
-        }
+/// Returns a track's codec in the terms of session descriptions.
+fn codec_of(carries: Carried, track: &Track) -> Codec {
+    let record = &track.config[..];
+    match carries {
+        Carried::H264 => Codec::H264(H264Format {
+            profile_level_id: ProfileLevelId::of_avc_config(record).unwrap_or(H264_USUAL),
+            fragments: true,
+        }),
+        // `general_profile_idc`, `seq_profile` and `profile`: ISO/IEC 14496-15 §8.3.3.1, AV1 codec ISO media file format
+        // binding §2.3.3, VP codec binding §2.2.
+        Carried::Hevc => Codec::H265 {
+            profile: record.get(1).map_or(1, |second| second & 0x1F),
+        },
+        Carried::Av1 => Codec::Av1 {
+            profile: record.get(1).map_or(0, |second| second >> 5),
+        },
+        Carried::Vp9 => Codec::Vp9 {
+            profile: vp9::record_profile(record).unwrap_or(0),
+        },
+        Carried::Vp8 => Codec::Vp8,
+        Carried::Opus => Codec::Opus,
     }
 }
 
 /// Describes a track's codec for people.
 fn name(track: &Track) -> String {
     match Carried::of(track) {
-        Some(format) => describe(format.wanted(track)),
+        Some(format) => describe(codec_of(format, track)),
         None => track.codec.to_string(),
     }
 }
 
-fn describe(wanted: Wanted) -> String {
-    match wanted {
-        Wanted::H264(id) => h264(id),
-        Wanted::H265 { profile } => profiled("h265", profile),
-        Wanted::Vp9 { profile } => profiled("vp9", profile),
-        Wanted::Av1 { profile } => profiled("av1", profile),
-        Wanted::Vp8 => "vp8".to_owned(),
-        Wanted::Opus => "opus".to_owned(),
+/// Describes a codec of a format or of a track for people.
+fn describe(codec: Codec) -> String {
+    let name = codec.name();
+    match codec {
+        Codec::H264(format) if format.fragments => {
+            let [profile, flags, level] = format.profile_level_id.0;
+            format!("{name} ({profile:02x}{flags:02x}{level:02x})")
+        }
+        Codec::H264(_) => format!("{name} in whole packets"),
+        Codec::H265 { profile } | Codec::Vp9 { profile } | Codec::Av1 { profile } => {
+            format!("{name} (profile {profile})")
+        }
+        Codec::Vp8 | Codec::Opus => name.to_owned(),
     }
 }
 
 /// Describes for people which formats a section accepts.
 fn listing(media: &Media) -> String {
-    let describe = |codec: Codec| match codec {
-        Codec::H264(format) if format.fragments => h264(format.profile_level_id),
-        Codec::H264(_) => "h264 in whole packets".to_owned(),
-        Codec::H265 { profile } => profiled("h265", profile),
-        Codec::Vp9 { profile } => profiled("vp9", profile),
-        Codec::Av1 { profile } => profiled("av1", profile),
-        Codec::Vp8 | Codec::Opus => codec.name().to_owned(),
-    };
-    enumerate(
-        media
-            .formats
-            .iter()
-            .map(|format| describe(format.codec))
-            .collect(),
-    )
-}
-
-fn h264(id: ProfileLevelId) -> String {
-    let [profile, flags, level] = id.0;
-    format!("h264 ({profile:02x}{flags:02x}{level:02x})")
-}
-
-fn profiled(name: &str, profile: u8) -> String {
-    format!("{name} (profile {profile})")
+    let each = media.formats.iter().map(|format| describe(format.codec));
+    enumerate(each.collect())
 }
 
 fn enumerate(mut names: Vec<String>) -> String {

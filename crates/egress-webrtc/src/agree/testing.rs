@@ -4,28 +4,18 @@ use std::time::Duration;
 
 use container::rtp::PayloadFormat as Carried;
 use media::Kind;
-use webrtc::sdp::{Codec, Feedback, Fit, H264Format, OfferedFormat, ProfileLevelId};
+use webrtc::sdp::{Feedback, Fit, OfferedFormat};
 
-use super::{Agreed, Agreement};
+use super::{Agreed, Agreement, codec_of};
+use crate::testing::audio_track;
 
 /// A track in this format under this payload type.
 pub(crate) fn agreement(carries: Carried, payload_type: u8, rtx: Option<u8>) -> Agreement {
-    let codec = match carries {
-        Carried::H264 => Codec::H264(H264Format {
-            profile_level_id: ProfileLevelId::DEFAULT,
-            fragments: true,
-        }),
-        Carried::Hevc => Codec::H265 { profile: 1 },
-        Carried::Av1 => Codec::Av1 { profile: 0 },
-        Carried::Vp8 => Codec::Vp8,
-        Carried::Vp9 => Codec::Vp9 { profile: 0 },
-        Carried::Opus => Codec::Opus,
-    };
     Agreement {
         carries,
         format: OfferedFormat {
             payload_type,
-            codec,
+            codec: codec_of(carries, &audio_track()),
             parameters: "".into(),
             feedback: Feedback::default(),
             rtx,

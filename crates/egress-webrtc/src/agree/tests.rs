@@ -45,7 +45,8 @@ fn section(mid: usize, kind: &str, direction: &str, formats: &[&str]) -> String 
     )
 }
 
-fn offer(sections: &[(&str, &str, &[&str])]) -> Offer {
+/// An offer of these sections, with further lines at the end of the last one.
+fn offer_and(sections: &[(&str, &str, &[&str])], lines: &str) -> Offer {
     let mids: Vec<_> = (0..sections.len()).map(|mid| mid.to_string()).collect();
     let mut text = format!(
         "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE {}\r\n\
@@ -56,7 +57,11 @@ fn offer(sections: &[(&str, &str, &[&str])]) -> Offer {
     for (mid, (kind, direction, formats)) in sections.iter().enumerate() {
         text += &section(mid, kind, direction, formats);
     }
-    Offer::parse(&text).expect("a well-formed offer")
+    Offer::parse(&(text + lines)).expect("a well-formed offer")
+}
+
+fn offer(sections: &[(&str, &str, &[&str])]) -> Offer {
+    offer_and(sections, "")
 }
 
 /// The offer of a browser that takes these video formats.
@@ -176,11 +181,9 @@ fn either_side_may_have_only_one_of_the_two() {
     let (both, picture) = (browser(&[BASELINE]), h264([0x42, 0xC0, 0x1F]));
     let only_audio = agree(&both, &[opus(0)], PictureOrder::Unknown).expect("a radio station");
     assert_eq!(sent(&only_audio), [Some((111, None)), None]);
-    assert!(only_audio.has(Kind::Audio) && !only_audio.has(Kind::Video));
     let mute = agree(&both, &[picture.clone(), aac()], PictureOrder::Presented)
         .expect("sound that cannot be carried");
     assert_eq!(sent(&mute), [None, Some((107, Some(108)))]);
-    assert_eq!(mute.codec(Kind::Video), Some("h264"));
 
     let ears = offer(&[("audio", "recvonly", &[OPUS])]);
     let heard =
@@ -244,13 +247,7 @@ fn the_first_section_that_receives_and_the_publishers_own_audio_are_taken() {
 #[test]
 fn a_players_limit_on_packets_of_audio_is_kept() {
     let limit = |lines: &str| {
-        let audio = section(0, "audio", "recvonly", &[OPUS]);
-        let text = format!(
-            "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\n\
-             a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
-             a=fingerprint:sha-256 {FINGERPRINT}\r\na=setup:actpass\r\n{audio}{lines}"
-        );
-        let offer = Offer::parse(&text).expect("a well-formed offer");
+        let offer = offer_and(&[("audio", "recvonly", &[OPUS])], lines);
         let agreed = agree(&offer, &[opus(0)], PictureOrder::Unknown).expect("sound");
         agreed.of(Kind::Audio).expect("sound").packet_time
     };

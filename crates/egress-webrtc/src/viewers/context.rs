@@ -14,17 +14,10 @@ use crate::stats::Counters;
 /// viewers send back. With 300 viewers a visit takes 9 µs.
 const VISIT_COST: Duration = Duration::from_micros(10);
 
-/// Rules for one worker's viewers.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Share of a core that may be spent on audio before audio waits for video frames, or for more audio. It equals that of the
-    /// fan-out's workers.
-    pub target_utilisation: f64,
-}
-
 /// State shared by all groups of a worker; a group receives it with each call.
 pub(super) struct GroupContext {
-    pub(super) rules: Rules,
+    /// Share of a core that may be spent on audio before audio waits for video frames, or for more audio.
+    pub(super) target_utilisation: f64,
     pub(super) wall: Wall,
     /// Indexed by the session's slot.
     positions: Vec<Option<ViewerPosition>>,
@@ -41,17 +34,17 @@ pub(super) struct GroupContext {
 
 /// Position of a session's viewer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ViewerPosition {
-    pub(super) generation: u32,
-    pub(super) group: u32,
-    pub(super) viewer: u32,
+struct ViewerPosition {
+    generation: u32,
+    group: u32,
+    viewer: u32,
 }
 
 impl GroupContext {
     /// Creates the context of a worker without viewers; visits are recorded in `books`.
-    pub(super) fn new(rules: Rules, books: Arc<Books>) -> Self {
+    pub(super) fn new(target_utilisation: f64, books: Arc<Books>) -> Self {
         Self {
-            rules,
+            target_utilisation,
             wall: Wall::now(),
             positions: Vec::new(),
             scratch: Box::new([0; PACKET_BYTES_MAX]),
@@ -69,7 +62,13 @@ impl GroupContext {
         is_it.then_some((position.group as usize, position.viewer as usize))
     }
 
-    pub(super) fn set(&mut self, session: Handle, position: Option<ViewerPosition>) {
+    /// Sets the group of a session's viewer, and the viewer's index there.
+    pub(super) fn set(&mut self, session: Handle, position: Option<(u32, usize)>) {
+        let position = position.map(|(group, viewer)| ViewerPosition {
+            generation: session.generation,
+            group,
+            viewer: viewer as u32,
+        });
         let slot = session.slot as usize;
         if slot >= self.positions.len() {
             self.positions.resize(slot + 1, None);

@@ -12,7 +12,7 @@ use fanout::{LaneGuard, LaneId, Reason};
 use media::Span;
 use webrtc::ice::Transport;
 
-use super::context::{GroupContext, ViewerPosition};
+use super::context::GroupContext;
 use super::feed::{Feed, News};
 use super::report::send_report;
 use super::viewer::{Viewer, Visit};
@@ -125,12 +125,7 @@ impl ViewerGroup {
         now: Instant,
         out: &mut O,
     ) {
-        let place = ViewerPosition {
-            generation: viewer.session.generation,
-            group: self.index,
-            viewer: self.viewers.len() as u32,
-        };
-        context.set(viewer.session, Some(place));
+        context.set(viewer.session, Some((self.index, self.viewers.len())));
         self.packet_time = self.packet_time.min(viewer.books.packet_time);
         self.viewers.push(viewer);
         context.viewers += 1;
@@ -146,12 +141,7 @@ impl ViewerGroup {
         viewer.settle_books();
         viewer.books.handle.ends_by(reason);
         if let Some(moved) = self.viewers.get(index) {
-            let place = ViewerPosition {
-                generation: moved.session.generation,
-                group: self.index,
-                viewer: index as u32,
-            };
-            context.set(moved.session, Some(place));
+            context.set(moved.session, Some((self.index, index)));
             if self.round.left > 0 {
                 // The moved viewer may have changed from those still to be visited to those already visited.
                 self.round.left = self.viewers.len();
@@ -241,7 +231,7 @@ impl ViewerGroup {
     fn window(&self, context: &GroupContext) -> Duration {
         self.feed.follower.policy().window(
             context.turn_cost(),
-            context.rules.target_utilisation,
+            context.target_utilisation,
             Span::ZERO,
         )
     }
@@ -294,7 +284,7 @@ impl ViewerGroup {
             Visit::Again(due) => self.come_again(due),
             Visit::Blocked => {
                 // A full connection concerns its viewer alone; a full UDP socket concerns all viewers.
-                let is_shared = viewer.path().transport == Transport::Udp;
+                let is_shared = viewer.path.transport == Transport::Udp;
                 context.blocked_in_a_row += u32::from(is_shared);
                 self.come_again(now + BLOCKED_RETRY);
             }

@@ -16,11 +16,12 @@ const WAITING: u64 = u64::MAX;
 pub(super) struct Line {
     pub(super) format: PayloadFormat,
     payload_type: u8,
-    rtx: Option<u8>,
+    /// Payload type of retransmissions, if they have their own.
+    pub(super) rtx: Option<u8>,
     /// The stream's number of the next packet, or [`WAITING`].
     next: u64,
     /// The viewer's number of that packet: its index in the sense of SRTP, never reused for another packet.
-    own: u64,
+    pub(super) own: u64,
     /// The stream's number minus the viewer's, valid since `floor`.
     shift: u64,
     /// The viewer's first number after the line was last moved.
@@ -54,11 +55,6 @@ impl Line {
         self.next
     }
 
-    /// Returns the viewer's number of the next packet.
-    pub(super) const fn own(&self) -> u64 {
-        self.own
-    }
-
     /// Continues at another packet of the stream. The viewer sees no gap.
     pub(super) const fn go(&mut self, next: u64) {
         self.next = next;
@@ -86,11 +82,6 @@ impl Line {
         header
     }
 
-    /// Returns the payload type of retransmissions, if they have their own.
-    pub(super) const fn rtx(&self) -> Option<u8> {
-        self.rtx
-    }
-
     /// Returns the viewer's number and the stream's number of the packet that the viewer calls `sequence`. `None` for a packet
     /// that was never sent to this viewer, or that was sent before the line was moved.
     pub(super) const fn sent(&self, sequence: u16) -> Option<(u64, u64)> {
@@ -116,12 +107,12 @@ mod tests {
         for _ in 0..10 {
             line.advance(100);
         }
-        assert_eq!((line.next(), line.own()), (70_010, 11));
+        assert_eq!((line.next(), line.own), (70_010, 11));
         assert_eq!(line.sent(1), Some((1, 70_000)));
         assert_eq!(line.sent(10), Some((10, 70_009)));
         assert_eq!([11, 0, 65_535].map(|number| line.sent(number)), [None; 3]);
         line.go(90_000);
-        assert_eq!((line.own(), line.sent(10)), (11, None), "of before");
+        assert_eq!((line.own, line.sent(10)), (11, None), "of before");
         line.advance(100);
         assert_eq!(line.sent(11), Some((11, 90_000)));
         assert_eq!((line.packets, line.octets), (11, 1_100));
@@ -134,7 +125,7 @@ mod tests {
         for _ in 0..65_540 {
             line.advance(1);
         }
-        assert_eq!(line.own(), 65_541);
+        assert_eq!(line.own, 65_541);
         assert_eq!(line.sent(4), Some((65_540, 65_544)));
         assert_eq!(line.sent(65_535), Some((65_535, 65_539)));
         let header = line.header(&[0x80, 0x80, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8], 65_537);

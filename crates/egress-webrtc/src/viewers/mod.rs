@@ -45,13 +45,12 @@ use base::Published;
 use fanout::{Books, LaneId, ListenerHandle, Reason};
 use net::Slab;
 use webrtc::ice::Path;
-use webrtc::mux::{self, Handle};
+use webrtc::mux::Handle;
 use webrtc::rtcp::{Packet, packets};
 use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
 use self::context::GroupContext;
-pub use self::context::Rules;
 use self::group::{BLOCKED_MAX, BLOCKED_RETRY, ViewerGroup, Work};
 use self::meter::Meter;
 use self::viewer::Viewer;
@@ -89,15 +88,16 @@ pub struct Viewers {
 
 impl Viewers {
     /// Creates the state of a worker without viewers, which records its work in `books`. `waker` rings the worker's bell; the
-    /// worker then calls [`turn`](Self::turn).
-    pub fn new(waker: Waker, rules: Rules, books: Arc<Books>) -> Self {
+    /// worker then calls [`turn`](Self::turn). `target_utilisation` is the share of a core that may be spent on audio before
+    /// audio waits for video frames, or for more audio; it equals that of the fan-out's workers.
+    pub fn new(waker: Waker, target_utilisation: f64, books: Arc<Books>) -> Self {
         Self {
             groups: Slab::new(),
             by_lane: HashMap::new(),
             bells: Bells::new(waker),
             queue: VecDeque::new(),
             schedule: BinaryHeap::new(),
-            context: GroupContext::new(rules, books),
+            context: GroupContext::new(target_utilisation, books),
             stats: Arc::default(),
             meter: None,
             visits: 0,
@@ -113,16 +113,6 @@ impl Viewers {
     /// Returns the worker's counters beyond its books, for other threads.
     pub fn stats(&self) -> Arc<Published<Counters>> {
         Arc::clone(&self.stats)
-    }
-
-    /// Returns the number of viewers.
-    pub fn len(&self) -> usize {
-        self.context.viewers as usize
-    }
-
-    /// Whether there are no viewers.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Adds a connected viewer and sends it everything that it may have at once.
@@ -155,32 +145,23 @@ impl Viewers {
     }
 
     /// Directs a viewer's packets to another address.
-    pub fn moved(&mut self, session: Handle, path: Path, _now: Instant) {
+    pub fn moved(&mut self, session: Handle, path: Path) {
         if let Some(viewer) = self.viewer(session) {
             viewer.go(path);
         }
     }
 
     /// Removes a viewer whose session has ended.
-    pub fn closed(&mut self, session: Handle, _reason: mux::CloseReason, _now: Instant) {
+    pub fn closed(&mut self, session: Handle) {
         if let Some((index, viewer)) = self.context.position(session)
             && let Some(group) = self.groups.at_mut(index)
         {
             group.remove(viewer, Reason::Left, &mut self.context);
-            self.forget_if_empty(index);
+            if group.is_empty() {
+                self.forget(index);
+            }
             self.publish();
         }
-    }
-
-    /// Ignores media from a viewer; none is expected.
-    pub fn rtp<O: ViewerOutbox>(
-        &mut self,
-        _session: Handle,
-        _index: u64,
-        _packet: &[u8],
-        _now: Instant,
-        _out: &mut O,
-    ) {
     }
 
     /// Processes a viewer's RTCP: reports on received and lost packets, and keyframe requests.
@@ -204,7 +185,7 @@ impl Viewers {
                     context.counters.nacks += 1;
                     group.repeat(at, media, lost, context, now, out);
                 }
-                Packet::PictureLoss { .. } | Packet::FullIntra { .. } => {
+                Packet::PictureLoss { .. } => {
                     context.counters.keyframe_requests += 1;
                     group.lost_picture(at, now);
                 }
@@ -340,13 +321,6 @@ impl Viewers {
         self.groups.insert(Box::new(group));
         self.by_lane.insert(lane.id(), index);
         Some(index as usize)
-    }
-
-    fn forget_if_empty(&mut self, index: usize) {
-        let group = self.groups.at(index);
-        if group.is_some_and(|group| group.is_empty()) {
-            self.forget(index);
-        }
     }
 
     fn forget(&mut self, index: usize) {

@@ -85,7 +85,7 @@ impl Viewer {
             return;
         };
         if !line.is_waiting() && line.next() >= end {
-            self.books.link.probed((line.own() - 1) as u16, now);
+            self.books.link.probed((line.own - 1) as u16, now);
             line.wait();
             self.flow = Flow::Held;
             self.report_at = now;

@@ -53,7 +53,7 @@ impl Viewer {
                 counters.nacks_refused += 1;
                 continue;
             };
-            let is_repetition = line.rtx().filter(|_| repair.is_repetition(times));
+            let is_repetition = line.rtx.filter(|_| repair.is_repetition(times));
             repair.repeated(kind, sequence, millis, (times, is_repetition.is_some()));
             let bytes = lane
                 .follower
@@ -81,7 +81,7 @@ impl Viewer {
             {
                 return;
             }
-            let place = &mut out.buffer()[run.len()..];
+            let place = &mut out.buffer()[run.len..];
             match self.sealer.seal(index, &header, payload, place) {
                 Ok(sealed) => run.add(sealed),
                 Err(_) => return,
@@ -104,12 +104,12 @@ impl Viewer {
         if run.is_empty() {
             return true;
         }
-        let sent = out.send(self.path, run.len(), run.segment());
+        let sent = out.send(self.path, run.len, run.segment);
         if sent != Sent::Sent {
             counters.blocked_sends += u64::from(sent == Sent::Blocked);
             return false;
         }
-        counters.retransmissions += run.count() as u64;
+        counters.retransmissions += run.count as u64;
         self.count(run, counters);
         *run = Run::default();
         true

@@ -9,9 +9,11 @@ pub(super) const SEGMENTS_MAX: usize = PACKETS_PER_VISIT + 1;
 /// Content of the send buffer so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Run {
-    len: usize,
-    segment: usize,
-    count: usize,
+    /// Bytes in the buffer.
+    pub(super) len: usize,
+    /// Bytes of each packet except the last.
+    pub(super) segment: usize,
+    pub(super) count: usize,
     /// Whether the last packet was shorter, which ends the run.
     is_closed: bool,
 }
@@ -38,20 +40,6 @@ impl Run {
     pub(super) const fn is_empty(&self) -> bool {
         self.count == 0
     }
-
-    /// Returns the bytes in the buffer.
-    pub(super) const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns the bytes of each packet except the last.
-    pub(super) const fn segment(&self) -> usize {
-        self.segment
-    }
-
-    pub(super) const fn count(&self) -> usize {
-        self.count
-    }
 }
 
 #[cfg(test)]
@@ -68,7 +56,7 @@ mod tests {
         run.add(100);
         run.add(40);
         assert!(!run.takes(40, 1_000));
-        assert_eq!((run.len(), run.segment(), run.count()), (240, 100, 3));
+        assert_eq!((run.len, run.segment, run.count), (240, 100, 3));
         let mut long = Run::default();
         for _ in 0..SEGMENTS_MAX {
             assert!(long.takes(10, 1_000));

@@ -107,10 +107,6 @@ impl Viewer {
         self.books.link.moved();
     }
 
-    pub(super) const fn path(&self) -> Path {
-        self.path
-    }
-
     /// Whether the viewer has everything available.
     pub(super) fn is_settled(&self, tracks: &[Track; FORMATS]) -> bool {
         self.lines.iter().flatten().all(|line| {
@@ -226,9 +222,9 @@ impl Viewer {
                 let Some((plain, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
                     break;
                 };
-                let header = line.header(plain, line.own());
-                let place = &mut out.buffer()[run.len()..];
-                match self.sealer.seal(line.own(), &header, payload, place) {
+                let header = line.header(plain, line.own);
+                let place = &mut out.buffer()[run.len..];
+                match self.sealer.seal(line.own, &header, payload, place) {
                     Ok(sealed) => run.add(sealed),
                     Err(error) => return unsealed(error),
                 }
@@ -275,7 +271,7 @@ impl Viewer {
         if run.is_empty() {
             return Ok(());
         }
-        match out.send(self.path, run.len(), run.segment()) {
+        match out.send(self.path, run.len, run.segment) {
             Sent::Sent => {}
             Sent::Blocked => {
                 counters.blocked_sends += 1;
@@ -289,7 +285,7 @@ impl Viewer {
             }
         }
         *before = self.lines;
-        self.credit.earn(run.len());
+        self.credit.earn(run.len);
         self.count(run, counters);
         if !self.has_begun {
             self.has_begun = true;
@@ -300,8 +296,8 @@ impl Viewer {
     }
 
     pub(super) fn count(&mut self, run: &Run, counters: &mut Counters) {
-        counters.packets += run.count() as u64;
-        self.unsaid.0 = self.unsaid.0.saturating_add(run.len() as u32);
+        counters.packets += run.count as u64;
+        self.unsaid.0 = self.unsaid.0.saturating_add(run.len as u32);
         self.unsaid.1 = self.unsaid.1.saturating_add(1);
     }
 

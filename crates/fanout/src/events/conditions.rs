@@ -23,7 +23,7 @@ struct Condition {
 /// Bounded channel of changes from the threads that carry media to the control plane.
 #[derive(Debug)]
 pub(crate) struct Conditions {
-    sender: ConditionSender,
+    pub(crate) sender: ConditionSender,
     /// Locked by the control plane only.
     changed: Lock<Receiver<Condition>>,
 }
@@ -51,10 +51,6 @@ impl Default for Conditions {
 }
 
 impl Conditions {
-    pub(crate) fn sender(&self) -> &ConditionSender {
-        &self.sender
-    }
-
     /// Emits the changes since the last call. Listeners that have departed by now get no event, whatever their
     /// condition was.
     pub(crate) fn emit(&self, directory: &Directory) {

@@ -57,12 +57,12 @@ impl EventReader {
         if at_hand.is_ready() {
             return at_hand;
         }
-        self.events.bells().arm(&self.slot, cx.waker());
+        self.events.bells.arm(&self.slot, cx.waker());
         self.at_hand()
     }
 
     fn at_hand(&mut self) -> Poll<Option<Received>> {
-        let ring = self.events.ring();
+        let ring = self.events.ring.lock();
         if std::mem::take(&mut self.is_lost) {
             return Poll::Ready(Some(Received::Missed { count: None }));
         }
@@ -77,7 +77,7 @@ impl EventReader {
                 self.position += 1;
                 Poll::Ready(Some(Received::Event(event.clone())))
             }
-            None if ring.is_closed() => Poll::Ready(None),
+            None if ring.is_closed => Poll::Ready(None),
             None => Poll::Pending,
         }
     }

@@ -1,16 +1,14 @@
 //! Recent events, and the readers that wait for the next.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use base::Lock;
-use base::Quota;
+use base::{Lock, Quota};
 use media::StreamName;
 
-use super::refusals;
-use super::{Event, EventKind, EventReader, Refusal};
+use super::{Event, EventKind, EventReader, Refusal, refusals};
 use crate::task_bells::{TaskBells, TaskSlot};
 
 /// Number of events kept: four seconds of a crowd of a thousand joins a second, so that a reader that has lost its
@@ -25,8 +23,9 @@ const NUMBERS_PER_SECOND: u64 = 1 << 20;
 /// Broadcast of events to all readers: [`emit`](Self::emit) writes, [`subscribe`](Self::subscribe) reads.
 #[derive(Debug)]
 pub struct Events {
-    ring: Lock<Ring>,
-    bells: TaskBells,
+    // A push is a few moves; none of them panics halfway.
+    pub(super) ring: Lock<Ring>,
+    pub(super) bells: TaskBells,
     readers: AtomicUsize,
 }
 
@@ -39,7 +38,7 @@ pub(super) struct Ring {
     /// Number of the next event.
     next: u64,
     refusals: Quota,
-    is_closed: bool,
+    pub(super) is_closed: bool,
 }
 
 impl Ring {
@@ -56,10 +55,6 @@ impl Ring {
     pub(super) fn get(&self, sequence: u64) -> Option<&Event> {
         let index = sequence.checked_sub(self.oldest())?;
         self.recent.get(usize::try_from(index).ok()?)
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.is_closed
     }
 
     fn push(&mut self, stream: Option<&StreamName>, kind: EventKind) {
@@ -97,7 +92,7 @@ impl Events {
 
     /// Emits an event. Never waits for a reader, and allocates nothing.
     pub fn emit(&self, stream: Option<&StreamName>, kind: EventKind) {
-        self.ring().push(stream, kind);
+        self.ring.lock().push(stream, kind);
         self.bells.ring();
     }
 
@@ -106,7 +101,7 @@ impl Events {
     /// those that were not.
     pub fn refuse(&self, stream: Option<&StreamName>, refusal: Refusal) {
         {
-            let mut ring = self.ring();
+            let mut ring = self.ring.lock();
             let Some(others) = ring.refusals.take(Instant::now()) else {
                 return;
             };
@@ -117,7 +112,7 @@ impl Events {
 
     /// Returns a reader of events from here on. The caller bounds the number of readers.
     pub fn subscribe(self: &Arc<Self>) -> EventReader {
-        let next = self.ring().next;
+        let next = self.ring.lock().next;
         EventReader::new(Arc::clone(self), next, false)
     }
 
@@ -125,7 +120,7 @@ impl Events {
     /// missed.
     pub fn subscribe_after(self: &Arc<Self>, sequence: u64) -> EventReader {
         let (position, is_lost) = {
-            let ring = self.ring();
+            let ring = self.ring.lock();
             match ring.knows(sequence) {
                 true => (sequence.saturating_add(1), false),
                 // From another run.
@@ -137,13 +132,8 @@ impl Events {
 
     /// Ends its readers, once they have read all events.
     pub fn close(&self) {
-        self.ring().is_closed = true;
+        self.ring.lock().is_closed = true;
         self.bells.ring();
-    }
-
-    pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
-        // A push is a few moves; none of them panics halfway.
-        self.ring.lock()
     }
 
     /// Returns the number of readers.
@@ -160,10 +150,6 @@ impl Events {
     pub(super) fn leave(&self, slot: &TaskSlot) {
         self.bells.leave(slot);
         self.readers.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn bells(&self) -> &TaskBells {
-        &self.bells
     }
 }
 

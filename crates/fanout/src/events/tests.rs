@@ -22,6 +22,13 @@ fn read(reader: &mut EventReader) -> Option<Received> {
     }
 }
 
+#[track_caller]
+fn assert_missed(reader: &mut EventReader, lost: Option<u64>) {
+    let received = read(reader);
+    let is_so = matches!(received, Some(Received::Missed { count }) if count == lost);
+    assert!(is_so, "{received:?}");
+}
+
 /// Returns the numbers of all events available.
 fn sequences(reader: &mut EventReader) -> Vec<u64> {
     let mut all = Vec::new();
@@ -63,10 +70,7 @@ fn a_slow_reader_is_reported_how_many_it_has_missed() {
     let mut reader = events.subscribe();
     let before = reader.reached();
     emit(&events, RECENT_MAX + 7);
-    assert!(matches!(
-        read(&mut reader),
-        Some(Received::Missed { count: Some(7) })
-    ));
+    assert_missed(&mut reader, Some(7));
     assert_eq!(reader.reached(), before + 7);
     let all = sequences(&mut reader);
     assert_eq!(all.len(), RECENT_MAX, "no more is kept");
@@ -86,10 +90,7 @@ fn a_reader_that_comes_back_continues_where_it_was() {
     assert_eq!(sequences(&mut all).len(), 5);
     emit(&events, RECENT_MAX);
     let mut late = events.subscribe_after(first + 3);
-    assert!(matches!(
-        read(&mut late),
-        Some(Received::Missed { count: Some(2) })
-    ));
+    assert_missed(&mut late, Some(2));
     assert_eq!(sequences(&mut late).len(), RECENT_MAX);
 }
 
@@ -105,11 +106,7 @@ fn numbers_of_another_run_are_known_as_such() {
     assert!(last < of_this_run, "numbers grow across restarts");
     for foreign in [0, last, of_this_run + 1, u64::MAX] {
         let mut reader = events.subscribe_after(foreign);
-        let lost = read(&mut reader);
-        assert!(
-            matches!(lost, Some(Received::Missed { count: None })),
-            "{foreign}: {lost:?}"
-        );
+        assert_missed(&mut reader, None);
         assert_eq!(sequences(&mut reader), [of_this_run - 1, of_this_run]);
     }
 }
@@ -117,8 +114,7 @@ fn numbers_of_another_run_are_known_as_such() {
 #[test]
 fn a_reader_that_waits_is_woken_once() {
     let events = events();
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+    let (alarm, waker) = Alarm::with_waker();
     let mut reader = events.subscribe();
     let cx = Context::from_waker(&waker);
     assert!(reader.poll_next(&cx).is_pending());

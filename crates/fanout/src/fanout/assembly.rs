@@ -62,6 +62,7 @@ impl Fanout {
         let mut handles = Vec::new();
         let mut workers = Vec::new();
         let mut books = Vec::new();
+        let mut wakers = Vec::new();
         let mut backend_name = "";
         for index in 0..config.workers.max(1) {
             let backend = backend()?;
@@ -74,7 +75,7 @@ impl Fanout {
                 waker: waker.clone(),
                 books: Arc::clone(&own),
                 departures: departures.clone(),
-                conditions: conditions.sender().clone(),
+                conditions: conditions.sender.clone(),
             };
             workers.push(Worker::new(
                 index,
@@ -83,20 +84,17 @@ impl Fanout {
                 links,
                 now,
             ));
+            wakers.push(waker.clone());
             handles.push(Handle::new(inbox, waker));
             books.push(own);
         }
-        let wakers = handles
-            .iter()
-            .map(|worker| worker.waker().clone())
-            .collect();
         let fanout = Self {
             placement: Placement::new(handles.len(), now),
             refused: Counter::default(),
             workers: handles,
             backend: backend_name,
             target_utilisation: config.target_utilisation,
-            wakers,
+            wakers: wakers.into(),
             budget: Arc::new(Budget::new(config.log_bytes_max)),
             next_id: AtomicU64::new(1),
             directory: Directory::new(Arc::clone(&events)),

@@ -38,7 +38,7 @@ impl Controls {
     /// Returns the listeners that tasks serve.
     pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
         let controls = self.0.lock();
-        let readers = controls.iter().filter(|(_, one)| one.standing().is_some());
+        let readers = controls.iter().filter(|(_, one)| one.standing.is_some());
         readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
     }
 }

@@ -78,26 +78,27 @@ pub struct AttachRefused {
 pub struct Fanout {
     workers: Vec<Handle>,
     backend: &'static str,
-    target_utilisation: f64,
-    wakers: Arc<[WorkerWaker]>,
+    pub(crate) target_utilisation: f64,
+    pub(crate) wakers: Arc<[WorkerWaker]>,
     placement: Placement,
     /// Number of listeners refused because the inbox of their worker was full.
     refused: Counter,
-    budget: Arc<Budget>,
+    pub(crate) budget: Arc<Budget>,
     next_id: AtomicU64,
     directory: Directory,
     events: Arc<Events>,
-    conditions: Conditions,
+    pub(crate) conditions: Conditions,
     /// Controls of listeners that have a [`Guest`].
     pub(crate) controls: Controls,
     all_books: AllBooks,
     /// Number of current [`LogReader`]s.
-    readers_now: Counter,
+    pub(crate) readers_now: Counter,
     pub(crate) checkups: Checkups,
     departures: SyncSender<Departure>,
     threads: Lock<Vec<JoinHandle<()>>>,
     clock: Clock,
-    started: Instant,
+    /// Time at which the workers were started.
+    pub(crate) started: Instant,
 }
 
 impl Fanout {
@@ -114,15 +115,6 @@ impl Fanout {
     /// Returns the events of streams, of listeners and of the rest of the server.
     pub fn events(&self) -> &Arc<Events> {
         &self.events
-    }
-
-    /// Emits the changes reported by the threads that carry media. Called a few times a second.
-    pub(crate) fn emit_conditions(&self) {
-        self.conditions.emit(&self.directory);
-    }
-
-    pub(crate) fn conditions(&self) -> &Conditions {
-        &self.conditions
     }
 
     /// Passes a listener's socket to a worker. Its end is reported by a [`Departure`].
@@ -185,14 +177,14 @@ impl Fanout {
     /// Follows a lane without a socket of its own.
     pub fn follow(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> LogReader {
         let standing = Standing::new(lane.lane());
-        let guest = self.enter(record, Control::new(lane.is_waiting(), Some(standing)));
+        let guest = self.enter(record, Control::new(lane.is_waiting, Some(standing)));
         LogReader::new(ListenerHandle::new(guest, lane))
     }
 
     /// Creates the handle of a listener that another thread serves; that thread takes it over with
     /// [`ListenerHandle::serve_in`].
     pub fn handle(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> ListenerHandle {
-        let control = Control::new(lane.is_waiting(), None);
+        let control = Control::new(lane.is_waiting, None);
         ListenerHandle::new(self.enter(record, control), lane)
     }
 
@@ -312,30 +304,9 @@ impl Fanout {
         at_workers.sum::<u64>() + self.all_books.listeners_elsewhere()
     }
 
-    pub(crate) fn readers_now(&self) -> &Counter {
-        &self.readers_now
-    }
-
-    pub(crate) fn target_utilisation(&self) -> f64 {
-        self.target_utilisation
-    }
-
     /// Returns the current time, for readers whose poll is not passed it.
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
-    }
-
-    /// Returns the time at which the workers were started.
-    pub(crate) fn started(&self) -> Instant {
-        self.started
-    }
-
-    pub(crate) fn wakers(&self) -> &Arc<[WorkerWaker]> {
-        &self.wakers
-    }
-
-    pub(crate) fn budget(&self) -> &Arc<Budget> {
-        &self.budget
     }
 
     pub(crate) fn reader_left(&self, departure: Departure) {

@@ -135,26 +135,12 @@ fn numbers_that_are_passed_over_are_gaps() {
     marker.millis += 7_000;
     marker.segment(4, 2);
     let list = marker.list();
-    let shape: Vec<_> = list
-        .iter()
-        .map(|it| {
-            (
-                it.number,
-                it.is_gap,
-                it.start.millis(),
-                it.duration.millis(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        shape,
-        [
-            (1, false, 0, 1_000),
-            (2, true, 1_000, 3_500),
-            (3, true, 4_500, 3_500),
-            (4, false, 8_000, 1_000)
-        ]
-    );
+    let all = |of: fn(&Segment) -> i64| list.iter().map(|it| of(it)).collect::<Vec<_>>();
+    assert_eq!(marker.numbers(), [1, 2, 3, 4]);
+    assert_eq!(all(|it| it.start.millis()), [0, 1_000, 4_500, 8_000]);
+    let durations = all(|it| it.duration.millis());
+    assert_eq!(durations, [1_000, 3_500, 3_500, 1_000]);
+    assert_eq!(all(|it| it.is_gap.into()), [0, 1, 1, 0]);
     assert!(list[1].range.is_empty() && list[1].parts.is_empty());
     assert_eq!(marker.place(2, 0), there(4, 0));
     marker.start = list[3].range.start;
@@ -256,27 +242,13 @@ fn events_are_listed_with_the_segment_that_begins_behind_them() {
     );
 }
 
-/// Returns the title of each segment, and the titles listed with it.
-fn titles(marker: &Marker) -> Vec<(String, Vec<String>)> {
-    let text = |change: &Arc<TitleChange>| change.title.text.clone();
-    let of = |segment: &Arc<Segment>| {
-        let listed = segment.titles.iter().map(text);
-        (
-            segment.title.as_ref().map_or(String::new(), text),
-            listed.collect(),
-        )
-    };
-    marker.list().iter().map(of).collect()
-}
-
 #[test]
 fn each_segment_knows_the_title_at_its_beginning() {
     let mut marker = Marker::new();
     let title = |text: &str, millis: i64| {
-        let text = text.to_owned();
         Arc::new(TitleChange {
             title: Arc::new(media::Title {
-                text,
+                text: text.to_owned(),
                 url: String::new(),
             }),
             at: Timestamp::from_millis(millis),
@@ -292,19 +264,14 @@ fn each_segment_knows_the_title_at_its_beginning() {
     marker.millis += 10_000;
     marker.segment(4, 2);
     marker.segment(5, 2);
-    let listed = titles(&marker);
-    let expected = [
-        ("", vec![]),
-        ("b", vec!["a", "b"]),
-        ("b", vec![]),
-        ("c", vec!["c"]),
-        ("c", vec![]),
-    ];
-    let expected = expected.map(|(now, listed)| {
-        let listed = listed.into_iter().map(str::to_owned);
-        (now.to_owned(), listed.collect::<Vec<_>>())
-    });
-    assert_eq!(listed, expected);
+    let text = |change: &Arc<TitleChange>| change.title.text.clone();
+    let of = |segment: &Arc<Segment>| {
+        let now = segment.title.as_ref().map_or(String::new(), text);
+        let listed: Vec<_> = segment.titles.iter().map(text).collect();
+        format!("{now}: {}", listed.join(" "))
+    };
+    let listed: Vec<_> = marker.list().iter().map(of).collect();
+    assert_eq!(listed, [": ", "b: a b", "b: ", "c: c", "c: "]);
     (0..1_000).for_each(|millis| marker.index.note_title(title("x", 99_000 + millis)));
     let waiting = marker.index.list(0, false).waiting_titles;
     assert_eq!(waiting.len(), 8, "the newest");

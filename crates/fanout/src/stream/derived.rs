@@ -173,7 +173,8 @@ impl DerivedWriter {
 pub(super) struct Derived {
     deriver: DeriverCell,
     pub(super) offer: DerivedOffer,
-    present: Option<DerivedTrack>,
+    /// Track in production.
+    pub(super) present: Option<DerivedTrack>,
     next_derivation: DerivationId,
 }
 
@@ -185,11 +186,6 @@ impl Derived {
             present: None,
             next_derivation: 0,
         }
-    }
-
-    /// Returns the track in production.
-    pub(super) fn present(&self) -> Option<&DerivedTrack> {
-        self.present.as_ref()
     }
 
     /// Whether it has no writer.
@@ -293,7 +289,7 @@ pub(super) struct DerivedTrack {
     /// Announced track; `None` until it is announced.
     pub(super) track: Option<Arc<Track>>,
     /// Samples within the stream's recent past, oldest first.
-    recent: VecDeque<Sample>,
+    pub(super) recent: VecDeque<Sample>,
     recent_bytes: usize,
     last: Option<Timestamp>,
 }
@@ -307,11 +303,6 @@ impl DerivedTrack {
             recent_bytes: 0,
             last: None,
         }
-    }
-
-    /// Returns the samples of the recent past.
-    pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
-        self.recent.iter()
     }
 
     /// Clears the samples when the announcement changes or another epoch begins: lanes that open later begin later.

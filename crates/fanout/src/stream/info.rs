@@ -201,7 +201,7 @@ impl Core {
             has_media: observed.has_media,
             tracks: announced.tracks.clone(),
             rates: observed.rates(&announced.tracks),
-            picture_order: observed.order.order(),
+            picture_order: observed.order.order,
             awaits_pictures: self.awaits_pictures(),
             captions: observed.captions.has_captions(),
             may_have_captions: observed.captions.may_have_captions(),

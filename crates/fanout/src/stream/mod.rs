@@ -76,7 +76,8 @@ pub struct Stream {
     name: StreamName,
     /// State behind the stream's lock. A packager may panic under it; the state stays valid.
     core: Lock<Core>,
-    news: Arc<News>,
+    /// News, which signal changes of [`info`](Self::info).
+    pub(crate) news: Arc<News>,
     wish: Arc<KeyframeWish>,
     commons: Commons,
     /// Number of bytes that the logs of all its lanes hold.
@@ -229,11 +230,6 @@ impl Stream {
         }
     }
 
-    /// Returns the news, which signal changes of [`info`](Self::info).
-    pub(crate) fn news(&self) -> &News {
-        &self.news
-    }
-
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let mut core = self.core.lock();
         if core.phase == Phase::Lingering {
@@ -247,8 +243,4 @@ impl Stream {
     }
 }
 
-impl std::fmt::Debug for Stream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Stream").field(&self.name).finish()
-    }
-}
+base::debug!(Stream { name });

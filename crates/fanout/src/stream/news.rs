@@ -5,9 +5,8 @@
 //! changes, and in each change of its phase: a few times per epoch; and when its title changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
 
-use crate::task_bells::{TaskBells, WaitSlot};
+use crate::task_bells::TaskBells;
 
 /// Count of changes, with the tasks that wait for the next one.
 #[derive(Debug, Default)]
@@ -30,14 +29,7 @@ impl News {
 
     /// Waits until the count is above `seen`.
     pub(crate) async fn after(&self, seen: u64) {
-        let place = WaitSlot::new(&self.bells);
-        std::future::poll_fn(|cx| {
-            place.arm(cx.waker());
-            match self.seen() == seen {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
-        })
-        .await;
+        let is_more = || (self.seen() != seen).then_some(());
+        self.bells.wait_for(is_more).await;
     }
 }

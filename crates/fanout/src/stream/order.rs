@@ -21,17 +21,13 @@ pub enum PictureOrder {
 /// Watches the video frames of one track of one epoch.
 #[derive(Debug, Default)]
 pub(super) struct OrderWatch {
-    order: PictureOrder,
+    pub(super) order: PictureOrder,
     /// Latest presentation time so far.
     latest: Option<Timestamp>,
     pictures: u32,
 }
 
 impl OrderWatch {
-    pub(super) const fn order(&self) -> PictureOrder {
-        self.order
-    }
-
     /// Records one more frame, in sending order; returns whether the result has changed.
     pub(super) fn saw(&mut self, picture: &Sample) -> bool {
         let before = self.order;
@@ -68,7 +64,7 @@ mod tests {
                 ..picture
             });
         }
-        watch.order()
+        watch.order
     }
 
     #[test]

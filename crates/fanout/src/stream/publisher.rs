@@ -18,7 +18,8 @@ pub struct Publisher {
     stream: Arc<Stream>,
     /// Number of the epoch in which it came.
     epoch: u32,
-    takes_over: bool,
+    /// Whether it began by replacing another publisher.
+    pub(crate) takes_over: bool,
     /// Whether another publisher had the stream at the last write, by the operator's wish.
     is_unheard: bool,
     /// Whether the stream had followers at the last write that want arrivals at once.
@@ -102,11 +103,6 @@ impl Publisher {
         let track = rendition.track;
         self.renditions.retain(|known| known.track != track);
         self.renditions.push(rendition);
-    }
-
-    /// Whether it began by replacing another publisher.
-    pub(crate) fn took_over(&self) -> bool {
-        self.takes_over
     }
 
     /// Whether the stream had another publisher before, whose listeners it may have.

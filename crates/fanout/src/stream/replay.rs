@@ -55,11 +55,12 @@ impl Core {
         if let Some(change) = self.titles.change.as_ref().filter(|_| has_title) {
             lane.note_title(change);
         }
-        let derived = self.derived.present().filter(|_| lane.takes_derived);
+        let derived = self.derived.present.as_ref();
+        let derived = derived.filter(|_| lane.takes_derived);
         let mut track = derived.and_then(|derived| derived.track.clone());
         let mut samples = derived
             .into_iter()
-            .flat_map(|derived| derived.samples())
+            .flat_map(|derived| &derived.recent)
             .skip_while(|sample| {
                 begins.is_some_and(|begins| sample.dts + sample.duration <= begins)
             })

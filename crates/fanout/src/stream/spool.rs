@@ -56,17 +56,14 @@ pub enum Follows {
 /// Reads a stream's items as its publisher wrote them, without derived ones; call [`take`](Self::take) about once a
 /// second.
 #[derive(Debug)]
-pub struct Spool(Arc<Shared>);
+pub struct Spool(Arc<Lock<Queue>>);
 
 /// The stream's end of a spool.
 #[derive(Debug)]
 pub(super) struct SpoolWriter {
-    shared: Arc<Shared>,
+    shared: Arc<Lock<Queue>>,
     share: SpoolShare,
 }
-
-#[derive(Debug, Default)]
-struct Shared(Lock<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -79,7 +76,7 @@ struct Queue {
 
 /// Creates both ends of a spool that holds as much as `share` allows.
 pub(super) fn spool(share: SpoolShare) -> (SpoolWriter, Spool) {
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<Lock<Queue>>::default();
     let spool = Spool(Arc::clone(&shared));
     (SpoolWriter { shared, share }, spool)
 }
@@ -87,7 +84,7 @@ pub(super) fn spool(share: SpoolShare) -> (SpoolWriter, Spool) {
 impl Spool {
     /// Appends all waiting items to `into`, and returns what follows.
     pub fn take(&mut self, into: &mut VecDeque<Spooled>) -> Follows {
-        let mut queue = self.0.0.lock();
+        let mut queue = self.0.lock();
         queue.tell_missed();
         queue.bytes = 0;
         if into.is_empty() {
@@ -107,7 +104,7 @@ impl SpoolWriter {
 
     /// Appends an item that has arrived now.
     pub(super) fn push(&self, item: &Item, now: Instant) {
-        let mut queue = self.shared.0.lock();
+        let mut queue = self.shared.lock();
         queue.follows = Follows::More;
         queue.push(item.clone(), now);
         queue.make_room(&self.share);
@@ -115,17 +112,15 @@ impl SpoolWriter {
 
     /// Records that the publisher has left.
     pub(super) fn pause(&self) {
-        self.shared.0.lock().follows = Follows::Pause;
+        self.shared.lock().follows = Follows::Pause;
     }
 }
 
 impl Drop for SpoolWriter {
     fn drop(&mut self) {
-        self.shared.0.lock().follows = Follows::End;
+        self.shared.lock().follows = Follows::End;
     }
 }
-
-impl Shared {}
 
 impl Queue {
     fn push(&mut self, item: Item, now: Instant) {
@@ -183,22 +178,16 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use log::Budget;
-    use media::{Sample, Title, TrackId};
+    use media::{Sample, TrackId};
 
     use super::*;
+    use crate::testing::title;
 
     fn sample(millis: i64, len: usize) -> Item {
         Item::Sample(Sample {
             duration: Span::from_millis(1),
             ..crate::testing::sample(TrackId::AUDIO, millis, vec![0; len])
         })
-    }
-
-    fn title(text: &str) -> Item {
-        Item::Title(Arc::new(Title {
-            text: text.to_owned(),
-            url: String::new(),
-        }))
     }
 
     /// Returns the waiting items, and what follows.
@@ -294,6 +283,6 @@ mod tests {
         }
         writer.push(&sample(10_000, BYTES_MAX), Instant::now());
         assert_eq!(take(&mut spool).0, ["lost 10000"], "too large for any");
-        assert_eq!(spool.0.0.lock().bytes, 0);
+        assert_eq!(spool.0.lock().bytes, 0);
     }
 }

@@ -32,18 +32,15 @@ pub enum Tapped {
 /// Reads a stream's items as its publisher wrote them, without derived ones; call [`next`](Self::next) until it returns
 /// `None`.
 #[derive(Debug)]
-pub struct Tap(Arc<Shared>);
+pub struct Tap(Arc<Lock<Queue>>);
 
 /// The stream's end of a tap.
 #[derive(Debug)]
 pub(super) struct TapWriter {
-    shared: Arc<Shared>,
+    shared: Arc<Lock<Queue>>,
     /// Kind of the samples to pass on; `None` for every kind.
     kind: Option<Kind>,
 }
-
-#[derive(Debug, Default)]
-struct Shared(Lock<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -57,7 +54,7 @@ struct Queue {
 
 /// Creates both ends of a tap for samples of `kind`, or of every kind.
 pub(super) fn tap(kind: Option<Kind>) -> (TapWriter, Tap) {
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<Lock<Queue>>::default();
     let writer = TapWriter {
         shared: Arc::clone(&shared),
         kind,
@@ -89,7 +86,7 @@ impl Tap {
 
     /// Polls for [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Tapped>> {
-        let mut queue = self.0.0.lock();
+        let mut queue = self.0.lock();
         match queue.take() {
             Some(tapped) => Poll::Ready(Some(tapped)),
             None if queue.ended => Poll::Ready(None),
@@ -114,13 +111,13 @@ impl TapWriter {
     pub(super) fn push(&self, item: &Item, kind: Option<Kind>) {
         let is_sample = matches!(item, Item::Sample(_));
         if !is_sample || self.kind.is_none() || self.kind == kind {
-            self.shared.0.lock().push(item.clone());
+            self.shared.lock().push(item.clone());
         }
     }
 
     /// Wakes the reader if there is something for it.
     pub(super) fn publish(&self) {
-        let mut queue = self.shared.0.lock();
+        let mut queue = self.shared.lock();
         if queue.items.is_empty() && !queue.ended {
             return;
         }
@@ -134,12 +131,10 @@ impl TapWriter {
 
 impl Drop for TapWriter {
     fn drop(&mut self) {
-        self.shared.0.lock().ended = true;
+        self.shared.lock().ended = true;
         self.publish();
     }
 }
-
-impl Shared {}
 
 impl Queue {
     fn push(&mut self, item: Item) {
@@ -174,10 +169,10 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use media::{Sample, Span, Title, Track, TrackId};
+    use media::{Sample, Span, Track, TrackId};
 
     use super::*;
-    use crate::testing::{self, Alarm};
+    use crate::testing::{self, Alarm, title};
 
     fn sample(number: i64, len: usize) -> Item {
         Item::Sample(Sample {
@@ -217,13 +212,6 @@ mod tests {
                 },
             });
         }
-    }
-
-    fn title(text: &str) -> Item {
-        Item::Title(Arc::new(Title {
-            text: text.to_owned(),
-            url: String::new(),
-        }))
     }
 
     #[test]
@@ -286,21 +274,20 @@ mod tests {
         for number in 0..100 {
             writer.push(&sample(number, BYTES_MAX / 3), None);
             writer.push(&title(&"x".repeat(BYTES_MAX / 3)), None);
-            let queue = tap.0.0.lock();
+            let queue = tap.0.lock();
             let held: usize = queue.items.iter().map(weight).sum();
             assert!(held <= BYTES_MAX && held == queue.bytes);
         }
         writer.push(&sample(100, BYTES_MAX + 1), None);
         let (words, _) = drain(&mut tap);
         assert_eq!(words[0], "lost 101", "too large for any queue");
-        assert_eq!(tap.0.0.lock().bytes, 0);
+        assert_eq!(tap.0.lock().bytes, 0);
     }
 
     #[test]
     fn a_reader_is_woken_once_and_missed_when_gone() {
         let (writer, mut tap) = tap(None);
-        let alarm = Arc::new(Alarm::default());
-        let waker = Waker::from(Arc::clone(&alarm));
+        let (alarm, waker) = Alarm::with_waker();
         assert!(tap.poll_next(&Context::from_waker(&waker)).is_pending());
         writer.publish();
         assert_eq!(alarm.count(), 0, "there is no news");

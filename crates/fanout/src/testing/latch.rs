@@ -1,9 +1,8 @@
 //! A latch that the test opens: gates and authorities of tests wait for it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::Poll;
 
-use crate::task_bells::{TaskBells, WaitSlot};
+use crate::task_bells::TaskBells;
 
 /// A latch that is closed until opened, and then stays open.
 #[derive(Debug, Default)]
@@ -28,16 +27,8 @@ impl Latch {
     /// Waits until it is open; cancel safe.
     pub async fn wait(&self) {
         let _waiting = Waiting::new(&self.waiting);
-        let place = WaitSlot::new(&self.bells);
-        std::future::poll_fn(|cx| {
-            // No opening is missed from here on, so the state is read afterwards.
-            place.arm(cx.waker());
-            match self.is_open.load(Ordering::Acquire) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
+        let is_open = || self.is_open.load(Ordering::Acquire).then_some(());
+        self.bells.wait_for(is_open).await;
     }
 }
 

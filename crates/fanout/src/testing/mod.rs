@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub use self::alarm::Alarm;
-pub use self::items::{sample, track};
+pub use self::items::{record, sample, title, track};
 pub use self::latch::Latch;
 
 /// A worker that runs only when the test steps it.
@@ -145,8 +145,4 @@ impl BareLane {
     }
 }
 
-impl std::fmt::Debug for BareLane {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("BareLane").field(&self.writer).finish()
-    }
-}
+base::debug!(BareLane { writer });

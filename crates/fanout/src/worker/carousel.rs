@@ -16,7 +16,7 @@ use super::listener::Listener;
 use super::outlet::Outlet;
 use super::pace::Pace;
 use crate::books::{Books, LATE_AFTER};
-use crate::cursor::{Reason, sample_interval};
+use crate::cursor::Reason;
 use crate::lane::Lane;
 
 /// Upper bound on sends in a row to one listener that drains as fast as we write, before others get their turn.
@@ -31,7 +31,7 @@ pub(super) struct Group {
     /// Ordinal of the unit that begins at `seen`.
     seen_ordinal: u64,
     /// Whether some member has bytes to take and room for them, although it was just visited.
-    unfinished: bool,
+    pub(super) unfinished: bool,
     cost: UsualCost,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Carousel {
     /// Whether the lane is in the worker's schedule.
     pub(super) queued: bool,
     /// Window chosen at the last visit.
-    window: Duration,
+    pub(super) window: Duration,
     /// Share of a core that visits to the lane take when the window is as wide as it may become.
-    demand: f64,
+    pub(super) demand: f64,
     /// Time at which the lane was found to have ended.
     pub(super) ended_at: Option<Instant>,
 }
@@ -208,14 +208,8 @@ impl Carousel {
         now: Instant,
         leavers: &mut Vec<Leaver>,
     ) {
-        let Self {
-            lane,
-            view,
-            groups,
-            window,
-            ..
-        } = self;
-        let group = &mut groups[index];
+        let (lane, view) = (&self.lane, &self.view);
+        let group = &mut self.groups[index];
         let (seen, first) = (group.seen, range.start);
         let members = &mut group.members[range];
         let mut batch = Batch::plan(members, lane, view, seen, books, now);
@@ -223,7 +217,7 @@ impl Carousel {
         let in_step = batch.account(lane, seen, &outlet.sealing, books, now);
         let is_last = lane.ended() && !view.is_stale();
         group.unfinished |= batch.settle(first, view.end(), is_last, leavers);
-        group.observe(view, in_step, *window + LATE_AFTER, books, now);
+        group.observe(view, in_step, self.window + LATE_AFTER, books, now);
     }
 
     /// Records the CPU time of a visit to a subgroup. Returns the subgroup's previous cost, and the new one.
@@ -246,29 +240,9 @@ impl Carousel {
         let demand = self.cost().as_secs_f64() / period.as_secs_f64();
         (std::mem::replace(&mut self.demand, demand), demand)
     }
-
-    /// Returns the window chosen last.
-    #[cfg(feature = "testing")]
-    pub(super) fn window(&self) -> Duration {
-        self.window
-    }
-
-    pub(super) fn demand(&self) -> f64 {
-        self.demand
-    }
-
-    /// Returns the media time between two samples, as of the newest; zero when unknown.
-    pub(super) fn sample_interval(&self) -> Span {
-        sample_interval(&self.view)
-    }
 }
 
 impl Group {
-    /// Whether a member has bytes to take, and room for them, although it was just visited.
-    pub(super) fn has_unfinished(&self) -> bool {
-        self.unfinished
-    }
-
     fn mark_seen(&mut self, view: &View) {
         self.seen = view.end();
         self.seen_ordinal = view.newest().map_or(0, |unit| unit.ordinal + 1);

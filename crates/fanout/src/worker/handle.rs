@@ -61,10 +61,6 @@ impl Handle {
         }
     }
 
-    pub(crate) fn waker(&self) -> &WorkerWaker {
-        &self.waker
-    }
-
     /// Returns the number of listeners passed to this worker so far.
     pub(crate) fn attached(&self) -> usize {
         self.attached.load(Ordering::Relaxed)

@@ -18,21 +18,14 @@ const HEAR_BYTES: usize = 2 * 1024;
 
 impl Worker {
     pub(super) fn on_event(&mut self, event: Event, now: Instant) {
+        let (Event::Closed(slot) | Event::Readable(slot) | Event::Writable(slot)) = event;
+        let Some(position) = self.positions.get(slot).copied() else {
+            return;
+        };
         match event {
-            Event::Closed(slot) => {
-                if let Some(position) = self.positions.get(slot).copied() {
-                    self.dismiss(position, Reason::Left);
-                }
-            }
-            Event::Readable(slot) => {
-                if let Some(position) = self.positions.get(slot).copied() {
-                    self.hear(position, slot, now);
-                }
-            }
-            Event::Writable(slot) => {
-                let Some(position) = self.positions.get(slot).copied() else {
-                    return;
-                };
+            Event::Closed(_) => self.dismiss(position, Reason::Left),
+            Event::Readable(_) => self.hear(position, slot, now),
+            Event::Writable(_) => {
                 if let Some(listener) = self.listener_mut(position)
                     && listener.blocked
                 {
@@ -73,13 +66,7 @@ impl Worker {
 
     /// Sends waiting replies, unless the socket is full; then they follow once it has room.
     fn say(&mut self, position: Position, now: Instant) {
-        let waits = |listener: &mut Listener| {
-            let has_something = listener
-                .talk
-                .as_ref()
-                .is_some_and(|talk| talk.has_something());
-            has_something && !listener.blocked
-        };
+        let waits = |listener: &mut Listener| listener.has_something() && !listener.blocked;
         if self.listener_mut(position).is_some_and(waits) {
             self.flush(position, now);
         }
@@ -87,12 +74,7 @@ impl Worker {
 
     pub(super) fn announce_leave(&mut self, now: Instant) {
         self.is_leaving = true;
-        let slots: Vec<Slot> = self
-            .listeners()
-            .filter(|(_, _, listener)| listener.talk.is_some())
-            .map(|(_, _, listener)| listener.slot)
-            .collect();
-        for slot in slots {
+        for slot in self.slots_where(|listener| listener.talk.is_some()) {
             let Some(position) = self.positions.get(slot).copied() else {
                 continue;
             };
@@ -109,9 +91,9 @@ impl Worker {
             return;
         };
         let (group, index) = (position.group as usize, position.index as usize);
-        let (outlet, leavers) = (&mut self.outlet, &mut self.leavers);
-        lane.flush(group, index, outlet, &self.books, now, leavers);
-        let unfinished = lane.groups[group].has_unfinished();
+        let (outlet, books) = (&mut self.outlet, &self.links.books);
+        lane.flush(group, index, outlet, books, now, &mut self.leavers);
+        let unfinished = lane.groups[group].unfinished;
         self.dismiss_leavers(position.lane, group);
         if unfinished && let Some(lane) = self.lanes.at_mut(position.lane as usize) {
             enqueue(&mut self.schedule, lane, position.lane);

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use log::View;
-use media::Timestamp;
 use net::tls::{self, RecordLayer};
 use net::{SendOutcome, Slot};
 
@@ -45,7 +44,7 @@ pub(super) struct Listener {
 }
 
 /// The response head and a preamble, each shared with its maker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Head {
     parts: [Bytes; HEAD_PARTS],
 }
@@ -107,17 +106,12 @@ impl Listener {
         talk: Option<Box<Talk>>,
         records: Option<Box<RecordLayer>>,
     ) -> Self {
-        let head = (!head.is_empty()).then(|| {
-            Box::new(Head {
-                parts: [head, Bytes::new()],
-            })
-        });
-        Self {
+        let mut listener = Self {
             id,
             slot,
             offset: WAITING,
             blocked: false,
-            head,
+            head: None,
             sent_bytes: 0,
             skips: 0,
             skipped_at: None,
@@ -126,7 +120,9 @@ impl Listener {
             guard,
             talk,
             records,
-        }
+        };
+        listener.put_first(head);
+        listener
     }
 
     /// Whether everything up to `end` is sent and nothing else is due.
@@ -136,8 +132,12 @@ impl Listener {
 
     /// Whether a visit would find nothing to do, if the log ends at `end`.
     pub(super) fn is_settled(&self, end: u64) -> bool {
-        let has_something = self.talk.as_ref().is_some_and(|talk| talk.has_something());
-        (self.is_at(end) || (self.is_waiting() && self.head.is_none())) && !has_something
+        (self.is_at(end) || (self.is_waiting() && self.head.is_none())) && !self.has_something()
+    }
+
+    /// Whether its conversation needs attention between units.
+    pub(super) fn has_something(&self) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.has_something())
     }
 
     /// Whether it has everything that was begun: it is between two units, and nothing waits to be sent first.
@@ -151,19 +151,11 @@ impl Listener {
             && (self.is_waiting() || view.boundary_from(self.offset) == self.offset)
     }
 
-    pub(super) fn is_leaving(&self) -> bool {
-        self.talk.as_ref().is_some_and(|talk| talk.is_leaving())
-    }
-
     /// Returns the time it has waited for its first media.
     fn waited(&self, now: Instant) -> Duration {
         self.requested.map_or(Duration::ZERO, |requested| {
             now.saturating_duration_since(requested)
         })
-    }
-
-    fn after(&self) -> Option<Timestamp> {
-        self.talk.as_ref()?.after
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -190,7 +182,7 @@ impl Listener {
         {
             return plan;
         }
-        if self.talk.as_ref().is_some_and(|talk| talk.has_something())
+        if self.has_something()
             && let Some(plan) = self.pause(view)
         {
             return plan;
@@ -247,7 +239,8 @@ impl Listener {
     #[cold]
     fn wait(&mut self, view: &View, policy: &Policy, now: Instant) -> Option<Plan> {
         let reach = self.guard.lane().reach(self.waited(now));
-        if let Some(start) = first(view, policy, reach, self.after()) {
+        let after = self.talk.as_ref().and_then(|talk| talk.after);
+        if let Some(start) = first(view, policy, reach, after) {
             self.go(start);
             return None;
         }
@@ -271,11 +264,10 @@ impl Listener {
             }
         }
         let talk = self.talk.as_mut()?;
-        let words = talk.take_words();
-        if !words.is_empty() {
-            self.put_first(words.freeze());
-        }
-        if !self.is_leaving() {
+        let is_leaving = talk.is_leaving;
+        let words = std::mem::take(&mut talk.words);
+        self.put_first(words.freeze());
+        if !is_leaving {
             return None;
         }
         Some(match self.head {
@@ -286,19 +278,14 @@ impl Listener {
 
     fn go(&mut self, start: Start) {
         self.offset = start.offset;
-        if !start.preamble.is_empty() {
-            self.put_first(start.preamble);
-        }
+        self.put_first(start.preamble);
     }
 
-    /// Queues `bytes` before anything of the log.
+    /// Queues `bytes`, if there are any, before anything of the log.
     fn put_first(&mut self, bytes: Bytes) {
-        let empty = || {
-            Box::new(Head {
-                parts: [Bytes::new(), Bytes::new()],
-            })
-        };
-        self.head.get_or_insert_with(empty).append(bytes);
+        if !bytes.is_empty() {
+            self.head.get_or_insert_default().append(bytes);
+        }
     }
 
     /// Handles received bytes. Returns `false` when the connection is of no more use.
@@ -316,7 +303,7 @@ impl Listener {
         }
         let heard = records.received();
         let continues = match talk {
-            Some(talk) if !heard.is_empty() && !talk.is_leaving() => talk.hear(heard, now),
+            Some(talk) if !heard.is_empty() && !talk.is_leaving => talk.hear(heard, now),
             _ => true,
         };
         records.consume(heard.len());
@@ -327,7 +314,7 @@ impl Listener {
     pub(super) fn listens(&self) -> bool {
         match &self.talk {
             // Once it is known to leave, received bytes belong to the next owner of the socket.
-            Some(talk) => !talk.is_leaving(),
+            Some(talk) => !talk.is_leaving,
             None => self.records.is_some(),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::TrySendError;
 use std::time::Instant;
 
 use media::Timestamp;
-use net::{Inbound, Slot, Transport};
+use net::{Inbound, Transport};
 
 use super::Worker;
 use super::carousel::Carousel;
@@ -20,17 +20,7 @@ use super::waker::LANES_MAX;
 use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
-use crate::listener::Departure;
-use crate::listener::ListenerId;
-
-/// Progress of a leaving listener in its lane.
-#[derive(Clone, Copy, Debug)]
-struct Stands {
-    /// Whether it has everything.
-    at_end: bool,
-    /// Whether it has no partial unit. Not used without a conversation.
-    between_units: bool,
-}
+use crate::listener::{Departure, ListenerId};
 
 impl Worker {
     pub(super) fn attach(&mut self, attach: Attach, now: Instant) {
@@ -82,7 +72,7 @@ impl Worker {
         // Bytes that its task has received and not read.
         let continues = listener.records.is_none() || listener.hear(&[], now);
         members.push(listener);
-        self.books.listeners[protocol].add(1);
+        self.links.books.listeners[protocol].add(1);
         lane.view.refresh();
         if !continues {
             self.dismiss(position, Reason::Left);
@@ -122,12 +112,12 @@ impl Worker {
         if let Some(lane) = self.lanes.take(index as usize) {
             lane.lane.bells[self.index].disarm();
             self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
-            self.demand = (self.demand - lane.demand()).max(0.0);
-            self.books.demands(self.demand);
+            self.demand = (self.demand - lane.demand).max(0.0);
+            self.links.books.demands(self.demand);
             self.lane_index.remove(&lane.lane.id);
             if self.lane_index.is_empty() {
                 // No listener is left, and no checkup will follow to reset this.
-                self.books.degraded.set(0);
+                self.links.books.degraded.set(0);
             }
             self.schedule
                 .retain(|Reverse((_, queued))| *queued != index);
@@ -168,35 +158,28 @@ impl Worker {
             let cost = lane.retire(position.group as usize);
             self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
-        let stands = Stands {
-            at_end: gone.is_settled(lane.view.end()),
-            between_units: gone.talk.is_some() && gone.is_between_units(&lane.view),
+        let back = match (&gone.talk, reason) {
+            (Some(_), Reason::Ended) if gone.is_settled(lane.view.end()) => Some(Released::Ended),
+            (Some(talk), Reason::Left) if talk.is_leaving && gone.is_between_units(&lane.view) => {
+                Some(Released::Asked)
+            }
+            _ => None,
         };
-        let reached = gone
-            .talk
-            .as_ref()
-            .and_then(|_| lane.view.time_before(gone.offset));
-        self.release(gone, reason, stands, reached);
+        let reached = back.and_then(|_| lane.view.time_before(gone.offset));
+        self.release(gone, reason, back, reached);
         self.close_if_empty(position.lane);
     }
 
-    /// Closes a listener that has been taken out of its subgroup, or gives its socket back. A socket with a partial
+    /// Closes a listener that has been taken out of its subgroup, or gives its socket `back`. A socket with a partial
     /// unit is not given back, because its next owner could not continue there: such a listener had requested its
     /// release, and was gone before the unit was complete.
     fn release(
         &mut self,
         mut gone: Listener,
         reason: Reason,
-        stands: Stands,
+        back: Option<Released>,
         reached: Option<Timestamp>,
     ) {
-        let back = match (gone.talk.take(), reason) {
-            (Some(talk), Reason::Ended) if stands.at_end => Some((talk, Released::Ended)),
-            (Some(talk), Reason::Left) if talk.is_leaving() && stands.between_units => {
-                Some((talk, Released::Asked))
-            }
-            _ => None,
-        };
         let socket = match back {
             Some(_) => self.outlet.backend.release(gone.slot),
             None => {
@@ -208,17 +191,17 @@ impl Worker {
         let position = self.positions.remove(gone.slot);
         debug_assert!(position.is_some());
         let protocol = gone.guard.lane().format.protocol;
-        self.books.listeners[protocol].sub(1);
+        self.links.books.listeners[protocol].sub(1);
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
         // Last, so that its next owner finds the listener gone from all books.
-        if let (Some((talk, why)), Some(socket)) = (back, socket) {
-            let records = gone.records.take();
+        if let (Some(talk), Some(why), Some(socket)) = (gone.talk, back, socket) {
+            let records = gone.records;
             talk.release(Transport { socket, records }, why, reached);
         }
     }
 
     fn depart(&mut self, id: ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
-        self.books.departures[reason].add(1);
+        self.links.books.departures[reason].add(1);
         self.unsent_departures.push(Departure {
             id,
             reason,
@@ -232,7 +215,7 @@ impl Worker {
     /// listeners this worker had.
     pub(super) fn report_departures(&mut self) {
         while let Some(departure) = self.unsent_departures.pop() {
-            if let Err(TrySendError::Full(departure)) = self.departures.try_send(departure) {
+            if let Err(TrySendError::Full(departure)) = self.links.departures.try_send(departure) {
                 self.unsent_departures.push(departure);
                 return;
             }
@@ -250,12 +233,7 @@ impl Worker {
     }
 
     fn dismiss_where(&mut self, reason: Reason, goes: impl Fn(&Listener) -> bool) {
-        let slots: Vec<Slot> = self
-            .listeners()
-            .filter(|(_, _, listener)| goes(listener))
-            .map(|(_, _, listener)| listener.slot)
-            .collect();
-        for slot in slots {
+        for slot in self.slots_where(goes) {
             if let Some(position) = self.positions.get(slot).copied() {
                 self.dismiss(position, reason);
             }

@@ -44,6 +44,7 @@ use self::listener::Listener;
 use self::outlet::Outlet;
 use self::position::Position;
 use crate::books::{Books, CHECKUP_INTERVAL};
+use crate::cursor::sample_interval;
 use crate::events::ConditionSender;
 use crate::format::LaneId;
 use crate::listener::Departure;
@@ -89,11 +90,7 @@ pub(crate) struct Worker {
     index: usize,
     target_utilisation: f64,
     outlet: Outlet,
-    inbox: Receiver<Command>,
-    waker: WorkerWaker,
-    books: Arc<Books>,
-    departures: SyncSender<Departure>,
-    conditions: ConditionSender,
+    links: Links,
     /// Departures that found the channel full.
     unsent_departures: Vec<Departure>,
     lanes: Slab<Carousel>,
@@ -121,22 +118,11 @@ impl Worker {
         links: Links,
         now: Instant,
     ) -> Self {
-        let Links {
-            inbox,
-            waker,
-            books,
-            departures,
-            conditions,
-        } = links;
         Self {
             index,
             target_utilisation,
             outlet: Outlet::new(backend),
-            inbox,
-            waker,
-            books,
-            departures,
-            conditions,
+            links,
             unsent_departures: Vec::new(),
             lanes: Slab::new(),
             lane_index: HashMap::new(),
@@ -158,7 +144,7 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let _guard = net::AbortOnPanic("a worker");
         net::time_slice::request_short();
-        self.books.enter_thread();
+        self.links.books.enter_thread();
         let mut events = Vec::new();
         loop {
             let timeout = match self.step(Instant::now(), &mut events, &mut net::cpu::thread_time) {
@@ -209,7 +195,7 @@ impl Worker {
     /// Carries out waiting commands; returns `false` when the worker is to stop.
     fn take_commands(&mut self, now: Instant) -> bool {
         for _ in 0..COMMANDS_PER_ROUND {
-            match self.inbox.try_recv() {
+            match self.links.inbox.try_recv() {
                 Ok(Command::Attach(attach)) => self.attach(*attach, now),
                 Ok(Command::Kick(ids)) => self.kick(&ids),
                 Ok(Command::AnnounceLeave) => self.announce_leave(now),
@@ -224,20 +210,14 @@ impl Worker {
             }
         }
         // There may be more commands, and their wake-ups may be used up.
-        self.waker.wake();
+        self.links.waker.wake();
         true
     }
 
     fn take_marks(&mut self) {
-        let Self {
-            lanes,
-            schedule,
-            waker,
-            ..
-        } = self;
-        waker.take(|index| {
-            if let Some(lane) = lanes.at_mut(index as usize) {
-                enqueue(schedule, lane, index);
+        self.links.waker.take(|index| {
+            if let Some(lane) = self.lanes.at_mut(index as usize) {
+                enqueue(&mut self.schedule, lane, index);
             }
         });
     }
@@ -267,24 +247,24 @@ impl Worker {
         let mut cost = Duration::ZERO;
         if let Some(group) = lane.take_due() {
             let began = cpu();
-            let outlet = &mut self.outlet;
-            lane.visit(group, outlet, &self.books, now, &mut self.leavers);
+            let (outlet, books) = (&mut self.outlet, &self.links.books);
+            lane.visit(group, outlet, books, now, &mut self.leavers);
             let ended = cpu();
             cost = ended.saturating_sub(began);
             let (before, after) = lane.learn_cost(group, cost);
             self.turn_cost = (self.turn_cost + after).saturating_sub(before);
-            self.books.visited(cost, ended);
-            self.books.turn_costs(self.turn_cost);
+            books.visited(cost, ended);
+            books.turn_costs(self.turn_cost);
 
-            let interval = lane.sample_interval();
+            let interval = sample_interval(&lane.view);
             let (before, after) = lane.learn_demand(interval);
             self.demand = (self.demand + after - before).max(0.0);
-            self.books.demands(self.demand);
+            books.demands(self.demand);
             let window = lane
                 .lane
                 .policy
                 .window(self.turn_cost, self.target_utilisation, interval);
-            self.books.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
+            books.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
             lane.pace(window, now);
             self.dismiss_leavers(index, group);
         }
@@ -317,8 +297,8 @@ impl Worker {
             && group < lane.groups.len()
         {
             lane.ended_at.get_or_insert(now);
-            let outlet = &mut self.outlet;
-            lane.visit(group, outlet, &self.books, now, &mut self.leavers);
+            let (outlet, books) = (&mut self.outlet, &self.links.books);
+            lane.visit(group, outlet, books, now, &mut self.leavers);
             self.dismiss_leavers(index, group);
             group += 1;
         }

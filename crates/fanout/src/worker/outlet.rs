@@ -1,6 +1,5 @@
 //! Output of a worker: the back-end, and the memory in which bytes for listeners behind TLS are sealed first.
 
-use std::fmt;
 use std::io::IoSlice;
 
 use net::tls::{self, RecordLayer, SEALED_RECORD_BYTES_MAX, Sealed};
@@ -173,8 +172,4 @@ impl Outlet {
     }
 }
 
-impl fmt::Debug for Outlet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Outlet({})", self.backend.name())
-    }
-}
+base::debug!(Outlet as it { backend: it.backend.name() });

@@ -59,16 +59,10 @@ impl Pace {
 mod tests {
     use std::sync::Arc;
 
-    use log::Account;
-    use media::{Item, Script, Span, Timestamp};
-
     use crate::books::{Books, Plane};
-    use crate::format::{Format, Protocol};
-    use crate::lane::{LaneGuard, LaneWriter};
     use crate::listener::ListenerId;
     use crate::policy::{Class, Policy};
-    use crate::probe::{Bottomless, Verbatim};
-    use crate::retention::Retention;
+    use crate::probe::{Bottomless, ProbeLane};
     use crate::worker::carousel::Carousel;
     use crate::worker::listener::Listener;
 
@@ -81,7 +75,7 @@ mod tests {
 
     /// One lane on a clock of its own: a sample arrives each [`SAMPLE`].
     struct Scene {
-        lane: LaneWriter,
+        lane: ProbeLane,
         carousel: Carousel,
         outlet: Outlet,
         books: Books,
@@ -98,28 +92,13 @@ mod tests {
                 min_wait,
                 ..Policy::default_for(Class::Audio)
             };
-            let format = Format {
-                name: "test",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
-            };
-            let lane = LaneWriter::open(
-                format,
-                Class::Audio,
-                policy,
-                Box::new(Verbatim),
-                Arc::new([]),
-                Account::unlimited(),
-                Arc::default(),
-            );
-            let lane = lane.expect("memory is not limited");
+            let lane = ProbeLane::with(Class::Audio, policy, Arc::new([]));
+            let backend = Bottomless::new().expect("a descriptor for the waker");
             let now = Instant::now();
             Self {
-                carousel: Carousel::new(Arc::clone(&lane.lane), now),
+                carousel: Carousel::new(Arc::clone(&lane.writer.lane), now),
                 lane,
-                outlet: Outlet::new(Box::new(
-                    Bottomless::new().expect("a descriptor for the waker"),
-                )),
+                outlet: Outlet::new(Box::new(backend)),
                 books: Books::new(Plane::Worker, 0),
                 now,
                 next_sample: now,
@@ -131,10 +110,9 @@ mod tests {
             let group = self.carousel.group_with_room();
             let index = group as u32;
             let slot = net::Slot { index, reuse: 0 };
-            let guard = LaneGuard::new(Arc::clone(&self.lane.lane));
-            let id = ListenerId(group as u64);
-            let listener =
-                Listener::new(id, slot, bytes::Bytes::new(), self.now, guard, None, None);
+            let (id, guard) = (ListenerId(group as u64), self.lane.guard());
+            let head = bytes::Bytes::new();
+            let listener = Listener::new(id, slot, head, self.now, guard, None, None);
             self.carousel.groups[group].members.push(listener);
             self.visits
                 .resize_with(self.visits.len().max(group + 1), Vec::new);
@@ -151,31 +129,24 @@ mod tests {
                 self.now += STEP;
                 if self.now >= self.next_sample {
                     self.next_sample += SAMPLE;
-                    let body = bytes::Bytes::from_static(b"sample");
-                    let at = Timestamp::ZERO + Span::from_millis(26);
-                    self.lane.push(&Item::Script(Script { at, body }), self.now);
-                    self.lane.publish();
+                    self.lane.append(b"sample", self.now);
                 }
                 while self.now >= self.carousel.pace.next_visit
                     && let Some(group) = self.carousel.take_due()
                 {
-                    let Self {
-                        carousel,
-                        outlet,
-                        books,
-                        now,
-                        ..
-                    } = self;
-                    carousel.visit(group, outlet, books, *now, &mut Vec::new());
-                    carousel.pace(WINDOW, *now);
-                    self.visits[group].push(self.now);
+                    let (outlet, now) = (&mut self.outlet, self.now);
+                    let carousel = &mut self.carousel;
+                    carousel.visit(group, outlet, &self.books, now, &mut Vec::new());
+                    carousel.pace(WINDOW, now);
+                    self.visits[group].push(now);
                 }
             }
         }
 
-        fn longest_gap(&self, group: usize) -> Duration {
+        fn check_gap(&self, group: usize) {
             let gaps = self.visits[group].windows(2).map(|pair| pair[1] - pair[0]);
-            gaps.max().expect("visits")
+            let longest = gaps.max().expect("visits");
+            assert!(longest <= GAP_MAX, "{group}: {longest:?}");
         }
     }
 
@@ -195,41 +166,26 @@ mod tests {
         }
         scene.run(4 * WINDOW);
         for group in 0..25 {
-            assert!(
-                scene.longest_gap(group) <= GAP_MAX,
-                "{group}: {:?}",
-                scene.longest_gap(group)
-            );
+            scene.check_gap(group);
         }
     }
 
     #[test]
-    fn neither_do_leavers() {
-        leavers_delay_none(Duration::ZERO);
-    }
-
-    #[test]
-    fn nor_where_the_window_is_fixed() {
-        leavers_delay_none(WINDOW);
-    }
-
-    fn leavers_delay_none(min_wait: Duration) {
-        let mut scene = Scene::new(min_wait);
-        for _ in 0..20 {
-            scene.join();
-        }
-        scene.run(2 * WINDOW);
-        for group in (5..20).rev() {
-            scene.leave(group);
-            scene.run(Duration::from_millis(30));
-        }
-        scene.run(4 * WINDOW);
-        for group in 0..5 {
-            assert!(
-                scene.longest_gap(group) <= GAP_MAX,
-                "{group}: {:?}",
-                scene.longest_gap(group)
-            );
+    fn neither_do_leavers_even_where_the_window_is_fixed() {
+        for min_wait in [Duration::ZERO, WINDOW] {
+            let mut scene = Scene::new(min_wait);
+            for _ in 0..20 {
+                scene.join();
+            }
+            scene.run(2 * WINDOW);
+            for group in (5..20).rev() {
+                scene.leave(group);
+                scene.run(Duration::from_millis(30));
+            }
+            scene.run(4 * WINDOW);
+            for group in 0..5 {
+                scene.check_gap(group);
+            }
         }
     }
 

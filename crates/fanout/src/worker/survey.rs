@@ -4,9 +4,10 @@
 use std::time::{Duration, Instant};
 
 use media::Span;
+use net::Slot;
 
 use super::Worker;
-use super::carousel::Carousel;
+use super::carousel::{Carousel, Group};
 use super::listener::Listener;
 use super::position::Position;
 use crate::books::CHECKUP_INTERVAL;
@@ -19,19 +20,11 @@ const ENDED_GRACE: Duration = Duration::from_secs(5);
 impl Worker {
     pub(super) fn listeners(&self) -> impl Iterator<Item = (Position, &Carousel, &Listener)> {
         let lanes = self.lanes.iter().map(|(slot, lane)| (slot.index, lane));
-        let groups =
-            lanes.flat_map(|(l, lane)| lane.groups.iter().enumerate().map(move |g| (l, lane, g)));
-        groups.flat_map(|(l, lane, (g, group))| {
-            group.members.iter().enumerate().map(move |(i, listener)| {
-                (
-                    Position {
-                        lane: l,
-                        group: g as u32,
-                        index: i as u32,
-                    },
-                    lane,
-                    listener,
-                )
+        let all = lanes.flat_map(|(l, lane)| (0..).zip(&lane.groups).map(move |g| (l, lane, g)));
+        all.flat_map(|(lane, carousel, (group, Group { members, .. }))| {
+            (0..).zip(members).map(move |(index, listener)| {
+                let position = Position { lane, group, index };
+                (position, carousel, listener)
             })
         })
     }
@@ -48,12 +41,18 @@ impl Worker {
             .collect()
     }
 
+    /// Returns the slots of the listeners that fit.
+    pub(super) fn slots_where(&self, fits: impl Fn(&Listener) -> bool) -> Vec<Slot> {
+        let fitting = self.listeners().filter(|(_, _, listener)| fits(listener));
+        fitting.map(|(_, _, listener)| listener.slot).collect()
+    }
+
     /// Returns a lane's window as last chosen, and the number of its subgroups.
     #[cfg(feature = "testing")]
     pub(crate) fn window(&self, lane: crate::LaneId) -> Option<(Duration, usize)> {
         let index = *self.lane_index.get(&lane)?;
         let lane = self.lanes.at(index as usize)?;
-        Some((lane.window(), lane.groups.len()))
+        Some((lane.window, lane.groups.len()))
     }
 
     /// Runs the check of each second: measures how far behind each listener is, and drops those that take nothing at
@@ -66,7 +65,7 @@ impl Worker {
             let is_degraded = listener.is_degraded(now);
             degraded += u64::from(is_degraded);
             if is_degraded != listener.is_reported_degraded.get()
-                && self.conditions.tell(listener.id, is_degraded)
+                && self.links.conditions.tell(listener.id, is_degraded)
             {
                 listener.is_reported_degraded.set(is_degraded);
             }
@@ -75,7 +74,9 @@ impl Worker {
                 continue;
             }
             if !listener.is_waiting() {
-                self.books.sampled_lag(lag(&lane.view, listener.offset), 1);
+                self.links
+                    .books
+                    .sampled_lag(lag(&lane.view, listener.offset), 1);
             }
             // A listener that waits for a join point has the greatest offset of all.
             if listener.offset < lane.view.end()
@@ -87,8 +88,8 @@ impl Worker {
             }
             debug_assert!(self.positions.get(listener.slot) == Some(&position));
         }
-        self.books.sampled_lag(Some(Span::ZERO), in_step);
-        self.books.degraded.set(degraded);
+        self.links.books.sampled_lag(Some(Span::ZERO), in_step);
+        self.links.books.degraded.set(degraded);
         for (slot, reason) in hopeless {
             if let Some(position) = self.positions.get(slot).copied() {
                 self.dismiss(position, reason);

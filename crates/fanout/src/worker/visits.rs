@@ -100,7 +100,7 @@ impl Joins {
             waker,
             books: Arc::new(Books::new(Plane::Worker, 0)),
             departures,
-            conditions: Conditions::default().sender().clone(),
+            conditions: Conditions::default().sender,
         };
         Self {
             worker: Worker::new(0, 0.02, backend, links, Instant::now()),
@@ -132,6 +132,6 @@ impl Joins {
     }
 
     pub(crate) fn sends(&self) -> u64 {
-        self.worker.books.sends.value()
+        self.worker.links.books.sends.value()
     }
 }

@@ -1,8 +1,7 @@
 //! Waiting for streams that are not present yet.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::support::{Alarm, TestFanout, name};
 use fanout::Settings;
@@ -11,8 +10,7 @@ use fanout::Settings;
 fn a_waiter_for_a_stream_is_woken_when_it_begins() {
     let setup = TestFanout::new(Settings::default());
     let name = name("radio");
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+    let (alarm, waker) = Alarm::with_waker();
     let mut cx = Context::from_waker(&waker);
     let mut appearance = pin!(setup.registry.appearance(&name));
     assert!(appearance.as_mut().poll(&mut cx).is_pending());

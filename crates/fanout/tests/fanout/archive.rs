@@ -1,7 +1,6 @@
 //! A reader that must not lose anything, and a publisher that waits for no reader.
 
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use crate::support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
@@ -77,18 +76,33 @@ fn read(reader: &mut ArchiveReader) -> Vec<Reported> {
     reported
 }
 
+/// Everything that a reader receives of the first epoch, with these frames.
+fn first_epoch(numbers: impl IntoIterator<Item = u64>) -> [Reported; 3] {
+    let frames = Reported::Frames(numbers.into_iter().collect());
+    [Reported::Epoch(1), Reported::Preamble(0), frames]
+}
+
+/// Reads a loss, and the frames after it.
+fn read_loss(reader: &mut ArchiveReader) -> (Lost, Vec<u64>) {
+    let reported: Result<[Reported; 3], _> = read(reader).try_into();
+    match reported {
+        Ok(
+            [
+                Reported::Lost(lost),
+                Reported::Preamble(0),
+                Reported::Frames(got),
+            ],
+        ) => (lost, got),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
     let (setup, mut encoder) = scene();
     encoder.write(3).unwrap();
     let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
-    let first = read(&mut reader);
-    let expected = [
-        Reported::Epoch(1),
-        Reported::Preamble(0),
-        Reported::Frames(vec![2]),
-    ];
-    assert_eq!(first, expected, "the newest join point");
+    assert_eq!(read(&mut reader), first_epoch([2]), "the newest join point");
     let before = setup.registry.fanout().log_bytes();
     encoder.write(997).unwrap();
     let held = setup.registry.fanout().log_bytes();
@@ -97,10 +111,8 @@ fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
     let left = setup.registry.fanout().log_bytes();
     assert!(left < 100 * FRAME as usize, "and not for longer: {left}");
     encoder.write(5).unwrap();
-    assert_eq!(
-        read(&mut reader),
-        [Reported::Frames((1_000..1_005).collect())]
-    );
+    let more = Reported::Frames((1_000..1_005).collect());
+    assert_eq!(read(&mut reader), [more]);
 }
 
 #[test]
@@ -111,34 +123,19 @@ fn a_reader_that_sleeps_beyond_its_bound_is_reported_exactly_what_it_lost() {
         encoder.write(1).unwrap();
         let mut reader = archive(&setup, bytes_max);
         encoder.write(4).unwrap();
-        let begin = [
-            Reported::Epoch(1),
-            Reported::Preamble(0),
-            Reported::Frames((0..5).collect()),
-        ];
-        assert_eq!(read(&mut reader), begin);
+        assert_eq!(read(&mut reader), first_epoch(0..5));
         let mut next = 5;
         for _ in 0..3 {
             encoder.write(700).unwrap();
-            let reported = read(&mut reader);
-            let [
-                Reported::Lost(lost),
-                Reported::Preamble(0),
-                Reported::Frames(got),
-            ] = &reported[..]
-            else {
-                panic!("{reported:?}");
-            };
+            let (lost, got) = read_loss(&mut reader);
             let resumed = got[0];
             assert_eq!(resumed % 7, 0, "at a join point");
-            assert_eq!(
-                *lost,
-                Lost {
-                    from: Timestamp::from_millis(1_000 * next as i64),
-                    to: Timestamp::from_millis(1_000 * resumed as i64),
-                    range: FRAME * next..FRAME * resumed,
-                }
-            );
+            let expected = Lost {
+                from: Timestamp::from_millis(1_000 * next as i64),
+                to: Timestamp::from_millis(1_000 * resumed as i64),
+                range: FRAME * next..FRAME * resumed,
+            };
+            assert_eq!(lost, expected);
             assert!(got.iter().copied().eq(resumed..next + 700), "and then all");
             // Frames it could have: the log's six and those in its own pages, without those before a join point.
             let pages = bytes_max as u64 / (64 * 1024 + 512 * 72);
@@ -158,26 +155,17 @@ fn a_reader_hears_of_epochs_and_of_the_end() {
     let mut second = encoder(&setup, 1);
     second.next = 10;
     second.write(2).unwrap();
-    assert_eq!(
-        read(&mut reader),
-        [
-            Reported::Epoch(1),
-            Reported::Preamble(0),
-            Reported::Frames(vec![0, 1, 2]),
-            Reported::Epoch(2),
-            Reported::Frames(vec![10, 11]),
-        ]
-    );
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+    let reported = read(&mut reader);
+    assert_eq!(reported[..3], first_epoch(0..3));
+    let of_second = [Reported::Epoch(2), Reported::Frames(vec![10, 11])];
+    assert_eq!(reported[3..], of_second);
+    let (alarm, waker) = Alarm::with_waker();
     let cx = Context::from_waker(&waker);
     assert!(reader.poll_next(&cx).is_pending());
     second.write(1).unwrap();
     assert_eq!(alarm.count(), 1);
-    assert!(matches!(
-        reader.poll_next(&cx),
-        Poll::Ready(Some(Archived::Media { .. }))
-    ));
+    let media = reader.poll_next(&cx);
+    assert!(matches!(media, Poll::Ready(Some(Archived::Media { .. }))));
     assert!(reader.poll_next(&cx).is_pending());
     drop(second);
     let now = Instant::now();
@@ -193,12 +181,7 @@ fn what_is_lost_at_the_end_is_reported_too() {
     encoder.key_every = u64::MAX;
     encoder.write(1).unwrap();
     let mut reader = archive(&setup, 0);
-    let begin = [
-        Reported::Epoch(1),
-        Reported::Preamble(0),
-        Reported::Frames(vec![0]),
-    ];
-    assert_eq!(read(&mut reader), begin);
+    assert_eq!(read(&mut reader), first_epoch([0]));
     encoder.write(200).unwrap();
     // No join point is left, and one may come.
     assert_eq!(read(&mut reader), []);
@@ -252,11 +235,8 @@ fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
     let follower = Follower::new(&guard);
     let burst = follower.policy().burst;
     assert!(burst >= Span::from_millis(4_000));
-    assert_eq!(
-        follower.entry(burst),
-        Some(FRAME * 96),
-        "a joiner has its burst"
-    );
+    let entry = follower.entry(burst);
+    assert_eq!(entry, Some(FRAME * 96), "a joiner has its burst");
     let with_listener = write(&mut reader);
     assert!(with_listener > 32 * FRAME, "{with_listener}");
     drop((follower, guard));
@@ -272,10 +252,8 @@ fn units_larger_than_a_page_are_not_kept_for_longer() {
     assert_eq!(read(&mut reader).last(), Some(&Reported::Frames(vec![0])));
     for number in 1..100 {
         encoder.write(1).unwrap();
-        assert_eq!(
-            read(&mut reader).last(),
-            Some(&Reported::Frames(vec![number]))
-        );
+        let reported = read(&mut reader);
+        assert_eq!(reported.last(), Some(&Reported::Frames(vec![number])));
     }
     let kept = setup.registry.fanout().log_bytes();
     assert!(kept < 20 * encoder.size, "{kept} bytes");
@@ -302,27 +280,14 @@ fn nobody_waits_for_what_is_only_recorded() {
 #[test]
 fn when_memory_is_short_what_is_held_goes_first() {
     let memory = 4 << 20;
-    let setup = TestFanout::with_memory(
-        Settings::default(),
-        fanout::Takeover::SameCredential,
-        0,
-        memory,
-    );
+    let setup = TestFanout::with_memory(memory);
     let mut encoder = encoder(&setup, 1);
     encoder.write(1).unwrap();
     let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
     read(&mut reader);
     encoder.write(1_000).unwrap();
     assert!(setup.registry.fanout().log_bytes() <= memory);
-    let reported = read(&mut reader);
-    let [
-        Reported::Lost(lost),
-        Reported::Preamble(0),
-        Reported::Frames(got),
-    ] = &reported[..]
-    else {
-        panic!("{reported:?}");
-    };
+    let (lost, got) = read_loss(&mut reader);
     assert_eq!(lost.range.end, FRAME * got[0]);
     assert!(got.len() > 100, "the rest of the memory is its own");
     assert_eq!(got.last(), Some(&1_000));

@@ -11,44 +11,40 @@ use media::{Codec, Item, Span, Track, TrackId};
 
 use crate::support::{Encoder, FORMAT, Listener, TestFanout, frames};
 
-/// Four seconds, or as many bytes.
-fn burst(bytes: u32) -> Settings {
+/// A stream that new listeners receive four seconds of, or as many bytes.
+fn radio(burst_bytes: u32) -> (TestFanout, Encoder) {
     let settings = Settings::default();
-    Settings {
-        audio: Policy {
-            burst: Span::from_millis(4_000),
-            burst_bytes: bytes,
-            ..settings.audio
-        },
-        ..settings
-    }
+    let audio = Policy {
+        burst: Span::from_millis(4_000),
+        burst_bytes,
+        ..settings.audio
+    };
+    let setup = TestFanout::new(Settings { audio, ..settings });
+    let radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+    (setup, radio)
 }
 
-/// Frames of 100 bytes, ten a second.
-fn slow_radio(setup: &TestFanout) -> Encoder {
-    let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+/// A stream like [`radio`], of ten frames a second.
+fn slow_radio(burst_bytes: u32) -> (TestFanout, Encoder) {
+    let (setup, mut radio) = radio(burst_bytes);
     radio.frame_millis = 100;
-    radio
+    (setup, radio)
 }
 
 #[test]
 fn a_burst_is_as_many_bytes_also_where_they_are_a_longer_time() {
-    let setup = TestFanout::new(burst(20_000));
-    let mut radio = slow_radio(&setup);
+    let (setup, mut radio) = slow_radio(20_000);
     radio.write(500).unwrap();
     // The lane opens with the past of the stream; later it has its own.
     for end in [500, 1_000] {
-        let mut listener = setup.listen("radio", "");
-        let heard = frames(&listener.read(20_000));
-        assert!(heard.iter().copied().eq(end - 200..end), "{heard:?}");
+        setup.listen("radio", "").hears(end - 200..end);
         radio.write(500).unwrap();
     }
 }
 
 #[test]
 fn a_burst_of_bytes_is_whole_where_listeners_may_begin_rarely() {
-    let setup = TestFanout::new(burst(20_000));
-    let mut radio = slow_radio(&setup);
+    let (setup, mut radio) = slow_radio(20_000);
     // As with titles interleaved with the audio.
     radio.key_every = 40;
     let _keeps_the_lane = setup.lane("radio");
@@ -59,11 +55,9 @@ fn a_burst_of_bytes_is_whole_where_listeners_may_begin_rarely() {
 
 #[test]
 fn a_burst_of_bytes_is_no_older_than_eighty_seconds() {
-    let setup = TestFanout::new(burst(1_000_000));
-    let mut radio = slow_radio(&setup);
+    let (setup, mut radio) = slow_radio(1_000_000);
     radio.write(2_000).unwrap();
-    let heard = frames(&setup.listen("radio", "").read(80_100));
-    assert!(heard.iter().copied().eq(1_199..2_000), "{heard:?}");
+    setup.listen("radio", "").hears(1_199..2_000);
 }
 
 /// Starts a listener of a format that has times in it.
@@ -79,28 +73,23 @@ fn flv_listener(setup: &TestFanout) -> Listener {
 
 #[test]
 fn formats_with_times_in_them_have_a_burst_of_time_alone() {
-    let setup = TestFanout::new(burst(20_000));
-    let mut radio = slow_radio(&setup);
+    let (setup, mut radio) = slow_radio(20_000);
     radio.write(500).unwrap();
-    let heard = frames(&flv_listener(&setup).read(4_100));
-    assert!(heard.iter().copied().eq(459..500), "{heard:?}");
+    flv_listener(&setup).hears(459..500);
 }
 
 #[test]
 fn a_burst_of_time_begins_where_decoders_can() {
-    let setup = TestFanout::new(burst(100_000));
-    let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut radio) = radio(100_000);
     // One keyframe a second.
     radio.key_every = 50;
     radio.write(500).unwrap();
-    let heard = frames(&flv_listener(&setup).read(25_000));
-    assert!(heard.iter().copied().eq(250..500), "{heard:?}");
+    flv_listener(&setup).hears(250..500);
 }
 
 #[test]
 fn a_lane_keeps_the_bytes_of_a_burst_beyond_its_time() {
-    let setup = TestFanout::new(burst(200_000));
-    let mut radio = slow_radio(&setup);
+    let (setup, mut radio) = slow_radio(200_000);
     radio.size = 1_000;
     radio.frame_millis = 300;
     let _keeps_the_lane = setup.lane("radio");
@@ -111,8 +100,7 @@ fn a_lane_keeps_the_bytes_of_a_burst_beyond_its_time() {
 
 #[test]
 fn who_takes_time_over_a_burst_of_bytes_is_not_behind() {
-    let setup = TestFanout::new(burst(20_000));
-    let mut radio = slow_radio(&setup);
+    let (setup, mut radio) = slow_radio(20_000);
     let lane = setup.lane("radio");
     radio.write(500).unwrap();
     let mut follower = Follower::new(&lane);
@@ -159,8 +147,7 @@ impl Packager for Led {
 
 #[test]
 fn what_leads_to_a_joiner_is_not_of_the_audio_before_either() {
-    let setup = TestFanout::new(burst(0));
-    let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut radio) = radio(0);
     let (stream, play) = (setup.stream("radio"), setup.may_play("radio"));
     let lane = stream.lane(&play, FORMAT, || Box::new(Led), Instant::now());
     let lane = lane.unwrap();
@@ -168,27 +155,24 @@ fn what_leads_to_a_joiner_is_not_of_the_audio_before_either() {
     change_audio(&mut radio);
     radio.write(1).unwrap();
     let mut listener = setup.attach_as(setup.record("radio"), lane, "", None);
-    assert_eq!(frames(&listener.read(100)), [100]);
+    listener.hears(100..101);
 }
 
 #[test]
 fn new_listeners_begin_where_the_audio_has_become_another() {
-    let setup = TestFanout::new(burst(0));
-    let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let (setup, mut radio) = radio(0);
     let mut present = setup.listen("radio", "");
     // The listener has begun, and not only connected.
     radio.write(1).unwrap();
-    assert_eq!(frames(&present.read(100)), [0]);
+    present.hears(0..1);
     radio.write(99).unwrap();
     change_audio(&mut radio);
     radio.write(10).unwrap();
-    let heard = frames(&setup.listen("radio", "").read(1_000));
-    assert!(heard.iter().copied().eq(100..110), "{heard:?}");
+    setup.listen("radio", "").hears(100..110);
     // The announcement is repeated without a change.
     change_audio(&mut radio);
     radio.write(10).unwrap();
-    let heard = frames(&setup.listen("radio", "").read(2_000));
-    assert!(heard.iter().copied().eq(100..120), "{heard:?}");
-    let heard = frames(&present.read(11_900));
-    assert!(heard.iter().copied().eq(1..120), "who was there goes on");
+    setup.listen("radio", "").hears(100..120);
+    // Who was there goes on.
+    present.hears(1..120);
 }

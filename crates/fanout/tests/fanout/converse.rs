@@ -5,13 +5,13 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
-use crate::support::{Encoder, Listener, PATIENCE, TestFanout, first_frame, frames, wait_until};
+use crate::support::{
+    Encoder, Listener, PATIENCE, SIZE, TestFanout, first_frame, frames, wait_until,
+};
 use bytes::BytesMut;
 use fanout::{Conversation, Heard, Reason, Released};
 use media::Timestamp;
 use net::Transport;
-
-const SIZE: usize = 100;
 
 /// Far more than a socket takes at once.
 const LARGE: usize = 4 << 20;
@@ -45,6 +45,13 @@ impl Conversation for Echo {
     }
 }
 
+/// Connects a listener with a conversation; returns it, and what it is given back by.
+fn converse(setup: &TestFanout) -> (Listener, Receiver<(TcpStream, Released)>) {
+    let (released, reported) = sync_channel(1);
+    let echo = Box::new(Echo { released });
+    (setup.converse("show", "", Some(echo)), reported)
+}
+
 struct Scene {
     setup: TestFanout,
     encoder: Encoder,
@@ -55,13 +62,12 @@ struct Scene {
 fn scene(size: usize) -> Scene {
     let (setup, mut encoder) = TestFanout::show(size);
     encoder.write(1).unwrap();
-    let (released, reported) = sync_channel(1);
-    let listener = setup.converse("show", "", Some(Box::new(Echo { released })));
+    let (listener, released) = converse(&setup);
     Scene {
         setup,
         encoder,
         listener,
-        released: reported,
+        released,
     }
 }
 
@@ -111,10 +117,7 @@ fn answers_come_at_once_when_there_is_nothing_else_to_send() {
 fn a_conversation_that_panics_is_hung_up_on_and_the_others_continue() {
     net::panics::install_hook();
     let mut scene = scene(SIZE);
-    let (released, _reported) = sync_channel(1);
-    let mut other = scene
-        .setup
-        .converse("show", "", Some(Box::new(Echo { released })));
+    let (mut other, _reported) = converse(&scene.setup);
     assert_eq!(frames(&scene.listener.read(SIZE)), [0]);
     assert_eq!(frames(&other.read(SIZE)), [0]);
     scene.says("p");
@@ -165,8 +168,7 @@ fn a_listener_without_a_place_yet_is_spoken_with_too() {
     // No join point: video begins with a keyframe.
     encoder.next = 1;
     encoder.write(1).unwrap();
-    let (released, reported) = sync_channel(1);
-    let mut listener = setup.converse("show", "", Some(Box::new(Echo { released })));
+    let (mut listener, reported) = converse(&setup);
     listener.socket.write_all(b"x").unwrap();
     assert_eq!(listener.read(3), b"<x>");
     listener.socket.write_all(b"b").unwrap();
@@ -203,8 +205,7 @@ fn a_listener_that_comes_after_the_others_were_reported_of_the_leave_is_reported
     let (setup, mut encoder) = TestFanout::show(SIZE);
     encoder.write(1).unwrap();
     setup.registry.fanout().announce_leave();
-    let (released, _reported) = sync_channel(1);
-    let mut late = setup.converse("show", "", Some(Box::new(Echo { released })));
+    let (mut late, _reported) = converse(&setup);
     let got = late.read(SIZE + 3);
     assert_eq!(apart(&got), ("!".to_owned(), vec![0]));
 }

@@ -54,34 +54,29 @@ const BOTH: Format = Format {
     ..FORMAT
 };
 
+fn ear(heard: &Heard, takes_derived: bool) -> Box<dyn Packager> {
+    Box::new(Ear {
+        heard: Arc::clone(heard),
+        takes_derived,
+    })
+}
+
 fn listen(setup: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
     let heard = Heard::default();
-    let format = Format {
-        name: if takes_derived { "both" } else { "own" },
-        ..FORMAT
+    let format = match takes_derived {
+        true => BOTH,
+        false => FORMAT,
     };
     let permission = setup.may_play("radio");
-    let make = || -> Box<dyn Packager> {
-        Box::new(Ear {
-            heard: Arc::clone(&heard),
-            takes_derived,
-        })
-    };
-    let guard = stream
-        .lane(&permission, format, make, Instant::now())
-        .unwrap();
-    (guard, heard)
+    let make = || ear(&heard, takes_derived);
+    let guard = stream.lane(&permission, format, make, Instant::now());
+    (guard.unwrap(), heard)
 }
 
 /// Reserves a lane for a listener that has yet to connect.
 fn expect(setup: &TestFanout, stream: &Arc<Stream>) -> Result<ListenerHandle, LaneRefused> {
     let permission = setup.may_play("radio");
-    let make = || {
-        Box::new(Ear {
-            heard: Heard::default(),
-            takes_derived: true,
-        }) as Box<dyn Packager>
-    };
+    let make = || ear(&Heard::default(), true);
     let lane = stream.reserve_lane(&permission, BOTH, make, Instant::now())?;
     Ok(setup.registry.fanout().handle(setup.record("radio"), lane))
 }
@@ -132,6 +127,17 @@ fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
 struct Maker {
     wanted: AtomicUsize,
     is_full: AtomicBool,
+}
+
+impl Maker {
+    /// A setup with the stream `radio`, whose derived track is this maker's.
+    fn radio() -> (TestFanout, Encoder, Arc<Self>) {
+        let setup = TestFanout::new(Settings::default());
+        let maker = Arc::<Self>::default();
+        setup.registry.set_deriver(Arc::clone(&maker) as _);
+        let encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+        (setup, encoder, maker)
+    }
 }
 
 impl Deriver for Maker {
@@ -220,20 +226,14 @@ fn a_late_lane_gets_the_recent_past_of_both_by_time() {
     );
     assert_eq!(both.last().unwrap(), "own 19980");
     assert!(both.contains(&"derived 19890".to_owned()));
-    let without: Vec<_> = both
-        .into_iter()
-        .filter(|w| !w.contains("derived"))
-        .collect();
-    assert_eq!(without, own);
+    let without = both.into_iter().filter(|word| !word.contains("derived"));
+    assert!(without.eq(own));
 }
 
 #[test]
 fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
-    let setup = TestFanout::new(Settings::default());
-    let maker = Arc::new(Maker::default());
-    setup.registry.set_deriver(Arc::clone(&maker) as _);
+    let (setup, mut encoder, maker) = Maker::radio();
     let wanted = || maker.wanted.load(Ordering::SeqCst);
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     let stream = stream(&setup);
     let (_own, _) = listen(&setup, &stream, false);
     assert_eq!(wanted(), 0);
@@ -355,10 +355,8 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
     let stream = stream(&setup);
     let mut tap = stream.tap(Some(Kind::Audio)).unwrap();
     let (past, _) = drain(&mut tap);
-    assert_eq!(
-        (past.len(), &past[..2]),
-        (202, &["track own".to_owned(), "own 1980".to_owned()][..])
-    );
+    assert_eq!(past[..2], ["track own", "own 1980"]);
+    assert_eq!(past.len(), 202);
     encoder.write(1).unwrap();
     assert!(encoder.publisher.is_followed());
     assert_eq!(drain(&mut tap).0, ["own 6000"]);
@@ -375,19 +373,15 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
     encoder.write(1).unwrap();
     assert!(!encoder.publisher.is_followed());
 
-    let taps: Vec<_> = std::iter::from_fn(|| stream.tap(None))
-        .take(1_000)
-        .collect();
+    let taps = std::iter::from_fn(|| stream.tap(None));
+    let taps: Vec<_> = taps.take(1_000).collect();
     assert!(taps.len() < 1_000, "there are only so many");
 }
 
 #[test]
 fn nothing_is_made_for_listeners_that_never_connect() {
-    let setup = TestFanout::new(Settings::default());
-    let maker = Arc::new(Maker::default());
-    setup.registry.set_deriver(Arc::clone(&maker) as _);
+    let (setup, _encoder, maker) = Maker::radio();
     let wanted = || maker.wanted.load(Ordering::SeqCst);
-    let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     let stream = stream(&setup);
     let mut first = expect(&setup, &stream).unwrap();
     let second = expect(&setup, &stream).unwrap();
@@ -404,20 +398,14 @@ fn nothing_is_made_for_listeners_that_never_connect() {
 
 #[test]
 fn what_there_is_no_room_for_is_refused_or_made_later() {
-    let setup = TestFanout::new(Settings::default());
-    let maker = Arc::new(Maker::default());
-    setup.registry.set_deriver(Arc::clone(&maker) as _);
+    let (setup, mut encoder, maker) = Maker::radio();
     let wanted = || maker.wanted.load(Ordering::SeqCst);
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let stream = stream(&setup);
     let mut early = expect(&setup, &stream).unwrap();
     maker.is_full.store(true, Ordering::SeqCst);
-    assert_eq!(
-        expect(&setup, &stream).err(),
-        Some(LaneRefused::Derivation),
-        "there is no picture"
-    );
+    let refused = expect(&setup, &stream).err();
+    assert_eq!(refused, Some(LaneRefused::Derivation), "no picture");
     let permission = setup.may_play("radio");
     let nothing = || -> Box<dyn Packager> { unreachable!("the lane is open") };
     let refused = stream.lane(&permission, BOTH, nothing, Instant::now());

@@ -8,10 +8,8 @@ use crate::support::{Alarm, Encoder, TestFanout, frames};
 use fanout::{LogReader, Reason, Settings};
 
 fn reader(setup: &TestFanout) -> LogReader {
-    setup
-        .registry
-        .fanout()
-        .follow(setup.record("radio"), setup.lane("radio"))
+    let (record, lane) = (setup.record("radio"), setup.lane("radio"));
+    setup.registry.fanout().follow(record, lane)
 }
 
 /// Returns everything that is available now, and whether the reader is at its end.
@@ -31,8 +29,7 @@ fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
     let (setup, mut encoder) = TestFanout::radio();
     encoder.write(1_000).unwrap();
     let mut reader = reader(&setup);
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+    let (alarm, waker) = Alarm::with_waker();
     let cx = Context::from_waker(&waker);
     let (burst, ended) = drain(&mut reader, &cx);
     assert!(frames(&burst).into_iter().eq(799..1_000));
@@ -77,19 +74,14 @@ fn count(histogram: &fanout::stats::Histogram) -> u64 {
 
 #[test]
 fn readers_are_in_the_books_as_the_workers_listeners_are() {
-    let setup = TestFanout::new(Settings::default());
+    let (setup, mut encoder) = TestFanout::radio();
     let fanout = Arc::clone(setup.registry.fanout());
     let books = fanout.task_books();
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(10).unwrap();
     let cx = Context::from_waker(Waker::noop());
     let (mut keeps_up, mut stalls) = (reader(&setup), reader(&setup));
     let burst = drain(&mut keeps_up, &cx).0.len() + drain(&mut stalls, &cx).0.len();
-    assert_eq!(
-        count(&books.forward_delay_seconds),
-        0,
-        "no message had to wait"
-    );
+    assert_eq!(count(&books.forward_delay_seconds), 0, "none had to wait");
     assert_eq!(books.listeners_now(), 2);
     assert_eq!(count(&books.join_seconds[0]), 2);
 
@@ -101,10 +93,8 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
     }
     assert_eq!(count(&books.forward_delay_seconds), 4);
     assert_eq!(books.message_samples.value().sum, 200.0);
-    assert_eq!(
-        books.egress_bytes[fanout::Protocol::Http].value(),
-        sent as u64
-    );
+    let egress = books.egress_bytes[fanout::Protocol::Http].value();
+    assert_eq!(egress, sent as u64);
     assert!(books.busy_nanos.value() > 0 && count(&books.turn_seconds) == 4);
 
     let now = Instant::now();
@@ -136,9 +126,8 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
 
 #[test]
 fn what_a_reader_was_given_late_is_counted() {
-    let setup = TestFanout::new(Settings::default());
+    let (setup, mut encoder) = TestFanout::radio();
     let books = Arc::clone(setup.registry.fanout().task_books());
-    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let cx = Context::from_waker(Waker::noop());
     let mut reader = reader(&setup);
@@ -154,8 +143,7 @@ fn what_a_reader_was_given_late_is_counted() {
 fn a_reader_hears_of_the_end_and_of_being_removed() {
     let (setup, mut encoder) = TestFanout::radio();
     encoder.write(3).unwrap();
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+    let (alarm, waker) = Alarm::with_waker();
     let cx = Context::from_waker(&waker);
     let (mut removed, mut stays) = (reader(&setup), reader(&setup));
     assert!(!drain(&mut removed, &cx).1);
@@ -198,8 +186,5 @@ fn a_reader_can_stop_between_units() {
     assert_eq!(frames(&unit), [0]);
     let (rest, _) = drain(&mut reader, &cx);
     assert_eq!(frames(&rest), [1]);
-    assert!(
-        reader.rest_of_unit().is_none(),
-        "the end lies between units"
-    );
+    assert!(reader.rest_of_unit().is_none(), "it is between units");
 }

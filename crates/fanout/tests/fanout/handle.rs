@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::support::{Alarm, Encoder, TestFanout, frames};
-use fanout::{Follower, Judgement, ListenerHandle, Plane, Reason, Settings};
+use crate::support::{Alarm, TestFanout, frames};
+use fanout::{Follower, Judgement, ListenerHandle, Plane, Reason};
 use media::Span;
 
 fn handle(setup: &TestFanout) -> ListenerHandle {
@@ -38,12 +38,8 @@ fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
     assert!(read(&follower, 0).into_iter().eq(0..30));
     let newest = follower.entry(Span::ZERO).unwrap();
     assert!(read(&follower, newest).into_iter().eq(25..30));
-    let joins: Vec<_> = follower
-        .units(0)
-        .filter(|unit| unit.is_join)
-        .map(|unit| unit.range.start)
-        .collect();
-    assert_eq!(joins, [0, newest]);
+    let joins = follower.units(0).filter(|unit| unit.is_join);
+    assert!(joins.map(|unit| unit.range.start).eq([0, newest]));
     assert!(follower.bytes(newest, 100_000, &mut []).len() <= 100_000);
     assert!(follower.bytes(follower.end(), 1, &mut [0]).is_empty());
 }
@@ -67,8 +63,7 @@ fn a_follower_judges_like_the_workers() {
 fn a_follower_is_woken_once_and_learns_of_the_end() {
     let (setup, mut encoder) = TestFanout::show(100);
     let mut follower = Follower::new(&setup.lane("show"));
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(Arc::clone(&alarm));
+    let (alarm, waker) = Alarm::with_waker();
     follower.refresh();
     assert!(follower.arm(&waker));
     encoder.write(3).unwrap();
@@ -82,9 +77,8 @@ fn a_follower_is_woken_once_and_learns_of_the_end() {
 
 #[test]
 fn a_handle_is_counted_listed_reported_and_removed() {
-    let setup = TestFanout::new(Settings::default());
+    let (setup, _encoder) = TestFanout::show(100);
     let fanout = Arc::clone(setup.registry.fanout());
-    let _encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
     let mut taken = handle(&setup);
     let other = handle(&setup);
     let books = fanout.open_books(Plane::Webrtc);
@@ -112,8 +106,8 @@ fn a_handle_is_counted_listed_reported_and_removed() {
     taken.lags(None);
     assert!(fanout.report().iter().any(|one| one.lag.is_none()));
 
-    let alarm = Arc::new(Alarm::default());
-    taken.wake_if_kicked(&Waker::from(Arc::clone(&alarm)));
+    let (alarm, waker) = Alarm::with_waker();
+    taken.wake_if_kicked(&waker);
     fanout.kick(taken.id());
     assert!(taken.is_kicked() && !other.is_kicked());
     assert_eq!(alarm.count(), 1);
@@ -130,14 +124,11 @@ fn a_handle_is_counted_listed_reported_and_removed() {
 
 #[test]
 fn a_handle_is_in_the_books_of_the_thread_that_serves_it() {
-    let setup = TestFanout::new(Settings::default());
+    let (setup, _encoder) = TestFanout::show(100);
     let fanout = Arc::clone(setup.registry.fanout());
-    let _encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
     let [one, other] = [(); 2].map(|()| fanout.open_books(Plane::Webrtc));
-    assert_eq!(
-        (one.label(), other.label()),
-        ("webrtc-0".to_owned(), "webrtc-1".to_owned())
-    );
+    let own = [&one, &other].map(|books| books.label());
+    assert_eq!(own, ["webrtc-0", "webrtc-1"]);
     let labels: Vec<_> = fanout.books().iter().map(|books| books.label()).collect();
     assert_eq!(labels, ["0", "1", "tasks", "webrtc-0", "webrtc-1"]);
     let mut handle = handle(&setup);
@@ -171,8 +162,6 @@ fn a_keyframe_is_asked_for_once_in_a_while_and_not_when_it_has_come() {
     assert!(encoder.publisher.takes_keyframe_request(later(500)));
     encoder.publisher.stream().request_keyframe();
     encoder.write(1).unwrap();
-    assert!(
-        !encoder.publisher.takes_keyframe_request(later(2_000)),
-        "it came"
-    );
+    let asks_again = encoder.publisher.takes_keyframe_request(later(2_000));
+    assert!(!asks_again, "it came");
 }

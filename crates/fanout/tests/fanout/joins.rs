@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{Encoder, FORMAT, TestFanout, frames, wait_until};
-use fanout::{Follower, Format, LaneRefused, Protocol, Settings, Takeover};
+use fanout::{Follower, Format, LaneRefused, Protocol, Settings};
 use media::Span;
 
 const MIB: usize = 1024 * 1024;
@@ -28,7 +28,7 @@ fn camera(setup: &TestFanout, name: &str, size: usize) -> Encoder {
 /// One keyframe, then only frames predicted from it: a browser that gets no request for more.
 #[test]
 fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others() {
-    let setup = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
+    let setup = TestFanout::with_memory(16 * MIB);
     let fanout = setup.registry.fanout();
     let mut greedy = camera(&setup, "greedy", 25_000);
     greedy.write(1).unwrap();
@@ -61,7 +61,7 @@ fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others()
 /// However many formats strangers request, each stream has one.
 #[test]
 fn each_stream_has_its_first_lane_when_memory_is_short() {
-    let setup = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
+    let setup = TestFanout::with_memory(8 * MIB);
     let mut greedy = camera(&setup, "greedy", 100_000);
     greedy.write(1).unwrap();
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
@@ -90,21 +90,15 @@ fn a_join_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() {
         let setup = TestFanout::new(Settings::default());
         let mut camera = camera(&setup, "show", 1_000);
         let now = Instant::now();
-        camera.write(40).unwrap();
-        let _first = setup.lane_of("show", of("x", protocol)).unwrap();
-        assert!(
-            !camera.publisher.takes_keyframe_request(now),
-            "{protocol:?}: 1.6 s old"
-        );
-        camera.write(20).unwrap();
-        let _second = setup.lane_of("show", of("x", protocol)).unwrap();
-        assert!(
-            camera.publisher.takes_keyframe_request(now),
-            "{protocol:?}: 2.4 s old"
-        );
-        let _third = setup.lane_of("show", of("x", protocol)).unwrap();
+        let mut lanes = Vec::new();
+        // Its keyframe is 1.6 s old, then 2.4 s, and then there has been a wish.
         let soon = now + Duration::from_millis(100);
-        assert!(!camera.publisher.takes_keyframe_request(soon), "one wish");
+        for (frames, now, is_asked) in [(40, now, false), (20, now, true), (0, soon, false)] {
+            camera.write(frames).unwrap();
+            lanes.push(setup.lane_of("show", of("x", protocol)).unwrap());
+            let asks = camera.publisher.takes_keyframe_request(now);
+            assert_eq!(asks, is_asked, "{protocol:?}: {frames} frames");
+        }
     }
 }
 
@@ -119,10 +113,8 @@ fn keyframes_are_asked_for_regularly_while_a_listener_cannot_ask() {
     let film = |camera: &mut Encoder, asked_at: &mut Vec<u64>| {
         for _ in 0..500 {
             let at = camera.next * 40;
-            if camera
-                .publisher
-                .takes_keyframe_request(start + Duration::from_millis(at))
-            {
+            let now = start + Duration::from_millis(at);
+            if camera.publisher.takes_keyframe_request(now) {
                 asked_at.push(at);
                 camera.key_every = camera.next;
             }

@@ -1,14 +1,13 @@
 //! Permissions that end: the listener is removed, whichever thread serves it, and others stay.
 
 use std::io::Read;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::support::{FORMAT, Frames, TestFanout, name};
+use crate::support::{FORMAT, Frames, TestFanout, introduction, name};
 use fanout::gate::{Play, Terms};
-use fanout::{Introduction, LaneGuard, ListenerRecord, Reason, Subscription};
+use fanout::{LaneGuard, ListenerRecord, Reason, Subscription};
 
 /// Duration of the permissions of these tests.
 const TERM: Duration = Duration::from_secs(3_600);
@@ -22,18 +21,11 @@ fn joined(server: &TestFanout, until: Option<Instant>) -> (LaneGuard, ListenerRe
     let action = Play {
         stream: name("radio"),
     };
-    let introduction = Introduction {
-        peer: (Ipv4Addr::LOCALHOST, 1).into(),
-        request: String::new(),
-        agent: String::new(),
-        referer: String::new(),
-        permit: None,
-    };
     let mut subscription = Subscription::permitted(
         &server.registry,
         Arc::new(server.gatekeeper.grant(action, terms)),
         server.stream("radio"),
-        introduction,
+        introduction(),
     );
     let lane = subscription.lane(FORMAT, || Box::new(Frames), Instant::now());
     let lane = lane.unwrap();

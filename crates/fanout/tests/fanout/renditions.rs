@@ -68,9 +68,7 @@ fn samples(tap: &mut Tap) -> Vec<(TrackId, i64)> {
     let idle = Context::from_waker(Waker::noop());
     while let Poll::Ready(Some(tapped)) = tap.poll_next(&idle) {
         match tapped {
-            Tapped::Item(Item::Sample(sample)) => {
-                samples.push((sample.track, sample.dts.millis()));
-            }
+            Tapped::Item(Item::Sample(one)) => samples.push((one.track, one.dts.millis())),
             Tapped::Item(_) => {}
             other => panic!("the tap is read in time: {other:?}"),
         }
@@ -82,10 +80,8 @@ fn samples(tap: &mut Tap) -> Vec<(TrackId, i64)> {
 fn a_rendition_has_the_audio_and_the_time_of_its_stream() {
     let setup = TestFanout::new(Settings::default());
     let mut publisher = setup.publish("live/show", 1).unwrap();
-    write(
-        &mut publisher,
-        [track(TrackId::AUDIO), track(TrackId::VIDEO)],
-    );
+    let tracks = || [TrackId::AUDIO, TrackId::VIDEO].map(track);
+    write(&mut publisher, tracks());
     rendition(&setup, &mut publisher).unwrap();
     write(&mut publisher, [track(SMALL)]);
     let [mut show, mut small] =
@@ -104,19 +100,14 @@ fn a_rendition_has_the_audio_and_the_time_of_its_stream() {
         assert_eq!(samples(&mut small), expected);
         let small_info = info(&setup, "live/show~1");
         let ids: Vec<_> = small_info.tracks.iter().map(|track| track.id).collect();
-        assert!(
-            ids.contains(&TrackId::AUDIO) && ids.contains(&TrackId::VIDEO),
-            "{ids:?}"
-        );
+        let both = [TrackId::AUDIO, TrackId::VIDEO];
+        assert!(both.iter().all(|id| ids.contains(id)), "{ids:?}");
         assert_eq!((small_info.epoch, ids.len()), (epoch as u32, 2));
         // The publisher reconnects while its last connection is still thought alive.
         let now = Instant::now() + Duration::from_secs(5 * epoch as u64);
         let old = std::mem::replace(&mut publisher, again(&setup, now));
         rendition(&setup, &mut publisher).unwrap();
-        write(
-            &mut publisher,
-            [track(TrackId::AUDIO), track(TrackId::VIDEO), track(SMALL)],
-        );
+        write(&mut publisher, tracks().into_iter().chain([track(SMALL)]));
         drop(old);
         assert_eq!(info(&setup, "live/show~1").phase, Phase::Live);
     }
@@ -143,16 +134,11 @@ fn one_publisher_counts_once() {
     let setup = TestFanout::with(Settings::default(), Takeover::SameCredential, 1);
     let mut publisher = setup.publish("live/show", 1).unwrap();
     rendition(&setup, &mut publisher).unwrap();
-    assert_eq!(
-        setup.publish("other", 1).err(),
-        Some(PublishRefused::TooMany)
-    );
-    let taken = setup.publish("live/show~1", 1).err();
-    assert_eq!(
-        taken,
-        Some(PublishRefused::TooMany),
-        "it would be a second one"
-    );
+    // Either would be a second one.
+    for name in ["other", "live/show~1"] {
+        let refused = setup.publish(name, 1).err();
+        assert_eq!(refused, Some(PublishRefused::TooMany), "{name}");
+    }
     drop(publisher);
     assert!(setup.publish("other", 1).is_ok());
 }
@@ -163,10 +149,8 @@ fn a_name_that_is_taken_costs_one_rendition() {
     let mut own = setup.publish("live/show~1", 1).unwrap();
     let mut publisher = setup.publish("live/show", 1).unwrap();
     let refused = rendition(&setup, &mut publisher);
-    assert_eq!(
-        refused,
-        Err(RenditionRefused::Refused(PublishRefused::Busy))
-    );
+    let busy = RenditionRefused::Refused(PublishRefused::Busy);
+    assert_eq!(refused, Err(busy));
     write(&mut own, [track(TrackId::VIDEO)]);
     // The stream lingers, and its listeners have seen a later time than the show's.
     write(&mut own, second(0));
@@ -196,19 +180,15 @@ fn what_befalls_a_rendition_befalls_no_other() {
     write(&mut publisher, [track(SMALL), track(TrackId(5))]);
     write(&mut publisher, [sample(SMALL, 0), sample(TrackId(5), 0)]);
     assert!(info(&setup, "live/show~2").has_media);
-    assert!(
-        !info(&setup, "live/show").has_media,
-        "what is nobody's is dropped"
-    );
+    // What is nobody's is dropped.
+    assert!(!info(&setup, "live/show").has_media);
     // All end with their publisher's stream.
     assert!(setup.registry.end(&name("live/show"), None, now).unwrap());
     for stream in setup.registry.list() {
         assert_eq!(stream.info().phase, Phase::Ended, "{stream:?}");
     }
-    assert_eq!(
-        rendition(&setup, &mut publisher),
-        Err(RenditionRefused::Superseded)
-    );
+    let refused = rendition(&setup, &mut publisher);
+    assert_eq!(refused, Err(RenditionRefused::Superseded));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::TestFanout;
+use crate::support::{TestFanout, source};
 use fanout::gate::{Credential, Publish};
 use fanout::{PublishRefused, Publisher, Settings, Source, Takeover, TooManyBlocks};
 use media::{Container, Item, Script, StreamName, Timestamp};
@@ -33,17 +33,19 @@ fn publish_with(
     let stream = name();
     let permission = setup.gatekeeper.authorize(Publish { stream, credential });
     let source = Source {
-        protocol: "test",
         peer: Some(who.0.parse().unwrap()),
         agent: who.1.to_owned(),
-        container: Container::Tracks,
-        content_type: "video/x-flv".to_owned(),
-        headers: Vec::new(),
+        ..source(Container::Tracks)
     };
     let asked = setup.registry.would_publish(&permission, &source, now);
     let published = setup.registry.publish(&permission, source, now);
     assert_eq!(asked.err(), published.as_ref().err().copied());
     published
+}
+
+#[track_caller]
+fn assert_refused(setup: &TestFanout, who: Who, now: Instant, expected: PublishRefused) {
+    assert_eq!(publish(setup, who, now).err(), Some(expected));
 }
 
 /// Marks activity of a publisher.
@@ -76,10 +78,7 @@ fn a_replaced_publisher_may_not_take_back_while_the_other_one_sends() {
     // Another encoder does not count as hers, though it is at her address.
     let now = start + 100 * SECOND;
     let mut carl = publish(&setup, CARL, now).unwrap();
-    assert_eq!(
-        publish(&setup, BEN, now + 2 * SECOND).err(),
-        Some(PublishRefused::Replaced)
-    );
+    assert_refused(&setup, BEN, now + 2 * SECOND, PublishRefused::Replaced);
     // She may once she has not tried for the configured time.
     for second in 101..140 {
         send(&mut carl, start + second * SECOND);
@@ -150,12 +149,9 @@ fn an_encoder_is_let_back_that_replaced_itself() {
     let _first = publish(&setup, ANNA, start).unwrap();
     let mut second = publish(&setup, ANNA, start + 5 * SECOND).unwrap();
     send(&mut second, start + 9 * SECOND);
-    let refused = publish(&setup, ANNA, start + 10 * SECOND).err();
-    assert_eq!(
-        refused,
-        Some(PublishRefused::Replaced),
-        "it may be another one of its kind"
-    );
+    // It may be another one of its kind.
+    let soon = start + 10 * SECOND;
+    assert_refused(&setup, ANNA, soon, PublishRefused::Replaced);
     let _third = publish(&setup, ANNA, start + 12 * SECOND).unwrap();
 
     // A publisher from another address need not wait.
@@ -165,8 +161,8 @@ fn an_encoder_is_let_back_that_replaced_itself() {
     send(&mut ben, start + 7 * SECOND);
     let mut ben = publish(&setup, BEN, start + 8 * SECOND).unwrap();
     send(&mut ben, start + 9 * SECOND);
-    let refused = publish(&setup, ANNA, start + 9 * SECOND).err();
-    assert_eq!(refused, Some(PublishRefused::Replaced));
+    let soon = start + 9 * SECOND;
+    assert_refused(&setup, ANNA, soon, PublishRefused::Replaced);
     // A publisher that has left is not replaced.
     drop(ben);
     publish(&setup, ANNA, start + 10 * SECOND).unwrap();
@@ -184,8 +180,7 @@ fn taking_turns_can_be_configured() {
     let _anna = publish(&setup, ANNA, start + 7 * SECOND).unwrap();
     let setup = TestFanout::with(Settings::default(), Takeover::Stalled, 0);
     let _anna = publish(&setup, ANNA, start).unwrap();
-    let refused = publish(&setup, BEN, start + 2 * SECOND).err();
-    assert_eq!(refused, Some(PublishRefused::Busy));
+    assert_refused(&setup, BEN, start + 2 * SECOND, PublishRefused::Busy);
     let _ben = publish(&setup, BEN, start + 3 * SECOND).unwrap();
 }
 
@@ -193,35 +188,21 @@ fn taking_turns_can_be_configured() {
 fn what_an_operator_has_ended_stays_ended_for_a_time() {
     let setup = TestFanout::new(Settings::default());
     let start = Instant::now();
-    assert_eq!(setup.registry.end(&name(), None, start), Ok(false));
+    let end = |block| setup.registry.end(&name(), block, start);
+    assert_eq!(end(None), Ok(false));
     let anna = publish(&setup, ANNA, start).unwrap();
-    assert_eq!(
-        setup.registry.end(&name(), Some(10 * SECOND), start),
-        Ok(true)
-    );
+    assert_eq!(end(Some(10 * SECOND)), Ok(true));
     drop(anna);
-    assert_eq!(
-        setup.registry.end(&name(), None, start),
-        Ok(false),
-        "it has ended"
-    );
-    let refused = publish(&setup, ANNA, start + SECOND).err();
-    assert_eq!(refused, Some(PublishRefused::Blocked(9)));
+    assert_eq!(end(None), Ok(false), "it has ended");
+    assert_refused(&setup, ANNA, start + SECOND, PublishRefused::Blocked(9));
     assert_eq!(setup.registry.blocks(start), [(name(), 10 * SECOND)]);
     drop(publish(&setup, ANNA, start + 10 * SECOND).unwrap());
-    assert_eq!(
-        setup.registry.end(&name(), Some(10 * SECOND), start),
-        Ok(true)
-    );
-    assert_eq!(
-        setup.registry.end(&name(), Some(Duration::ZERO), start),
-        Ok(true)
-    );
+    assert_eq!(end(Some(10 * SECOND)), Ok(true));
+    assert_eq!(end(Some(Duration::ZERO)), Ok(true));
     publish(&setup, ANNA, start + SECOND).unwrap();
     for number in 0..fanout::BLOCKS_MAX {
         let other = StreamName::parse(&format!("s{number}")).unwrap();
         assert_eq!(setup.registry.end(&other, Some(SECOND), start), Ok(true));
     }
-    let refused = setup.registry.end(&name(), Some(SECOND), start);
-    assert_eq!(refused, Err(TooManyBlocks));
+    assert_eq!(end(Some(SECOND)), Err(TooManyBlocks));
 }

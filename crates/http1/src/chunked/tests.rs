@@ -45,11 +45,8 @@ fn bodies_end_where_they_say() {
         (b"A\r\n01234", b"01234", b"", false),
         (b"3\r\nabc\r\n0\r\n", b"abc", b"", false),
     ] {
-        assert_eq!(
-            whole(input),
-            Ok((body.to_vec(), left.to_vec(), done)),
-            "{input:?}"
-        );
+        let expected = Ok((body.to_vec(), left.to_vec(), done));
+        assert_eq!(whole(input), expected, "{input:?}");
     }
 }
 
@@ -87,12 +84,8 @@ fn strictly_only_the_plainest_coding_is_read() {
         b"3\r\r\nabc\r\n0\r\n\r\n",
         b"\r\n",
     ] {
-        assert_eq!(
-            end(input),
-            Err(Error::ChunkMalformed),
-            "{}",
-            input.escape_ascii()
-        );
+        let shown = input.escape_ascii();
+        assert_eq!(end(input), Err(Error::ChunkMalformed), "{shown}");
     }
 }
 

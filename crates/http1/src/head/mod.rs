@@ -7,7 +7,7 @@ use crate::auth::{self, Credentials, Password};
 use crate::body::{Body, Framing};
 use crate::query::Query;
 use crate::text::{is_token, percent_decode, trim_ows, utf8_or_latin1};
-use crate::{AudioInfo, Error, source};
+use crate::{Error, source};
 
 /// Protocol version of a peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -231,16 +231,21 @@ impl Head {
     }
 
     fn connection_has(&self, option: &str) -> bool {
-        self.header_values("connection")
-            .flat_map(|value| value.split(','))
-            .any(|item| item.trim().eq_ignore_ascii_case(option))
+        let mut options = self.items("connection");
+        options.any(|item| item.eq_ignore_ascii_case(option))
+    }
+
+    /// Returns the items of all headers of a name, which are lists.
+    fn items(&self, name: &str) -> impl Iterator<Item = &str> {
+        let lists = self.header_values(name);
+        lists.flat_map(|value| value.split(',')).map(str::trim)
     }
 
     /// Whether the client wants to continue within TLS on this connection (RFC 2817 §3.1). Every name of the protocol counts
     /// simply as TLS: libshout sends `TLS/1.0` whatever version it then offers.
     pub fn upgrades_to_tls(&self) -> bool {
         let is_tls = |protocol: &str| {
-            let name = protocol.trim().get(..4);
+            let name = protocol.get(..4);
             name.is_some_and(|name| name.eq_ignore_ascii_case("TLS/"))
         };
         self.upgrades_to(is_tls)
@@ -248,7 +253,7 @@ impl Head {
 
     /// Whether the client wants to speak WebSocket from here on (RFC 6455 §4.2.1).
     pub fn upgrades_to_websocket(&self) -> bool {
-        let is_websocket = |protocol: &str| protocol.trim().eq_ignore_ascii_case("websocket");
+        let is_websocket = |protocol: &str| protocol.eq_ignore_ascii_case("websocket");
         self.method() == "GET" && self.upgrades_to(is_websocket)
     }
 
@@ -257,18 +262,14 @@ impl Head {
     fn upgrades_to(&self, is_it: impl Fn(&str) -> bool) -> bool {
         self.version == Version::Http11
             && self.connection_has("upgrade")
-            && self
-                .header_values("upgrade")
-                .flat_map(|value| value.split(','))
-                .any(is_it)
+            && self.items("upgrade").any(is_it)
     }
 
     /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for HTTP/1.0 too: Liquidsoap sends it
     /// there, and treats any other first reply as an error.
     pub fn expects_continue(&self) -> bool {
-        self.header_values("expect")
-            .flat_map(|value| value.split(','))
-            .any(|item| item.trim().eq_ignore_ascii_case("100-continue"))
+        let mut expected = self.items("expect");
+        expected.any(|item| item.eq_ignore_ascii_case("100-continue"))
     }
 
     /// Whether the listener wants titles interleaved.
@@ -300,13 +301,6 @@ impl Head {
     pub fn ice_headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers()
             .filter_map(|(name, value)| Some((source::ice_suffix(name)?, value)))
-    }
-
-    /// Returns the parsed `ice-audio-info` header; empty if there is none.
-    pub fn audio_info(&self) -> AudioInfo {
-        self.header("ice-audio-info")
-            .map(AudioInfo::parse)
-            .unwrap_or_default()
     }
 }
 
@@ -355,33 +349,25 @@ impl HeadBuilder {
     /// Begins with a request line, without its line end.
     pub(crate) fn new(line: &[u8]) -> Result<Self, Error> {
         let request = RequestLine::parse(line)?;
-        let head = Head {
-            version: request.version,
-            body: Body::None,
-            target: request.target.to_vec(),
-            login: request
-                .password
-                .map(|p| Credentials::new("", &utf8_or_latin1(p))),
-            text: utf8_or_latin1(request.method).into_owned(),
-            method_end: request.method.len(),
-            fields: Vec::new(),
-            foreign: Vec::new(),
-            quirk: request.quirk(line),
-        };
-        Ok(Self {
-            head,
-            framing: Framing::default(),
-        })
+        let method = utf8_or_latin1(request.method);
+        let password = request.password.map(utf8_or_latin1);
+        let login = password.map(|password| Credentials::new("", &password));
+        let mut builder = Self::begin(request.version, &method, request.target, login);
+        builder.head.quirk = request.quirk(line);
+        Ok(builder)
     }
 
     /// Begins with the login that a source sent before its headers.
     pub(crate) fn of_login(version: Version, path: &str, login: Credentials) -> Self {
-        let method = "SOURCE";
+        Self::begin(version, "SOURCE", path.as_bytes(), Some(login))
+    }
+
+    fn begin(version: Version, method: &str, target: &[u8], login: Option<Credentials>) -> Self {
         let head = Head {
             version,
             body: Body::None,
-            target: path.as_bytes().to_vec(),
-            login: Some(login),
+            target: target.to_vec(),
+            login,
             text: method.to_owned(),
             method_end: method.len(),
             fields: Vec::new(),
@@ -399,10 +385,8 @@ impl HeadBuilder {
         if matches!(line.first(), Some(b' ' | b'\t')) {
             return Err(Error::HeaderFolded);
         }
-        let colon = line
-            .iter()
-            .position(|byte| *byte == b':')
-            .ok_or(Error::HeaderMalformed)?;
+        let colon = line.iter().position(|byte| *byte == b':');
+        let colon = colon.ok_or(Error::HeaderMalformed)?;
         let (name, value) = (&line[..colon], trim_ows(&line[colon + 1..]));
         if !is_token(name) {
             return Err(Error::HeaderMalformed);
@@ -474,14 +458,9 @@ impl<'a> RequestLine<'a> {
     fn parse(line: &'a [u8]) -> Result<Self, Error> {
         let line = trim_ows(line);
         let is_space = |byte: &u8| *byte == b' ';
-        let first = line
-            .iter()
-            .position(is_space)
-            .ok_or(Error::RequestLineMalformed)?;
-        let last = line
-            .iter()
-            .rposition(is_space)
-            .ok_or(Error::RequestLineMalformed)?;
+        let first = line.iter().position(is_space);
+        let last = line.iter().rposition(is_space);
+        let (first, last) = first.zip(last).ok_or(Error::RequestLineMalformed)?;
         let (method, word) = (&line[..first], &line[last + 1..]);
         if !is_token(method) || line.iter().any(u8::is_ascii_control) {
             return Err(Error::RequestLineMalformed);
@@ -491,33 +470,46 @@ impl<'a> RequestLine<'a> {
             return Err(Error::RequestLineMalformed);
         }
         let login = method == b"SOURCE" && word.starts_with(b"/") && !between.starts_with(b"/");
-        if login {
-            let version = Version::XAudiocast;
-            return Ok(Self {
-                method,
-                target: word,
-                version,
-                password: Some(between),
-            });
-        }
+        let (target, version, password) = match login {
+            true => (word, Version::XAudiocast, Some(between)),
+            false => (between, Version::parse(word)?, None),
+        };
         Ok(Self {
             method,
-            target: between,
-            version: Version::parse(word)?,
-            password: None,
+            target,
+            version,
+            password,
         })
     }
 }
 
 impl Version {
+    /// Returns the version as a request line has it; `ICY` for SHOUTcast v1, whose requests have none.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Http2 => "HTTP/2.0",
+            Self::Http11 => "HTTP/1.1",
+            Self::Http10 => "HTTP/1.0",
+            Self::Ice10 => "ICE/1.0",
+            Self::XAudiocast => "x-audiocast",
+            Self::Shoutcast => "ICY",
+        }
+    }
+
+    /// Returns the version in the status line of a reply; ICE and x-audiocast peers understand HTTP/1.0.
+    pub const fn of_reply(self) -> &'static str {
+        match self {
+            Self::Http11 | Self::Http2 => "HTTP/1.1",
+            Self::Http10 | Self::Ice10 | Self::XAudiocast | Self::Shoutcast => "HTTP/1.0",
+        }
+    }
+
     fn parse(word: &[u8]) -> Result<Self, Error> {
         if word.eq_ignore_ascii_case(b"x-audiocast") {
             return Ok(Self::XAudiocast);
         }
-        let slash = word
-            .iter()
-            .position(|byte| *byte == b'/')
-            .ok_or(Error::RequestLineMalformed)?;
+        let slash = word.iter().position(|byte| *byte == b'/');
+        let slash = slash.ok_or(Error::RequestLineMalformed)?;
         let (name, [b'/', major, b'.', minor]) = word.split_at(slash) else {
             return Err(Error::RequestLineMalformed);
         };

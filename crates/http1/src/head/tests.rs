@@ -258,14 +258,7 @@ fn ranges_tell_probes_from_players() {
     for (value, last) in [("bytes=0-", None), ("bytes=0-1", Some(1))] {
         assert_eq!(range(value), Some(ByteRange { first: 0, last }));
     }
-    for nonsense in [
-        "bytes=-500",
-        "bytes=0-1,5-6",
-        "bytes=a-b",
-        "items=0-1",
-        "bytes=",
-        "",
-    ] {
+    for nonsense in "bytes=-500 bytes=0-1,5-6 bytes=a-b items=0-1 bytes= ".split(' ') {
         assert_eq!(range(nonsense), None, "{nonsense}");
     }
 }

@@ -22,11 +22,6 @@ impl CloseCode {
     pub const fn number(self) -> u16 {
         self.0
     }
-
-    /// Returns the payload of a close frame.
-    pub const fn payload(self) -> [u8; 2] {
-        self.0.to_be_bytes()
-    }
 }
 
 /// Whether a peer may send a close frame with this number (RFC 6455 §7.4.1, §7.4.2): numbers that stand for a frame that was

@@ -6,6 +6,45 @@ pub const CONTROL_BYTES_MAX: usize = 125;
 /// Maximum length of a head in bytes: two bytes, a length of 64 bits, a mask.
 const HEAD_BYTES_MAX: usize = 14;
 
+/// Few bytes in place: no more than `MAX`, which is below 256.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub struct Short<const MAX: usize> {
+    pub(crate) bytes: [u8; MAX],
+    pub(crate) length: u8,
+}
+
+impl<const MAX: usize> Short<MAX> {
+    /// No bytes.
+    pub const EMPTY: Self = Self {
+        bytes: [0; MAX],
+        length: 0,
+    };
+
+    /// Returns the bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Appends bytes, for which there must be room.
+    pub fn push(&mut self, more: &[u8]) {
+        let begin = usize::from(self.length);
+        self.bytes[begin..begin + more.len()].copy_from_slice(more);
+        self.length += more.len() as u8;
+    }
+}
+
+impl<const MAX: usize> Default for Short<MAX> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<const MAX: usize> std::fmt::Debug for Short<MAX> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Short({} bytes)", self.length)
+    }
+}
+
 /// Maximum payload length that fits the second byte; the values above it mark a longer length field.
 const SHORT_MAX: u64 = 125;
 pub(crate) const LENGTH_16: u8 = 126;
@@ -50,12 +89,8 @@ impl Opcode {
     }
 }
 
-/// Head of a frame that is a whole message, or of a control frame.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameHead {
-    bytes: [u8; HEAD_BYTES_MAX],
-    length: u8,
-}
+/// Head of a frame; a sent frame is a whole message, or a control frame.
+pub type FrameHead = Short<HEAD_BYTES_MAX>;
 
 impl FrameHead {
     /// Creates the head of a server's frame with a payload of `payload_bytes`.
@@ -69,10 +104,7 @@ impl FrameHead {
     }
 
     fn new(opcode: Opcode, payload_bytes: usize, key: Option<[u8; 4]>) -> Self {
-        let mut head = Self {
-            bytes: [0; HEAD_BYTES_MAX],
-            length: 0,
-        };
+        let mut head = Self::EMPTY;
         let masked = if key.is_some() { MASKED } else { 0 };
         let payload_bytes = payload_bytes as u64;
         head.push(&[FIN | opcode as u8]);
@@ -89,17 +121,6 @@ impl FrameHead {
             head.push(&key);
         }
         head
-    }
-
-    fn push(&mut self, more: &[u8]) {
-        let begin = usize::from(self.length);
-        self.bytes[begin..begin + more.len()].copy_from_slice(more);
-        self.length += more.len() as u8;
-    }
-
-    /// Returns the head as sent over the wire.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
     }
 }
 
@@ -132,12 +153,7 @@ mod tests {
         let mut hello = *b"Hello";
         mask(&mut hello, key, 0);
         let head = FrameHead::client(Opcode::Text, hello.len(), key);
-        let sent = [head.as_bytes(), &hello].concat();
-        assert_eq!(
-            sent,
-            [
-                0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58
-            ]
-        );
+        assert_eq!(head.as_bytes(), [0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D]);
+        assert_eq!(hello, [0x7F, 0x9F, 0x4D, 0x51, 0x58]);
     }
 }

@@ -19,6 +19,6 @@ mod handshake;
 mod reader;
 
 pub use close::CloseCode;
-pub use frame::{CONTROL_BYTES_MAX, FrameHead, Opcode, mask};
+pub use frame::{CONTROL_BYTES_MAX, FrameHead, Opcode, Short, mask};
 pub use handshake::{VERSION, accept};
 pub use reader::{Control, Event, FrameReader, Peer, Violation};

@@ -11,75 +11,25 @@ use crate::units;
 /// Keys with these prefixes, and other keys that [`import`] leaves.
 pub(crate) const WORDS: Words = Words {
     left: &[
-        (
-            &[
-                "rtsp*",
-                "srt*",
-                "moq*",
-                "multicast*",
-                "rtp*",
-                "protocols*",
-                "encryption*",
-                "serverKey*",
-                "serverCert*",
-            ],
-            "publishers come over RTMP, Icecast and WHIP; players over HTTP, HLS, RTMP and WHEP",
-        ),
-        (
-            &["api*", "metrics*", "pprof*"],
-            "metrics, health and API are at [admin], with addresses of their own",
-        ),
-        (
-            &["playback*"],
-            "recordings are at /PATH/recordings.json, on the port of [http]",
-        ),
-        (
-            &["runOn*"],
-            "no programs are run; a [[webhook]] receives events of streams and recordings",
-        ),
-        (
-            &["log*", "sysLog*", "dumpPackets*"],
-            "messages go to standard error; log.format is their form",
-        ),
-        (
-            &[
-                "hlsEncryption*",
-                "hlsServer*",
-                "webrtcEncryption*",
-                "webrtcServer*",
-            ],
-            "the port of HTTPS is http.tls_listen, with http.certificate",
-        ),
-        (
-            &["webrtcICE*", "webrtcAdditionalHosts*"],
-            "browsers reach the server itself, at webrtc.public_ips: addresses, no names",
-        ),
-        (&["rtmpServer*"], "RTMPS shows the certificate of [http]"),
-        (
-            &["readTimeout*"],
-            "a publisher that sends nothing ends after ingest.source_timeout",
-        ),
+        "rtsp* srt* moq* multicast* rtp* protocols* encryption* serverKey* serverCert*: \
+         publishers come over RTMP, Icecast and WHIP; players over HTTP, HLS, RTMP and WHEP",
+        "api* metrics* pprof*: metrics, health and API are at [admin], with addresses of their own",
+        "playback*: recordings are at /PATH/recordings.json, on the port of [http]",
+        "runOn*: no programs are run; a [[webhook]] receives events of streams and recordings",
+        "log* sysLog* dumpPackets*: messages go to standard error; log.format is their form",
+        "hlsEncryption* hlsServer* webrtcEncryption* webrtcServer*: \
+         the port of HTTPS is http.tls_listen, with http.certificate",
+        "webrtcICE* webrtcAdditionalHosts*: \
+         browsers reach the server itself, at webrtc.public_ips: addresses, no names",
+        "rtmpServer*: RTMPS shows the certificate of [http]",
+        "readTimeout*: a publisher that sends nothing ends after ingest.source_timeout",
     ],
     needless: &[
-        (
-            &["hlsAllowOrigin*", "webrtcAllowOrigin*"],
-            "pages of other sites may always play streams",
-        ),
-        (
-            &["hls*"],
-            "HLS is made while it is watched, by the server's own rules",
-        ),
-        (
-            &[
-                "webrtc*",
-                "writeTimeout*",
-                "writeQueueSize*",
-                "udpMaxPayloadSize*",
-                "udpReadBufferSize*",
-                "readBufferCount*",
-            ],
-            "the server chooses it",
-        ),
+        "hlsAllowOrigin* webrtcAllowOrigin*: pages of other sites may always play streams",
+        "hls*: HLS is made while it is watched, by the server's own rules",
+        "webrtc* writeTimeout* writeQueueSize* udpMaxPayloadSize* udpReadBufferSize* \
+         readBufferCount*: \
+         the server chooses it",
     ],
 };
 

@@ -25,34 +25,23 @@ const RETRY_AFTER_SECONDS: &str = "5";
 /// Returns the HTTP status and the text for an error; no other code decides this.
 pub fn status_of(error: &Error) -> (Status, String) {
     let status = match error {
-        Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown => Status::BAD_REQUEST,
-        Error::NameReserved | Error::OtherSite => Status::FORBIDDEN,
-        Error::Denied(Denied::Missing | Denied::Wrong) => {
-            return (Status::UNAUTHORIZED, "You need to authenticate".to_owned());
+        Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown | Error::NoSuchStream => {
+            Status::BAD_REQUEST
         }
+        Error::Denied(Denied::Missing | Denied::Wrong) => Status::UNAUTHORIZED,
+        Error::NameReserved
+        | Error::OtherSite
+        | Error::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_))
+        | Error::Expired
+        | Error::Refused(
+            PublishRefused::Busy | PublishRefused::Replaced | PublishRefused::Blocked(_),
+        ) => Status::FORBIDDEN,
         Error::Denied(Denied::TooManyAttempts) => Status::TOO_MANY_REQUESTS,
-        Error::Denied(Denied::Unavailable) => Status::SERVICE_UNAVAILABLE,
-        Error::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_)) | Error::Expired => {
-            Status::FORBIDDEN
-        }
-        // Wording of Icecast 2.4.4, which people search for.
-        Error::Refused(PublishRefused::Busy) => {
-            return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
-        }
-        Error::Refused(PublishRefused::Replaced | PublishRefused::Blocked(_)) => Status::FORBIDDEN,
-        // Wording of Icecast, which sends it with 403; but a later attempt may well succeed.
-        Error::Refused(PublishRefused::TooMany) => {
-            return (
-                Status::SERVICE_UNAVAILABLE,
-                "too many sources connected".to_owned(),
-            );
-        }
-        Error::NoSuchStream => {
-            return (Status::BAD_REQUEST, "Source does not exist".to_owned());
-        }
-        Error::Refused(PublishRefused::Ended) | Error::Ended | Error::Superseded => {
-            Status::SERVICE_UNAVAILABLE
-        }
+        // Icecast sends 403 for too many sources; but a later attempt may well succeed.
+        Error::Denied(Denied::Unavailable)
+        | Error::Refused(PublishRefused::TooMany | PublishRefused::Ended)
+        | Error::Ended
+        | Error::Superseded => Status::SERVICE_UNAVAILABLE,
         Error::Protocol(error) => match error.cause::<http1::Error>() {
             Some(error) => http1::status_of(*error),
             None => Status::INTERNAL_SERVER_ERROR,
@@ -61,7 +50,15 @@ pub fn status_of(error: &Error) -> (Status, String) {
         Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) => Status::REQUEST_TIMEOUT,
         Error::Panicked | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
     };
-    (status, error.to_string())
+    // Wording of Icecast 2.4.4, which people search for.
+    let words = match error {
+        Error::Denied(Denied::Missing | Denied::Wrong) => "You need to authenticate",
+        Error::Refused(PublishRefused::Busy) => "Mountpoint in use",
+        Error::Refused(PublishRefused::TooMany) => "too many sources connected",
+        Error::NoSuchStream => "Source does not exist",
+        _ => return (status, error.to_string()),
+    };
+    (status, words.to_owned())
 }
 
 /// Writes the refusal of a request.
@@ -139,23 +136,11 @@ pub struct Prospects {
 /// accepts nothing but TLS sends one such request per connection, so a connection that ends with the reply
 /// would make it retry for ever.
 pub fn answer_options(settings: &Settings, head: &Head, prospects: Prospects) -> Vec<u8> {
-    let connection = match prospects {
-        Prospects {
-            persists: true,
-            upgrades: true,
-        } => "Keep-Alive, Upgrade",
-        Prospects {
-            persists: true,
-            upgrades: false,
-        } => "Keep-Alive",
-        Prospects {
-            persists: false,
-            upgrades: true,
-        } => "Close, Upgrade",
-        Prospects {
-            persists: false,
-            upgrades: false,
-        } => "Close",
+    let connection = match (prospects.persists, prospects.upgrades) {
+        (true, true) => "Keep-Alive, Upgrade",
+        (true, false) => "Keep-Alive",
+        (false, true) => "Close, Upgrade",
+        (false, false) => "Close",
     };
     let response = ResponseHead::new(head.version(), Status::OK)
         .header("Server", &settings.server_name)

@@ -6,9 +6,7 @@ use http1::{Head, Query, ShoutcastLogin};
 use media::{Charset, Container, NameError, SongTitle, StreamName};
 
 use super::{Credentials, answer};
-use crate::Protocol;
-use crate::refusal::Refused;
-use crate::{Context, Error, now};
+use crate::{Context, Error, Protocol, now};
 
 /// Longest title and longest link, in bytes; text that does not fit into an ICY block is of no use.
 const TEXT_BYTES_MAX: usize = 4080;
@@ -78,12 +76,7 @@ pub async fn update_metadata(
             answer::done(&context.settings, head, media_type, &document)
         }
         Err(error) => {
-            let refused = Refused {
-                protocol: Protocol::Icecast,
-                peer: Some(peer),
-                stream: None,
-            };
-            refused.note(&context.registry, &context.stats, &error);
+            context.note_refusal(Protocol::Icecast, peer, None, &error);
             // Many clients send a first request without credentials.
             if !matches!(error, Error::Denied(Denied::Missing)) {
                 tracing::info!(%peer, reason = %error, "title refused");

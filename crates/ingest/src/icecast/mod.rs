@@ -34,10 +34,8 @@ use tokio::time::{sleep_until, timeout};
 
 pub(crate) use self::content::Content;
 use self::pace::Pace;
-use crate::Protocol;
-use crate::admission::PublishedEpoch;
-use crate::refusal::Refused;
-use crate::{Context, Error, ProtocolError, Rejection, Settings, admission, now};
+use crate::admission::{self, PublishedEpoch};
+use crate::{Context, Error, Protocol, ProtocolError, Rejection, Settings, now};
 
 pub use answer::{Prospects, answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
@@ -91,13 +89,9 @@ where
     let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(error) => {
-            let refused = Refused {
-                protocol: Protocol::Icecast,
-                peer: Some(peer),
-                stream: stream.as_ref(),
-            };
-            refused.note(&context.registry, &context.stats, &error);
-            log_refusal(stream.as_ref(), &head, peer, &error);
+            let stream = stream.as_ref();
+            context.note_refusal(Protocol::Icecast, peer, stream, &error);
+            log_refusal(stream, &head, peer, &error);
             let words = answer::refusal(&context.settings, &head, &error);
             closing::say(socket, &words).await;
             return Err(error);

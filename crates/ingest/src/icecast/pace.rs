@@ -86,15 +86,7 @@ mod tests {
 
     fn at(millis: i64) -> Item {
         let at = Timestamp::from_millis(millis);
-        Item::Sample(Sample {
-            track: TrackId::AUDIO,
-            dts: at,
-            pts: at,
-            duration: Span::ZERO,
-            keyframe: true,
-            data: Bytes::new(),
-            flv: None,
-        })
+        Item::Sample(Sample::frame(TrackId::AUDIO, at, Span::ZERO, Bytes::new()))
     }
 
     /// Feeds `millis` of media in steps of 100 ms as fast as permitted; returns how long that takes.

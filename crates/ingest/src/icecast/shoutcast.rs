@@ -13,7 +13,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::timeout;
 
 use super::answer;
-use crate::refusal::Refused;
 use crate::{Context, Error, Protocol};
 
 /// Bytes per read of headers.
@@ -98,30 +97,20 @@ where
     } = source;
     let stream = name.as_ref().ok().cloned();
     let mut received = BytesMut::from(early);
-    let opened = match name {
-        Ok(name) => match permit(context, &login, &name, peer).await {
-            Ok(()) => {
-                let head = greet(&mut socket, &login, &name, &mut received);
-                let head = timeout(patience, head).await;
-                head.unwrap_or(Err(Error::Silent(patience)))
-                    .map(|head| (name, head))
-            }
-            Err(error) => Err(error),
-        },
-        Err(error) => Err(error),
+    let opening = async {
+        let name = name?;
+        permit(context, &login, &name, peer).await?;
+        let head = greet(&mut socket, &login, &name, &mut received);
+        let head = timeout(patience, head).await;
+        Ok::<_, Error>((name, head.unwrap_or(Err(Error::Silent(patience)))?))
     };
-    match opened {
+    match opening.await {
         Ok((name, head)) => {
             let early = received.freeze();
             super::serve(context, socket, Ok(name), head, early, peer, on_admitted).await
         }
         Err(error) => {
-            let refused = Refused {
-                protocol: Protocol::Icecast,
-                peer: Some(peer),
-                stream: stream.as_ref(),
-            };
-            refused.note(&context.registry, &context.stats, &error);
+            context.note_refusal(Protocol::Icecast, peer, stream.as_ref(), &error);
             let stream = stream.as_ref().map(tracing::field::display);
             tracing::info!(stream, %peer, reason = %error, "source refused");
             closing::say(socket, &answer::shoutcast_refusal(&error)).await;

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use container::flv::SCRIPT_BODY_BYTES_MAX;
 use fanout::gate::{Authorized, Publish};
 use fanout::{Phase, Source};
-use media::{Charset, Container, Item};
+use media::{Charset, Item};
 use net::link::{State, Status};
 
 use super::Failure;
-use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
-use crate::{Context, Error, Settings, now};
+use crate::{Context, Error, Protocol, Settings, now};
 
 /// Most items held before the first media: metadata, and script messages that servers send with it.
 const HELD_ITEMS_MAX: usize = 16;
@@ -23,9 +22,6 @@ const HELD_BYTES_MAX: usize = 2 * SCRIPT_BODY_BYTES_MAX;
 
 /// Most items passed on at once; see the publications of RTMP.
 const BATCH_ITEMS_MAX: usize = 1024;
-
-/// Media type of an FLV or RTMP stream, for listeners that take it whole.
-const CONTENT_TYPE: &str = "video/x-flv";
 
 /// A connection's items, and the epoch that they are written to once there is media.
 pub(super) struct Feed<'a> {
@@ -113,22 +109,17 @@ impl<'a> Feed<'a> {
         let now = now();
         let is_data =
             |item: &Item| matches!(item, Item::Metadata(_) | Item::Script(_) | Item::Event(_));
-        let is_media = |item: &Item| !is_data(item);
-        if self
-            .items
-            .iter()
-            .any(|item| matches!(item, Item::Sample(_)))
-        {
+        let is_sample = |item: &Item| matches!(item, Item::Sample(_));
+        if self.items.iter().any(is_sample) {
             self.heard = now;
             self.began.get_or_insert(now);
         }
         if self.epoch.is_none() {
-            if !self.items.iter().any(is_media) {
+            if self.items.iter().all(is_data) {
                 self.forget_excess();
                 return Ok(());
             }
-            let source = self.source(Container::Tracks, CONTENT_TYPE);
-            self.epoch = Some(self.begin(&source)?);
+            self.epoch = Some(self.begin(&self.source())?);
         }
         if let Some(epoch) = &mut self.epoch {
             let written = epoch.publisher.write(&mut self.items, now);
@@ -154,16 +145,9 @@ impl<'a> Feed<'a> {
         self.items.drain(..self.items.len() - kept);
     }
 
-    /// Returns the description of a source before its media.
-    pub(super) fn source(&self, container: Container, content_type: &str) -> Source {
-        Source {
-            protocol: Protocol::Pull.label(),
-            peer: self.peer,
-            agent: String::new(),
-            container,
-            content_type: content_type.to_owned(),
-            headers: Vec::new(),
-        }
+    /// Returns the description of a source of tracks.
+    pub(super) fn source(&self) -> Source {
+        admission::source(Protocol::Pull, self.peer, "")
     }
 
     /// Begins an epoch, which the caller keeps.

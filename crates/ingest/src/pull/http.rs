@@ -95,7 +95,8 @@ async fn ask(
     feed: &mut Feed<'_>,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Went, Failure> {
-    let connecting = connector.connect(address.host(), address.port(), address.is_secure());
+    let url = &address.url;
+    let connecting = connector.connect(url.host(), address.port, url.is_secure());
     let link = tokio::select! {
         link = connecting => link?,
         () = &mut stop => return Ok(Went::To(End::Stop)),
@@ -164,12 +165,12 @@ fn kind(content_type: &str) -> Kind {
 }
 
 fn request(address: &HttpAddress) -> Result<Request<Empty<Bytes>>, Failure> {
-    let mut request = Request::get(address.target())
-        .header(header::HOST, address.authority())
+    let mut request = Request::get(&*address.target)
+        .header(header::HOST, address.url.authority())
         .header(header::USER_AGENT, "Carillon")
         .header("icy-metadata", "1")
         .header(header::ACCEPT, "*/*");
-    if let Some(authorization) = address.authorization() {
+    if let Some(authorization) = &address.authorization {
         request = request.header(header::AUTHORIZATION, authorization);
     }
     let request = request.body(Empty::new());

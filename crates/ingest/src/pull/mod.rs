@@ -36,7 +36,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 pub use self::failure::Failure;
 use self::feed::Feed;
-pub use self::source::{PullSource, SourceError};
+pub use self::source::PullSource;
 use crate::Context;
 
 /// Interval at which the pull checks whether another publisher still has the stream: well below the time for

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use container::icy::{Deinterleaver, Piece, title_in};
+use fanout::Source;
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt;
 use http1::Body;
@@ -32,11 +33,14 @@ pub(super) async fn relay(
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<End, Failure> {
     let (titles, content_type) = (titles(answer.headers())?, content_type(&answer));
-    let mut source = pull.source(Container::Unknown, &content_type);
     let charset = pull.charset();
-    let described = text(answer.headers(), charset);
-    let described = described.iter().map(|(name, value)| (*name, value));
-    source.headers = description::headers(described);
+    let described = text(answer.headers(), charset).into_iter();
+    let source = Source {
+        container: Container::Unknown,
+        content_type: content_type.clone(),
+        headers: description::headers(described),
+        ..pull.source()
+    };
     let mut body = answer.into_body();
     let silence = pull.settings().source_timeout;
     let first = tokio::select! {

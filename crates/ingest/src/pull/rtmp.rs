@@ -2,10 +2,10 @@
 
 use std::pin::Pin;
 
-use ::rtmp::client::{Address, Config, Event, Purpose, Session};
+use ::rtmp::client::{Address, Event, Purpose, Session};
 use bytes::{Buf, BytesMut};
 use container::flv::Depacketizer;
-use media::{Item, Script};
+use media::Item;
 use net::link::{Connector, Link};
 use net::{closing, wait};
 use tokio::io::AsyncReadExt;
@@ -73,7 +73,7 @@ impl SourceConnection {
         getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
         Ok(Self {
             link,
-            session: Session::new(address, Purpose::Play, Config::default(), seed, now()),
+            session: Session::new(address, Purpose::Play, seed, now()),
             depacketizer: Depacketizer::default(),
             clock: Clock::default(),
         })
@@ -161,15 +161,9 @@ impl SourceConnection {
                 let at = self.clock.media(media.timestamp);
                 self.depacketizer.video(at, media.payload, items);
             }
-            Event::Metadata(media) => items.push(Item::Metadata(Script {
-                at: self.clock.data(media.timestamp),
-                body: media.payload,
-            })),
+            Event::Metadata(media) => items.push(Item::Metadata(self.clock.script(media))),
             Event::Data(media) => {
-                let script = Script {
-                    at: self.clock.data(media.timestamp),
-                    body: media.payload,
-                };
+                let script = self.clock.script(media);
                 items.extend(script_events::event(&script));
                 items.push(Item::Script(script));
             }

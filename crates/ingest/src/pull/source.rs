@@ -1,14 +1,13 @@
 //! Sources that streams are pulled from.
 
 use std::fmt;
-use std::str::FromStr;
 
-use ::rtmp::client::{Address, AddressError};
+use ::rtmp::client::Address;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use http::uri::PathAndQuery;
-use net::url::{Url, UrlError};
+use net::url::Url;
 
 /// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream or a radio. Its `Display` and `Debug`
 /// reveal no secrets.
@@ -20,60 +19,37 @@ pub enum PullSource {
     Http(HttpAddress),
 }
 
-/// Reason why a URL names no source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SourceError {
-    /// The text is no URL.
-    #[error("the address {0}")]
-    Url(#[from] UrlError),
-    /// The URL is no RTMP address.
-    #[error("{0}")]
-    Rtmp(#[from] AddressError),
-    /// The URL is no HTTP address.
-    #[error("the address is none that can be asked for over HTTP")]
-    Http,
-}
-
 /// An HTTP address, checked. Its `Display` and `Debug` show no user, no query, and nothing of the path's last
 /// segment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpAddress {
-    url: Url,
-    port: u16,
+    /// URL, whose authority is the value of `Host`.
+    pub(super) url: Url,
+    /// TCP port.
+    pub(super) port: u16,
     /// Path and query, without a fragment.
-    target: String,
+    pub(super) target: String,
     /// Value of `Authorization`.
-    authorization: Option<HeaderValue>,
+    pub(super) authorization: Option<HeaderValue>,
 }
 
 impl HttpAddress {
-    /// Whether the connection must be encrypted.
-    pub(super) fn is_secure(&self) -> bool {
-        self.url.is_secure()
-    }
-
-    /// Returns the host: a name or an IP address, without brackets.
-    pub(super) fn host(&self) -> &str {
-        self.url.host()
-    }
-
-    /// Returns the TCP port.
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Returns the value of `Host`.
-    pub(super) fn authority(&self) -> String {
-        self.url.authority()
-    }
-
-    /// Returns path and query.
-    pub(super) fn target(&self) -> &str {
-        &self.target
-    }
-
-    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
-        self.authorization.as_ref()
+    /// Returns the address that a URL names; `None` if it is no HTTP address.
+    fn of(url: &Url) -> Option<Self> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return None;
+        }
+        let target: PathAndQuery = url.target().parse().ok()?;
+        let authorization = match url.raw_credentials() {
+            None => None,
+            Some((user, password)) => Some(basic(&user, &password)?),
+        };
+        Some(Self {
+            url: url.clone(),
+            port: url.port()?,
+            target: target.as_str().to_owned(),
+            authorization,
+        })
     }
 
     /// Returns the target of a redirection. The password is sent to the same server only, and encryption is
@@ -82,13 +58,14 @@ impl HttpAddress {
         if location.starts_with("//") {
             return None;
         }
-        let there = Self::try_from(&self.url.join(location).ok()?).ok()?;
-        if self.is_secure() && !there.is_secure() {
+        let there = Self::of(&self.url.join(location).ok()?)?;
+        if self.url.is_secure() && !there.url.is_secure() {
             return None;
         }
-        let server =
-            |address: &Self| (address.is_secure(), address.host().to_owned(), address.port);
-        let authorization = match server(self) == server(&there) {
+        let is_same = self.url.is_secure() == there.url.is_secure()
+            && self.url.host() == there.url.host()
+            && self.port == there.port;
+        let authorization = match is_same {
             true => self.authorization.clone(),
             false => there.authorization.clone(),
         };
@@ -99,54 +76,23 @@ impl HttpAddress {
     }
 }
 
-impl FromStr for PullSource {
-    type Err = SourceError;
-
-    fn from_str(text: &str) -> Result<Self, SourceError> {
-        Self::try_from(&text.parse::<Url>()?)
-    }
-}
-
-impl TryFrom<&Url> for PullSource {
-    type Error = SourceError;
-
-    fn try_from(url: &Url) -> Result<Self, SourceError> {
+impl PullSource {
+    /// Returns the source that a URL names; `None` if it names none.
+    pub fn of(url: &Url) -> Option<Self> {
         match url.scheme() {
-            "http" | "https" => Ok(Self::Http(url.try_into()?)),
-            _ => Ok(Self::Rtmp(net::rtmp::address(url)?)),
+            "http" | "https" => HttpAddress::of(url).map(Self::Http),
+            _ => net::rtmp::address(url).ok().map(Self::Rtmp),
         }
-    }
-}
-
-impl TryFrom<&Url> for HttpAddress {
-    type Error = SourceError;
-
-    fn try_from(url: &Url) -> Result<Self, SourceError> {
-        let port = match url.scheme() {
-            "http" | "https" => url.port().ok_or(SourceError::Http)?,
-            _ => return Err(SourceError::Http),
-        };
-        let target: PathAndQuery = url.target().parse().map_err(|_| SourceError::Http)?;
-        let authorization = match url.raw_credentials() {
-            None => None,
-            Some((user, password)) => Some(basic(&user, &password)?),
-        };
-        Ok(Self {
-            url: url.clone(),
-            port,
-            target: target.as_str().to_owned(),
-            authorization,
-        })
     }
 }
 
 /// Returns the value of `Authorization` for a user and a password (RFC 7617 §2). The colon is present even
 /// without a password: nginx and Icecast treat a value without it as no credentials.
-fn basic(user: &[u8], password: &[u8]) -> Result<HeaderValue, SourceError> {
+fn basic(user: &[u8], password: &[u8]) -> Option<HeaderValue> {
     let value = format!("Basic {}", STANDARD.encode([user, password].join(&b':')));
-    let mut value = HeaderValue::try_from(value).map_err(|_| SourceError::Http)?;
+    let mut value = HeaderValue::try_from(value).ok()?;
     value.set_sensitive(true);
-    Ok(value)
+    Some(value)
 }
 
 impl fmt::Display for PullSource {
@@ -182,7 +128,7 @@ mod tests {
 
     fn http(text: &str) -> HttpAddress {
         let url: Url = text.parse().unwrap();
-        HttpAddress::try_from(&url).unwrap()
+        HttpAddress::of(&url).unwrap()
     }
 
     #[test]
@@ -196,29 +142,20 @@ mod tests {
             ("http://h/a#b", "h", 80, "h", "/a"),
         ] {
             let address = http(text);
-            assert_eq!((address.host(), address.port()), (host, port));
-            assert_eq!(&*address.authority(), authority, "{text}");
-            assert_eq!(address.target(), target, "{text}");
-        }
-        for text in ["ftp://h/x", "rtmp://h/a/b", "http://h/a`b"] {
-            let url: Url = text.parse().unwrap();
-            let address = HttpAddress::try_from(&url);
-            assert_eq!(address, Err(SourceError::Http), "{text}");
+            assert_eq!((address.url.host(), address.port), (host, port));
+            assert_eq!(address.url.authority(), authority, "{text}");
+            assert_eq!(address.target, target, "{text}");
         }
     }
 
     #[test]
     fn the_scheme_decides() {
-        assert!(matches!("https://h/x.flv".parse(), Ok(PullSource::Http(_))));
-        assert!(matches!("rtmps://h/a/b".parse(), Ok(PullSource::Rtmp(_))));
-        for (text, expected) in [
-            ("ftp://h/x", SourceError::Rtmp(AddressError::Scheme)),
-            ("rtmp://h/x", SourceError::Rtmp(AddressError::Path)),
-            ("http://", SourceError::Url(UrlError::Host)),
-            ("http://h:0/x", SourceError::Url(UrlError::Port)),
-            ("", SourceError::Url(UrlError::Scheme)),
-        ] {
-            assert_eq!(text.parse::<PullSource>(), Err(expected), "{text}");
+        let source = |text: &str| PullSource::of(&text.parse().unwrap());
+        let is_http = |text| matches!(source(text), Some(PullSource::Http(_)));
+        let is_rtmp = |text| matches!(source(text), Some(PullSource::Rtmp(_)));
+        assert!(is_http("https://h/x.flv") && is_rtmp("rtmps://h/a/b"));
+        for text in ["ftp://h/x", "rtmp://h/x", "http://h/a`b"] {
+            assert_eq!(source(text), None, "{text}");
         }
     }
 
@@ -230,8 +167,8 @@ mod tests {
             ("https://@h/a.flv", None),
             ("https://h/a.flv", None),
         ] {
-            let address = http(text);
-            let value = address.authorization().map(HeaderValue::as_bytes);
+            let value = http(text).authorization;
+            let value = value.as_ref().map(HeaderValue::as_bytes);
             assert_eq!(value, expected.map(str::as_bytes), "{text}");
         }
     }
@@ -239,12 +176,12 @@ mod tests {
     #[test]
     fn redirections_keep_encryption_and_give_no_password_away() {
         let address = http("https://u:p@h/a.flv");
-        assert_eq!(address.authorization().unwrap(), "Basic dTpw");
+        assert_eq!(address.authorization.as_ref().unwrap(), "Basic dTpw");
         let same = address.redirected("/b.flv?x").unwrap();
-        assert_eq!(same.target(), "/b.flv?x");
-        assert!(same.authorization().is_some());
+        assert_eq!(same.target, "/b.flv?x");
+        assert!(same.authorization.is_some());
         let other = address.redirected("https://other/c.flv").unwrap();
-        assert_eq!((other.host(), other.authorization()), ("other", None));
+        assert_eq!((other.url.host(), other.authorization), ("other", None));
         for nowhere in ["http://h/a.flv", "b.flv", "//other/a", "", "ftp://h/a"] {
             assert_eq!(address.redirected(nowhere), None, "{nowhere}");
         }

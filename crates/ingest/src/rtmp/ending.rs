@@ -6,9 +6,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::session::PublisherSession;
 use super::words;
-use crate::Protocol;
-use crate::refusal::Refused;
-use crate::{Context, Error};
+use crate::{Context, Error, Protocol};
 
 /// Counts and logs a connection that failed before it requested a stream, and closes it.
 pub async fn refuse<S>(context: &Context, failed: Failed<S>) -> Error
@@ -53,12 +51,7 @@ pub(super) fn turn_away<S>(
     error: &Error,
 ) {
     let name = stream.and_then(|stream| StreamName::parse(stream).ok());
-    let refused = Refused {
-        protocol: Protocol::Rtmp,
-        peer: Some(connection.peer),
-        stream: name.as_ref(),
-    };
-    refused.note(&context.registry, &context.stats, error);
+    context.note_refusal(Protocol::Rtmp, connection.peer, name.as_ref(), error);
     say_why(connection, error);
     tracing::info!(
         stream = stream.map(tracing::field::display),

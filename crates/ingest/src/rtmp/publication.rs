@@ -14,7 +14,6 @@
 //! A rendition that cannot begin (its name has another publisher, or there are enough) costs one warning and
 //! its track's media.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +24,7 @@ use container::flv::{self, Depacketizer, MultitrackError};
 use fanout::Registry;
 use media::{Item, Kind, Script, Timestamp, Track, TrackId};
 
-use crate::admission::{PublicationWatch, PublishedEpoch};
+use crate::admission::PublishedEpoch;
 use crate::{Context, Error, ProtocolError, Rejection, script_events};
 
 /// Most items passed on at once. A read of tiny messages brings thousands; this bounds their memory as items.
@@ -37,7 +36,7 @@ const BATCH_ITEMS_MAX: usize = 1024;
 /// Invariant: `items` holds only the items of the present read.
 #[derive(Debug)]
 pub(super) struct Publication {
-    epoch: PublishedEpoch,
+    pub(super) epoch: PublishedEpoch,
     registry: Arc<Registry>,
     tracks: Tracks,
     clock: Clock,
@@ -66,29 +65,14 @@ impl Publication {
         }
     }
 
-    /// Counts received bytes.
-    pub(super) fn received(&mut self, bytes: usize) {
-        self.epoch.received(bytes);
-    }
-
     /// Handles an event that carries media or data; ignores others.
     pub(super) fn media(&mut self, event: Event, now: Instant) -> Result<(), Error> {
         match event {
             Event::Audio(media) => self.track(Kind::Audio, media, now)?,
             Event::Video(media) => self.track(Kind::Video, media, now)?,
-            Event::Metadata(media) => {
-                let at = self.clock.data(media.timestamp);
-                self.items.push(Item::Metadata(Script {
-                    at,
-                    body: media.payload,
-                }));
-            }
+            Event::Metadata(media) => self.items.push(Item::Metadata(self.clock.script(media))),
             Event::Data(media) => {
-                let at = self.clock.data(media.timestamp);
-                let script = Script {
-                    at,
-                    body: media.payload,
-                };
+                let script = self.clock.script(media);
                 self.items.extend(script_events::event(&script));
                 self.items.push(Item::Script(script));
             }
@@ -118,21 +102,6 @@ impl Publication {
         Ok(self.epoch.publisher.write(&mut self.items, now)?)
     }
 
-    /// Waits until the stream is lost or the permission ends.
-    pub(super) async fn over(&self) -> Error {
-        self.epoch.over().await
-    }
-
-    /// Returns a watch for a task that does not hold the publication; it reports the loss of the stream.
-    pub(super) fn watch(&self) -> PublicationWatch {
-        self.epoch.watch()
-    }
-
-    /// Whether a listener is waiting for media.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.epoch.publisher.is_awaited()
-    }
-
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub(super) fn due(&self) -> Instant {
         let silent = self.silent_at();
@@ -150,11 +119,6 @@ impl Publication {
         } else {
             Err(Error::NoMedia(self.first_media_timeout))
         }
-    }
-
-    /// Ends the epoch and logs the reason.
-    pub(super) fn end(self, reason: &dyn Display) {
-        self.epoch.end(reason);
     }
 
     fn silent_at(&self) -> Instant {
@@ -187,11 +151,14 @@ impl Clock {
         Timestamp::from_millis(self.0.extend(timestamp))
     }
 
-    /// Returns the time of a data message, which is often zero whatever the media's is; it must not move the
-    /// clock.
-    pub(crate) fn data(&self, timestamp: u32) -> Timestamp {
+    /// Returns the script of a data message. Its time is often zero whatever the media's is; it must not move
+    /// the clock.
+    pub(crate) fn script(&self, message: Media) -> Script {
         let mut clock = self.0;
-        Timestamp::from_millis(clock.extend(timestamp))
+        Script {
+            at: Timestamp::from_millis(clock.extend(message.timestamp)),
+            body: message.payload,
+        }
     }
 }
 
@@ -333,10 +300,15 @@ mod tests {
     #[test]
     fn data_follows_the_media_across_the_wrap_and_never_leads_it() {
         let mut clock = Clock::default();
-        assert_eq!(clock.data(7).millis(), 7);
+        let data = |clock: &Clock, timestamp| {
+            let payload = Bytes::new();
+            let script = clock.script(Media { timestamp, payload });
+            script.at.millis()
+        };
+        assert_eq!(data(&clock, 7), 7);
         assert_eq!(clock.media(u32::MAX).millis(), i64::from(u32::MAX));
-        assert_eq!(clock.data(9).millis(), i64::from(u32::MAX) + 10);
-        assert_eq!(clock.data(0x7fff_0000).millis(), 0x1_7fff_0000);
+        assert_eq!(data(&clock, 9), i64::from(u32::MAX) + 10);
+        assert_eq!(data(&clock, 0x7fff_0000), 0x1_7fff_0000);
         assert_eq!(clock.media(u32::MAX - 5).millis(), i64::from(u32::MAX) - 5);
         assert_eq!(clock.media(20).millis(), i64::from(u32::MAX) + 21);
     }

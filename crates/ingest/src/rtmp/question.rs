@@ -8,21 +8,16 @@ use std::sync::Arc;
 
 use ::rtmp::auth::Proof;
 use ::rtmp::server::Request;
-use fanout::Source;
 use fanout::gate::{self, Denied};
-use media::{Container, StreamName};
-use net::wait;
+use media::StreamName;
+use net::rtmp::RtmpConnection;
 
 use super::words;
-use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
-use crate::{Context, Error};
+use crate::{Context, Error, Protocol};
 
 /// Query parameter that carries the publish key.
 const KEY_PARAMETER: &str = "key";
-
-/// Media type of an RTMP publisher's stream.
-const CONTENT_TYPE: &str = "video/x-flv";
 
 /// Outcome of a request to publish.
 pub(super) type Answer = Result<PublishedEpoch, Refused>;
@@ -34,37 +29,18 @@ pub(super) struct Refused {
     pub(super) stream: Option<String>,
 }
 
-/// A pending request to publish; call [`ask`](Self::ask) first, then await [`answer`](Self::answer).
-pub(super) struct Question {
-    answer: Pin<Box<dyn Future<Output = Answer> + Send>>,
-}
+/// A pending request to publish, which is asked when it is first polled.
+pub(super) type Question = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-impl Question {
-    /// Prepares the question without asking it yet.
-    pub(super) fn new(
-        context: &Arc<Context>,
-        peer: SocketAddr,
-        agent: &str,
-        referer: &str,
-        request: Box<Request>,
-    ) -> Self {
-        let (context, agent) = (Arc::clone(context), agent.to_owned());
-        let referer = referer.to_owned();
-        let answer = async move { decide(&context, peer, &agent, &referer, &request).await };
-        Self {
-            answer: Box::pin(answer),
-        }
-    }
-
-    /// Asks the question, and returns the answer if it is available at once.
-    pub(super) fn ask(&mut self) -> Option<Answer> {
-        wait::at_once(&mut self.answer)
-    }
-
-    /// Waits for the answer.
-    pub(super) async fn answer(&mut self) -> Answer {
-        (&mut self.answer).await
-    }
+/// Prepares the question without asking it yet.
+pub(super) fn question(
+    context: &Arc<Context>,
+    connection: &RtmpConnection<()>,
+    request: Box<Request>,
+) -> Question {
+    let (context, peer) = (Arc::clone(context), connection.peer);
+    let (agent, referer) = (connection.agent.clone(), connection.referer.clone());
+    Box::pin(async move { decide(&context, peer, &agent, &referer, &request).await })
 }
 
 async fn decide(
@@ -92,14 +68,7 @@ async fn decide(
         proof: proof.as_ref().map(|proof| proof as &dyn gate::Proof),
         ..gate::Request::new(&stream, Protocol::Rtmp.label(), peer)
     };
-    let source = Source {
-        protocol: Protocol::Rtmp.label(),
-        peer: Some(peer),
-        agent: agent.to_owned(),
-        container: Container::Tracks,
-        content_type: CONTENT_TYPE.to_owned(),
-        headers: Vec::new(),
-    };
+    let source = admission::source(Protocol::Rtmp, Some(peer), agent);
     let admitted = admission::admit(context, &asked, Protocol::Rtmp, &source).await;
     admitted.map_err(|error| Refused {
         stream: Some(shown(context, &stream, &error)),

@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::publication::Publication;
-use super::question::{Answer, Question, Refused};
+use super::question::{Answer, Question, Refused, question};
 use super::{Driver, Stop, ending};
 use crate::{Context, Error};
 
@@ -63,13 +63,7 @@ impl PublisherSession {
         } = request;
         let (socket, connection) = connection.detach();
         let id = request.id;
-        let question = Question::new(
-            context,
-            connection.peer,
-            &connection.agent,
-            &connection.referer,
-            request,
-        );
+        let question = question(context, &connection, request);
         let session = Self {
             context: Arc::clone(context),
             connection,
@@ -86,7 +80,7 @@ impl PublisherSession {
     /// publisher that is admitted at once loses none of them.
     pub(super) fn ask(&mut self, now: Instant) -> Result<(), Error> {
         let answer = match &mut self.state {
-            State::Asking(question) => question.ask(),
+            State::Asking(question) => wait::at_once(question),
             State::Publishing(_) | State::Over => None,
         };
         if let Some(answer) = answer {
@@ -118,7 +112,7 @@ impl PublisherSession {
     /// Processes received bytes; their items are written even if an error ends them.
     pub(super) fn take(&mut self, input: &[u8], now: Instant) -> Result<(), Error> {
         if let State::Publishing(publication) = &mut self.state {
-            publication.received(input.len());
+            publication.epoch.received(input.len());
         }
         self.work_off(input, now)
     }
@@ -159,7 +153,7 @@ impl PublisherSession {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Publishing(mut publication) => {
                 let delivered = publication.deliver(now);
-                publication.end(&"the publisher ended it");
+                publication.epoch.end(&"the publisher ended it");
                 delivered
             }
             State::Asking(_) | State::Over => Ok(()),
@@ -209,11 +203,13 @@ impl PublisherSession {
             connection.ask_to_reconnect();
         }
         match (state, result) {
-            (State::Publishing(publication), Ok(())) => publication.end(&"the publisher hung up"),
+            (State::Publishing(publication), Ok(())) => {
+                publication.epoch.end(&"the publisher hung up");
+            }
             (State::Publishing(publication), Err(error)) => {
                 context.stats.reject(error);
                 ending::say_why(&mut connection, error);
-                publication.end(error);
+                publication.epoch.end(error);
             }
             (State::Asking(_) | State::Over, Err(error)) => {
                 ending::turn_away(&context, &mut connection, refused.as_deref(), error);
@@ -228,8 +224,8 @@ impl State {
     /// Waits for the answer, or for the loss of the stream.
     pub(super) async fn news(&mut self) -> News {
         match self {
-            Self::Asking(question) => News::Answer(question.answer().await),
-            Self::Publishing(publication) => News::Lost(publication.over().await),
+            Self::Asking(question) => News::Answer(question.await),
+            Self::Publishing(publication) => News::Lost(publication.epoch.over().await),
             Self::Over => std::future::pending().await,
         }
     }
@@ -258,7 +254,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         driver.may_park = false;
         return Ok((session, socket, Ok(Stop::Steady)));
     };
-    let watch = publication.watch();
+    let watch = publication.epoch.watch();
     let (back, mut is_back) = oneshot::channel();
     let parked = Parked {
         session: Box::new(session),
@@ -297,7 +293,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         && let Ok(Stop::Steady) = result
         && let Some(publication) = session.publication()
     {
-        result = Err(publication.over().await);
+        result = Err(publication.epoch.over().await);
     }
     if is_leaving {
         session.connection.ask_to_reconnect();
@@ -332,10 +328,12 @@ impl IntakeReader for Parked {
             self.result = self.session.take(bytes, now);
         }
         match self.session.publication() {
-            Some(publication) if self.is_steady() => Next::Go(match publication.is_awaited() {
-                true => Pace::Prompt,
-                false => Pace::Relaxed,
-            }),
+            Some(publication) if self.is_steady() => {
+                Next::Go(match publication.epoch.publisher.is_awaited() {
+                    true => Pace::Prompt,
+                    false => Pace::Relaxed,
+                })
+            }
             _ => Next::Return,
         }
     }

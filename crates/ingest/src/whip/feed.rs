@@ -105,7 +105,7 @@ fn newest_track(items: &[Item]) -> Option<&Arc<Track>> {
 /// Makes a layer that begins now the stream's own if it is larger than the present one, which becomes a
 /// rendition.
 pub(super) fn take_over(picture: &mut Picture, feeds: &mut [Feed], size: impl Fn(usize) -> u64) {
-    let own = picture.own();
+    let own = picture.own;
     let begun = feeds.iter().enumerate().filter(|(track, feed)| {
         let is_new = feed.route == Route::NewRendition && feed.keyframe().is_some();
         is_new && size(*track) > size(own)
@@ -114,7 +114,7 @@ pub(super) fn take_over(picture: &mut Picture, feeds: &mut [Feed], size: impl Fn
     if let Some((track, _)) = larger {
         feeds[own].route = Route::NewRendition;
         feeds[track].route = Route::Shown;
-        picture.change_own(track);
+        picture.own = track;
     }
 }
 

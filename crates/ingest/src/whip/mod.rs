@@ -61,24 +61,15 @@ use std::time::Instant;
 
 use fanout::gate::{Authorized, Denied, Publish, Request};
 use fanout::{Registry, Source};
-use media::Container;
 use net::panics::{self, Part};
-use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};
-use webrtc::srtp::Keys;
 
 use self::session::Session;
-use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
-use crate::refusal::Refused;
-use crate::{Context, Error, Settings, Stats};
+use crate::{Context, Error, Protocol, Settings, Stats, refusal};
 
 pub use agree::{Agreed, Unusable, agree};
 pub use counters::Counters;
-
-/// Media type of a WebRTC stream, for listeners that take it whole: equal to that of RTMP, so that listeners
-/// stay when a publisher changes from one to the other.
-const CONTENT_TYPE: &str = "video/x-flv";
 
 /// Outbox for packets to sessions, implemented by the port.
 pub trait PublisherOutbox {
@@ -120,15 +111,15 @@ impl Claim {
 
     /// Counts and logs that the session published nothing.
     fn fail(&self, error: &Error) {
-        let refused = Refused {
-            protocol: Protocol::Whip,
-            peer: self.source.peer,
-            stream: Some(&self.permission.action().stream),
-        };
-        refused.note(&self.registry, &self.stats, error);
+        let Self {
+            registry, stats, ..
+        } = self;
+        let stream = &self.permission.action().stream;
+        let (protocol, peer) = (Protocol::Whip, self.source.peer);
+        refusal::note(registry, stats, protocol, peer, Some(stream), error);
         tracing::info!(
-            stream = %self.permission.action().stream,
-            peer = ?self.source.peer,
+            %stream,
+            ?peer,
             agent = ?self.source.agent,
             reason = %error,
             "a publisher over WebRTC came to nothing"
@@ -186,14 +177,7 @@ pub fn admit(
     agent: &str,
     agreed: Agreed,
 ) -> Result<PublisherTicket, Error> {
-    let source = Source {
-        protocol: Protocol::Whip.label(),
-        peer: Some(peer),
-        agent: agent.to_owned(),
-        container: Container::Tracks,
-        content_type: CONTENT_TYPE.to_owned(),
-        headers: Vec::new(),
-    };
+    let source = admission::source(Protocol::Whip, Some(peer), agent);
     let now = crate::now();
     let could = context.registry.would_publish(&permission, &source, now);
     could
@@ -210,12 +194,7 @@ pub fn admit(
 
 /// Counts and logs a refused publisher.
 fn refuse(context: &Context, peer: SocketAddr, agent: &str, error: &Error) {
-    let refused = Refused {
-        protocol: Protocol::Whip,
-        peer: Some(peer),
-        stream: None,
-    };
-    refused.note(&context.registry, &context.stats, error);
+    context.note_refusal(Protocol::Whip, peer, None, error);
     // Clients may well send a first request without a token.
     if !matches!(error, Error::Denied(Denied::Missing)) {
         tracing::info!(%peer, ?agent, reason = %error, "publisher refused");
@@ -229,7 +208,6 @@ pub struct Publishers {
     stats: Arc<Stats>,
     /// Sessions by the slot of their handles, of which there are as many as a worker has sessions.
     sessions: Vec<Option<Box<Session>>>,
-    count: usize,
     /// Earliest time at which a session may be due.
     due: Option<Instant>,
 }
@@ -241,31 +219,17 @@ impl Publishers {
             settings,
             stats,
             sessions: Vec::new(),
-            count: 0,
             due: None,
         }
     }
 
-    /// Returns the current number of sessions.
-    pub const fn len(&self) -> usize {
-        self.count
-    }
-
     /// Whether there are no sessions.
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
+    pub fn is_empty(&self) -> bool {
+        self.sessions.iter().all(Option::is_none)
     }
 
-    /// Adds a publisher that has connected. Keys and path are the port's business.
-    pub fn connected(
-        &mut self,
-        session: Handle,
-        mut ticket: PublisherTicket,
-        _keys: &Keys,
-        _path: Path,
-        now: Instant,
-        _out: &mut impl PublisherOutbox,
-    ) {
+    /// Adds a publisher that has connected.
+    pub fn connected(&mut self, session: Handle, mut ticket: PublisherTicket, now: Instant) {
         let Some(claim) = ticket.claim.take() else {
             return;
         };
@@ -276,17 +240,13 @@ impl Publishers {
             self.sessions.resize_with(slot + 1, || None);
         }
         self.wake_by(new.due());
-        match self.sessions[slot].replace(Box::new(new)) {
-            Some(before) => before.end(&"another session has its slot"),
-            None => self.count += 1,
+        if let Some(before) = self.sessions[slot].replace(Box::new(new)) {
+            before.end(&"another session has its slot");
         }
     }
 
-    /// Ignores a publisher's change of path, which is the port's business.
-    pub const fn moved(&mut self, _session: Handle, _path: Path, _now: Instant) {}
-
     /// Removes a publisher that has left.
-    pub fn closed(&mut self, session: Handle, reason: CloseReason, _now: Instant) {
+    pub fn closed(&mut self, session: Handle, reason: CloseReason) {
         if let Some(session) = self.remove(session) {
             session.end(&reason);
         }
@@ -296,7 +256,6 @@ impl Publishers {
     pub fn rtp(
         &mut self,
         session: Handle,
-        _index: u64,
         packet: &[u8],
         now: Instant,
         out: &mut impl PublisherOutbox,
@@ -332,7 +291,7 @@ impl Publishers {
             if session.due() <= now
                 && let Err(error) = on_time(session, now, out)
             {
-                let handle = session.handle();
+                let handle = session.handle;
                 self.give_up(handle, &error, out);
             } else {
                 let due = session.due();
@@ -347,7 +306,6 @@ impl Publishers {
         for session in self.sessions.drain(..).flatten() {
             session.end(&"the server leaves");
         }
-        self.count = 0;
         self.due = None;
     }
 
@@ -360,7 +318,7 @@ impl Publishers {
     ) {
         let place = self.sessions.get_mut(handle.slot as usize);
         let found = place.and_then(|place| place.as_deref_mut());
-        let Some(found) = found.filter(|found| found.handle() == handle) else {
+        let Some(found) = found.filter(|found| found.handle == handle) else {
             return;
         };
         match act(found, out) {
@@ -382,9 +340,7 @@ impl Publishers {
 
     fn remove(&mut self, handle: Handle) -> Option<Box<Session>> {
         let place = self.sessions.get_mut(handle.slot as usize)?;
-        let removed = place.take_if(|session| session.handle() == handle)?;
-        self.count -= 1;
-        Some(removed)
+        place.take_if(|session| session.handle == handle)
     }
 
     fn wake_by(&mut self, due: Instant) {

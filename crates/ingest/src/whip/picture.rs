@@ -33,8 +33,10 @@ pub(super) enum Show {
 /// Selection of a stream's shown layer; call [`show`](Self::show) for each batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picture {
-    own: usize,
-    shown: usize,
+    /// Stream's own layer. A new one is shown from its next keyframe on.
+    pub(super) own: usize,
+    /// Layer that is shown.
+    pub(super) shown: usize,
     /// Time at which the shown layer last had items.
     heard: Instant,
     /// Largest of the other layers that send: its track, its size, and the time at which it last had items.
@@ -50,21 +52,6 @@ impl Picture {
             heard: now,
             next: None,
         }
-    }
-
-    /// Returns the stream's own layer.
-    pub(super) const fn own(&self) -> usize {
-        self.own
-    }
-
-    /// Replaces the stream's own layer. The new one is shown from its next keyframe on.
-    pub(super) const fn change_own(&mut self, own: usize) {
-        self.own = own;
-    }
-
-    /// Returns the layer that is shown.
-    pub(super) const fn shown(&self) -> usize {
-        self.shown
     }
 
     /// Decides by the items that the layers have; layers without any are not among `supplies`. `lacks` is

@@ -36,7 +36,7 @@ pub(super) struct Reception {
     least: Option<u32>,
     former: VecDeque<u32>,
     /// Delivery of packets between the last two reports.
-    travel: Travel,
+    pub(super) travel: Travel,
     sender_report: Option<SenderReport>,
 }
 
@@ -48,7 +48,7 @@ struct SenderReport {
 }
 
 impl Reception {
-    pub(super) const fn new(rate: u32, now: Instant) -> Self {
+    pub(super) fn new(rate: u32, now: Instant) -> Self {
         Self {
             rate,
             origin: now,
@@ -60,11 +60,7 @@ impl Reception {
             jitter: 0,
             least: None,
             former: VecDeque::new(),
-            travel: Travel {
-                expected: 0,
-                lost: 0,
-                delay: Duration::ZERO,
-            },
+            travel: Travel::default(),
             sender_report: None,
         }
     }
@@ -143,11 +139,6 @@ impl Reception {
             last_report: last_report as u32,
             since_last_report: u32::try_from(since).unwrap_or(u32::MAX),
         }
-    }
-
-    /// Returns the delivery of packets between the last two reports.
-    pub(super) const fn travel(&self) -> Travel {
-        self.travel
     }
 
     /// Returns the time that packets have stood in queues since the last report: the extra travel time of the
@@ -243,8 +234,8 @@ mod tests {
             }
             let report = reception.report(7, start + Duration::from_millis(step * 20));
             assert_eq!(report.lost, 0);
-            assert_eq!(reception.travel().expected, 50);
-            reception.travel().delay.as_millis()
+            assert_eq!(reception.travel.expected, 50);
+            reception.travel.delay.as_millis()
         };
         assert_eq!(second(40), 0);
         assert_eq!(second(40), 0);

@@ -38,7 +38,8 @@ const HOLD_UNREPEATED: Duration = Duration::from_millis(100);
 /// Requests for the lost packets of one track.
 #[derive(Debug)]
 pub(super) struct Repair {
-    is_agreed: bool,
+    /// Whether the peer answers requests.
+    pub(super) is_agreed: bool,
     /// Unanswered requests, oldest first.
     asked: VecDeque<Asked>,
     round_trip: Option<Duration>,
@@ -58,10 +59,6 @@ impl Repair {
             asked: VecDeque::new(),
             round_trip: None,
         }
-    }
-
-    pub(super) const fn is_agreed(&self) -> bool {
-        self.is_agreed
     }
 
     /// Returns the waiting times for each packet.

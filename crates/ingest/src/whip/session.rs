@@ -39,7 +39,7 @@ const NAME: &str = "carillon";
 /// [`handle_timeout`](Self::handle_timeout) at [`due`](Self::due).
 #[derive(Debug)]
 pub(super) struct Session {
-    handle: Handle,
+    pub(super) handle: Handle,
     streams: Streams,
     tracks: Vec<Track>,
     layers: Option<LayerTracks>,
@@ -111,10 +111,6 @@ impl Session {
         }
     }
 
-    pub(super) const fn handle(&self) -> Handle {
-        self.handle
-    }
-
     /// Handles a media packet.
     pub(super) fn rtp(
         &mut self,
@@ -148,14 +144,9 @@ impl Session {
     pub(super) fn rtcp(&mut self, compound: &[u8], now: Instant) {
         for packet in rtcp::packets(compound) {
             match packet {
-                rtcp::Packet::SenderReport {
-                    ssrc,
-                    ntp,
-                    rtp_timestamp,
-                    ..
-                } => {
-                    if let Some(track) = self.track_of(ssrc) {
-                        track.sender_report(ntp, rtp_timestamp, now);
+                rtcp::Packet::SenderReport { report, .. } => {
+                    if let Some(track) = self.track_of(report.ssrc) {
+                        track.sender_report(report.ntp, report.rtp_timestamp, now);
                         self.synchronize();
                     }
                 }
@@ -225,7 +216,7 @@ impl Session {
         let Some(section) = section else {
             return (None, Taken::No);
         };
-        let numbering = self.tracks[section].numbering();
+        let numbering = self.tracks[section].numbering;
         if let Some(&[high, low]) = numbering.and_then(|id| packet.element(id)) {
             let number = u16::from_be_bytes([high, low]);
             self.arrivals.note(number, packet.header.ssrc, now);
@@ -268,19 +259,19 @@ impl Session {
 
     /// Aligns video with audio. Without audio, layers are aligned with the first one that has a report.
     fn synchronize(&mut self) {
-        let is_audio = |track: &Track| track.kind() == Kind::Audio;
+        let is_audio = |track: &Track| track.kind == Kind::Audio;
         let audio = self.tracks.iter().position(is_audio);
         let leader = || {
             let mut tracks = self.tracks.iter();
-            tracks.position(|track| track.clock().is_reported())
+            tracks.position(|track| track.clock.is_reported())
         };
         let Some(leader) = audio.or_else(leader) else {
             return;
         };
-        let clock = self.tracks[leader].clock();
+        let clock = self.tracks[leader].clock;
         for (at, track) in self.tracks.iter_mut().enumerate() {
-            if at != leader && track.kind() == Kind::Video {
-                track.follow(&clock);
+            if at != leader && track.kind == Kind::Video {
+                track.clock.follow(&clock);
             }
         }
     }
@@ -345,7 +336,7 @@ impl Session {
         let mut travel = Travel::default();
         let tracks = self.tracks.iter_mut().filter_map(|track| {
             let report = track.report(now)?;
-            travel += track.travel();
+            travel += track.reception.travel;
             Some(report)
         });
         let reports: Vec<ReportBlock> = tracks.collect();

@@ -32,7 +32,8 @@ const SOURCES_MAX: usize = 8;
 pub(super) struct Source {
     groups: Vec<Group>,
     known: Vec<Known>,
-    taken: Option<u32>,
+    /// Present source.
+    pub(super) taken: Option<u32>,
     /// Source that is taken over with its next packet.
     better: Option<u32>,
     measured_since: Option<Instant>,
@@ -73,11 +74,6 @@ impl Source {
             has_sizes: chosen.kind == media::Kind::Video,
             is_layer: !chosen.layers.names.is_empty(),
         }
-    }
-
-    /// Returns the present source.
-    pub(super) fn ssrc(&self) -> Option<u32> {
-        self.taken
     }
 
     /// Decides on a media packet.

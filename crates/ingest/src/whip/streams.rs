@@ -177,7 +177,7 @@ impl Streams {
             return;
         };
         let of_stream = epoch.publisher.takes_keyframe_request(now);
-        let shown = self.picture.as_ref().map(Picture::shown);
+        let shown = self.picture.as_ref().map(|picture| picture.shown);
         for (track, feed) in self.feeds.iter_mut().enumerate() {
             let is_wanted = match feed.route {
                 Route::Stream => of_stream,

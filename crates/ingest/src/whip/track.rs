@@ -12,7 +12,6 @@ use webrtc::rtcp::{self, ReportBlock};
 use webrtc::sdp::OfferedFormat;
 
 use super::agree::{self, Chosen};
-use super::allowance::Travel;
 use super::clock::Clock;
 use super::counters::Counters;
 use super::keyframes::Keyframes;
@@ -51,19 +50,20 @@ pub(super) enum Taken {
 /// [`ask`](Self::ask) at [`due`](Self::due).
 #[derive(Debug)]
 pub(super) struct Track {
-    kind: Kind,
+    pub(super) kind: Kind,
     id: TrackId,
     clock_rate: u32,
-    numbering: Option<u8>,
+    /// Header extension that numbers packets across all sections, if this section has it.
+    pub(super) numbering: Option<u8>,
     /// Formats that may arrive; `format` is the index of the one that does.
     formats: Vec<OfferedFormat>,
     format: usize,
     stats: Arc<Stats>,
     source: Source,
-    reception: Reception,
+    pub(super) reception: Reception,
     reorder: Reorder<Held>,
     repair: Repair,
-    clock: Clock,
+    pub(super) clock: Clock,
     depacketizer: Depacketizer,
     keyframes: Keyframes,
     /// Earliest time of the next request for lost packets.
@@ -89,10 +89,7 @@ impl Track {
         let best = &chosen.formats.best;
         // All formats of a kind have the same clock rate.
         let clock_rate = agree::rtp_format(best.codec).clock_rate();
-        let id = match chosen.kind {
-            Kind::Audio => TrackId::AUDIO,
-            Kind::Video => TrackId::VIDEO,
-        };
+        let id = TrackId::first(chosen.kind);
         let repair = Repair::new(best.feedback.nack);
         Self {
             kind: chosen.kind,
@@ -117,15 +114,6 @@ impl Track {
         }
     }
 
-    pub(super) const fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// Returns the header extension that numbers packets across all sections, if this section has it.
-    pub(super) const fn numbering(&self) -> Option<u8> {
-        self.numbering
-    }
-
     /// Whether packets of this payload type belong to the track.
     pub(super) fn carries(&self, payload_type: u8) -> bool {
         let mut formats = self.formats.iter();
@@ -146,7 +134,7 @@ impl Track {
 
     /// Returns the present source, once a packet has arrived.
     pub(super) fn ssrc(&self) -> Option<u32> {
-        self.source.ssrc().filter(|_| self.reception.has_begun())
+        self.source.taken.filter(|_| self.reception.has_begun())
     }
 
     /// Takes a packet that the track [carries](Self::carries), and appends the items that it completes to
@@ -261,22 +249,12 @@ impl Track {
         self.source.leave(ssrc);
     }
 
-    /// Returns the track's clock.
-    pub(super) const fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// Aligns the track with an audio track.
-    pub(super) fn follow(&mut self, audio: &Clock) {
-        self.clock.follow(audio);
-    }
-
     /// Appends the due requests to the sender to `out`.
     pub(super) fn ask(&mut self, ours: u32, now: Instant, out: &mut Vec<u8>) {
         let Some(ssrc) = self.ssrc() else {
             return;
         };
-        if self.repair.is_agreed() && now >= self.ask_from {
+        if self.repair.is_agreed && now >= self.ask_from {
             self.ask_for_packets(ours, ssrc, now, out);
         }
         if self
@@ -293,11 +271,6 @@ impl Track {
         let report = self.reception.report(self.ssrc()?, now);
         self.counters().jitter(self.reception.jitter());
         Some(report)
-    }
-
-    /// Returns the delivery of packets between the last two reports.
-    pub(super) const fn travel(&self) -> Travel {
-        self.reception.travel()
     }
 
     /// Adds the counts since the last call to the shared counters.

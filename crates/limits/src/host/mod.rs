@@ -42,15 +42,9 @@ pub struct Host {
     groups: Vec<Group>,
 }
 
+/// Names the files of this process and of its present control groups.
 impl Default for Host {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Host {
-    /// Opens the files of this process and of its present control groups.
-    pub fn new() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
             sockets: KernelFile::new("/proc/net/sockstat"),
@@ -62,7 +56,9 @@ impl Host {
                 .collect(),
         }
     }
+}
 
+impl Host {
     /// Reports the current levels to `pressure`.
     pub fn look(&mut self, pressure: &Pressure, now: Instant) {
         pressure.count_descriptors(descriptors);
@@ -143,10 +139,8 @@ const VERSION_1: Names = Names {
 fn groups(root: &Path, membership: &str) -> Vec<(PathBuf, Names)> {
     let mut all = Vec::new();
     for line in membership.lines() {
-        let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
+        let fields = line.split_once(':').map(|(_number, fields)| fields);
+        let Some((controllers, path)) = fields.and_then(|fields| fields.split_once(':')) else {
             continue;
         };
         let (base, names) = match controllers {
@@ -212,25 +206,12 @@ mod tests {
     #[test]
     fn groups_are_found_with_all_that_contain_them() {
         let root = Path::new("/g");
-        let found = groups(
-            root,
-            "5:devices:/\n4:memory:/a/b\n0::/x.slice/y\nnonsense\n",
-        );
-        let found: Vec<_> = found
-            .iter()
-            .map(|(folder, _)| folder.to_str().expect("UTF-8"))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                "/g/memory/a/b",
-                "/g/memory/a",
-                "/g/memory",
-                "/g/x.slice/y",
-                "/g/x.slice",
-                "/g"
-            ]
-        );
+        let membership = "5:devices:/\n4:memory:/a/b\n0::/x.slice/y\nnonsense\n";
+        let found = groups(root, membership);
+        let found: Vec<_> = found.iter().map(|(folder, _)| folder).collect();
+        let expected = "/g/memory/a/b /g/memory/a /g/memory /g/x.slice/y /g/x.slice /g";
+        let expected: Vec<_> = expected.split(' ').map(Path::new).collect();
+        assert_eq!(found, expected);
         assert!(groups(root, "").is_empty());
     }
 
@@ -259,6 +240,6 @@ mod tests {
         let before = descriptors().expect("proc is there");
         let file = fs::File::open("/proc/self/stat").expect("proc is there");
         assert!(before >= 3 && descriptors().is_some(), "{file:?}");
-        assert!(Host::new().memory().is_some_and(|level| level > 0.0));
+        assert!(Host::default().memory().is_some_and(|level| level > 0.0));
     }
 }

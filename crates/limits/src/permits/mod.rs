@@ -17,14 +17,13 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use base::Lock;
-use base::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
+use base::shares::{Bounds, Crowded, ShareTicket, Shares, Standing, network};
 use fanout::Permit;
 
 use crate::admission::{ListenerPermit, Settings};
 use crate::publishers::Publishers;
 use crate::rejected::Rejected;
 use crate::tally::Tally;
-use base::shares::network;
 
 /// Pool in which a connection or session is pending, that is, neither a source nor a listener yet.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -226,19 +225,15 @@ impl ConnectionPermits {
     }
 
     fn standing(&self, address: IpAddr) -> Standing {
-        match self
-            .publishers
-            .lock()
-            .are_at(network(address), Instant::now())
-        {
+        let publishers = self.publishers.lock();
+        match publishers.are_at(network(address), Instant::now()) {
             true => Standing::Known,
             false => Standing::Stranger,
         }
     }
 
     fn pool(&self, pool: Pool) -> MutexGuard<'_, Shares<Pending>> {
-        let pool = &self.pools[pool as usize];
-        pool.lock()
+        self.pools[pool as usize].lock()
     }
 }
 
@@ -343,12 +338,8 @@ impl ConnectionPermit {
     /// Marks the connection as idle: it was served and waits for its next request, and is the first to give way. It continues
     /// with [`wake`](Self::wake).
     pub fn rest(&mut self) {
-        let Some((pool, ticket)) = self.pending.take() else {
-            return;
-        };
-        let returned = self.permits.pool(pool).give_back(ticket);
         // A connection that was evicted meanwhile ends.
-        if let Some(Pending(evict)) = returned {
+        if let Some(evict) = self.hold() {
             self.rest_again(evict);
         }
     }
@@ -391,9 +382,7 @@ impl ConnectionPermit {
 
     /// Marks the connection or session as a listener's, which bounds it from here on.
     pub fn settle(&mut self) {
-        if let Some((pool, ticket)) = self.pending.take() {
-            self.permits.pool(pool).give_back(ticket);
-        }
+        drop(self.hold());
     }
 
     /// Marks the connection or session as a publisher's; its address is remembered.
@@ -427,14 +416,12 @@ impl Drop for ConnectionPermit {
             let returned = self.permits.idle.lock().give_back(ticket);
             self.connection = returned.and_then(|idle| idle.connection);
         }
-        if let Some(address) = self.connection.take() {
-            self.permits.connections.give_back(address);
-        }
         if let Some(address) = self.address
             && self.is_publisher
         {
             self.permits.publishers.lock().left(address, Instant::now());
         }
+        self.discharge();
     }
 }
 
@@ -461,10 +448,7 @@ impl Handover {
     /// Returns the permit of a listener that keeps the connection.
     pub fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
-            Ok(own) => {
-                let own = own.into_inner();
-                Permit::new((own, permit))
-            }
+            Ok(own) => Permit::new((own.into_inner(), permit)),
             Err(shared) => Permit::new((shared, permit)),
         }
     }

@@ -39,6 +39,28 @@ impl Connections {
         self.evicted.load(Ordering::Relaxed)
     }
 
+    /// Permits for `count` connections of this address.
+    fn asked(&self, pool: Pool, address: IpAddr, count: usize) -> Vec<ConnectionPermit> {
+        let permits = (0..count).map(|_| self.ask(pool, address).expect("a permit"));
+        permits.collect()
+    }
+
+    /// Permits for as many unknown addresses as the pool of HTTP has.
+    fn strangers(&self, pool: Pool) -> Vec<ConnectionPermit> {
+        let hosts = (0..4_096_u32).map(|number| 0x0a00_0000 | number << 8);
+        let from = hosts.map(|host| IpAddr::from(host.to_be_bytes()));
+        from.map(|from| self.ask(pool, from).expect("a permit"))
+            .collect()
+    }
+
+    fn pending(&self, pool: Pool) -> usize {
+        self.permits.pending(pool)
+    }
+
+    fn idle(&self) -> usize {
+        self.permits.idle_now()
+    }
+
     fn held_by(&self, pool: Pool, address: IpAddr) -> usize {
         self.permits.pool(pool).held_by(address)
     }
@@ -62,11 +84,7 @@ fn an_address_gets_its_permits_back() {
     assert_eq!(connections.held_by(HTTP, address(9, 9)), 0, "its client is");
     drop(proxied);
     assert!(connections.ask(HTTP, here).is_ok());
-    assert_eq!(
-        connections.permits.pending(HTTP),
-        1,
-        "the second is still waiting"
-    );
+    assert_eq!(connections.pending(HTTP), 1, "the second still waits");
 }
 
 #[test]
@@ -84,9 +102,7 @@ fn beyond_its_share_an_address_evicts_itself() {
         let connections = Connections::new(|_| {});
         let (here, elsewhere) = (address(2, 1), address(3, 1));
         let honest = connections.ask(pool, elsewhere).expect("a permit");
-        let mut all: Vec<_> = (0..2 * share)
-            .map(|_| connections.ask(pool, here).expect("a permit"))
-            .collect();
+        let mut all = connections.asked(pool, here, 2 * share);
         assert_eq!(connections.held_by(pool, here), share);
         assert_eq!(connections.held_by(pool, elsewhere), 1);
         assert_eq!(connections.evicted(), share as u64);
@@ -94,13 +110,10 @@ fn beyond_its_share_an_address_evicts_itself() {
         assert_eq!(connections.held_by(pool, here), share, "it had none");
         all[share].settle();
         all[share].settle();
-        assert_eq!(
-            connections.held_by(pool, here),
-            share - 1,
-            "given back once"
-        );
+        let held = connections.held_by(pool, here);
+        assert_eq!(held, share - 1, "given back once");
         drop((all, honest));
-        assert_eq!(connections.permits.pending(pool), 0);
+        assert_eq!(connections.pending(pool), 0);
     }
 }
 
@@ -117,10 +130,8 @@ fn few_addresses_do_not_keep_another_out() {
         let before = connections.evicted();
         let honest = connections.ask(pool, address(2, 200)).expect("a permit");
         assert_eq!(connections.evicted(), before + 1);
-        assert_eq!(connections.permits.pending(pool), max);
-        for _ in 0..max {
-            all.push(connections.ask(pool, address(2, 1)).expect("a permit"));
-        }
+        assert_eq!(connections.pending(pool), max);
+        all.extend(connections.asked(pool, address(2, 1), max));
         assert_eq!(connections.held_by(pool, address(2, 200)), 1, "it stays");
         drop(honest);
     }
@@ -129,19 +140,16 @@ fn few_addresses_do_not_keep_another_out() {
 #[test]
 fn networks_of_one_ipv6_site_do_not_keep_another_out() {
     let connections = Connections::new(|_| {});
-    let mut all = Vec::new();
     // A thousand networks hold four permits each, an honest one holds eight.
     let honest: IpAddr = "2001:db8:1::1".parse().expect("an address");
-    for _ in 0..8 {
-        all.push(connections.ask(HTTP, honest).expect("a permit"));
-    }
+    let mut all = connections.asked(HTTP, honest, 8);
     for number in 0..8_000_u16 {
         let network = number % 1_024;
         let from = format!("2001:db8:0:{network:x}::1");
         let from = from.parse().expect("an address");
         all.push(connections.ask(HTTP, from).expect("a permit"));
     }
-    assert_eq!(connections.permits.pending(HTTP), 4_096);
+    assert_eq!(connections.pending(HTTP), 4_096);
     assert_eq!(connections.held_by(HTTP, honest), 8);
 }
 
@@ -154,13 +162,9 @@ fn a_publishers_address_comes_back_through_any_crowd() {
     drop(publisher);
     let _again = connections.ask(Pool::Rtmp, studio).expect("a permit");
     // As many addresses as there are permits, and more: none has many.
-    let all: Vec<_> = (0..4_096_u32)
-        .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
-        .map(|from| connections.ask(Pool::Rtmp, from).expect("a permit"))
-        .collect();
+    let _all = connections.strangers(Pool::Rtmp);
     assert_eq!(connections.held_by(Pool::Rtmp, studio), 1);
-    assert_eq!(connections.permits.pending(Pool::Rtmp), 1_024);
-    drop(all);
+    assert_eq!(connections.pending(Pool::Rtmp), 1_024);
 }
 
 #[test]
@@ -170,15 +174,12 @@ fn a_session_has_a_permit_of_its_own() {
     let permit = connections.ask(HTTP, here).expect("a permit");
     let handover = Handover::new(permit);
     let mut session = handover.session(here, connections.evict());
-    let pending = |pool| connections.permits.pending(pool);
+    let pending = |pool| connections.pending(pool);
     assert_eq!((pending(HTTP), pending(Pool::Session)), (1, 1));
     drop(handover);
     assert_eq!((pending(HTTP), pending(Pool::Session)), (0, 1));
-    assert_eq!(
-        connections.ask(HTTP, here).err(),
-        Some(Rejected::Address),
-        "the session is counted in the connection's stead"
-    );
+    // The session is counted in the connection's stead.
+    assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
     session.settle();
     assert_eq!(pending(Pool::Session), 0);
     drop(session);
@@ -189,29 +190,12 @@ fn a_session_has_a_permit_of_its_own() {
 fn idle_connections_give_way_first_and_cost_no_permit() {
     let connections = Connections::new(|_| {});
     let (here, there) = (address(2, 1), address(3, 1));
-    let mut idle: Vec<_> = (0..IDLE_SHARE)
-        .map(|_| connections.ask(HTTP, here).expect("a permit"))
-        .collect();
+    let mut idle = connections.asked(HTTP, here, IDLE_SHARE);
     idle.iter_mut().for_each(ConnectionPermit::rest);
-    assert_eq!(
-        (
-            connections.permits.pending(HTTP),
-            connections.permits.idle_now()
-        ),
-        (0, 640)
-    );
-    // As many unknown addresses as there are permits: each idle connection goes before the first of them.
-    let strangers: Vec<_> = (0..4_096_u32)
-        .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
-        .map(|from| connections.ask(HTTP, from).expect("a permit"))
-        .collect();
-    assert_eq!(
-        (
-            connections.permits.pending(HTTP),
-            connections.permits.idle_now()
-        ),
-        (4_096, 0)
-    );
+    assert_eq!((connections.pending(HTTP), connections.idle()), (0, 640));
+    // Each idle connection goes before the first of them.
+    let strangers = connections.strangers(HTTP);
+    assert_eq!((connections.pending(HTTP), connections.idle()), (4_096, 0));
     assert_eq!(connections.evicted(), 640);
     assert!(idle.iter_mut().all(|permit| !permit.wake()), "they end");
     // With the other permits returned, connections can become idle and continue.
@@ -220,7 +204,7 @@ fn idle_connections_give_way_first_and_cost_no_permit() {
     latest.rest();
     late.rest();
     assert!(late.wake() && latest.wake());
-    assert_eq!(connections.permits.pending(HTTP), 2);
+    assert_eq!(connections.pending(HTTP), 2);
 }
 
 #[test]
@@ -235,15 +219,12 @@ fn an_idle_connection_is_counted_until_its_address_needs_it() {
     assert!(!first.wake() && second.wake());
     assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
     drop(first);
-    assert_eq!(
-        connections.ask(HTTP, here).err(),
-        Some(Rejected::Address),
-        "it had given its count already"
-    );
+    // It had given its count already.
+    assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
     second.rest();
     drop(second);
     let _fourth = connections.ask(HTTP, here).expect("a permit");
-    assert_eq!(connections.permits.idle_now(), 0);
+    assert_eq!(connections.idle(), 0);
     drop(third);
     assert_eq!(connections.evicted(), 1);
 }

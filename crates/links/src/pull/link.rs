@@ -254,7 +254,8 @@ mod tests {
     use fanout::events::Events;
 
     use super::*;
-    use crate::{Board, Row};
+    use crate::Board;
+    use crate::board::tests::row;
 
     /// Returns the time until the stream was no longer wanted, while `act` ran.
     async fn wanted_for(
@@ -355,12 +356,7 @@ mod tests {
     async fn a_pull_that_panicked_is_back_after_a_while() {
         let events = Arc::new(Events::new(std::time::SystemTime::now()));
         let board = Arc::new(Board::new("pull", &events));
-        let row = Row {
-            stream: StreamName::parse("live/show").expect("a name"),
-            url: "rtmp://h/a".to_owned(),
-            status: Arc::default(),
-        };
-        let entry = board.enter(0, row).expect("the first");
+        let entry = board.enter(0, row()).expect("the first");
         let status = Arc::clone(entry.status());
         let (_end, stop) = watch::channel(false);
         let began = Arc::new(AtomicUsize::new(0));
@@ -376,10 +372,8 @@ mod tests {
         };
         let revived = tokio::spawn(revive(entry, task, stop));
         sleep(REVIVED_AFTER / 2).await;
-        assert_eq!(
-            (status.report().state, status.report().failures),
-            (State::Waiting, 1)
-        );
+        let report = status.report();
+        assert_eq!((report.state, report.failures), (State::Waiting, 1));
         assert!(board.contains(&0), "it is shown meanwhile");
         revived.await.expect("it went on");
         assert_eq!(began.load(Ordering::Relaxed), 2);

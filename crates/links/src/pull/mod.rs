@@ -88,23 +88,17 @@ impl Pulls {
 
     /// Begins the pull of a requested stream, unless it has begun, and replies with the channel of its finding.
     pub(super) fn answer(&mut self, question: Question, tasks: &mut JoinSet<()>) {
-        let Question {
-            stream,
-            rule,
-            answer,
-        } = question;
-        if !self.is_at_work(rule, &stream) && !self.begin_wanted(rule, &stream, tasks) {
+        let key = (question.rule, question.stream);
+        let is_at_work = self.context.links.pulls.contains(&key);
+        let (rule, stream) = &key;
+        if !is_at_work && !self.begin_wanted(*rule, stream, tasks) {
             return;
         }
-        if let Some(known) = self.known.get(&stream) {
+        if let Some(known) = self.known.get(stream) {
             known.ask.send_replace(Some(Instant::now()));
             // An error means that the question was given up.
-            answer.send(known.finding.clone()).ok();
+            question.answer.send(known.finding.clone()).ok();
         }
-    }
-
-    fn is_at_work(&self, rule: usize, stream: &StreamName) -> bool {
-        self.context.links.pulls.contains(&(rule, stream.clone()))
     }
 
     /// Begins a pull that lasts as long as the server.
@@ -112,11 +106,11 @@ impl Pulls {
         let (ask, asked) = watch::channel(None);
         // The source is assumed to have the stream: it is tried again and again.
         let (_, finding) = watch::channel(Finding::Found);
-        let life = match self.context.config.pulls[index].on_demand {
+        let is_asked_for = self.context.config.pulls[index].on_demand;
+        let life = match is_asked_for {
             true => Life::OnDemand(asked),
             false => Life::Always,
         };
-        let is_asked_for = matches!(life, Life::OnDemand(_));
         let Some((entry, link)) = self.link(index, stream, life) else {
             return;
         };
@@ -171,10 +165,7 @@ impl Pulls {
     ) -> Option<(Entry<Key>, PulledLink)> {
         let config = &self.context.config.pulls[rule];
         let urls = config.sources(stream);
-        let sources: Vec<_> = urls
-            .iter()
-            .filter_map(|url| PullSource::try_from(url).ok())
-            .collect();
+        let sources: Vec<_> = urls.iter().filter_map(PullSource::of).collect();
         if sources.is_empty() {
             return None;
         }
@@ -183,11 +174,8 @@ impl Pulls {
             url: config.shown(stream),
             status: Arc::default(),
         };
-        let entry = self
-            .context
-            .links
-            .pulls
-            .enter((rule, stream.clone()), row)?;
+        let board = &self.context.links.pulls;
+        let entry = board.enter((rule, stream.clone()), row)?;
         let link = PulledLink {
             context: Arc::clone(&self.context),
             stream: stream.clone(),

@@ -140,11 +140,8 @@ mod tests {
             assert_eq!(origin.expects(&name(stream)), expected, "{stream}");
         }
         let (origin, _asked) = self::origin(&RULES.replace("\"*\"", "\"b*\""));
-        assert_eq!(
-            origin.expects(&name("always")),
-            Expected::No,
-            "it comes unasked"
-        );
+        // It comes unasked.
+        assert_eq!(origin.expects(&name("always")), Expected::No);
     }
 
     #[tokio::test]

@@ -69,7 +69,7 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use container::fmp4::{FragmentSink, Fragmentation, Init, Muxer, Unit};
+    use container::fmp4::{FRAGMENT_SPAN, FragmentSink, Init, Muxer, Unit};
     use media::{Codec, Framing, Item, Sample, Span, Timestamp, TrackId};
     use proptest::prelude::*;
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn written() -> Written {
-        let mut muxer = Muxer::new(Fragmentation::default());
+        let mut muxer = Muxer::new(FRAGMENT_SPAN);
         let mut written = Written::default();
         let tracks = [
             track(Kind::Video, Codec::H264, &AVC_CONFIG),

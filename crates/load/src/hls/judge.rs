@@ -47,10 +47,7 @@ impl Judge {
         let read = tracks.samples(bytes, |kind, sample| {
             let sent = ledger.enter(kind, sample, asked, now, findings);
             newest = newest.max(sent);
-            oldest = match (oldest, sent) {
-                (Some(oldest), Some(sent)) => Some(u64::min(oldest, sent)),
-                (oldest, sent) => oldest.or(sent),
-            };
+            oldest = oldest.into_iter().chain(sent).min();
         });
         if read.is_err() {
             findings.counts.damaged += 1;

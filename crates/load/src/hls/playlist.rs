@@ -143,14 +143,8 @@ impl Playlist {
         match self.segments.last() {
             Some(Segment {
                 whole: None, parts, ..
-            }) => Position {
-                segment: after - 1,
-                part: parts.len() as u32,
-            },
-            _ => Position {
-                segment: after,
-                part: 0,
-            },
+            }) => Position::at(after - 1, parts.len() as u32),
+            _ => Position::of(after),
         }
     }
 
@@ -209,11 +203,7 @@ impl Playlist {
             }
             for (index, part) in segment.parts.iter().enumerate().rev() {
                 behind += part.duration;
-                let part_at = Position {
-                    segment: number,
-                    part: index as u32,
-                };
-                earliest = (part_at, behind);
+                earliest = (Position::at(number, index as u32), behind);
                 if behind >= distance && part.is_independent && !part.is_gap {
                     return earliest;
                 }
@@ -255,7 +245,12 @@ impl Playlist {
 impl Position {
     /// Returns the position of the beginning of a segment.
     pub(super) const fn of(segment: u64) -> Self {
-        Self { segment, part: 0 }
+        Self::at(segment, 0)
+    }
+
+    /// Returns the position of a part.
+    pub(super) const fn at(segment: u64, part: u32) -> Self {
+        Self { segment, part }
     }
 }
 

@@ -246,12 +246,7 @@ pub(super) fn fragment(source: u32, numbers: Range<u64>, sent: u64) -> Vec<u8> {
     let frames: Vec<Vec<u8>> = numbers
         .map(|number| {
             let mut frame = Vec::new();
-            let stamp = Stamp {
-                source,
-                number,
-                sent,
-            };
-            stamp.write(150, &mut frame);
+            Stamp::of(source, number, sent).write(150, &mut frame);
             frame
         })
         .collect();

@@ -22,12 +22,7 @@ fn serve(mut socket: &TcpStream, answer: &str, at_most: u64) {
     let audio = SyntheticAudio::new(Audio::Mp3, 128_000).expect("a rate");
     let mut bytes = answer.as_bytes().to_vec();
     for number in 0..at_most {
-        let stamp = Stamp {
-            source: 7,
-            number,
-            sent: clock::wall(),
-        };
-        audio.write_frame(stamp, &mut bytes);
+        audio.write_frame(Stamp::of(7, number, clock::wall()), &mut bytes);
         if socket.write_all(&bytes).is_err() {
             return;
         }
@@ -47,10 +42,8 @@ fn listened(listening: &Listening, answer: &'static str, at_most: u64) -> Tally 
             std::thread::spawn(move || serve(&socket, answer, at_most));
         }
     });
-    let (url, work) = (
-        format!("http://{addr}/radio.mp3"),
-        Work::Listen(listening.clone()),
-    );
+    let url = format!("http://{addr}/radio.mp3");
+    let work = Work::Listen(listening.clone());
     let plan = Plan {
         settle: Duration::from_millis(200),
         window: Duration::from_millis(1_500),
@@ -73,13 +66,11 @@ fn all_kinds_of_listeners_are_counted() {
         ..Listening::default()
     };
     let tally = listened(&listening, ANSWER, u64::MAX);
-    let members = tally.members;
+    let (members, reasons) = (tally.members, (&tally.failed, &tally.lost));
     assert_eq!(
         (members.joined, members.alive, members.stalled, members.slow),
         (LISTENERS, LISTENERS, 2, 1),
-        "{:?} {:?}",
-        tally.failed,
-        tally.lost
+        "{reasons:?}"
     );
     assert_eq!((tally.checked, tally.rate.count()), (3, 7));
     let rate = tally.rate.percentile(50.0) as f64 / 128_000.0;
@@ -100,12 +91,8 @@ fn listeners_that_leave_are_replaced() {
     let members = tally.members;
     assert!(members.churned >= 10, "{tally:?}");
     assert_eq!(members.begun, LISTENERS + members.churned);
-    assert_eq!(
-        members.alive + tally.failed.total(),
-        LISTENERS,
-        "{:?}",
-        tally.failed
-    );
+    let failed = &tally.failed;
+    assert_eq!(members.alive + failed.total(), LISTENERS, "{failed:?}");
 }
 
 #[test]

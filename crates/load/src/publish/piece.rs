@@ -252,10 +252,8 @@ mod tests {
             Piece::Raw(bytes) | Piece::Tag { body: bytes, .. } => (*due, bytes[0]),
             other => panic!("no bytes of the source: {other:?}"),
         });
-        assert_eq!(
-            shown.collect::<Vec<_>>(),
-            [(0, 1), (10, 2), (20, 0), (20, 1), (30, 2)]
-        );
+        let shown: Vec<_> = shown.collect();
+        assert_eq!(shown, [(0, 1), (10, 2), (20, 0), (20, 1), (30, 2)]);
     }
 
     #[test]
@@ -295,13 +293,10 @@ mod tests {
         let script = Script::Recording(Arc::new(recording));
         let mut performer = Performer::new(script, Protocol::Whip, 0);
         let pieces = performed(&mut performer, 3);
-        let times: Vec<_> = pieces
-            .iter()
-            .map(|(_, piece)| match piece {
-                Piece::Sample(sample) => (sample.dts.millis(), sample.pts.millis()),
-                other => panic!("no sample: {other:?}"),
-            })
-            .collect();
-        assert_eq!(times, [(0, 39), (1_000, 1_039)]);
+        let times = pieces.iter().map(|(_, piece)| match piece {
+            Piece::Sample(sample) => (sample.dts.millis(), sample.pts.millis()),
+            other => panic!("no sample: {other:?}"),
+        });
+        assert_eq!(times.collect::<Vec<_>>(), [(0, 39), (1_000, 1_039)]);
     }
 }

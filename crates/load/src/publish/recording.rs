@@ -183,19 +183,10 @@ fn piece(tag: &flv::Tag<'_>) -> Option<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish::synthetic::{Audio, SyntheticAudio};
-    use crate::stamp::Stamp;
+    use crate::publish::synthetic::SyntheticAudio;
 
     fn mp3(frames: u64) -> Vec<u8> {
-        let audio = SyntheticAudio::new(Audio::Mp3, 128_000).expect("a rate of MP3");
-        let mut bytes = Vec::new();
-        let stamp = |number| Stamp {
-            source: 1,
-            number,
-            sent: 0,
-        };
-        (0..frames).for_each(|number| audio.write_frame(stamp(number), &mut bytes));
-        bytes
+        SyntheticAudio::mp3(0..frames)
     }
 
     #[test]
@@ -234,23 +225,14 @@ mod tests {
             Piece::Tag { body, .. } | Piece::Raw(body) => body.to_vec(),
             other => panic!("no bytes: {other:?}"),
         };
-        assert_eq!(
-            recording.opening.iter().map(body).collect::<Vec<_>>(),
-            [[0xAF, 0, 0x11, 0x90]]
-        );
-        let pieces: Vec<_> = recording
-            .pieces
-            .iter()
-            .map(|(due, piece)| (*due, body(piece)))
-            .collect();
-        assert_eq!(
-            pieces,
-            [(0, vec![0xAF, 1, 7]), (23_000_000, vec![0xAF, 1, 8])]
-        );
-        assert!(matches!(
-            Recording::parse(&file, "flv", Protocol::Icecast),
-            Err(FileError::Nothing)
-        ));
+        let opening: Vec<_> = recording.opening.iter().map(body).collect();
+        assert_eq!(opening, [[0xAF, 0, 0x11, 0x90]]);
+        let pieces = recording.pieces.iter();
+        let pieces: Vec<_> = pieces.map(|(due, piece)| (*due, body(piece))).collect();
+        let expected = [(0, vec![0xAF, 1, 7]), (23_000_000, vec![0xAF, 1, 8])];
+        assert_eq!(pieces, expected);
+        let refused = Recording::parse(&file, "flv", Protocol::Icecast);
+        assert!(matches!(refused, Err(FileError::Nothing)));
     }
 
     #[test]

@@ -289,12 +289,20 @@ mod tests {
         }
     }
 
-    const fn stamp(number: u64) -> Stamp {
-        Stamp {
-            source: 1,
-            number,
-            sent: 3,
+    impl SyntheticAudio {
+        /// Returns frames of MP3 at 128 kb/s with these numbers, sent at 50.
+        pub(crate) fn mp3(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
+            let audio = Self::new(Audio::Mp3, 128_000).expect("a rate of MP3");
+            let mut frames = Vec::new();
+            for number in numbers {
+                audio.write_frame(Stamp::of(1, number, 50), &mut frames);
+            }
+            frames
         }
+    }
+
+    const fn stamp(number: u64) -> Stamp {
+        Stamp::of(1, number, 3)
     }
 
     #[test]
@@ -310,10 +318,8 @@ mod tests {
             assert_eq!(per_second, rate * 1_000);
             assert_eq!(Stamp::read(&frame).map(|stamp| stamp.number), Ok(2));
         }
-        assert_eq!(
-            SyntheticAudio::new(Audio::Mp3, 100_000),
-            Err(RateError::Mp3)
-        );
+        let refused = SyntheticAudio::new(Audio::Mp3, 100_000);
+        assert_eq!(refused, Err(RateError::Mp3));
     }
 
     #[test]
@@ -341,14 +347,10 @@ mod tests {
         assert_eq!(Stamp::read(&packet).map(|stamp| stamp.number), Ok(4));
         let header = audio.flv_header().expect("a header");
         assert_eq!((header[0], &header[1..5]), (0x90, &b"Opus"[..]));
-        assert_eq!(
-            SyntheticAudio::new(Audio::Opus, 20_000),
-            Err(RateError::Opus)
-        );
-        assert_eq!(
-            SyntheticAudio::new(Audio::Opus, 510_000),
-            Err(RateError::Opus)
-        );
+        for rate in [20_000, 510_000] {
+            let refused = SyntheticAudio::new(Audio::Opus, rate);
+            assert_eq!(refused, Err(RateError::Opus), "{rate}");
+        }
     }
 
     #[test]

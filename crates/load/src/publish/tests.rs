@@ -147,14 +147,9 @@ fn rtmp(mut socket: TcpStream) -> u64 {
 fn encoders_send_tags_over_rtmp() {
     let url = "rtmp://SERVER/live/show{n}?key=k";
     let (tally, tags) = published(url, Audio::Aac, rtmp);
-    let members = tally.members;
-    assert_eq!(
-        (members.joined, members.alive),
-        (PUBLISHERS, PUBLISHERS),
-        "{:?} {:?}",
-        tally.failed,
-        tally.lost
-    );
+    let (members, reasons) = (tally.members, (&tally.failed, &tally.lost));
+    assert_eq!(members.joined, PUBLISHERS, "{reasons:?}");
+    assert_eq!(members.alive, PUBLISHERS, "{reasons:?}");
     // Each begins with the tag that configures a decoder.
     assert_eq!(tags.iter().sum::<u64>(), tally.frames_sent + PUBLISHERS);
     assert!(tally.frames_sent > 30 * PUBLISHERS, "{tally:?}");

@@ -103,10 +103,10 @@ impl Receiver {
     /// Takes a decrypted compound packet.
     pub(super) fn rtcp(&mut self, compound: &[u8], now: Instant) {
         for packet in rtcp::packets(compound) {
-            if let rtcp::Packet::SenderReport { ssrc, ntp, .. } = packet {
-                let of = |track: &&mut Track| track.ssrc == Some(ssrc);
+            if let rtcp::Packet::SenderReport { report, .. } = packet {
+                let of = |track: &&mut Track| track.ssrc == Some(report.ssrc);
                 if let Some(track) = self.tracks.iter_mut().find(of) {
-                    track.sender_report = Some(((ntp >> 16) as u32, now));
+                    track.sender_report = Some(((report.ntp >> 16) as u32, now));
                 }
             }
         }

@@ -175,7 +175,7 @@ impl Sender {
         };
         for packet in rtcp::packets(&datagram[..length]) {
             match packet {
-                rtcp::Packet::PictureLoss { .. } | rtcp::Packet::FullIntra { .. } => {
+                rtcp::Packet::PictureLoss { .. } => {
                     packets.keyframes_asked += 1;
                     asked.keyframe = true;
                 }

@@ -82,11 +82,8 @@ fn what_is_lost_is_counted_and_by_players_asked_for() {
     });
     let tally = watch(&server, "show/whep", &listening());
     let seen = server.stop();
-    assert_eq!(
-        tally.members.alive, VIEWERS,
-        "{:?} {:?}",
-        tally.failed, tally.lost
-    );
+    let reasons = (&tally.failed, &tally.lost);
+    assert_eq!(tally.members.alive, VIEWERS, "{reasons:?}");
     let packets = &tally.packets;
     let share = packets.lost as f64 / (packets.lost + packets.received) as f64;
     // Checked viewers receive what they request, under its original number.
@@ -101,25 +98,18 @@ fn what_is_lost_is_counted_and_by_players_asked_for() {
 
 #[test]
 fn a_server_that_says_no_or_goodbye_is_the_reason() {
-    let server = Server::start(Manners {
+    let manners = Manners {
         closes_after: Some(Duration::from_secs(2)),
         ..Manners::default()
-    });
+    };
+    let server = Server::start(manners);
     let tally = watch(&server, "nothing/whep", &Listening::default());
-    assert_eq!(
-        tally.failed.iter().collect::<Vec<_>>(),
-        [("status 404", VIEWERS)]
-    );
-    let server_of_goodbyes = Server::start(Manners {
-        closes_after: Some(Duration::from_secs(2)),
-        ..Manners::default()
-    });
+    let failed: Vec<_> = tally.failed.iter().collect();
+    assert_eq!(failed, [("status 404", VIEWERS)]);
+    let server_of_goodbyes = Server::start(manners);
     let tally = watch(&server_of_goodbyes, "show/whep", &Listening::default());
-    assert_eq!(
-        (tally.members.joined, tally.members.alive),
-        (VIEWERS, 0),
-        "{tally:?}"
-    );
+    let members = tally.members;
+    assert_eq!((members.joined, members.alive), (VIEWERS, 0), "{tally:?}");
     let lost: Vec<_> = tally.lost.iter().collect();
     assert_eq!(lost, [("closed by the server", VIEWERS)]);
     server.stop();
@@ -135,16 +125,12 @@ fn viewers_come_and_go() {
     };
     let tally = watch(&server, "show/whep", &churning);
     let seen = server.stop();
-    assert!(tally.members.churned >= 10, "{}", tally.members.churned);
-    assert_eq!(tally.members.begun, VIEWERS + tally.members.churned);
-    assert_eq!(
-        tally.failed.total() + tally.members.alive,
-        VIEWERS,
-        "{:?}",
-        tally.failed
-    );
+    let (members, failed) = (tally.members, &tally.failed);
+    assert!(members.churned >= 10, "{members:?}");
+    assert_eq!(members.begun, VIEWERS + members.churned);
+    assert_eq!(failed.total() + members.alive, VIEWERS, "{failed:?}");
     // Each viewer says goodbye when it leaves.
-    assert_eq!(seen.goodbyes, tally.members.joined, "{seen:?}");
+    assert_eq!(seen.goodbyes, members.joined, "{seen:?}");
 }
 
 #[test]
@@ -157,13 +143,8 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
     let program = Program::of(Audio::Opus, 64_000, Some(1_000_000));
     let tally = carry_out(&url, 2, Work::Publish(Source::Synthetic(program)));
     let seen = server.stop();
-    assert_eq!(
-        (tally.members.joined, tally.members.alive),
-        (2, 2),
-        "{:?} {:?}",
-        tally.failed,
-        tally.lost
-    );
+    let (members, reasons) = (tally.members, (&tally.failed, &tally.lost));
+    assert_eq!((members.joined, members.alive), (2, 2), "{reasons:?}");
     let counts = &seen.findings.counts;
     let flaws = (counts.missing, counts.damaged, counts.unstamped);
     assert_eq!(flaws, (0, 0, 0), "{counts:?}");

@@ -116,36 +116,31 @@ impl AudioSpecificConfig {
     /// Returns the name of the profile that a decoder must support; `None` for object types that are hardly used
     /// (ISO/IEC 14496-3 table 1.17).
     pub const fn profile_name(&self) -> Option<&'static str> {
-        match (self.extension, self.object_type) {
-            (
-                Some(Extension {
-                    parametric_stereo: true,
-                    ..
-                }),
-                _,
-            ) => Some("HE-AAC v2"),
-            (Some(_), _) => Some("HE-AAC"),
-            (None, 1) => Some("AAC Main"),
-            (None, 2) => Some("AAC-LC"),
-            (None, 4) => Some("AAC-LTP"),
-            (None, 23) => Some("AAC-LD"),
-            (None, 39) => Some("AAC-ELD"),
-            (None, 42) => Some("xHE-AAC"),
-            (None, _) => None,
-        }
+        Some(match self.whole_type() {
+            OBJECT_TYPE_PS => "HE-AAC v2",
+            OBJECT_TYPE_SBR => "HE-AAC",
+            1 => "AAC Main",
+            2 => "AAC-LC",
+            4 => "AAC-LTP",
+            23 => "AAC-LD",
+            39 => "AAC-ELD",
+            42 => "xHE-AAC",
+            _ => return None,
+        })
     }
 
     /// Returns the RFC 6381 codec string, e.g. `mp4a.40.2`.
     pub fn codec_string(&self) -> String {
-        let object_type = match self.extension {
-            Some(Extension {
-                parametric_stereo: true,
-                ..
-            }) => OBJECT_TYPE_PS,
+        format!("mp4a.40.{}", self.whole_type())
+    }
+
+    /// Returns the object type of the whole: that of the extension, if there is one.
+    const fn whole_type(&self) -> u8 {
+        match self.extension {
+            Some(extension) if extension.parametric_stereo => OBJECT_TYPE_PS,
             Some(_) => OBJECT_TYPE_SBR,
             None => self.object_type,
-        };
-        format!("mp4a.40.{object_type}")
+        }
     }
 
     /// Reads the GASpecificConfig (§4.4.1) of the object types that have one.

@@ -15,8 +15,6 @@ pub struct StreamInfo {
     pub sample_rate: u32,
     /// Number of channels, 1 to 8.
     pub channels: u8,
-    /// Bits per sample, 1 to 32.
-    pub depth: u8,
 }
 
 impl StreamInfo {
@@ -28,7 +26,6 @@ impl StreamInfo {
         Some(Self {
             sample_rate: bits.take(20).filter(|rate| *rate > 0)?,
             channels: bits.take(3)? as u8 + 1,
-            depth: bits.take(5)? as u8 + 1,
         })
     }
 }
@@ -84,7 +81,6 @@ mod tests {
         let expected = StreamInfo {
             sample_rate: 44_100,
             channels: 2,
-            depth: 16,
         };
         for before in [&b""[..], b"\x80\0\0\x22", b"fLaC\0\0\0\x22", b"fLaC"] {
             let config = [before, &block].concat();

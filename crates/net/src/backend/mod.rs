@@ -76,6 +76,20 @@ pub enum Event {
     Closed(Slot),
 }
 
+/// Reads and drops the bytes that a listener sent. Returns `false` when the connection is over.
+pub(crate) fn drain(backend: &mut impl Backend, slot: Slot) -> bool {
+    let mut scratch = [0_u8; 4096];
+    let mut total = 0;
+    while total < STRAY_BYTES_MAX {
+        match backend.receive(slot, &mut scratch) {
+            Received::Bytes(count) => total += count,
+            Received::Nothing => return true,
+            Received::Closed => return false,
+        }
+    }
+    false
+}
+
 /// Owner of the sockets of one worker. One thread uses it; only its [`Waker`] is shared.
 pub trait Backend: Send {
     /// Returns the name that operators see: `epoll` or `io_uring`.

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::receiver::{News, Receiver};
-use crate::Slot;
 use crate::backend::EVENTS_PER_WAIT;
-use crate::epoll::{WAKER_DATA, pack, timespec, unpack};
+use crate::epoll::{WAKER_DATA, pack, sleep, unpack, watch_over};
 use crate::waker::Waker;
+use crate::{Slot, slab};
 
 /// Bytes per receive: a few frames of video. One buffer serves all sockets.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -31,11 +31,8 @@ pub(super) struct Readiness {
 
 impl Readiness {
     pub(super) fn new(waker: Waker) -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let data = epoll::EventData::new_u64(WAKER_DATA);
-        epoll::add(&epoll, &waker, data, epoll::EventFlags::IN)?;
         Ok(Self {
-            epoll,
+            epoll: watch_over(&waker)?,
             waker,
             sockets: Vec::new(),
             unwatched: Vec::new(),
@@ -76,11 +73,7 @@ impl Receiver for Readiness {
     fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()> {
         let data = epoll::EventData::new_u64(pack(slot));
         epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?;
-        let index = slot.index as usize;
-        if self.sockets.len() <= index {
-            self.sockets.resize_with(index + 1, || None);
-        }
-        self.sockets[index] = Some((slot, Arc::clone(socket)));
+        slab::put(&mut self.sockets, slot, (slot, Arc::clone(socket)));
         Ok(())
     }
 
@@ -121,14 +114,9 @@ impl Receiver for Readiness {
         }
         let mut reported = 0;
         loop {
-            let at_most = timeout.map(timespec);
             let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
             let room = most.saturating_sub(reported).clamp(1, EVENTS_PER_WAIT);
-            let ready = match epoll::wait(&self.epoll, &mut ready[..room], at_most.as_ref()) {
-                Ok((ready, _)) => ready,
-                Err(Errno::INTR) => return Ok(reported),
-                Err(error) => return Err(error.into()),
-            };
+            let ready = sleep(&self.epoll, &mut ready[..room], timeout)?;
             for event in &mut *ready {
                 // The kernel's struct is packed; copy before use.
                 let data = { event.data }.u64();

@@ -10,15 +10,16 @@ use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::receiver::News;
-use crate::Slot;
 use crate::backend::EVENTS_PER_WAIT;
-use crate::epoll::{pack, unpack};
+use crate::epoll::{pack, sleep, unpack};
+use crate::{Slot, slab};
 
 /// Bytes per receive: more than a socket that stays relaxed brings between two turns. One buffer serves all
 /// sockets.
@@ -60,11 +61,7 @@ impl RelaxedSockets {
     pub(super) fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()> {
         let data = epoll::EventData::new_u64(pack(slot));
         epoll::add(&self.ends, socket, data, epoll::EventFlags::RDHUP)?;
-        let index = slot.index as usize;
-        if self.sockets.len() <= index {
-            self.sockets.resize_with(index + 1, || None);
-        }
-        self.sockets[index] = Some((slot, Arc::clone(socket)));
+        slab::put(&mut self.sockets, slot, (slot, Arc::clone(socket)));
         self.count += 1;
         Ok(())
     }
@@ -109,17 +106,8 @@ impl RelaxedSockets {
     /// # Errors
     /// Only failures that make all of this unusable.
     pub(super) fn read_ended(&mut self, tell: &mut dyn FnMut(Slot, News<'_>)) -> io::Result<()> {
-        let mut ended = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let at_once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let ended = match epoll::wait(&self.ends, &mut ended, Some(&at_once)) {
-            Ok((ended, _)) => ended,
-            Err(Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        for event in &mut *ended {
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        for event in sleep(&self.ends, &mut room, Some(Duration::ZERO))? {
             // The kernel's struct is packed; copy before use.
             let slot = unpack({ event.data }.u64());
             // The loop ends: nothing can arrive any more.

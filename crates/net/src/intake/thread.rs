@@ -18,12 +18,7 @@ use super::{
     Attach, Board, IDLE_TURN, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX,
     Returned, SURVEY_INTERVAL,
 };
-use crate::AbortOnPanic;
-use crate::Slot;
-use crate::UsualCost;
-use crate::cpu;
-use crate::panics;
-use crate::time_slice;
+use crate::{AbortOnPanic, Slot, UsualCost, cpu, panics, time_slice};
 
 /// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that new publishers do not
 /// wait for the whole turn. Also the lowest limit on the pieces of a turn, because one socket can bring that
@@ -121,20 +116,16 @@ impl IntakeThread {
         self.watched.board.turns.add(1);
         let apart = self.apart();
         let (pause, timeout) = self.sleep(apart, now);
-        let Self {
-            prompt, watched, ..
-        } = self;
-        watched.now = now;
-        watched.received = 0;
+        self.watched.now = now;
+        self.watched.received = 0;
         // Bytes that arrive meanwhile are left for the next turn, or else the sockets read first would be
         // read again and again.
-        let most = watched.entries.prompt.max(SLICE);
+        let most = self.watched.entries.prompt.max(SLICE);
         let before = cpu::thread_time();
-        prompt.wait(pause, timeout, most, &mut |slot, news| {
-            watched.hear(slot, news)
-        })?;
+        let mut tell = |slot, news: News<'_>| self.watched.hear(slot, news);
+        self.prompt.wait(pause, timeout, most, &mut tell)?;
         if timeout != Some(Duration::ZERO) {
-            watched.board.wakeups.add(1);
+            self.watched.board.wakeups.add(1);
         }
         self.learn_cost(cpu::thread_time().saturating_sub(before));
         let now = Instant::now();
@@ -156,9 +147,7 @@ impl IntakeThread {
 
     /// Reads some of the relaxed sockets, if their turn is due, and those that have ended.
     fn read_relaxed(&mut self, now: Instant) -> io::Result<()> {
-        let Self {
-            relaxed, watched, ..
-        } = self;
+        let (relaxed, watched) = (&mut self.relaxed, &mut self.watched);
         relaxed.read_ended(&mut |slot, news| watched.hear(slot, news))?;
         if now >= self.relaxed_due {
             let next = *self.relaxed_next.get_or_insert_with(|| {
@@ -224,12 +213,8 @@ impl IntakeThread {
 
     /// Carries out the decisions of the turn.
     fn settle(&mut self) {
-        let Self {
-            prompt,
-            relaxed,
-            watched,
-            ..
-        } = self;
+        let (prompt, relaxed) = (&mut self.prompt, &mut self.relaxed);
+        let watched = &mut self.watched;
         for slot in watched.leaving.drain(..) {
             match watched.entries.get(slot).map(|entry| entry.pace) {
                 Some(Pace::Prompt) => prompt.unwatch(slot),
@@ -278,13 +263,9 @@ impl IntakeThread {
             if self.watched.entries.len() == 0 {
                 break;
             }
-            let Self {
-                prompt, watched, ..
-            } = &mut self;
             let zero = Some(Duration::ZERO);
-            prompt.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
-                watched.hear(slot, news)
-            })?;
+            let mut tell = |slot, news: News<'_>| self.watched.hear(slot, news);
+            self.prompt.wait(Duration::ZERO, zero, SLICE, &mut tell)?;
         }
         Ok(())
     }

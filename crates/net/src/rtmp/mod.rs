@@ -42,7 +42,7 @@ pub use exchange::{Exchange, Step};
 /// State that all connections share until they request a stream.
 #[derive(Debug)]
 pub struct Context {
-    /// Deadlines of the session, and how passwords are proved without sending them.
+    /// Proof of passwords without sending them.
     pub session: Config,
     /// Becomes true when the server is about to leave: peers that support the request are asked to reconnect.
     pub leaving: watch::Receiver<bool>,

@@ -139,19 +139,19 @@ impl RecordLayer {
     /// others before them.
     #[inline]
     pub fn begun_bytes(&self) -> usize {
-        self.writer.begun_bytes()
+        self.writer.begun.map_or(0, |begun| begun.plain_bytes)
     }
 
     /// Whether a record is partly sent: the connection cannot be ended in order before the rest is.
     pub fn is_within_record(&self) -> bool {
-        self.writer.is_within_record()
+        self.writer.begun.is_some()
     }
 
     /// Whether the connection has records of its own to send: [`seal`](Self::seal) returns them even without
     /// any bytes of the caller's.
     #[inline]
     pub fn has_controls(&self) -> bool {
-        self.writer.has_controls()
+        !self.writer.controls.is_empty()
     }
 
     /// Notifies the peer that nothing follows, after the record that was begun. No bytes of the caller's may

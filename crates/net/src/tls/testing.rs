@@ -1,5 +1,7 @@
 //! TLS connections for tests, under a certificate of their own.
 
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -44,7 +46,6 @@ impl TestTls {
     ///
     /// # Panics
     /// rustls refuses its own defaults.
-    #[allow(clippy::unwrap_used, reason = "a test says so when it fails")]
     pub fn of(
         versions: &[&'static SupportedProtocolVersion],
         suite: Option<SupportedCipherSuite>,
@@ -87,7 +88,6 @@ impl TestTls {
     ///
     /// # Panics
     /// The two do not agree.
-    #[allow(clippy::unwrap_used, reason = "a test says so when it fails")]
     pub async fn connect(&self) -> (TlsStream<TcpStream>, Stream) {
         let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(door.local_addr().unwrap())
@@ -104,7 +104,6 @@ impl TestTls {
     }
 }
 
-#[allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 fn client(
     provider: Arc<CryptoProvider>,
     versions: &[&'static SupportedProtocolVersion],

@@ -75,9 +75,9 @@ impl Control {
 
 /// A record of which the socket has taken a part.
 #[derive(Clone, Copy, Debug, Default)]
-struct Begun {
+pub(super) struct Begun {
     /// Number of the caller's bytes in the record; 0 in a control.
-    plain_bytes: usize,
+    pub(super) plain_bytes: usize,
     sent_bytes: usize,
 }
 
@@ -87,9 +87,10 @@ pub(super) struct Writer {
     key: RecordKey,
     /// Sequence number of the next record.
     sequence: u64,
-    begun: Option<Begun>,
+    /// Record that must be finished first.
+    pub(super) begun: Option<Begun>,
     /// Records of the connection's own, sent before any of the caller's bytes.
-    controls: Vec<Control>,
+    pub(super) controls: Vec<Control>,
 }
 
 /// Result of a send.
@@ -109,20 +110,6 @@ impl Writer {
             begun: None,
             controls: Vec::new(),
         }
-    }
-
-    /// Returns the number of the caller's bytes in the record that must be finished first; zero when there is
-    /// none.
-    pub(super) fn begun_bytes(&self) -> usize {
-        self.begun.map_or(0, |begun| begun.plain_bytes)
-    }
-
-    pub(super) fn is_within_record(&self) -> bool {
-        self.begun.is_some()
-    }
-
-    pub(super) fn has_controls(&self) -> bool {
-        !self.controls.is_empty()
     }
 
     /// Queues a record of the connection's own, to be sent as soon as possible. One too many is dropped, and

@@ -41,11 +41,11 @@ pub(crate) use self::multishot::Multishot;
 pub use self::probe::Unavailable;
 use self::ring::{Completion, Mode, Ring, Sizes, Target};
 use self::token::{Name, Token};
-use crate::Slot;
 use crate::backend::{
-    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome,
+    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, SendOp, SendOutcome, drain,
 };
 use crate::waker::Waker;
+use crate::{Slot, slab};
 
 /// Completions that a ring's queue holds: a crowd that leaves at once, 128 KiB. The kernel also sizes by it
 /// the hash table in which a watch is found again, and this number gives the table the most buckets.
@@ -127,12 +127,8 @@ impl Uring {
         })
     }
 
-    fn socket(&self, slot: Slot) -> Option<&Socket> {
-        find(&self.sockets, slot)
-    }
-
     fn take(&mut self, slot: Slot) -> Option<Socket> {
-        self.socket(slot)?;
+        find(&self.sockets, slot)?;
         self.sockets.get_mut(slot.index as usize)?.take()
     }
 
@@ -211,20 +207,6 @@ impl Uring {
         }
     }
 
-    /// Reads and drops the bytes that a listener sent. Returns `false` when the connection is over.
-    fn drain(&mut self, slot: Slot) -> bool {
-        let mut scratch = [0_u8; 4096];
-        let mut total = 0;
-        while total < STRAY_BYTES_MAX {
-            match self.receive(slot, &mut scratch) {
-                Received::Bytes(count) => total += count,
-                Received::Nothing => return true,
-                Received::Closed => return false,
-            }
-        }
-        false
-    }
-
     /// Binds the rings to this thread, and makes the first one watch everything else that can end the sleep.
     fn prepare(&mut self) -> io::Result<()> {
         let Some((first, others)) = self.rings.split_first_mut() else {
@@ -264,23 +246,15 @@ impl Uring {
         // A watch that failed ends the connection as an error of the socket does.
         let flags = u32::try_from(completion.result).unwrap_or(GONE);
         match completion.token {
-            Token::Input(name) => {
-                let noted = Noted {
-                    input: flags & INPUT != 0,
-                    room: false,
-                    gone: flags & GONE != 0,
-                };
-                self.note_socket(name, noted, |socket| socket.input_watched = false);
-            }
-            Token::Room(name) => {
-                let noted = Noted {
-                    input: false,
-                    room: flags & ROOM != 0,
-                    gone: flags & GONE != 0,
-                };
-                self.note_socket(name, noted, |socket| socket.room_watched = false);
-            }
-            Token::Vacated(place) if completion.result >= 0 => self.rings[ring].vacate(place),
+            Token::Input(name) => self.note_socket(name, flags, |socket| {
+                socket.input_watched = false;
+                socket.noted.input |= flags & INPUT != 0;
+            }),
+            Token::Room(name) => self.note_socket(name, flags, |socket| {
+                socket.room_watched = false;
+                socket.noted.room |= flags & ROOM != 0;
+            }),
+            Token::Vacated(place) if completion.result >= 0 => self.rings[ring].table.vacate(place),
             Token::Vacated(_) => {
                 let error = io::Error::from_raw_os_error(-completion.result);
                 tracing::warn!(%error, "a listener's socket could not be closed");
@@ -294,7 +268,7 @@ impl Uring {
         }
     }
 
-    fn note_socket(&mut self, name: Name, noted: Noted, ended: impl FnOnce(&mut Socket)) {
+    fn note_socket(&mut self, name: Name, flags: u32, note: impl FnOnce(&mut Socket)) {
         let socket = self.sockets.get_mut(name.index as usize);
         let Some(socket) = socket.and_then(Option::as_mut) else {
             return;
@@ -302,13 +276,11 @@ impl Uring {
         if !name.is(socket.slot) {
             return;
         }
-        ended(socket);
         if socket.noted == Noted::default() {
             self.ready.push_back(name.index);
         }
-        socket.noted.input |= noted.input;
-        socket.noted.room |= noted.room;
-        socket.noted.gone |= noted.gone;
+        socket.noted.gone |= flags & GONE != 0;
+        note(socket);
     }
 
     fn report(&mut self, events: &mut Vec<Event>) {
@@ -322,7 +294,7 @@ impl Uring {
             let (slot, inbound) = (socket.slot, socket.inbound);
             let noted = std::mem::take(&mut socket.noted);
             let is_stray = noted.input && inbound == Inbound::Dropped;
-            if noted.gone || (is_stray && !self.drain(slot)) {
+            if noted.gone || (is_stray && !drain(self, slot)) {
                 events.push(Event::Closed(slot));
                 continue;
             }
@@ -364,18 +336,15 @@ impl Backend for Uring {
                 SocketSlot::Kept(stream)
             }
         };
-        let index = slot.index as usize;
-        if self.sockets.len() <= index {
-            self.sockets.resize_with(index + 1, || None);
-        }
-        self.sockets[index] = Some(Socket {
+        let socket = Socket {
             slot,
             place,
             inbound,
             input_watched: false,
             room_watched: false,
             noted: Noted::default(),
-        });
+        };
+        slab::put(&mut self.sockets, slot, socket);
         self.watch_input(slot);
         Ok(())
     }

@@ -21,9 +21,9 @@ use super::buffers::{BUFFERS_MIN, Buffers};
 use super::probe::{self, Unavailable};
 use super::ring::{Completion, Mode, Ring, Sizes, Target};
 use super::token::{Name, Token};
-use crate::Slot;
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
+use crate::{Slot, slab};
 
 /// Completions that the queue holds: more than there are buffers, so that it does not overflow while sockets
 /// bring bytes; further ones wait in the kernel.
@@ -195,16 +195,13 @@ impl Multishot {
 
 impl Receiver for Multishot {
     fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()> {
-        let index = slot.index as usize;
-        if self.sockets.len() <= index {
-            self.sockets.resize_with(index + 1, || None);
-        }
-        self.sockets[index] = Some(Watched {
+        let watched = Watched {
             slot,
             socket: Arc::clone(socket),
             is_armed: false,
             is_ending: false,
-        });
+        };
+        slab::put(&mut self.sockets, slot, watched);
         self.count += 1;
         // Each socket brings one piece at a time; half of them at once is a lot.
         let buffers = u16::try_from(self.count / 2).unwrap_or(u16::MAX);

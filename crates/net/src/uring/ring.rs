@@ -77,7 +77,8 @@ pub(super) struct Completion {
 /// completions with [`take_seen`](Self::take_seen).
 pub(super) struct Ring {
     ring: IoUring,
-    table: Table,
+    /// Places of sockets; one that was [closed](Self::close) is vacated after [`Token::Vacated`].
+    pub(super) table: Table,
     /// Whether the ring is enabled; a deferred ring belongs to the thread that enables it.
     is_enabled: bool,
     /// Whether the first ring is watching this one.
@@ -153,11 +154,6 @@ impl Ring {
     pub(super) fn close(&mut self, place: u32) {
         let entry = opcode::Close::new(Fixed(place)).build();
         self.push(entry, Token::Vacated(place));
-    }
-
-    /// Frees the place for reuse, after [`Token::Vacated`].
-    pub(super) fn vacate(&mut self, place: u32) {
-        self.table.vacate(place);
     }
 
     /// Returns a descriptor of the process for a socket in the table. Needs Linux 6.8.
@@ -267,7 +263,7 @@ impl Ring {
     /// kernel is done with them when it has taken them in; that it is done is nevertheless not assumed but
     /// counted. When that cannot be determined, the process ends.
     fn complete(&mut self, mut count: usize, mut each: impl FnMut(u32, i32)) {
-        let mut entered = self.submit_entries();
+        let mut entered = self.ring.submit();
         let mut refusals = 0;
         loop {
             let Self { ring, seen, .. } = self;
@@ -303,10 +299,7 @@ impl Ring {
                 }
             }
             // An entry that is not submitted yet cannot be waited for.
-            let want = match self.ring.submission().is_empty() {
-                true => 1,
-                false => 0,
-            };
+            let want = u32::from(self.ring.submission().is_empty());
             entered = self.enter(want, None);
         }
     }
@@ -318,7 +311,7 @@ impl Ring {
 
     /// Submits the waiting entries, and records the completions.
     pub(super) fn submit(&mut self) -> io::Result<()> {
-        transient(self.submit_entries())?;
+        transient(self.ring.submit())?;
         self.note()
     }
 
@@ -344,7 +337,7 @@ impl Ring {
             return self.note();
         }
         let began = Instant::now();
-        transient(self.submit_entries())?;
+        transient(self.ring.submit())?;
         std::thread::sleep(pause);
         self.wait(timeout.map(|timeout| timeout.saturating_sub(began.elapsed())))
     }
@@ -416,15 +409,11 @@ impl Ring {
             if has_room {
                 return;
             }
-            if let Err(error) = transient(self.submit_entries()) {
+            if let Err(error) = transient(self.ring.submit()) {
                 self.failure.get_or_insert(error);
                 return;
             }
         }
-    }
-
-    fn submit_entries(&self) -> io::Result<usize> {
-        self.ring.submit()
     }
 
     /// Submits the waiting entries and lets the kernel do its share; sleeps for `want` completions.

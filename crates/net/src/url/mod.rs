@@ -185,7 +185,7 @@ impl Url {
         if !reference.starts_with('/') {
             return reference.parse();
         }
-        let (path, query) = path_and_query(reference);
+        let (path, query) = cut(reference, '?');
         self.with_path(path.to_owned(), query.map(str::to_owned))
     }
 
@@ -247,7 +247,7 @@ impl FromStr for Url {
             None => (None, authority),
         };
         let (host, port) = host_and_port(host_port)?;
-        let (path, query) = path_and_query(rest);
+        let (path, query) = cut(rest, '?');
         let url = Self {
             port: port.or_else(|| default_port(&scheme)),
             scheme,
@@ -291,10 +291,7 @@ fn bracketed(text: &str) -> Result<(&str, Option<&str>), UrlError> {
 
 /// Returns a name or IPv4 address, and the text of a port.
 fn named(text: &str) -> Result<(&str, Option<&str>), UrlError> {
-    let (host, port) = match text.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (text, None),
-    };
+    let (host, port) = cut(text, ':');
     if port.is_some_and(|port| port.contains(':')) {
         return Err(UrlError::HostCharacter(':'));
     }
@@ -316,9 +313,10 @@ fn parse_port(text: &str) -> Option<u16> {
         .filter(|port| is_digits && *port != 0)
 }
 
-fn path_and_query(text: &str) -> (&str, Option<&str>) {
-    match text.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
+/// Cuts a text at the first of a character, which belongs to neither part; `None` if there is none.
+fn cut(text: &str, at: char) -> (&str, Option<&str>) {
+    match text.split_once(at) {
+        Some((before, after)) => (before, Some(after)),
         None => (text, None),
     }
 }

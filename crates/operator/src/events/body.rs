@@ -76,7 +76,9 @@ impl EventBody {
         let (kind, data) = match received {
             Received::Event(event) if !self.filter.admits(event) => return,
             Received::Event(event) => {
-                (event.kind.topic().label(), EventView::of(event).to_string())
+                let view = serde_json::to_string(&EventView::of(event));
+                let view = view.expect("texts and numbers are JSON");
+                (event.kind.topic().label(), view)
             }
             Received::Missed { count } => {
                 ("missed", serde_json::json!({ "count": count }).to_string())

@@ -1,11 +1,9 @@
 //! An event as JSON.
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use base::date;
-use fanout::Source;
-use fanout::events::{Event, EventKind, Refusal};
+use fanout::events::{Event, EventKind};
 use reports::view::TrackView;
 use serde::Serialize;
 
@@ -102,20 +100,18 @@ impl<'a> EventView<'a> {
     }
 }
 
-/// JSON on one line.
-impl fmt::Display for EventView<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = serde_json::to_string(self).map_err(|_| fmt::Error)?;
-        f.write_str(&text)
-    }
-}
-
 impl<'a> Facts<'a> {
     fn of(kind: &'a EventKind) -> Self {
         match kind {
             EventKind::Began => Self::None {},
             EventKind::EpochBegan { epoch, source } | EventKind::TakenOver { epoch, source } => {
-                Self::publisher(*epoch, source)
+                Self::Publisher {
+                    epoch: *epoch,
+                    protocol: source.protocol,
+                    peer: source.peer,
+                    agent: &source.agent,
+                    content_type: &source.content_type,
+                }
             }
             EventKind::TracksChanged { epoch, tracks } => Self::Tracks {
                 epoch: *epoch,
@@ -170,7 +166,12 @@ impl<'a> Facts<'a> {
                 outcome,
             },
             EventKind::Audio { condition, outcome } => Self::Audio { condition, outcome },
-            EventKind::Refused(refusal) => Self::refused(refusal),
+            EventKind::Refused(refusal) => Self::Refused {
+                reason: refusal.reason,
+                protocol: refusal.protocol,
+                peer: refusal.peer,
+                others: refusal.others,
+            },
             EventKind::LinkUp { direction, url } => Self::Link { direction, url },
             EventKind::LinkDown {
                 direction,
@@ -181,25 +182,6 @@ impl<'a> Facts<'a> {
                 url,
                 error: error.as_deref(),
             },
-        }
-    }
-
-    fn publisher(epoch: u32, source: &'a Source) -> Self {
-        Self::Publisher {
-            epoch,
-            protocol: source.protocol,
-            peer: source.peer,
-            agent: &source.agent,
-            content_type: &source.content_type,
-        }
-    }
-
-    fn refused(refusal: &Refusal) -> Self {
-        Self::Refused {
-            reason: refusal.reason,
-            protocol: refusal.protocol,
-            peer: refusal.peer,
-            others: refusal.others,
         }
     }
 }

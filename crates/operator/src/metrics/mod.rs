@@ -27,7 +27,6 @@ use prometheus_client::registry::Registry;
 
 pub use self::page::{Amount, Page};
 
-use self::process::Process;
 pub use self::table::METRICS;
 use self::table::*;
 use crate::console::{Console, DEMO};
@@ -81,7 +80,7 @@ impl Collector for Gather {
         for encode in &self.0.encoders {
             encode(&mut page)?;
         }
-        Process::now().encode(&mut page)
+        process::encode(&mut page)
     }
 }
 
@@ -244,7 +243,7 @@ impl Gather {
         ];
         let all = counts.rejected.values().chain(stats.rejected.values());
         page.counters(REJECTED, all.chain(workers))?;
-        let signatures = front.gate.signature_counts().all();
+        let signatures = front.gate.signature_counts().values();
         page.counters(TOKEN_SIGNATURES, signatures)?;
         let held = Kind::ALL.map(|kind| (kind.label(), front.holdings.bytes(kind)));
         page.gauges(HELD_BYTES, held)?;

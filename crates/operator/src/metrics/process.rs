@@ -12,43 +12,28 @@ use super::table::{CPU, MAX_FDS, OPEN_FDS, PROCESS_START, RESIDENT};
 /// USER_HZ, the unit of the start time in `/proc`; 100 on every Linux architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// One reading of `/proc/self`. Values that cannot be read are left out of the page.
-pub(super) struct Process {
-    cpu_seconds: f64,
-    resident_bytes: Option<f64>,
-    open_fds: Option<f64>,
-    max_fds: Option<f64>,
-    start_seconds: Option<f64>,
+/// Writes one reading of `/proc/self`. Values that cannot be read are left out of the page.
+pub(super) fn encode(page: &mut Page<'_>) -> fmt::Result {
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    let max_fds = getrlimit(Resource::Nofile).current;
+    page.counter(CPU, cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9)?;
+    for (metric, value) in [
+        (RESIDENT, resident_bytes()),
+        (OPEN_FDS, open_fds()),
+        (MAX_FDS, max_fds.map(|max| max as f64)),
+        (PROCESS_START, start_seconds()),
+    ] {
+        if let Some(value) = value {
+            page.gauge(metric, value)?;
+        }
+    }
+    Ok(())
 }
 
-impl Process {
-    pub(super) fn now() -> Self {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let fds = fs::read_dir("/proc/self/fd").ok();
-        Self {
-            cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
-            resident_bytes: resident_bytes(),
-            // One of the descriptors belongs to the reading itself.
-            open_fds: fds.map(|fds| fds.count().saturating_sub(1) as f64),
-            max_fds: getrlimit(Resource::Nofile).current.map(|max| max as f64),
-            start_seconds: start_seconds(),
-        }
-    }
-
-    pub(super) fn encode(&self, page: &mut Page<'_>) -> fmt::Result {
-        page.counter(CPU, self.cpu_seconds)?;
-        for (metric, value) in [
-            (RESIDENT, self.resident_bytes),
-            (OPEN_FDS, self.open_fds),
-            (MAX_FDS, self.max_fds),
-            (PROCESS_START, self.start_seconds),
-        ] {
-            if let Some(value) = value {
-                page.gauge(metric, value)?;
-            }
-        }
-        Ok(())
-    }
+fn open_fds() -> Option<f64> {
+    let fds = fs::read_dir("/proc/self/fd").ok()?;
+    // One of the descriptors belongs to the reading itself.
+    Some(fds.count().saturating_sub(1) as f64)
 }
 
 fn resident_bytes() -> Option<f64> {

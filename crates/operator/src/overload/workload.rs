@@ -263,40 +263,41 @@ mod tests {
         rates.expect("an interval has passed")
     }
 
-    fn is(value: f64, expected: f64) -> bool {
-        (value - expected).abs() < 1e-9
+    fn assert_is(value: f64, expected: f64) {
+        let is_near = (value - expected).abs() < 1e-9;
+        assert!(is_near, "{value} instead of {expected}");
     }
 
-    const SECOND: u64 = 1_000_000_000;
+    /// Sets for how many hundredths of a second a thread was busy, ran, and was wanted.
+    fn worked(work: &mut Work, [busy, cpu, demand]: [u64; 3]) {
+        let hundredths = |number: u64| number * 10_000_000;
+        work.busy_nanos = hundredths(busy);
+        work.cpu_nanos = hundredths(cpu);
+        work.demand_nanos = hundredths(demand);
+    }
 
     #[test]
     fn the_least_loaded_worker_decides_over_tcp() {
         let mut work = all_idle();
-        work[0].busy_nanos = SECOND / 2;
-        work[0].cpu_nanos = SECOND * 6 / 10;
-        work[0].demand_nanos = SECOND * 7 / 10;
-        work[1].busy_nanos = 2 * SECOND;
-        work[1].cpu_nanos = 2 * SECOND;
-        work[1].demand_nanos = SECOND * 99 / 100;
+        worked(&mut work[0], [50, 60, 70]);
+        worked(&mut work[1], [200, 200, 99]);
         let workload = Workload::new(2);
         let rates = rates_of(&workload, work);
-        assert!(is(rates.core_share, 0.75), "{rates:?}");
+        assert_is(rates.core_share, 0.75);
         assert_eq!(workload.busy_ratio("elsewhere"), 0.0);
-        let busy = ["0", "1"].map(|worker| workload.busy_ratio(worker));
-        assert!(is(busy[0], 0.25) && is(busy[1], 1.0), "{busy:?}");
+        assert_is(workload.busy_ratio("0"), 0.25);
+        assert_is(workload.busy_ratio("1"), 1.0);
     }
 
     #[test]
     fn the_most_loaded_worker_decides_over_webrtc() {
         let mut work = all_idle();
-        for (index, part) in [(3, 2), (4, 9)] {
-            work[index].busy_nanos = 2 * SECOND * part / 10;
-            work[index].cpu_nanos = work[index].busy_nanos;
-            work[index].demand_nanos = SECOND * part / 10;
-        }
+        worked(&mut work[3], [40, 40, 20]);
+        worked(&mut work[4], [180, 180, 90]);
         let rates = rates(work);
-        assert!(rates.webrtc_share.is_some_and(|share| is(share, 0.9)));
-        assert!(is(rates.core_share, 0.0), "fan-out workers are idle");
+        assert_is(rates.webrtc_share.expect("a share"), 0.9);
+        // Fan-out workers are idle.
+        assert_is(rates.core_share, 0.0);
         let without = rates_of(&Workload::new(2), all_idle()[..3].to_vec());
         assert_eq!(without.webrtc_share, None);
     }
@@ -305,33 +306,24 @@ mod tests {
     fn what_others_do_on_the_core_counts() {
         let mut work = all_idle();
         // In two seconds, the thread ran for 1.2 s and waited for the rest: it never slept.
-        work[3].busy_nanos = 2 * SECOND / 2;
-        work[3].cpu_nanos = 2 * SECOND * 6 / 10;
-        work[3].demand_nanos = SECOND / 2;
+        worked(&mut work[3], [100, 120, 50]);
         work[3].waited = Some(Duration::from_millis(800));
         // This thread has little to do, and waits a long time for a core.
-        work[4].busy_nanos = 2 * SECOND / 100;
-        work[4].cpu_nanos = 2 * SECOND / 100;
-        work[4].demand_nanos = SECOND / 100;
+        worked(&mut work[4], [2, 2, 1]);
         work[4].waited = Some(Duration::from_millis(1_000));
-        let crowded = rates(work.clone()).webrtc_share;
-        assert!(crowded.is_some_and(|share| is(share, 1.0)), "{crowded:?}");
+        let share = |work: &[Work]| rates(work.to_vec()).webrtc_share.expect("a share");
+        assert_is(share(&work), 1.0);
         work[3] = idle(Plane::Webrtc, "webrtc-0");
-        let calm = rates(work.clone()).webrtc_share;
-        assert!(calm.is_some_and(|share| is(share, 0.02)), "{calm:?}");
+        assert_is(share(&work), 0.02);
         work[4].waited = None;
-        let unreported = rates(work).webrtc_share;
-        assert!(
-            unreported.is_some_and(|share| is(share, 0.01)),
-            "{unreported:?}"
-        );
+        assert_is(share(&work), 0.01);
     }
 
     #[test]
     fn tasks_need_their_share_of_all_cores() {
         let mut work = all_idle();
-        work[2].demand_nanos = SECOND * 18 / 10;
-        assert!(is(rates(work).core_share, 0.9));
+        worked(&mut work[2], [0, 0, 180]);
+        assert_is(rates(work).core_share, 0.9);
     }
 
     #[test]
@@ -342,10 +334,10 @@ mod tests {
         work[2].late = 20_000;
         work[3].forwarded = 100;
         work[3].late = 75;
-        assert!(is(rates(work.clone()).late_share, 0.75));
+        assert_is(rates(work.clone()).late_share, 0.75);
         work[3].late = 0;
-        assert!(is(rates(work).late_share, 0.1));
-        assert!(is(rates(all_idle()).late_share, 0.0));
+        assert_is(rates(work).late_share, 0.1);
+        assert_is(rates(all_idle()).late_share, 0.0);
     }
 
     #[test]

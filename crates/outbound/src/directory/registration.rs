@@ -130,15 +130,13 @@ impl Registration {
         let (sid, touch) = answer.map_or((None, None), |answer| (answer.sid, answer.touch));
         self.failures = 0;
         self.interval = touch.map_or(self.interval, |wish| wish.clamp(TOUCH_MIN, TOUCH_MAX));
+        self.due = now + self.interval;
         if *ask == Ask::Add {
-            // Listeners and title are sent at once.
-            self.due = now;
             self.sid = sid;
-            if self.sid.is_none() {
-                self.due = now + self.interval;
+            if self.sid.is_some() {
+                // Listeners and title are sent at once.
+                self.due = now;
             }
-        } else {
-            self.due = now + self.interval;
         }
     }
 

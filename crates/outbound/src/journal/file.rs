@@ -78,6 +78,21 @@ impl File {
         done
     }
 
+    /// Commits a change of the tables: all of it, or nothing.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be opened or written, or with the error of `change`.
+    pub fn write(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.with(|database| {
+            let write = database.begin_write()?;
+            change(&write)?;
+            Ok(write.commit()?)
+        })
+    }
+
     fn open(&self) -> Result<Database, Error> {
         match self.try_open() {
             Err(error) if error.is_damage() => {
@@ -128,11 +143,7 @@ impl File {
         if has_never_begun(&self.path)? {
             return OpenOptions::new().write(true).open(&self.path)?.set_len(0);
         }
-        let name = |number: u32| {
-            let mut name = self.path.as_os_str().to_owned();
-            name.push(format!(".damaged-{number}"));
-            PathBuf::from(name)
-        };
+        let name = |number: u32| self.path.with_added_extension(format!("damaged-{number}"));
         let free = (1..KEPT_MAX).map(name).find(|path| !path.exists());
         let aside = free.unwrap_or_else(|| name(KEPT_MAX));
         fs::rename(&self.path, &aside)?;
@@ -212,10 +223,9 @@ mod tests {
     }
 
     fn put(file: &File, number: u64) -> Result<(), Error> {
-        file.with(|database| {
-            let write = database.begin_write()?;
+        file.write(|write| {
             write.open_table(NUMBERS)?.insert(number, &[7; 2_000][..])?;
-            Ok(write.commit()?)
+            Ok(())
         })
     }
 
@@ -348,9 +358,7 @@ mod tests {
         let (file, _) = file(&root);
         put(&file, 1).expect("written");
         let reported = fs::metadata(file.path()).expect("a file");
-        assert!(
-            reported.blocks() * 512 >= reported.len().max(RESERVE_BYTES),
-            "{reported:?}"
-        );
+        let least = reported.len().max(RESERVE_BYTES);
+        assert!(reported.blocks() * 512 >= least, "{reported:?}");
     }
 }

@@ -140,30 +140,24 @@ impl Bucket {
         body: Bytes,
         is_new: bool,
     ) -> Result<String, Failure> {
-        let options = |mode| PutOptions {
-            mode,
-            attributes: attributes(media_type),
-            ..PutOptions::default()
-        };
         let path = path(key)?;
-        let mode = if is_new {
-            PutMode::Create
-        } else {
-            PutMode::Overwrite
+        let put = |mode| {
+            let options = PutOptions {
+                mode,
+                attributes: attributes(media_type),
+                ..PutOptions::default()
+            };
+            self.store.put_opts(&path, body.clone().into(), options)
         };
-        let put = self
-            .store
-            .put_opts(&path, body.clone().into(), options(mode));
-        let put = match put.await {
-            Err(error) if is_new && is_not_implemented(&error) => {
-                let put = self
-                    .store
-                    .put_opts(&path, body.into(), options(PutMode::Overwrite));
-                put.await
-            }
-            put => put,
+        let mode = match is_new {
+            true => PutMode::Create,
+            false => PutMode::Overwrite,
         };
-        Ok(put?.e_tag.unwrap_or_default())
+        let stored = match put(mode).await {
+            Err(error) if is_new && is_not_implemented(&error) => put(PutMode::Overwrite).await,
+            stored => stored,
+        };
+        Ok(stored?.e_tag.unwrap_or_default())
     }
 
     /// Starts a multipart upload, and returns its name.

@@ -2,7 +2,6 @@
 //!
 //! A file is read for each request, so that renewed or corrected credentials need no restart. Nothing here is ever logged.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -67,24 +66,13 @@ impl CredentialProvider for CredentialsFile {
     }
 }
 
+/// Fault of a credentials file; the text does not contain anything of it.
 fn unusable(text: String) -> object_store::Error {
     object_store::Error::Generic {
         store: SOURCE,
-        source: Box::new(Unusable(text)),
+        source: text.into(),
     }
 }
-
-/// Fault of a credentials file, without its content.
-#[derive(Debug)]
-struct Unusable(String);
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unusable {}
 
 fn parse(text: &str) -> Option<AwsCredential> {
     let (mut key_id, mut secret_key, mut token) = (None, None, None);

@@ -112,7 +112,7 @@ impl Journal {
         begun: &Begun,
         kept: &BTreeSet<u32>,
     ) -> Result<(), Error> {
-        self.write(|write| {
+        self.0.write(|write| {
             let id = id.to_string();
             let all = (&*id, 0)..=(&*id, u32::MAX);
             let mut parts = write.open_table(PARTS)?;
@@ -134,7 +134,7 @@ impl Journal {
         tag: &str,
         digest: Option<[u8; 16]>,
     ) -> Result<(), Error> {
-        self.write(|write| {
+        self.0.write(|write| {
             let id = id.to_string();
             write.open_table(PARTS)?.insert((&*id, number), tag)?;
             if let Some(digest) = digest {
@@ -201,7 +201,7 @@ impl Journal {
 
     /// Records that a recording's copy is complete, and not yet [reported](Self::reported).
     pub(crate) fn complete(&self, recording: &Recording, stored: &Stored) -> Result<(), Error> {
-        self.write(|write| {
+        self.0.write(|write| {
             forget(write, recording.id)?;
             let id = recording.id.to_string();
             let since = recording.started.duration_since(UNIX_EPOCH);
@@ -224,7 +224,7 @@ impl Journal {
 
     /// Records that a recording's copy was reported.
     pub(crate) fn reported(&self, id: RecordingId) -> Result<(), Error> {
-        self.write(|write| {
+        self.0.write(|write| {
             write.open_table(UNREPORTED)?.remove(&*id.to_string())?;
             Ok(())
         })
@@ -290,12 +290,12 @@ impl Journal {
 
     /// Drops everything about a recording.
     pub(crate) fn forget(&self, id: RecordingId) -> Result<(), Error> {
-        self.write(|write| forget(write, id))
+        self.0.write(|write| forget(write, id))
     }
 
     /// Records that a recording is to be removed, with its data in the storage.
     pub(crate) fn remove(&self, id: RecordingId) -> Result<(), Error> {
-        self.write(|write| {
+        self.0.write(|write| {
             write.open_table(REMOVED)?.insert(&*id.to_string(), ())?;
             Ok(())
         })
@@ -308,22 +308,10 @@ impl Journal {
 
     /// Records that the removal is done.
     pub(crate) fn forget_removed(&self, id: RecordingId) -> Result<(), Error> {
-        self.write(|write| {
+        self.0.write(|write| {
             forget(write, id)?;
             write.open_table(REMOVED)?.remove(&*id.to_string())?;
             Ok(())
-        })
-    }
-
-    /// Commits changes, all or none.
-    fn write(
-        &self,
-        change: impl FnOnce(&WriteTransaction) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.0.with(|database| {
-            let write = database.begin_write()?;
-            change(&write)?;
-            Ok(write.commit()?)
         })
     }
 
@@ -447,10 +435,8 @@ mod tests {
         drop(journal);
         let journal = open();
         assert_eq!(journal.stored(one.id).expect("read"), Some(stored));
-        assert_eq!(
-            journal.unreported().expect("read"),
-            BTreeSet::from([one.id])
-        );
+        let unreported = journal.unreported().expect("read");
+        assert_eq!(unreported, BTreeSet::from([one.id]));
         journal.reported(one.id).expect("written");
         assert!(journal.unreported().expect("read").is_empty());
         assert_eq!(journal.begun_of(one.id).expect("read"), None);
@@ -460,9 +446,8 @@ mod tests {
             key: "p/live/a".into(),
             is_spare: false,
         };
-        let mut arrived = one.clone();
-        arrived.upload = upload;
-        assert_eq!(listed, [arrived]);
+        let one = Recording { upload, ..one };
+        assert_eq!(listed, std::slice::from_ref(&one));
         std::fs::write(&one.path, "here").expect("written");
         listed.clear();
         journal.recordings(|it| listed.push(it)).expect("read");
@@ -471,6 +456,7 @@ mod tests {
         assert_eq!(journal.stored(one.id).expect("read"), None);
         assert_eq!(journal.parts(other.id).expect("read").len(), 1);
     }
+
     #[test]
     fn a_disk_that_fails_once_costs_one_write() {
         let folder = tempfile::tempdir().expect("a directory");

@@ -24,10 +24,7 @@ pub(crate) fn closed_path(recording: &Recording) -> PathBuf {
 
 /// Whether the file exists, under its closed path or still open.
 pub(crate) fn exists(path: &Path) -> bool {
-    let mut open = path.as_os_str().to_owned();
-    open.push(".");
-    open.push(PART);
-    path.exists() || Path::new(&open).exists()
+    path.exists() || path.with_added_extension(PART).exists()
 }
 
 /// Version of a file: changes when the file is finalised.

@@ -126,10 +126,8 @@ mod tests {
     #[test]
     fn a_composite_tag_is_the_digest_of_digests() {
         // Of two parts, `a` and `b`, as moto and S3 have it.
-        let (a, b) = (
-            "\"0cc175b9c0f1b6a831c399e269772661\"",
-            "92eb5ffee6ae2fec3ad71c777531578f",
-        );
+        let a = "\"0cc175b9c0f1b6a831c399e269772661\"";
+        let b = "92eb5ffee6ae2fec3ad71c777531578f";
         let tag = composite_tag([a, b].into_iter());
         assert_eq!(tag.as_deref(), Some("96e024ba2074fe77e8e965ba43a704be-2"));
         assert_eq!(composite_tag(["opaque"].into_iter()), None);

@@ -99,26 +99,23 @@ impl Journal {
         sequence: u64,
         is_all: bool,
     ) -> Result<(), Error> {
-        self.0.with(|database| {
-            let transaction = database.begin_write()?;
-            {
-                let mut table = transaction.open_table(DELIVERIES)?;
-                if is_all {
-                    table.retain(|_, _| false)?;
-                }
-                for (number, delivery) in changes {
-                    match delivery {
-                        Some(delivery) => {
-                            table.insert(number, &*encode(delivery))?;
-                        }
-                        None => {
-                            table.remove(number)?;
-                        }
+        self.0.write(|write| {
+            let mut table = write.open_table(DELIVERIES)?;
+            if is_all {
+                table.retain(|_, _| false)?;
+            }
+            for (number, delivery) in changes {
+                match delivery {
+                    Some(delivery) => {
+                        table.insert(number, &*encode(delivery))?;
+                    }
+                    None => {
+                        table.remove(number)?;
                     }
                 }
-                transaction.open_table(SEQUENCE)?.insert((), sequence)?;
             }
-            Ok(transaction.commit()?)
+            write.open_table(SEQUENCE)?.insert((), sequence)?;
+            Ok(())
         })
     }
 

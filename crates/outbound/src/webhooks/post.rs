@@ -114,6 +114,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     use super::*;
+    use crate::webhooks::queue::tests::delivery;
 
     #[test]
     fn a_request_has_what_the_specification_names() {
@@ -123,17 +124,8 @@ mod tests {
             url: "https://u:p@[::1]:99/hook?x=1".parse().expect("a URL"),
             keys: keys.iter().map(|key| key.parse().expect("a key")).collect(),
         };
-        let delivery = Delivery {
-            receiver: 0,
-            stream: "live/show".into(),
-            id: "msg_7".into(),
-            kind: "a".into(),
-            body: Bytes::from_static(b"{}"),
-            attempts: 0,
-            due: 0,
-            reported: 0,
-            is_apart: false,
-        };
+        let mut delivery = delivery(0, "live/show", 0);
+        delivery.id = "msg_7".into();
         let now = UNIX_EPOCH + Duration::from_millis(1_800_000_000_999);
         let request = request(&receiver, &delivery, now).expect("a request");
         assert_eq!(request.uri(), "/hook?x=1");

@@ -13,11 +13,10 @@
 use std::sync::Arc;
 
 use container::fmp4::{
-    self, Collected, Content, EventMessage, FragmentCandidate, Fragmentation, Init, Muxer, Turn,
-    Unit,
+    self, Collected, Content, FRAGMENT_SPAN, FragmentCandidate, Init, Muxer, Turn, Unit,
 };
 use container::id3::Tag;
-use fanout::{Entry, Format, LaneSink, Packager, Part, Preamble, Protocol, Segmentation};
+use fanout::{Entry, Format, LaneSink, Packager, Part, Preamble, Segmentation};
 use media::{Item, Span, Timestamp};
 
 use crate::events::Events;
@@ -43,7 +42,7 @@ struct Segmented {
 impl Default for Mp4 {
     fn default() -> Self {
         Self {
-            muxer: Muxer::new(Fragmentation::default()),
+            muxer: Muxer::new(FRAGMENT_SPAN),
             segments: None,
         }
     }
@@ -52,11 +51,7 @@ impl Default for Mp4 {
 impl Mp4 {
     /// Returns the format of the lane of [`segmented`](Self::segmented), for playlists that list four target durations.
     pub const fn segments(bounds: &Segmentation) -> Format {
-        Format {
-            name: "segments",
-            protocol: Protocol::Hls,
-            retention: segmenter::kept(bounds),
-        }
+        segmenter::format("segments", bounds, segmenter::BYTES_PER_SECOND)
     }
 
     /// Creates a packager whose fragments are parts of segments.
@@ -102,12 +97,10 @@ impl Segmented {
             && let Some(title) = self.titles.take_news()
         {
             let tag = titles::tell(&title, Tag::default()).into_bytes();
-            let message = EventMessage::of_tag(fragment.presented_at(), &tag);
-            sink.put(&message.to_bytes());
+            sink.put(&fmp4::tag_message(fragment.presented_at(), &tag));
         }
         while let Some(event) = self.events.take_before(unit.at + unit.duration) {
-            let message = EventMessage::of_event(fragment.time_of(event.at), &event);
-            sink.put(&message.to_bytes());
+            sink.put(&fmp4::event_message(fragment.time_of(event.at), &event));
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use container::fmp4::{self, Collected, Turn};
 use container::id3::{self, Tag};
-use fanout::{Format, LaneSink, Packager, Protocol, Segmentation};
+use fanout::{Format, LaneSink, Packager, Segmentation};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
 use crate::elementary::Framer;
@@ -38,11 +38,7 @@ pub struct PackedAudio {
 impl PackedAudio {
     /// Returns the format of the lane of [`segmented`](Self::segmented).
     pub const fn segments(bounds: &Segmentation) -> Format {
-        Format {
-            name: "packed-audio",
-            protocol: Protocol::Hls,
-            retention: segmenter::kept_of(bounds, BYTES_PER_SECOND),
-        }
+        segmenter::format("packed-audio", bounds, BYTES_PER_SECOND)
     }
 
     /// Creates a packager whose segments have the numbers, beginnings and parts that those of
@@ -109,14 +105,11 @@ impl Packager for PackedAudio {
                 }
             }
             // Audio waits for no video that metadata announces.
-            Item::Header(_)
-            | Item::Metadata(_)
-            | Item::Script(_)
-            | Item::Title(_)
-            | Item::Event(_) => {}
+            _ => {}
         }
-        self.segments.writer.titles.hear(item);
-        self.segments.writer.events.hear(item);
+        let writer = &mut self.segments.state.writer;
+        writer.titles.hear(item);
+        writer.events.hear(item);
     }
 
     fn end(&mut self, sink: &mut LaneSink<'_>) {

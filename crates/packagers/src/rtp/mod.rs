@@ -145,11 +145,7 @@ impl Packager for Rtp {
                 self.clock.saw(sample, sink.arrived());
                 self.sample(sample, sink);
             }
-            Item::Header(_)
-            | Item::Metadata(_)
-            | Item::Script(_)
-            | Item::Title(_)
-            | Item::Event(_) => {}
+            _ => {}
         }
     }
 

@@ -33,32 +33,43 @@ pub(crate) trait PartWriter {
 #[derive(Debug)]
 pub(crate) struct Segments<W> {
     muxer: Muxer<()>,
+    pub(crate) state: State<W>,
+}
+
+/// State of a lane's parts.
+#[derive(Debug)]
+pub(crate) struct State<W> {
     segmenter: Segmenter,
     pub(crate) writer: W,
     /// Segment that the next written part begins.
     starts: Option<SegmentStart>,
     /// End of the last written part.
     end: Timestamp,
+    /// Whether the part that ends next has bytes.
+    is_written: bool,
 }
 
 impl<W: PartWriter> Segments<W> {
     pub(crate) fn new(bounds: Segmentation, writer: W) -> Self {
         Self {
             muxer: Muxer::of_parts(bounds.part_max),
-            segmenter: Segmenter::new(bounds),
-            writer,
-            starts: None,
-            end: Timestamp::ZERO,
+            state: State {
+                segmenter: Segmenter::new(bounds),
+                writer,
+                starts: None,
+                end: Timestamp::ZERO,
+                is_written: false,
+            },
         }
     }
 
     pub(crate) fn bounds(&self) -> Segmentation {
-        self.segmenter.bounds()
+        self.state.segmenter.bounds()
     }
 
     pub(crate) fn push(&mut self, item: &Item, sink: &mut LaneSink<'_>) {
-        let (muxer, mut parts) = self.split(sink);
-        muxer.push(item, &mut parts);
+        let state = &mut self.state;
+        self.muxer.push(item, &mut Parts { sink, state });
     }
 
     /// Stops carrying `track`, whatever it was before.
@@ -71,46 +82,26 @@ impl<W: PartWriter> Segments<W> {
     }
 
     pub(crate) fn end(&mut self, sink: &mut LaneSink<'_>) {
-        let (muxer, mut parts) = self.split(sink);
-        muxer.finish(&mut parts);
+        let state = &mut self.state;
+        let mut parts = Parts { sink, state };
+        self.muxer.finish(&mut parts);
         parts.close(Turn::InTime);
-    }
-
-    fn split<'a, 'b>(
-        &'a mut self,
-        sink: &'a mut LaneSink<'b>,
-    ) -> (&'a mut Muxer<()>, Parts<'a, 'b, W>) {
-        let parts = Parts {
-            sink,
-            segmenter: &mut self.segmenter,
-            writer: &mut self.writer,
-            starts: &mut self.starts,
-            end: &mut self.end,
-            is_written: false,
-        };
-        (&mut self.muxer, parts)
     }
 }
 
 /// Writer of parts into the lane's log.
 struct Parts<'a, 'b, W> {
     sink: &'a mut LaneSink<'b>,
-    segmenter: &'a mut Segmenter,
-    writer: &'a mut W,
-    starts: &'a mut Option<SegmentStart>,
-    end: &'a mut Timestamp,
-    /// Whether the part that ends next has bytes.
-    is_written: bool,
+    state: &'a mut State<W>,
 }
 
 impl<W: PartWriter> Parts<'_, '_, W> {
     /// Ends the open segment with the bytes that its writer has held back.
     fn close(&mut self, turn: Turn) {
         let mut has_rest = false;
-        let sink = &mut *self.sink;
-        self.writer.end_segment(&mut |bytes| {
+        self.state.writer.end_segment(&mut |bytes| {
             has_rest |= !bytes.is_empty();
-            sink.put(bytes);
+            self.sink.put(bytes);
         });
         if has_rest {
             let part = Part {
@@ -118,7 +109,7 @@ impl<W: PartWriter> Parts<'_, '_, W> {
                 is_independent: false,
                 starts: None,
             };
-            self.end_part(turn, *self.end, Entry::None, part);
+            self.end_part(turn, self.state.end, Entry::None, part);
         }
     }
 
@@ -140,32 +131,27 @@ impl<W: PartWriter> fmp4::FragmentSink for Parts<'_, '_, W> {
     fn fragment(&mut self, fragment: Collected<'_>) {
         let unit = fragment.unit();
         let epoch = segmenter::epoch(self.sink, unit.turn);
-        if let Some(start) = self.segmenter.part(unit.at, unit.begins_epoch, epoch) {
+        let segmenter = &mut self.state.segmenter;
+        if let Some(start) = segmenter.part(unit.at, unit.begins_epoch, epoch) {
             self.close(unit.turn);
-            self.writer.begin_segment(start.number);
-            *self.starts = Some(start);
+            self.state.writer.begin_segment(start.number);
+            self.state.starts = Some(start);
         }
-        let Self {
-            sink,
-            writer,
-            starts,
-            is_written,
-            ..
-        } = self;
-        writer.write(&fragment, starts.is_some(), &mut |bytes| {
-            *is_written |= !bytes.is_empty();
-            sink.put(bytes);
+        let is_start = self.state.starts.is_some();
+        self.state.writer.write(&fragment, is_start, &mut |bytes| {
+            self.state.is_written |= !bytes.is_empty();
+            self.sink.put(bytes);
         });
     }
 
     fn preamble(&mut self, _init: &Init) {}
 
     fn end_unit(&mut self, unit: Unit, join: Option<()>) {
-        if unit.content == Content::Init || !std::mem::take(&mut self.is_written) {
+        if unit.content == Content::Init || !std::mem::take(&mut self.state.is_written) {
             return;
         }
-        *self.end = unit.at + unit.duration;
-        let starts = self.starts.take();
+        self.state.end = unit.at + unit.duration;
+        let starts = self.state.starts.take();
         let entry = match (&starts, join) {
             (Some(_), Some(())) => Entry::Join(Arc::default()),
             _ => Entry::None,
@@ -179,30 +165,30 @@ impl<W: PartWriter> fmp4::FragmentSink for Parts<'_, '_, W> {
     }
 
     fn room(&self, _at: Timestamp) -> Option<Span> {
-        Some(self.segmenter.bounds().part_max)
+        Some(self.state.segmenter.bounds().part_max)
     }
 
     fn splits_at(&self, next: FragmentCandidate) -> bool {
         let epoch = segmenter::epoch(self.sink, next.turn);
-        self.segmenter.splits_at(next, epoch)
+        self.state.segmenter.splits_at(next, epoch)
     }
 
     fn split(&mut self, next: FragmentCandidate) {
         self.close(next.turn);
         self.sink.end_segment();
         let epoch = segmenter::epoch(self.sink, next.turn);
-        self.segmenter.split(next.at, epoch);
+        self.state.segmenter.split(next.at, epoch);
     }
 
     fn break_off(&mut self) {
         self.close(Turn::InTime);
         self.sink.end_segment();
-        self.segmenter.break_off();
+        self.state.segmenter.break_off();
     }
 
     fn init(&mut self, _init: &Init) {
         // A segment begins with everything its container needs, so a reader needs nothing before it.
-        self.segmenter.describe(Arc::new(Preamble::default()));
+        self.state.segmenter.describe(Arc::new(Preamble::default()));
     }
 }
 

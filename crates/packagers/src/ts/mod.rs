@@ -7,7 +7,7 @@ mod segments;
 
 use std::sync::Arc;
 
-use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
+use container::ts::{self, Muxer, PACKET_BYTES};
 use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Item, Timestamp};
 
@@ -43,10 +43,10 @@ impl ts::PacketSink for Packets<'_, '_> {
         self.sink.put(packet);
     }
 
-    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>) {
-        let entry = match join {
-            Some(_) => Entry::Join(Arc::clone(self.join)),
-            None => Entry::None,
+    fn end_unit(&mut self, at: Timestamp, is_join: bool) {
+        let entry = match is_join {
+            true => Entry::Join(Arc::clone(self.join)),
+            false => Entry::None,
         };
         self.sink.end_unit(at, entry);
     }

@@ -20,8 +20,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use container::fmp4::{self, Collected};
-use container::ts::{self, JoinPoint, Muxer, NULL_PACKET, PACKET_BYTES};
-use fanout::{Format, LaneSink, Packager, Protocol, Segmentation};
+use container::ts::{self, Muxer, NULL_PACKET, PACKET_BYTES};
+use fanout::{Format, LaneSink, Packager, Segmentation};
 use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
 
 use super::Ts;
@@ -50,11 +50,7 @@ pub struct TsSegments {
 impl Ts {
     /// Returns the format of the lane of [`segmented`](Self::segmented).
     pub const fn segments(bounds: &Segmentation) -> Format {
-        Format {
-            name: "ts-segments",
-            protocol: Protocol::Hls,
-            retention: segmenter::kept(bounds),
-        }
+        segmenter::format("ts-segments", bounds, segmenter::BYTES_PER_SECOND)
     }
 
     /// Creates a packager whose segments have the numbers, beginnings and parts that those of
@@ -65,11 +61,7 @@ impl Ts {
 
     /// Returns the format of the lane of [`encrypted`](Self::encrypted).
     pub const fn encrypted_segments(bounds: &Segmentation) -> Format {
-        Format {
-            name: "ts-encrypted",
-            protocol: Protocol::Hls,
-            retention: segmenter::kept(bounds),
-        }
+        segmenter::format("ts-encrypted", bounds, segmenter::BYTES_PER_SECOND)
     }
 
     /// Creates a packager of the segments of [`segmented`](Self::segmented), each encrypted as a whole. Their parts are
@@ -117,7 +109,7 @@ impl Packager for TsSegments {
             Item::Track(track) if !Self::carries(track) => self.segments.refuse(track, sink),
             _ => self.segments.push(item, sink),
         }
-        self.segments.writer.events.hear(item);
+        self.segments.state.writer.events.hear(item);
     }
 
     fn end(&mut self, sink: &mut LaneSink<'_>) {
@@ -214,5 +206,5 @@ impl ts::PacketSink for PartPackets<'_> {
         (self.0)(packet);
     }
 
-    fn end_unit(&mut self, _at: Timestamp, _join: Option<JoinPoint>) {}
+    fn end_unit(&mut self, _at: Timestamp, _is_join: bool) {}
 }

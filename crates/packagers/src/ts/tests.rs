@@ -2,12 +2,10 @@
 
 use std::io::Write;
 
-use container::frames::Syntax;
-use media::Span;
 use testkit::{Clip, Tool};
 
 use super::*;
-use crate::testing::{DEADLINE, Written, later, of_flv, of_frames, probed, samples};
+use crate::testing::{DEADLINE, Written, of_flv, probed, samples};
 
 /// A packet as ffprobe sees it, its times at 90 kHz.
 #[derive(Clone, Copy, Debug)]
@@ -101,35 +99,6 @@ fn segments_put_together_are_one_stream() {
         assert!(step_max <= Some(2_091), "{step_max:?} {clip:?}");
         check_decodes(&bytes);
     }
-}
-
-#[test]
-fn audio_alone_is_cut_as_fragmented_mp4_is() {
-    for (clip, syntax) in [(Clip::Mp3, Syntax::MpegAudio), (Clip::Adts, Syntax::Adts)] {
-        let items = of_frames(clip, syntax, 10);
-        let written = Written::ts(&items);
-        let facts = written.facts();
-        assert!(facts.len() >= 4);
-        assert_eq!(facts, Written::mp4(&items).facts(), "{clip:?}");
-        let got = probe(&written.segments().concat()).len();
-        assert_eq!(got, samples(&items).count(), "{clip:?}");
-        written.segments().iter().for_each(|it| check_decodes(it));
-    }
-}
-
-#[test]
-fn the_next_publisher_is_a_discontinuity_and_plays_on() {
-    let mut items = of_flv(Clip::FlvBframes, 4);
-    items.extend(later(of_flv(Clip::FlvLarger, 4), Span::from_millis(4_000)));
-    let written = Written::ts(&items);
-    let index = written.index();
-    assert_eq!(written.facts(), Written::mp4(&items).facts());
-    let discontinuities: Vec<_> = index.segments.iter().map(|it| it.discontinuity).collect();
-    assert_eq!(discontinuities, [1, 1, 2, 2]);
-    let all = written.segments();
-    let count = |bytes: &Vec<u8>| pictures(&probe(bytes)).len();
-    assert_eq!(all.iter().map(count).sum::<usize>(), 200);
-    assert_eq!(pictures(&probe(&all.concat())).len(), 200);
 }
 
 #[test]

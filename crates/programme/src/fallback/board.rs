@@ -54,18 +54,7 @@ impl Board {
             .collect()
     }
 
-    pub(crate) fn show(
-        &self,
-        name: &StreamName,
-        fallback: &StreamName,
-        is_move: bool,
-        state: State,
-    ) {
-        let shown = Shown {
-            fallback: fallback.clone(),
-            is_move,
-            state,
-        };
+    pub(crate) fn show(&self, name: &StreamName, shown: Shown) {
         self.0.lock().insert(name.clone(), shown);
     }
 

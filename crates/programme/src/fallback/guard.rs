@@ -5,15 +5,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fanout::events::EventKind;
 use fanout::{Info, Phase, PublishRefused, Publisher, Source, Stream, Tap};
-use media::{Container, Item, Span, StreamName};
+use media::{Container, Span, StreamName};
 use tokio::sync::watch;
 
-use crate::fallback::board::State;
+use crate::fallback::board::{Shown, State};
 use crate::fallback::demand::Claim;
 use crate::fallback::fit::{Misfit, Shape};
 use crate::fallback::machine::{Here, Machine, Other, Outcome, Sight, Step};
 use crate::fallback::splice::{Goes, Splice};
 use crate::fallback::{Context, PROTOCOL, Rule};
+use crate::{now, write};
 
 /// Interval at which a guard checks whether anybody listens, and the state of its fallback: a small part of the second
 /// within which the fallback is to begin.
@@ -284,7 +285,8 @@ impl Guard {
             }
         };
         let stream = Arc::clone(publisher.stream());
-        self.write(&mut publisher, &mut items).then_some(Feed {
+        let is_written = write(&mut publisher, &mut items, &self.context.stats.bytes);
+        is_written.then_some(Feed {
             publisher,
             tap,
             splice,
@@ -316,20 +318,6 @@ impl Guard {
         }
     }
 
-    /// Writes items; returns whether this guard still has the stream.
-    fn write(&self, publisher: &mut Publisher, items: &mut Vec<Item>) -> bool {
-        let bytes = items.iter().map(|item| match item {
-            Item::Sample(sample) => sample.bytes() as u64,
-            _ => 0,
-        });
-        let bytes = bytes.sum();
-        let is_written = items.is_empty() || publisher.write(items, now()).is_ok();
-        if is_written {
-            self.context.stats.bytes.add(bytes);
-        }
-        is_written
-    }
-
     /// Passes items on until the feed ends.
     async fn carry(&mut self, feed: Feed) -> Outcome {
         let Feed {
@@ -347,7 +335,7 @@ impl Guard {
                 _ = watch.superseded() => return Outcome::Returned,
                 is_open = tap.take_all(&mut tapped) => {
                     let goes = splice.push(&mut tapped, &mut items);
-                    if !self.write(&mut publisher, &mut items) {
+                    if !write(&mut publisher, &mut items, &self.context.stats.bytes) {
                         return Outcome::Returned;
                     }
                     if !is_open || goes == Goes::Another {
@@ -380,19 +368,16 @@ impl Guard {
     }
 
     fn show(&self, state: State) {
-        let (name, fallback) = (&self.name, &self.rule.fallback);
-        self.context
-            .board
-            .show(name, fallback, self.rule.is_move, state);
+        let shown = Shown {
+            fallback: self.rule.fallback.clone(),
+            is_move: self.rule.is_move,
+            state,
+        };
+        self.context.board.show(&self.name, shown);
     }
 }
 
 fn is_young(info: &Info) -> bool {
     let age = SystemTime::now().duration_since(info.since);
     age.unwrap_or_default() < TRACKS_AWAITED
-}
-
-/// Returns the present time on the clock of the runtime's timers.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }

@@ -121,23 +121,19 @@ impl Machine {
 
     /// Returns the next action while the stream is not fed.
     pub(crate) fn look(&mut self, sight: Sight, now: Instant) -> Step {
-        let Sight {
-            here,
-            is_wanted,
-            other,
-        } = sight;
+        let here = sight.here;
         if here == Here::Published {
             self.state = State::Published;
             if !self.is_move {
                 self.reported = None;
                 return Step::Rest;
             }
-            return match is_wanted {
-                true => self.judge(other),
+            return match sight.is_wanted {
+                true => self.judge(sight.other),
                 false => Step::Watch(None),
             };
         }
-        if here == Here::Absent && !is_wanted {
+        if here == Here::Absent && !sight.is_wanted {
             self.state = State::Published;
             return Step::Rest;
         }
@@ -150,10 +146,10 @@ impl Machine {
         if !is_hurried && now < due {
             return Step::Watch(Some(due));
         }
-        if !is_wanted {
+        if !sight.is_wanted {
             return Step::Watch(None);
         }
-        self.judge(other)
+        self.judge(sight.other)
     }
 
     /// Returns the action for the state of a fallback that is wanted.

@@ -117,8 +117,7 @@ impl Origin for FallbackOrigin {
 
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
         if self.named.contains(name) && self.can_be_heard(name) {
-            self.demand
-                .ask(name, tokio::time::Instant::now().into_std());
+            self.demand.ask(name, crate::now());
             return Box::pin(std::future::ready(Located::Coming));
         }
         match self.next.get() {

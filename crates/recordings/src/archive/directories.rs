@@ -28,25 +28,22 @@ impl Directories {
 
     /// Takes over recordings of an earlier run in directories that are free now. A directory that does not exist yet has none.
     pub(crate) fn take_over(&mut self, shared: &Shared) {
-        let Self {
-            ours,
-            waiting,
-            is_reported,
-        } = self;
-        waiting.retain(|root| match claim(root) {
+        self.waiting.retain(|root| match claim(root) {
             Ok(Claim::Ours(lock)) => {
-                ours.push(lock);
+                self.ours.push(lock);
                 jobs::take_over_all(shared, root);
                 false
             }
             Ok(Claim::Taken) => {
-                if !std::mem::replace(is_reported, true) {
+                if !std::mem::replace(&mut self.is_reported, true) {
                     tracing::warn!(directory = %root.display(), "another process has recordings here; those of an earlier run are listed when it has ended");
                 }
                 true
             }
             Err(error) => {
-                if error.kind() != io::ErrorKind::NotFound && !std::mem::replace(is_reported, true) {
+                if error.kind() != io::ErrorKind::NotFound
+                    && !std::mem::replace(&mut self.is_reported, true)
+                {
                     tracing::error!(directory = %root.display(), %error, "recordings of an earlier run cannot be listed");
                 }
                 true

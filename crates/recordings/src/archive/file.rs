@@ -126,11 +126,6 @@ impl OpenFile {
         opening: Bytes,
         begins: Timestamp,
     ) -> Self {
-        let pieces = if opening.is_empty() {
-            vec![]
-        } else {
-            vec![opening]
-        };
         Self {
             name,
             path,
@@ -140,7 +135,7 @@ impl OpenFile {
             duration: Duration::ZERO,
             begins,
             pending: Pending {
-                pieces,
+                pieces: vec![opening],
                 duration: Duration::ZERO,
             },
         }

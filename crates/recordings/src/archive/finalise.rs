@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use container::mp4_file::{Finaliser, Found, Outcome, Scan, movie_duration};
-use container::{Walker, flv, mp3_file, ogg, ts, webm};
+use container::{Walk, Walker, flv, mp3_file, ogg, ts, webm};
 
 use crate::Container;
 
@@ -93,11 +93,11 @@ pub(crate) fn settle(
 ) -> io::Result<(u64, Option<Duration>)> {
     let bytes = file.bytes()?;
     let mut walker: Box<dyn Walker> = match container {
-        Container::Mp3 => Box::new(mp3_file::walk(bytes)),
-        Container::Ogg => Box::new(ogg::file::walk(bytes)),
-        Container::Flv => Box::new(flv::recorded::walk(bytes)),
-        Container::Ts => Box::new(ts::file::walk(bytes)),
-        Container::WebM => Box::new(webm::file::walk(bytes)),
+        Container::Mp3 => Box::new(Walk::<mp3_file::Frames>::of(bytes)),
+        Container::Ogg => Box::new(Walk::<ogg::file::Pages>::of(bytes)),
+        Container::Flv => Box::new(Walk::<flv::recorded::Tags>::of(bytes)),
+        Container::Ts => Box::new(Walk::<ts::file::Packets>::of(bytes)),
+        Container::WebM => Box::new(Walk::<webm::file::Elements>::of(bytes)),
         Container::Mp4 | Container::M4a => return Ok((bytes, None)),
     };
     while let Some(wanted) = walker.wants() {

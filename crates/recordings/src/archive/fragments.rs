@@ -11,16 +11,14 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
-use container::fmp4::{Collected, FragmentSink, Fragmentation, Init, Muxer, Turn, Unit};
+use container::fmp4::{Collected, FragmentSink, Init, Muxer, Turn, Unit};
 use fanout::{Archived, Follows, LaneUnit, Lost, Spool, Spooled};
 use media::{Item, Span, Timestamp};
 
 use crate::archive::disk::{PIECES_MAX, WRITE_BYTES_MAX};
 
 /// Duration of a fragment: its headers stay in the file, and a killed process loses no more than that.
-const FRAGMENTATION: Fragmentation = Fragmentation {
-    span: Span::from_millis(1_000),
-};
+const FRAGMENT: Span = Span::from_millis(1_000);
 
 /// Most pieces that a file adds to one write: its opening, and a few for the headers of each fragment.
 const PIECES_MORE: usize = PIECES_MAX / 2;
@@ -43,7 +41,7 @@ impl Fragments {
             spool,
             items: VecDeque::new(),
             follows: Follows::More,
-            muxer: Muxer::for_files(FRAGMENTATION),
+            muxer: Muxer::for_files(FRAGMENT),
             units: Units::default(),
         }
     }
@@ -117,7 +115,7 @@ impl Fragments {
     /// Handles missing samples: ends the fragment before them, and restarts the muxer.
     fn lose(&mut self, from: Timestamp) {
         self.muxer.finish(&mut self.units);
-        self.muxer = Muxer::for_files(FRAGMENTATION);
+        self.muxer = Muxer::for_files(FRAGMENT);
         self.units.lose(from);
     }
 }

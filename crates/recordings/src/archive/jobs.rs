@@ -53,7 +53,7 @@ pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
         }
         match jobs.recv_timeout(look.saturating_duration_since(Instant::now())) {
             Ok(Job::Finish) | Err(RecvTimeoutError::Disconnected) => return,
-            Ok(job) => work.perform(shared, job),
+            Ok(Job::Close(closing)) => work.close(shared, *closing),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
@@ -68,14 +68,6 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Does one job.
-    pub(crate) fn perform(&mut self, shared: &Shared, job: Job) {
-        match job {
-            Job::Close(closing) => self.close(shared, *closing),
-            Job::Finish => {}
-        }
-    }
-
     /// Does the periodic work: retries files that could not be closed, and removes recordings beyond their limits.
     pub(crate) fn look(&mut self, shared: &Shared, time: SystemTime, now: Instant) {
         for closing in std::mem::take(&mut self.unclosed) {
@@ -86,7 +78,8 @@ impl Work {
         tidy(shared, &self.ages);
     }
 
-    fn close(&mut self, shared: &Shared, closing: Closing) {
+    /// Names and finalises a file.
+    pub(crate) fn close(&mut self, shared: &Shared, closing: Closing) {
         let id = closing.name.id();
         match close(shared, closing) {
             None => self.ages.closed(id, Instant::now()),

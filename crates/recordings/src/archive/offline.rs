@@ -53,19 +53,14 @@ pub enum FixError {
 pub fn list(root: &Path) -> io::Result<Listing> {
     std::fs::read_dir(root)?;
     let mut listing = Listing::default();
-    let Listing {
-        recordings,
-        unreadable,
-        others,
-    } = &mut listing;
     let found = &mut |leftover: Leftover| {
         let path = leftover.now_at();
         match read(leftover) {
-            Ok(recording) => recordings.push(recording),
-            Err(error) => unreadable.push((path, error.to_string())),
+            Ok(recording) => listing.recordings.push(recording),
+            Err(error) => listing.unreadable.push((path, error.to_string())),
         }
     };
-    sweep_all(root, found, &mut |path| others.push(path));
+    sweep_all(root, found, &mut |path| listing.others.push(path));
     listing.recordings.sort_by_key(|recording| recording.id);
     Ok(listing)
 }

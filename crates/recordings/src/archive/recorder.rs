@@ -262,9 +262,7 @@ impl Recorder {
                 (shape, opening, container)
             }
             Content::Mp4 => {
-                let Some((shape, opening)) = Shape::mp4(&preamble) else {
-                    return Err(io::ErrorKind::InvalidData.into());
-                };
+                let (shape, opening) = Shape::mp4(&preamble).ok_or(io::ErrorKind::InvalidData)?;
                 let container = match shape.has_video() {
                     true => Container::Mp4,
                     false => Container::M4a,

@@ -150,9 +150,8 @@ impl Limiter {
         let sums = call_sites.filter_map(|site| {
             let Unreported { count, example, .. } =
                 site.unreported.take_if(|unreported| is_due(unreported))?;
-            let level = site.level;
             Some(Sum {
-                level,
+                level: site.level,
                 count,
                 example,
             })
@@ -209,12 +208,8 @@ impl State {
 
 impl Sum {
     fn tell(&self) {
-        let Self {
-            level,
-            count,
-            example,
-        } = self;
-        match *level {
+        let (count, example) = (self.count, &self.example);
+        match self.level {
             Level::ERROR => {
                 tracing::error!(target: SUMS, count, "… and {count} more like this: {example}");
             }

@@ -78,10 +78,7 @@ impl LineLog {
     /// # Errors
     /// Fails when the file cannot be opened.
     pub fn reopen(&self) -> io::Result<Option<&Path>> {
-        let Some(open) = &self.open else {
-            return Ok(None);
-        };
-        let Some(path) = &open.path else {
+        let (Some(open), Some(path)) = (&self.open, self.path()) else {
             return Ok(None);
         };
         open.sink.replace(append_to(path)?);

@@ -9,9 +9,10 @@ use std::io::{self, Write};
 use std::mem;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use rustix::event::{PollFd, PollFlags, poll};
 
 /// Most bytes that may wait, in lines of any length; an ordinary line has 250.
@@ -28,13 +29,14 @@ struct Handle(Arc<Shared>);
 struct Shared {
     name: &'static str,
     lines_max: usize,
-    queue: Mutex<Queue>,
+    /// Waiting lines. Nothing below panics while it holds the lock, so a panic's message can take it.
+    queue: Lock<Queue>,
     /// Signal that the thread has work.
     filled: Condvar,
     /// Signal that the thread has finished some work.
     written: Condvar,
     /// File that lines are written to now.
-    file: Mutex<Arc<File>>,
+    file: Lock<Arc<File>>,
     lost: AtomicU64,
 }
 
@@ -68,10 +70,10 @@ impl LineSink {
         let shared = Arc::new(Shared {
             name,
             lines_max,
-            queue: Mutex::default(),
+            queue: Lock::default(),
             filled: Condvar::new(),
             written: Condvar::new(),
-            file: Mutex::new(Arc::clone(&output)),
+            file: Lock::new(Arc::clone(&output)),
             lost: AtomicU64::new(0),
         });
         let handle = Handle(Arc::clone(&shared));
@@ -84,7 +86,7 @@ impl LineSink {
     /// Queues one line, which ends with a newline, if there is room; otherwise counts it as lost.
     pub fn push(&self, line: &[u8]) {
         let shared = &self.0.0;
-        let mut queue = shared.lock();
+        let mut queue = shared.queue.lock();
         let has_room = queue.lines < shared.lines_max && queue.text.len() + line.len() <= BYTES_MAX;
         if !has_room {
             drop(queue);
@@ -100,14 +102,13 @@ impl LineSink {
 
     /// Writes later lines to another file.
     pub fn replace(&self, output: File) {
-        self.0.0.lock().replacement = Some(output);
+        self.0.0.queue.lock().replacement = Some(output);
         self.0.0.filled.notify_one();
     }
 
     /// Returns the file that lines are written to now.
     pub fn file(&self) -> Arc<File> {
-        let file = self.0.0.file.lock();
-        Arc::clone(&file.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.0.file.lock())
     }
 
     /// Waits until all accepted lines are written or dropped, but no longer than `patience`, and not at all if the thread has
@@ -115,7 +116,7 @@ impl LineSink {
     pub fn flush(&self, patience: Duration) -> bool {
         let begun = Instant::now();
         let shared = &self.0.0;
-        let mut queue = shared.lock();
+        let mut queue = shared.queue.lock();
         let all = queue.taken;
         while queue.done < all {
             let since = queue.writing_since.map_or(begun, |since| since.min(begun));
@@ -136,7 +137,7 @@ impl LineSink {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.lock().is_over = true;
+        self.0.queue.lock().is_over = true;
         self.0.filled.notify_one();
     }
 }
@@ -149,13 +150,8 @@ enum Work {
 }
 
 impl Shared {
-    // Nothing below panics while it holds the lock, so a panic's message can take it.
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn next(&self) -> Work {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         loop {
             if let Some(output) = queue.replacement.take() {
                 return Work::Replace(output);
@@ -186,8 +182,7 @@ impl Shared {
                 Work::End => return,
                 Work::Replace(file) => {
                     let file = Arc::new(file);
-                    let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-                    *current = Arc::clone(&file);
+                    *self.file.lock() = Arc::clone(&file);
                     output = Output {
                         file,
                         is_torn: false,
@@ -199,7 +194,7 @@ impl Shared {
                         self.lost.fetch_add(failed.lines_lost, Ordering::Relaxed);
                     }
                     {
-                        let mut queue = self.lock();
+                        let mut queue = self.queue.lock();
                         queue.done += lines as u64;
                         queue.writing_since = None;
                     }
@@ -310,8 +305,7 @@ mod tests {
     fn callers_do_not_wait_for_a_pipe_that_is_not_read() {
         let (mut reader, writer) = pipe();
         let sink = LineSink::open("test", writer, usize::MAX).expect("a sink");
-        let line = [b'x'; 1_023];
-        let line = [&line[..], b"\n"].concat();
+        let line = [&[b'x'; 1_023][..], b"\n"].concat();
         let pushed = BYTES_MAX / line.len() * 3;
         for _ in 0..pushed {
             sink.push(&line);
@@ -344,11 +338,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         let open = || {
-            File::options()
-                .append(true)
-                .create(true)
-                .open(&path)
-                .expect("a file")
+            let opened = File::options().append(true).create(true).open(&path);
+            opened.expect("a file")
         };
         let sink = LineSink::open("test", open(), 10).expect("a sink");
         sink.push(b"one\n");

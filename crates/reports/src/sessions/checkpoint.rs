@@ -17,7 +17,7 @@
 //! One thread writes checkpoints, so that a slow disk delays no departure; while it is busy, due checkpoints are skipped.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ const SUFFIX: &str = ".open";
 
 /// Returns the path of a log's checkpoint, for a run of the server.
 pub(super) fn path_of(log: &Path, run: &str) -> PathBuf {
-    with_suffix(log, &format!(".{run}{SUFFIX}"))
+    log.with_added_extension(format!("{run}{SUFFIX}"))
 }
 
 /// Whether a file's name is that of a log's checkpoint, of any run.
@@ -68,12 +68,6 @@ pub(super) fn is_of(log: &OsStr, name: &OsStr) -> bool {
         .and_then(|rest| rest.strip_prefix(b"."));
     let run = rest.and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
     run.is_some_and(|run| !run.is_empty() && run.iter().all(u8::is_ascii_hexdigit))
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }
 
 /// Order to write a checkpoint.
@@ -297,7 +291,7 @@ impl Text {
 
 /// Replaces a file as a whole by a locked one, which is returned.
 fn replace(path: &Path, text: &[u8]) -> io::Result<File> {
-    let beside = with_suffix(path, ".new");
+    let beside = path.with_added_extension("new");
     let mut file = File::create(&beside)?;
     // Nobody else has this file. If the file system has no locks, a successor cannot lock it either.
     file.try_lock().ok();
@@ -341,10 +335,9 @@ mod tests {
         }
         drop(current);
         assert!(File::open(&path).expect("a file").try_lock().is_ok());
-        let names: Vec<_> = fs::read_dir(folder.path())
-            .expect("a folder")
-            .map(|entry| entry.expect("an entry").file_name())
-            .collect();
+        let entries = fs::read_dir(folder.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let names: Vec<_> = names.collect();
         assert_eq!(names, ["sessions.jsonl.19abf3c1b2d.open"]);
         let log = OsStr::new("sessions.jsonl");
         assert!(is_of(log, &names[0]));

@@ -83,18 +83,12 @@ impl<'a> SessionLine<'a> {
         outcome: Outcome,
         titles: Option<&'a [Change]>,
     ) -> Self {
-        let Outcome {
-            lasted,
-            bytes,
-            skips,
-            reason,
-        } = outcome;
         let end = End {
-            ended: date::rfc3339_millis(record.since + lasted),
-            seconds: (lasted.as_secs_f64() * 1_000.0).round() / 1_000.0,
-            bytes,
-            skips,
-            reason,
+            ended: date::rfc3339_millis(record.since + outcome.lasted),
+            seconds: (outcome.lasted.as_secs_f64() * 1_000.0).round() / 1_000.0,
+            bytes: outcome.bytes,
+            skips: outcome.skips,
+            reason: outcome.reason,
             titles,
         };
         Self {
@@ -151,7 +145,6 @@ fn text(line: &impl Serialize) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use std::sync::Arc;
-    use std::time::Instant;
 
     use fanout::{Format, ListenerId, Protocol, Retention};
     use serde_json::{Value, json};
@@ -159,24 +152,18 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::sessions) fn record(id: u64, stream: &str) -> ListenerRecord {
+        let format = Format {
+            name: "mp3",
+            protocol: Protocol::Http,
+            retention: Retention::Live,
+        };
+        let stream = StreamName::parse(stream).expect("a name");
         ListenerRecord {
-            id: ListenerId(id),
-            stream: StreamName::parse(stream).expect("a name"),
-            format: Format {
-                name: "mp3",
-                protocol: Protocol::Http,
-                retention: Retention::Live,
-            },
-            is_live: true,
             peer: "[::ffff:192.0.2.7]:50123".parse().expect("an address"),
-            request: String::new(),
             agent: "VLC/3.0.18 \"LibVLC\"".to_owned(),
             referer: "https://example.com/?key=K".to_owned(),
             since: SystemTime::UNIX_EPOCH + Duration::from_millis(1_800_000_000_512),
-            requested: Instant::now(),
-            permit: None,
-            until: None,
-            departed: Arc::default(),
+            ..fanout::testing::record(ListenerId(id), stream, format)
         }
     }
 
@@ -186,6 +173,14 @@ pub(super) mod tests {
             bytes: Some(9),
             skips: None,
             reason: "left",
+        }
+    }
+
+    fn change(second: u64, text: &str) -> Change {
+        let (text, url) = (text.to_owned(), String::new());
+        Change {
+            at: SystemTime::UNIX_EPOCH + Duration::from_secs(second),
+            title: Arc::new(Title { text, url }),
         }
     }
 
@@ -203,53 +198,30 @@ pub(super) mod tests {
             "referer": "https://example.com/", "started": "2027-01-15T08:00:00.512Z",
         });
         assert_eq!(begun, expected);
-        let title = Title {
-            text: "A - B".to_owned(),
-            url: String::new(),
-        };
-        let titles = [Change {
-            at: SystemTime::UNIX_EPOCH,
-            title: Arc::new(title),
-        }];
+        let titles = [change(0, "A - B")];
         let line = SessionLine::ended("6926d1a0", &record, outcome(), Some(&titles));
-        for (key, value) in [
-            ("ended", json!("2027-01-15T08:00:02.012Z")),
-            ("seconds", json!(1.5)),
-            ("bytes", json!(9)),
-            ("skips", Value::Null),
-            ("reason", json!("left")),
-            (
-                "titles",
-                json!([{"at": "1970-01-01T00:00:00.000Z", "title": "A - B"}]),
-            ),
-        ] {
-            expected[key] = value;
-        }
+        let end = json!({
+            "ended": "2027-01-15T08:00:02.012Z", "seconds": 1.5, "bytes": 9, "skips": null, "reason": "left",
+            "titles": [{"at": "1970-01-01T00:00:00.000Z", "title": "A - B"}],
+        });
+        let members = expected.as_object_mut().expect("an object");
+        members.extend(end.as_object().expect("an object").clone());
         assert_eq!(parsed(&line.text()), expected);
     }
 
     #[test]
     fn a_session_is_cut_to_a_length_by_its_oldest_titles() {
         let record = record(1, "radio");
-        let titles: Vec<_> = (0..1_000)
-            .map(|number| Change {
-                at: SystemTime::UNIX_EPOCH + Duration::from_secs(number),
-                title: Arc::new(Title {
-                    text: "x".repeat(100),
-                    url: String::new(),
-                }),
-            })
-            .collect();
+        let text = "x".repeat(100);
+        let titles: Vec<_> = (0..1_000).map(|second| change(second, &text)).collect();
         let mut line = SessionLine::ended("r", &record, outcome(), Some(&titles));
         let whole = line.text();
         assert_eq!(line.fitted(usize::MAX), whole);
         let cut = line.fitted(16_000);
         assert!((7_000..=16_000).contains(&cut.len()), "{}", cut.len());
         let kept = parsed(&cut)["titles"].as_array().expect("titles").clone();
-        assert_eq!(
-            kept.last(),
-            parsed(&whole)["titles"].as_array().expect("all").last()
-        );
+        let whole = parsed(&whole);
+        assert_eq!(kept.last(), whole["titles"].as_array().expect("all").last());
         // What cannot be spared is left.
         assert!(line.fitted(1).contains("\"titles\":[]"));
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use config::{Config, WebhookRule};
+use config::WebhookRule;
 use fanout::events::{EventKind, EventReader, Received};
 use fanout::{Departure, Fanout, ListenerId, ListenerRecord};
 use media::StreamName;
@@ -67,24 +67,6 @@ pub struct Settings<'a> {
     pub recovered: Option<Recovered>,
 }
 
-impl<'a> Settings<'a> {
-    /// Makes settings from the configuration.
-    pub fn new(
-        config: &'a Config,
-        log: LineLog,
-        teller: Option<Teller>,
-        recovered: Option<Recovered>,
-    ) -> Self {
-        Self {
-            log,
-            checkpoint: config.log.checkpoint,
-            teller,
-            rules: &config.hooks,
-            recovered,
-        }
-    }
-}
-
 impl Sessions {
     /// Starts logging the listeners and titles that come from now on.
     ///
@@ -95,20 +77,14 @@ impl Sessions {
         fanout: &Arc<Fanout>,
         started: SystemTime,
     ) -> io::Result<Self> {
-        let Settings {
-            log,
-            checkpoint,
-            teller,
-            rules,
-            recovered,
-        } = settings;
-        let batches = Batches::new(teller, rules, Instant::now());
+        let Settings { log, recovered, .. } = settings;
+        let batches = Batches::new(settings.teller, settings.rules, Instant::now());
         let is_used = log.is_open() || batches.wants_starts || batches.wants_ends;
         let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
         // To the millisecond, because a supervisor restarts the server at once.
         let run = format!("{:x}", since.as_millis());
         let titles = Arc::default();
-        let checkpoints = Checkpoints::start(&log, checkpoint, fanout, &titles, &run)?;
+        let checkpoints = Checkpoints::start(&log, settings.checkpoint, fanout, &titles, &run)?;
         Ok(Self {
             log,
             fanout: Arc::clone(fanout),
@@ -270,11 +246,8 @@ mod tests {
             serde_json::json!({"type": "session", "stream": "a", "titles": titles}).to_string();
         let (stream, text) = fitted(&line).expect("a session");
         assert_eq!(stream.as_str(), "a");
-        assert!(
-            (4_000..=BATCH_BYTES_MAX).contains(&text.len()),
-            "{}",
-            text.len()
-        );
+        let is_cut = (4_000..=BATCH_BYTES_MAX).contains(&text.len());
+        assert!(is_cut, "{}", text.len());
         assert!(text.contains("title 999\"") && !text.contains("title 0\""));
         assert_eq!(fitted("torn"), None);
     }

@@ -1,12 +1,10 @@
-//! AMF0 encoder: values to bytes.
+//! AMF0 encoder: commands and metadata to bytes.
 
 use bytes::{BufMut, BytesMut};
 
-use super::{Properties, Value, marker};
+use super::marker;
 
-/// Encoder that appends values to a buffer.
-///
-/// Commands are written with the methods, which chain and need no [`Value`].
+/// Encoder that appends values to a buffer, by methods that chain.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     output: &'a mut BytesMut,
@@ -33,7 +31,14 @@ impl<'a> Encoder<'a> {
 
     /// Writes a string.
     pub fn string(&mut self, text: &str) -> &mut Self {
-        self.bytes(text.as_bytes())
+        if text.len() <= usize::from(u16::MAX) {
+            self.output.put_u8(marker::STRING);
+            return self.key(text);
+        }
+        self.output.put_u8(marker::LONG_STRING);
+        self.output.put_u32(text.len() as u32);
+        self.output.put_slice(text.as_bytes());
+        self
     }
 
     /// Writes null.
@@ -68,95 +73,18 @@ impl<'a> Encoder<'a> {
         self
     }
 
-    /// Writes the name of the member whose value follows.
+    /// Writes the name of the member whose value follows; cut at the 65,535 bytes that its length field can
+    /// express.
     pub fn key(&mut self, name: &str) -> &mut Self {
-        self.short(name.as_bytes())
+        let name = &name.as_bytes()[..name.len().min(usize::from(u16::MAX))];
+        self.output.put_u16(name.len() as u16);
+        self.output.put_slice(name);
+        self
     }
 
     /// Closes an object or associative array.
     pub fn end(&mut self) -> &mut Self {
         self.output.put_slice(&[0, 0, marker::OBJECT_END]);
-        self
-    }
-
-    /// Writes any value.
-    pub fn value(&mut self, value: &Value<'_>) -> &mut Self {
-        match value {
-            Value::Number(number) => self.number(*number),
-            Value::Boolean(value) => self.boolean(*value),
-            Value::String(text) => self.bytes(text),
-            Value::Object(properties) => self.object().members(properties),
-            Value::Null => self.null(),
-            Value::Undefined => self.undefined(),
-            Value::Reference(number) => {
-                self.output.put_u8(marker::REFERENCE);
-                self.output.put_u16(*number);
-                self
-            }
-            Value::EcmaArray(properties) => {
-                self.ecma_array(properties.len() as u32).members(properties)
-            }
-            Value::StrictArray(items) => {
-                self.strict_array(items.len() as u32);
-                for item in items {
-                    self.value(item);
-                }
-                self
-            }
-            Value::Date { milliseconds, zone } => {
-                self.output.put_u8(marker::DATE);
-                self.output.put_f64(*milliseconds);
-                self.output.put_i16(*zone);
-                self
-            }
-            Value::Unsupported => {
-                self.output.put_u8(marker::UNSUPPORTED);
-                self
-            }
-            Value::Xml(text) => {
-                self.output.put_u8(marker::XML);
-                self.long(text)
-            }
-            Value::TypedObject { class, properties } => {
-                self.output.put_u8(marker::TYPED_OBJECT);
-                self.short(class).members(properties)
-            }
-            Value::Amf3(bytes) => {
-                self.output.put_u8(marker::AMF3);
-                self.output.put_slice(bytes);
-                self
-            }
-        }
-    }
-
-    fn members(&mut self, properties: &Properties<'_>) -> &mut Self {
-        for (key, value) in properties {
-            self.short(key).value(value);
-        }
-        self.end()
-    }
-
-    fn bytes(&mut self, text: &[u8]) -> &mut Self {
-        if text.len() > usize::from(u16::MAX) {
-            self.output.put_u8(marker::LONG_STRING);
-            self.long(text)
-        } else {
-            self.output.put_u8(marker::STRING);
-            self.short(text)
-        }
-    }
-
-    /// Writes a name or string without marker; cut at the 65,535 bytes that its length field can express.
-    fn short(&mut self, text: &[u8]) -> &mut Self {
-        let text = &text[..text.len().min(usize::from(u16::MAX))];
-        self.output.put_u16(text.len() as u16);
-        self.output.put_slice(text);
-        self
-    }
-
-    fn long(&mut self, text: &[u8]) -> &mut Self {
-        self.output.put_u32(text.len() as u32);
-        self.output.put_slice(text);
         self
     }
 }

@@ -42,6 +42,8 @@ pub const COMMAND_MESSAGE_MAX: u32 = 64 << 10;
 
 /// Value of the 3-byte time field which announces that the time follows in 4 bytes.
 const EXTENDED: u32 = 0xff_ffff;
+/// Longest header: 3 bytes of the basic header, 11 of the message header, 4 of extended time.
+const HEADER_BYTES_MAX: usize = 18;
 
 #[cfg(test)]
 mod tests;

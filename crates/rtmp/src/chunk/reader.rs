@@ -4,7 +4,8 @@ use bytes::BytesMut;
 
 use super::{
     CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_STREAMS_MAX, CHUNKS_PER_MESSAGE_MAX,
-    COMMAND_MESSAGE_MAX, DATA_MESSAGE_MAX, EXTENDED, MEDIA_MESSAGE_MAX, PARTIAL_MESSAGES_MAX,
+    COMMAND_MESSAGE_MAX, DATA_MESSAGE_MAX, EXTENDED, HEADER_BYTES_MAX, MEDIA_MESSAGE_MAX,
+    PARTIAL_MESSAGES_MAX,
 };
 use crate::{
     Error,
@@ -127,8 +128,6 @@ struct Carry {
     length: usize,
 }
 
-/// Longest header: basic header 3, message header 11, extended time 4.
-const HEADER_BYTES_MAX: usize = 18;
 /// Length of a message header of each format.
 const MESSAGE_HEADER_BYTES: [usize; 4] = [11, 7, 3, 0];
 

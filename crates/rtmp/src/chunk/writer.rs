@@ -2,11 +2,8 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::EXTENDED;
+use super::{EXTENDED, HEADER_BYTES_MAX};
 use crate::message::Kind;
-
-/// Longest header: 3 bytes of the basic header, 11 of the message header, 4 of time.
-const HEADER_BYTES_MAX: usize = 18;
 
 /// Fields of a message's first chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -135,15 +135,11 @@ impl Address {
 
     /// Whether `text` repeats a secret part of the address. Servers quote their clients' requests.
     pub fn is_repeated_in(&self, text: &str) -> bool {
-        let values = self.query.split('&').map(|pair| {
-            let (_, value) = pair.split_once('=').unwrap_or((pair, pair));
-            value
-        });
-        let user = self
-            .user
-            .iter()
-            .flat_map(|(user, password)| [user, password]);
-        let mut secrets = values.chain(user.map(String::as_str)).chain([&*self.name]);
+        let pairs = self.query.split('&');
+        let values = pairs.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+        let users = self.user.iter();
+        let users = users.flat_map(|(user, password)| [&**user, password]);
+        let mut secrets = values.chain(users).chain([&*self.name]);
         secrets.any(|secret| {
             let decoded = percent_decode_str(secret).decode_utf8_lossy();
             !secret.is_empty() && (text.contains(secret) || text.contains(&*decoded))

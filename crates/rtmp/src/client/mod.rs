@@ -8,8 +8,8 @@
 //!
 //! [`Session`] is driven like the server's (see the [crate page](crate#the-driving-law)): read until `None`,
 //! send the output, observe the timeout. When publishing, the caller writes the messages itself, with the
-//! message stream that [`Event::Ready`] names and in chunks of [`Config::chunk_size`], and puts
-//! [`Session::output`] between two of them.
+//! message stream that [`Event::Ready`] names and in chunks of
+//! [`CHUNK_SIZE_SHARED`](crate::chunk::CHUNK_SIZE_SHARED), and puts [`Session::output`] between two of them.
 //!
 //! Servers differ in the messages they send and in their order; only the reply to `connect`, the reply to
 //! `createStream` and the first status are waited for. Requests that need no decision are answered. Sources:
@@ -24,7 +24,7 @@ mod words;
 pub use address::{Address, AddressError, Parts};
 pub use error::Error;
 pub use event::Event;
-pub use session::{Config, Purpose, Session};
+pub use session::{Purpose, Session};
 
 #[cfg(test)]
 mod tests;

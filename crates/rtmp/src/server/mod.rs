@@ -34,7 +34,7 @@ pub use event::{
 };
 pub use path::{FileKind, StreamPath};
 pub use playback::Playback;
-pub use session::{Challenge, Config, OUTPUT_BYTES_MAX, Session};
+pub use session::{Challenge, Config, HANDSHAKE_TIMEOUT, OUTPUT_BYTES_MAX, Session};
 
 #[cfg(test)]
 mod tests;

@@ -27,16 +27,10 @@ pub(super) struct PlaybackState {
     state: RequestState,
     is_recorded: bool,
     is_paused: bool,
-    without: Without,
+    /// Whether each [`Part`] is unwanted.
+    without: [bool; 2],
     /// Milliseconds of media that the player wants to buffer, if it has stated them.
     buffer: Option<u32>,
-}
-
-/// Kinds of media that are not wanted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Without {
-    audio: bool,
-    video: bool,
 }
 
 /// A kind of media that may be switched off.
@@ -59,8 +53,8 @@ impl PlaybackState {
         Some(Playback {
             id,
             is_paused: self.is_paused,
-            audio: !self.without.audio,
-            video: !self.without.video,
+            audio: !self.without[Part::Audio as usize],
+            video: !self.without[Part::Video as usize],
         })
     }
 
@@ -113,7 +107,7 @@ impl PlaybackState {
 
     /// Resets the selection to all media.
     pub(super) fn select_all(&mut self) {
-        self.without = Without::default();
+        self.without = [false; 2];
     }
 
     /// Records the wish to pause or continue; returns true if it is a new one.
@@ -123,10 +117,7 @@ impl PlaybackState {
 
     /// Records whether a part is wanted; returns true if that changes anything.
     pub(super) fn select(&mut self, part: Part, is_wanted: bool) -> bool {
-        let without = match part {
-            Part::Audio => &mut self.without.audio,
-            Part::Video => &mut self.without.video,
-        };
+        let without = &mut self.without[part as usize];
         std::mem::replace(without, !is_wanted) == is_wanted
     }
 }

@@ -66,13 +66,11 @@ impl Publication {
         if let Some(event) = self.held.pop_front() {
             return Some(event);
         }
-        while let Some(message) = self.aggregate.as_mut()?.next() {
-            if let Some(event) = event(message) {
-                return Some(event);
-            }
+        let event = self.aggregate.as_mut()?.find_map(event);
+        if event.is_none() {
+            self.aggregate = None;
         }
-        self.aggregate = None;
-        None
+        event
     }
 
     /// Handles an audio, video, data or aggregate message.

@@ -116,15 +116,10 @@ mod tests {
             let client = async {
                 let mut socket = TcpStream::connect(address).await.expect("connected");
                 socket.set_nodelay(true).expect("set");
-                socket
-                    .write_all(&sent.as_bytes()[..cut])
-                    .await
-                    .expect("sent");
+                let (before, after) = sent.as_bytes().split_at(cut);
+                socket.write_all(before).await.expect("sent");
                 tokio::task::yield_now().await;
-                socket
-                    .write_all(&sent.as_bytes()[cut..])
-                    .await
-                    .expect("sent");
+                socket.write_all(after).await.expect("sent");
             };
             let server = async {
                 let (mut socket, _) = listener.accept().await.expect("accepted");

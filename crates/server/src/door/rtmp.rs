@@ -11,6 +11,7 @@ use http1::{ResponseHead, Sniff, Status, Version};
 use limits::{ConnectionPermit, Rejected};
 use net::rtmp::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
 use net::{TransportStream, tls};
+use rtmp::server::HANDSHAKE_TIMEOUT;
 use tokio::net::TcpStream;
 use web::{FrontDoor, head};
 
@@ -62,8 +63,8 @@ pub(super) async fn serve<S: RtmpTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let deadline = protocols.players.connections.session.handshake_timeout;
-    let Ok(sniffed) = tokio::time::timeout(deadline, head::sniff(&mut socket)).await else {
+    let sniffing = head::sniff(&mut socket);
+    let Ok(sniffed) = tokio::time::timeout(HANDSHAKE_TIMEOUT, sniffing).await else {
         protocols.front.counts.reject(Rejected::HeadTimeout, peer);
         return;
     };
@@ -73,20 +74,14 @@ pub(super) async fn serve<S: RtmpTransport>(
                 tracing::debug!(%peer, %error, "an RTMP connection ended");
             }
         }
-        Ok((Sniff::Http, _)) => {
-            protocols
-                .front
-                .counts
-                .reject_for(Rejected::Protocol, peer, &"HTTP on the RTMP port");
-            head::answer(socket, &wrong_port(protocols.http_port)).await;
-        }
         Ok((Sniff::NeedMore, _)) | Err(_) => {}
         Ok((other, _)) => {
+            let counts = &protocols.front.counts;
             let detail = format!("{other} on the RTMP port");
-            protocols
-                .front
-                .counts
-                .reject_for(Rejected::Protocol, peer, &detail);
+            counts.reject_for(Rejected::Protocol, peer, &detail);
+            if other == Sniff::Http {
+                head::answer(socket, &wrong_port(protocols.http_port)).await;
+            }
         }
     }
 }

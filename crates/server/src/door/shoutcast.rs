@@ -30,16 +30,16 @@ pub(super) async fn serve(
     let mut received = BytesMut::with_capacity(READ_BYTES);
     let login = match timeout(patience, first_line(&mut socket, &mut received)).await {
         Err(_) => return front.counts.reject(Rejected::HeadTimeout, peer),
-        Ok(First::Gone) => return,
-        Ok(First::Http) => {
+        Ok(None | Some(Ok(ShoutcastLine::NeedMore))) => return,
+        Ok(Some(Ok(ShoutcastLine::Http))) => {
             return Box::pin(serve_begun(front, socket, &received, permit, peer)).await;
         }
-        Ok(First::Poke) => return head::answer(socket, SHOUTCAST_REFUSED).await,
-        Ok(First::Malformed(error)) => {
+        Ok(Some(Ok(ShoutcastLine::Poke))) => return head::answer(socket, SHOUTCAST_REFUSED).await,
+        Ok(Some(Err(error))) => {
             front.counts.reject_for(Rejected::Protocol, peer, &error);
             return head::answer(socket, SHOUTCAST_REFUSED).await;
         }
-        Ok(First::Login(login, used)) => {
+        Ok(Some(Ok(ShoutcastLine::Login(login, used)))) => {
             received.advance(used);
             login
         }
@@ -65,27 +65,19 @@ pub(super) async fn serve(
     }
 }
 
-/// Classification of a connection by its first line.
-enum First {
-    Gone,
-    Http,
-    Poke,
-    Malformed(http1::Error),
-    Login(ShoutcastLogin, usize),
-}
-
-async fn first_line(socket: &mut TcpStream, received: &mut BytesMut) -> First {
+/// Reads the whole first line of a connection; `None` if the connection is gone before.
+async fn first_line(
+    socket: &mut TcpStream,
+    received: &mut BytesMut,
+) -> Option<Result<ShoutcastLine, http1::Error>> {
     loop {
         match socket.read_buf(received).await {
             Ok(1..) => {}
-            Ok(0) | Err(_) => return First::Gone,
+            Ok(0) | Err(_) => return None,
         }
         match ShoutcastLogin::read(received) {
             Ok(ShoutcastLine::NeedMore) => received.reserve(READ_BYTES),
-            Ok(ShoutcastLine::Http) => return First::Http,
-            Ok(ShoutcastLine::Poke) => return First::Poke,
-            Ok(ShoutcastLine::Login(login, used)) => return First::Login(login, used),
-            Err(error) => return First::Malformed(error),
+            line => return Some(line),
         }
     }
 }

@@ -33,16 +33,12 @@ pub(super) struct DemoStream {
 }
 
 impl Service for DemoStream {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn run(self: Box<Self>, phase: Shown) -> Run {
         let demo = begin(&self.registry, &self.gate)
             .inspect_err(|error| tracing::error!(%error, "there is no demo"));
         Box::pin(phase.cut(Phase::Drained, async move {
-            if let Ok(demo) = demo {
-                publish_for_ever(demo, self.bytes).await;
+            if let Ok((reel, publisher)) = demo {
+                publish_for_ever(reel, publisher, self.bytes).await;
             }
         }))
     }
@@ -59,26 +55,14 @@ enum DemoError {
     Refused(#[from] PublishRefused),
 }
 
-/// A demo that has begun; its stream exists.
-#[derive(Debug)]
-struct Demo {
-    reel: Reel,
-    publisher: Publisher,
-}
-
-/// Creates the stream.
-fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<Demo, DemoError> {
+/// Reads the clip, and creates the stream.
+fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<(Reel, Publisher), DemoError> {
     let reel = Reel::read(CLIP)?;
-    let publisher = publish(registry, gate)?;
-    Ok(Demo { reel, publisher })
+    Ok((reel, publish(registry, gate)?))
 }
 
 /// Publishes until another publisher takes over the stream, or the stream is ended. `bytes` counts the media written.
-async fn publish_for_ever(demo: Demo, bytes: Arc<Counter>) {
-    let Demo {
-        reel,
-        mut publisher,
-    } = demo;
+async fn publish_for_ever(reel: Reel, mut publisher: Publisher, bytes: Arc<Counter>) {
     let mut start = Instant::now();
     let mut batch = Vec::new();
     for turn in 0.. {
@@ -194,14 +178,17 @@ mod tests {
 
     use super::*;
 
-    fn times(reel: &Reel, track: TrackId, turns: u32) -> Vec<Timestamp> {
-        let items = (0..turns).flat_map(|turn| reel.turn(turn).collect::<Vec<_>>());
-        items
-            .filter_map(|(_, item)| match item {
-                Item::Sample(sample) if sample.track == track => Some(sample.dts),
-                _ => None,
-            })
-            .collect()
+    /// The items of three turns.
+    fn turns(reel: &Reel) -> Vec<(Duration, Item)> {
+        (0..3).flat_map(|turn| reel.turn(turn)).collect()
+    }
+
+    fn times(reel: &Reel, track: TrackId) -> Vec<Timestamp> {
+        let time = |(_, item): (Duration, Item)| match item {
+            Item::Sample(sample) if sample.track == track => Some(sample.dts),
+            _ => None,
+        };
+        turns(reel).into_iter().filter_map(time).collect()
     }
 
     #[test]
@@ -210,7 +197,7 @@ mod tests {
         // 256 video frames at 25 per second and 441 audio frames of 1024 samples at 44.1 kHz.
         assert_eq!(reel.length, Span::from_millis(10_240));
         for (track, step) in [(TrackId::VIDEO, 40.0), (TrackId::AUDIO, 1_024.0 / 44.1)] {
-            let times = times(&reel, track, 3);
+            let times = times(&reel, track);
             assert!(times.len() > 3 * 200);
             for pair in times.windows(2) {
                 let gap = (pair[1] - pair[0]).seconds() * 1_000.0;
@@ -223,19 +210,15 @@ mod tests {
     #[test]
     fn items_are_due_in_order_and_every_turn_begins_with_a_keyframe() {
         let reel = Reel::read(CLIP).expect("the clip is sound");
-        let dues: Vec<_> = (0..3)
-            .flat_map(|turn| reel.turn(turn).collect::<Vec<_>>())
-            .collect();
+        let dues = turns(&reel);
         assert!(dues.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         let first = reel.items.iter().find_map(|(_, item)| match item {
             Item::Sample(sample) if sample.track == TrackId::VIDEO => Some(sample.keyframe),
             _ => None,
         });
         assert_eq!(first, Some(true));
-        assert_eq!(
-            duration(Timestamp::from_millis(10_240)),
-            Duration::from_millis(10_240)
-        );
+        let whole = duration(Timestamp::from_millis(10_240));
+        assert_eq!(whole, Duration::from_millis(10_240));
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! Public directories of radio stations: the streams listed in each, and their metrics.
 
-use std::fmt;
 use std::sync::Arc;
 
 use config::DirectoryRule;
 use fanout::Info;
 use net::link::Connector;
-use operator::metrics::Page;
 use operator::metrics::table::DIRECTORIES;
 use outbound::directory::{Directory, Entry};
 use reports::view::StreamView;
@@ -30,21 +28,15 @@ pub(super) struct DirectoryKeeper {
 }
 
 impl Service for DirectoryKeeper {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn metrics(&self) -> Option<Encoder> {
         let board = Arc::clone(&self.front.directories);
-        Some(Box::new(move |page| encode(&board, page)))
+        Some(Box::new(move |page| {
+            page.counters(DIRECTORIES, board.outcomes.values())
+        }))
     }
 
     fn run(self: Box<Self>, mut phase: Shown) -> Run {
-        let Self {
-            front,
-            connector,
-            seed,
-        } = *self;
+        let front = self.front;
         let rules = &front.config.directories;
         if rules.is_empty() {
             return Box::pin(async {});
@@ -62,9 +54,9 @@ impl Service for DirectoryKeeper {
         };
         Box::pin(outbound::directory::keep(
             directories,
-            connector,
+            self.connector,
             board,
-            seed,
+            self.seed,
             look,
             stop,
         ))
@@ -132,10 +124,6 @@ fn audio_info(text: &str) -> String {
         (is_plain(name) && is_plain(value)).then(|| format!("{name}={value}"))
     });
     pairs.collect::<Vec<_>>().join("&")
-}
-
-fn encode(board: &outbound::directory::Board, page: &mut Page<'_>) -> fmt::Result {
-    page.counters(DIRECTORIES, board.outcomes.values())
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! The keepers of DVR windows, and their metrics.
 
-use std::fmt;
 use std::sync::Arc;
 
-use egress_hls::dvr::{Dvr, Sums};
+use egress_hls::dvr::Dvr;
 use media::StreamName;
-use operator::metrics::Page;
 use operator::metrics::table::*;
 use web::FrontDoor;
 
@@ -16,15 +14,14 @@ use super::{Encoder, Run, Service};
 pub(super) struct DvrKeepers(pub(super) Arc<FrontDoor>);
 
 impl Service for DvrKeepers {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn metrics(&self) -> Option<Encoder> {
         let dvr = self.0.hls.dvr().cloned();
         Some(Box::new(move |page| {
             let sums = dvr.as_deref().map(Dvr::sums).unwrap_or_default();
-            encode(sums, page)
+            page.gauge(HLS_DVR_BYTES, sums.bytes)?;
+            page.counter(HLS_DVR_SEGMENTS, sums.segments)?;
+            page.counter(HLS_DVR_FAILURES, sums.failures)?;
+            page.counter(HLS_DVR_READS, sums.reads)
         }))
     }
 
@@ -39,11 +36,4 @@ impl Service for DvrKeepers {
             phase.cut(Phase::Drained, dvr.keep(registry, permit)).await;
         })
     }
-}
-
-fn encode(sums: Sums, page: &mut Page<'_>) -> fmt::Result {
-    page.gauge(HLS_DVR_BYTES, sums.bytes)?;
-    page.counter(HLS_DVR_SEGMENTS, sums.segments)?;
-    page.counter(HLS_DVR_FAILURES, sums.failures)?;
-    page.counter(HLS_DVR_READS, sums.reads)
 }

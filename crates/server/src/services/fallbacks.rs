@@ -1,14 +1,11 @@
 //! Fallback streams, played while the publisher of another stream is away, and their metrics.
 
-use std::fmt;
 use std::sync::Arc;
 
 use config::Config;
 use media::StreamName;
-use operator::metrics::Page;
 use operator::metrics::table::FALLBACKS;
-use programme::fallback::Fallbacks;
-use programme::fallback::{Orders, Rule, Stats};
+use programme::fallback::{Fallbacks, Orders, Rule};
 use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
@@ -21,13 +18,11 @@ pub(super) struct FallbackKeeper {
 }
 
 impl Service for FallbackKeeper {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn metrics(&self) -> Option<Encoder> {
         let stats = Arc::clone(&self.fallbacks.stats);
-        Some(Box::new(move |page| encode(&stats, page)))
+        Some(Box::new(move |page| {
+            page.counters(FALLBACKS, stats.outcomes.values())
+        }))
     }
 
     fn run(self: Box<Self>, phase: Shown) -> Run {
@@ -75,8 +70,4 @@ fn rule(config: &Config, orders: &Orders, name: &StreamName) -> Option<Rule> {
         keep: config.linger(name),
         is_move,
     })
-}
-
-fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
-    page.counters(FALLBACKS, stats.outcomes.values())
 }

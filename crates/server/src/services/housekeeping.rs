@@ -27,19 +27,10 @@ pub(super) struct Housekeeping {
 }
 
 impl Service for Housekeeping {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn run(self: Box<Self>, phase: Shown) -> Run {
-        let Self {
-            front,
-            overload,
-            log,
-        } = *self;
-        let keeping = housekeep(Arc::clone(&front), log);
-        let measuring = measure(Arc::clone(&front), overload);
-        let keys = watch_keys(front);
+        let keeping = housekeep(Arc::clone(&self.front), self.log);
+        let measuring = measure(Arc::clone(&self.front), self.overload);
+        let keys = watch_keys(self.front);
         Box::pin(phase.cut(Phase::Drained, async {
             tokio::join!(keeping, measuring, keys);
         }))
@@ -88,7 +79,7 @@ async fn watch_keys(front: Arc<FrontDoor>) {
 
 /// Measures on blocking threads, where a file that is slow to read delays no connection.
 async fn measure(front: Arc<FrontDoor>, overload: Arc<Overload>) {
-    let mut host = Host::new();
+    let mut host = Host::default();
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();

@@ -19,10 +19,6 @@ pub(super) struct LevelWatch {
 }
 
 impl Service for LevelWatch {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn metrics(&self) -> Option<Encoder> {
         let begun = Arc::clone(&self.begun);
         Some(Box::new(move |page| {

@@ -84,62 +84,49 @@ pub(crate) struct Ingredients {
 
 /// Creates every service except the operator's port, in the order of starting.
 pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
-    let Ingredients {
-        doors,
-        protocols,
-        connector,
-        links,
-        stations,
-        shown,
-        fallbacks,
-        archive,
-        courier,
-        hooks,
-        overload,
-        log,
-        seed,
-        demo,
-    } = ingredients;
-    let shared = Arc::clone(&protocols.front);
+    let shared = Arc::clone(&ingredients.protocols.front);
     let front = || Arc::clone(&shared);
     // The asker sends one form at a time, which needs no account of held bytes.
     let hook = &shared.config.auth.hook;
-    let asker = Asker::new(hook, &connector, &Holdings::new(0));
+    let asker = Asker::new(hook, &ingredients.connector, &Holdings::new(0));
     let mut services: Vec<Box<dyn Service>> = vec![
         Box::new(link_keeper::LinkKeeper(links::Context {
             config: Arc::clone(&shared.config),
             registry: Arc::clone(&shared.registry),
             gate: Arc::clone(&shared.gate),
             ingest: Arc::clone(&shared.ingest),
-            connector: connector.clone(),
-            links,
-            origin: Arc::clone(&fallbacks.origin),
+            connector: ingredients.connector.clone(),
+            links: ingredients.links,
+            origin: Arc::clone(&ingredients.fallbacks.origin),
         })),
-        Box::new(sockets::PublicPorts { doors, protocols }),
+        Box::new(sockets::PublicPorts {
+            doors: ingredients.doors,
+            protocols: ingredients.protocols,
+        }),
         Box::new(webrtc::WebrtcPort(front())),
         Box::new(housekeeping::Housekeeping {
             front: front(),
-            overload,
-            log,
+            overload: ingredients.overload,
+            log: ingredients.log,
         }),
         Box::new(dvr::DvrKeepers(front())),
         Box::new(recording::Recorder {
             front: front(),
-            archive,
+            archive: ingredients.archive,
         }),
         Box::new(uploads::Uploads {
             uploader: shared.uploads.clone(),
-            webhooks: Arc::clone(&hooks.counts),
+            webhooks: Arc::clone(&ingredients.hooks.counts),
         }),
         Box::new(stations::StationPlayers {
             front: front(),
-            stations,
-            stats: shown.stats,
-            hooks: hooks.clone(),
+            stations: ingredients.stations,
+            stats: ingredients.shown.stats,
+            hooks: ingredients.hooks.clone(),
         }),
         Box::new(fallbacks::FallbackKeeper {
             front: front(),
-            fallbacks,
+            fallbacks: ingredients.fallbacks,
         }),
         Box::new(levels::LevelWatch {
             front: front(),
@@ -147,18 +134,21 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
         }),
         Box::new(directories::DirectoryKeeper {
             front: front(),
-            connector: connector.clone(),
-            seed,
+            connector: ingredients.connector.clone(),
+            seed: ingredients.seed,
         }),
-        Box::new(mounts::MountTeller::new(&shared, asker)),
+        Box::new(mounts::MountTeller {
+            front: front(),
+            asker: asker.filter(Asker::tells_of_mounts),
+        }),
         Box::new(webhooks::WebhookCourier {
             front: front(),
-            hooks,
-            courier,
-            connector,
+            hooks: ingredients.hooks,
+            courier: ingredients.courier,
+            connector: ingredients.connector,
         }),
     ];
-    if let Some(bytes) = demo {
+    if let Some(bytes) = ingredients.demo {
         services.push(Box::new(demo::DemoStream {
             registry: Arc::clone(&shared.registry),
             gate: Arc::clone(&shared.gate),
@@ -181,8 +171,10 @@ pub(crate) type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A part of the relay that runs alongside its core.
 pub(crate) trait Service: Send {
-    /// Returns the phase in which the service ends.
-    fn until(&self) -> Phase;
+    /// Returns the phase in which the service ends: unless it says otherwise, when the listeners have left.
+    fn until(&self) -> Phase {
+        Phase::Drained
+    }
 
     /// Returns the encoder of the service's metrics, if it has any.
     fn metrics(&self) -> Option<Encoder> {

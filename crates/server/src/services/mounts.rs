@@ -14,18 +14,9 @@ use super::{Run, Service};
 
 /// Service that notifies the hook of each publisher that comes or goes.
 pub(super) struct MountTeller {
-    front: Arc<FrontDoor>,
-    asker: Option<Asker>,
-}
-
-impl MountTeller {
-    /// `asker` is the hook, if there is one.
-    pub(super) fn new(front: &Arc<FrontDoor>, asker: Option<Asker>) -> Self {
-        Self {
-            front: Arc::clone(front),
-            asker: asker.filter(Asker::tells_of_mounts),
-        }
-    }
+    pub(super) front: Arc<FrontDoor>,
+    /// The hook, if there is one that is told of mounts.
+    pub(super) asker: Option<Asker>,
 }
 
 impl Service for MountTeller {
@@ -167,10 +158,8 @@ mod tests {
         let name = |name: &str| StreamName::parse(name).expect("a name");
         let mut mounts = Mounts(HashSet::from([name("left"), name("stayed")]));
         let live = HashSet::from([name("stayed"), name("came")]);
-        assert_eq!(
-            mounts.compare(live.clone()),
-            [(name("left"), Mount::Removed), (name("came"), Mount::Added)]
-        );
+        let changes = [(name("left"), Mount::Removed), (name("came"), Mount::Added)];
+        assert_eq!(mounts.compare(live.clone()), changes);
         // The event itself may still be read.
         let began = Event {
             sequence: 1,

@@ -8,7 +8,7 @@ use auth::Scope;
 use config::Config;
 
 use crate::keys::Generated;
-use crate::ports::{Bound, Port, reachable};
+use crate::ports::{Bound, Port, first, reachable};
 
 /// Replaces a secret that the operator already knows.
 const KEY_PLACEHOLDER: &str = "KEY";
@@ -44,8 +44,7 @@ impl<'a> Facts<'a> {
 
     /// Returns the first address of a port, in a form that works on this host.
     pub(super) fn first(&self, port: Port) -> Option<SocketAddr> {
-        let bound = self.bound.iter().find(|bound| bound.port == port)?;
-        Some(reachable(bound.address))
+        first(self.bound, port).map(reachable)
     }
 
     /// Returns the base address of the pages: `http://…`, or `https://…` if there is no plain port.
@@ -100,7 +99,7 @@ fn reported_once(out: &mut String, config: &Config, generated: &Generated) {
         if let Some(key) = rule.plain().filter(|_| generated.keys.contains(&rule.name)) {
             let scopes = Scope::ALL.into_iter();
             let scopes = scopes.filter(|scope| rule.scopes.contains(*scope));
-            let scopes: Vec<_> = scopes.map(Scope::name).collect();
+            let scopes: Vec<_> = scopes.map(Scope::label).collect();
             let purpose = format!("to {} {}", scopes.join(", "), rule.pattern.as_str());
             new.push((format!("key {}", rule.name), key, purpose));
         }
@@ -134,6 +133,7 @@ mod tests {
     use config::Secret;
 
     use super::*;
+    use crate::tests::assert_has;
 
     const PLAIN: &[(Port, &str)] = &[(Port::Rtmp, "0.0.0.0:1935"), (Port::Http, "[::]:8000")];
     const WEBRTC: (Port, &str) = (Port::Webrtc, "0.0.0.0:8189");
@@ -159,11 +159,8 @@ mod tests {
     fn programs_find_their_lines() {
         let text = notice(Generated::default());
         assert!(text.starts_with("listening rtmp 0.0.0.0:1935\nlistening http [::]:8000\nready\n"));
-        assert!(
-            text.contains("rtmp://127.0.0.1:1935/live/show?key=KEY"),
-            "{text}"
-        );
-        assert!(text.contains("http://[::1]:8000/demo/"), "{text}");
+        let page = "http://[::1]:8000/demo/";
+        assert_has(&text, &["rtmp://127.0.0.1:1935/live/show?key=KEY", page]);
     }
 
     #[test]
@@ -172,11 +169,8 @@ mod tests {
         assert!(!notice(Generated::default()).contains(page));
         let ports = [PLAIN, &[WEBRTC]].concat();
         let text = notice_of(&ports, Generated::default(), Config::default());
-        assert!(text.contains("listening webrtc 0.0.0.0:8189\n"), "{text}");
-        assert!(
-            text.contains(page) && text.contains("Bearer Token KEY"),
-            "{text}"
-        );
+        let listening = "listening webrtc 0.0.0.0:8189\n";
+        assert_has(&text, &[listening, page, "Bearer Token KEY"]);
     }
 
     #[test]
@@ -187,17 +181,11 @@ mod tests {
             (Port::Https, "0.0.0.0:8443"),
         ];
         let text = notice_of(&both, Generated::default(), Config::default());
-        assert!(text.contains("listening rtmps 0.0.0.0:1936\n"), "{text}");
-        assert!(text.contains(" rtmp://127.0.0.1:1935/live\n"), "{text}");
-        assert!(
-            text.contains("the same to rtmps://127.0.0.1:1936\n"),
-            "{text}"
-        );
+        assert_has(&text, &["listening rtmps 0.0.0.0:1936\n"]);
+        assert_has(&text, &[" rtmp://127.0.0.1:1935/live\n"]);
+        assert_has(&text, &["the same to rtmps://127.0.0.1:1936\n"]);
         let text = notice_of(&both[1..], Generated::default(), Config::default());
-        assert!(
-            text.contains("'rtmps://127.0.0.1:1936/live/show?key=KEY'"),
-            "{text}"
-        );
+        assert_has(&text, &["'rtmps://127.0.0.1:1936/live/show?key=KEY'"]);
         assert!(!text.contains("rtmp://"), "{text}");
     }
 
@@ -206,28 +194,23 @@ mod tests {
         let mut config = Config::default();
         config.rtmp.challenge = true;
         let text = notice_of(PLAIN, Generated::default(), config);
-        assert!(
-            text.contains("'rtmp://source:KEY@127.0.0.1:1935/live/show'"),
-            "{text}"
-        );
+        let with_key = "'rtmp://source:KEY@127.0.0.1:1935/live/show'";
+        assert_has(&text, &[with_key]);
         assert!(!text.contains("?key="), "{text}");
     }
 
     #[test]
     fn configured_secrets_are_not_shown_and_generated_ones_are() {
         let text = notice(Generated::default());
-        assert!(
-            !text.contains("bells-at-noon-41") && !text.contains("tower-warden-77"),
-            "{text}"
-        );
+        for secret in ["bells-at-noon-41", "tower-warden-77"] {
+            assert!(!text.contains(secret), "{text}");
+        }
         let text = notice(Generated {
             publish_key: true,
             ..Generated::default()
         });
-        assert!(
-            text.contains("icecast://source:bells-at-noon-41@[::1]:8000/radio.mp3"),
-            "{text}"
-        );
+        let with_key = "icecast://source:bells-at-noon-41@[::1]:8000/radio.mp3";
+        assert_has(&text, &[with_key]);
         assert!(!text.contains("tower-warden-77"), "{text}");
     }
 }

@@ -10,7 +10,7 @@ use super::phase::{Phase, Shown};
 use super::{Run, Service};
 use crate::ports::Port;
 
-/// Service that runs the operator's port until the listeners have left.
+/// Service that runs the operator's port until the listeners have left, so that the operator can watch them leave.
 pub(super) struct OperatorPort {
     pub(super) socket: TcpListener,
     pub(super) console: Arc<Console>,
@@ -28,11 +28,6 @@ pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
 }
 
 impl Service for OperatorPort {
-    /// The port stays open while listeners leave, so that the operator can watch it.
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn run(self: Box<Self>, phase: Shown) -> Run {
         let serving = operator::serve(self.socket, self.console);
         Box::pin(phase.cut(Phase::Drained, serving))

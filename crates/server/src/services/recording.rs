@@ -1,13 +1,11 @@
 //! The recorder: its settings from the configuration, its life alongside the relay, and its metrics.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Config, Kept, RecordedAs};
 use media::StreamName;
-use operator::metrics::Page;
 use operator::metrics::table::*;
 use recordings::archive::{Archive, Becomes, Counts, Keep, Rule, Settings};
 use reports::hooks::Hooks;
@@ -108,8 +106,14 @@ impl Service for Recorder {
     fn metrics(&self) -> Option<Encoder> {
         let (archive, shelf) = (self.archive.clone(), Arc::clone(&self.front.shelf));
         Some(Box::new(move |page| {
+            let (none, archive) = (Counts::default(), archive.as_deref());
+            let counts = archive.map_or(&none, Archive::counts);
+            let lag = archive.map(Archive::lag).unwrap_or_default();
             page.gauge(RECORDINGS, shelf.len())?;
-            encode(archive.as_deref(), page)
+            page.gauge(RECORDED_STREAMS, archive.map_or(0, Archive::active))?;
+            page.counter(RECORD_BYTES, counts.bytes.value())?;
+            page.gauge(RECORD_LAG, lag.as_secs_f64())?;
+            page.counters(RECORD_GAPS, counts.gaps.values())
         }))
     }
 
@@ -140,14 +144,4 @@ impl Service for Recorder {
             }
         })
     }
-}
-
-fn encode(archive: Option<&Archive>, page: &mut Page<'_>) -> fmt::Result {
-    let none = Counts::default();
-    let counts = archive.map_or(&none, Archive::counts);
-    let lag = archive.map(Archive::lag).unwrap_or_default();
-    page.gauge(RECORDED_STREAMS, archive.map_or(0, Archive::active))?;
-    page.counter(RECORD_BYTES, counts.bytes.value())?;
-    page.gauge(RECORD_LAG, lag.as_secs_f64())?;
-    page.counters(RECORD_GAPS, counts.gaps.values())
 }

@@ -1,10 +1,8 @@
 //! The stations of the configuration, and their metrics.
 
-use std::fmt;
 use std::sync::Arc;
 
 use media::StreamName;
-use operator::metrics::Page;
 use operator::metrics::table::STATION_TRACKS;
 use programme::station::{Change, Station, Stats, Tell};
 use reports::hooks::Hooks;
@@ -23,29 +21,21 @@ pub(super) struct StationPlayers {
 }
 
 impl Service for StationPlayers {
-    fn until(&self) -> Phase {
-        Phase::Drained
-    }
-
     fn metrics(&self) -> Option<Encoder> {
         let stats = Arc::clone(&self.stats);
-        Some(Box::new(move |page| encode(&stats, page)))
+        Some(Box::new(move |page| {
+            page.counters(STATION_TRACKS, stats.tracks.values())
+        }))
     }
 
     fn run(self: Box<Self>, phase: Shown) -> Run {
-        let Self {
-            front,
-            stations,
-            stats,
-            hooks,
-        } = *self;
-        let gate = Arc::clone(&front.gate);
+        let (stations, gate) = (self.stations, Arc::clone(&self.front.gate));
         let shared = Arc::new(programme::station::Context {
-            registry: Arc::clone(&front.registry),
+            registry: Arc::clone(&self.front.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
-            tell: tell(hooks),
+            tell: tell(self.hooks),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
-            stats,
+            stats: self.stats,
         });
         Box::pin(phase.cut(Phase::Drained, async move {
             let mut playing = JoinSet::new();
@@ -71,8 +61,4 @@ fn tell(hooks: Hooks) -> Tell {
         tracing::info!(%stream, name = ?track.name, title = ?track.title, "a track begins");
         hooks.tell_of_track(stream, track);
     })
-}
-
-fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
-    page.counters(STATION_TRACKS, stats.tracks.values())
 }

@@ -23,7 +23,8 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Interval of checking whether the uploader has finished.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Service that reports the uploader's metrics, and finishes the uploader at shutdown.
+/// Service that reports the uploader's metrics, and finishes the uploader at shutdown. Nothing waits for the remaining uploads:
+/// they continue after the next start.
 pub(super) struct Uploads {
     pub(super) uploader: Option<Arc<Uploader>>,
     /// Counters of webhook deliveries, whose journal is shown with that of uploads.
@@ -66,11 +67,6 @@ fn settings(config: &Config) -> Option<Settings> {
 }
 
 impl Service for Uploads {
-    fn until(&self) -> Phase {
-        // Nothing waits for the remaining uploads: they continue after the next start.
-        Phase::Drained
-    }
-
     fn metrics(&self) -> Option<Encoder> {
         let uploads = self.uploader.as_deref();
         let counts = uploads.map_or_else(Arc::default, |it| Arc::clone(it.counts()));

@@ -1,13 +1,11 @@
 //! Webhooks: their receivers by the configuration, and the task that delivers.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
 use fanout::events::{EventReader, Received};
 use net::link::Connector;
-use operator::metrics::Page;
 use operator::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
 use outbound::webhooks::{Counts, Courier, Endpoint, OpenError, Settings};
 use reports::hooks::Hooks;
@@ -61,20 +59,18 @@ impl Service for WebhookCourier {
 
     fn metrics(&self) -> Option<Encoder> {
         let counts = Arc::clone(&self.hooks.counts);
-        Some(Box::new(move |page| encode(&counts, page)))
+        Some(Box::new(move |page| {
+            page.counters(WEBHOOKS, counts.outcomes.values())?;
+            page.gauge(WEBHOOK_QUEUE, counts.queued.value())
+        }))
     }
 
     fn run(self: Box<Self>, mut phase: Shown) -> Run {
-        let Self {
-            front,
-            hooks,
-            courier,
-            connector,
-        } = *self;
-        let Some(courier) = courier else {
+        let Some(courier) = self.courier else {
             return Box::pin(async {});
         };
-        let mut events = front.registry.fanout().events().subscribe();
+        let (hooks, connector) = (self.hooks, self.connector);
+        let mut events = self.front.registry.fanout().events().subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         Box::pin(async move {
             let streams = async {
@@ -115,9 +111,4 @@ fn tell(hooks: &Hooks, received: &Received) {
             );
         }
     }
-}
-
-fn encode(counts: &Counts, page: &mut Page<'_>) -> fmt::Result {
-    page.counters(WEBHOOKS, counts.outcomes.values())?;
-    page.gauge(WEBHOOK_QUEUE, counts.queued.value())
 }

@@ -23,17 +23,16 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
     present.receives(1).await;
 
     let offer = rtc::offer(&[rtc::PICTURE]) + "a=recvonly\r\n";
-    let refused = async {
-        loop {
-            let answer = ask_to_watch(&server, "demo", &offer).await;
-            if status(&answer) != 201 {
-                return answer;
-            }
-            // No more sessions whose peers never connect than the next measurement needs.
-            present.receives(10).await;
+    let refused = found("a refusal", async || {
+        let answer = ask_to_watch(&server, "demo", &offer).await;
+        if status(&answer) != 201 {
+            return Some(answer);
         }
-    };
-    let refused = soon(refused).await;
+        // No more sessions whose peers never connect than the next measurement needs.
+        present.receives(10).await;
+        None
+    })
+    .await;
     rtc::assert_problem(&refused, 503, "as many WebRTC viewers as");
     let seconds = header(&refused, "retry-after").expect("it says when");
     let seconds: u32 = seconds.parse().expect("seconds");

@@ -11,19 +11,13 @@ const CONFIG: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
 
 /// Bytes that an RTMP client sends up to its request: the simple handshake, then AMF0.
 pub(super) mod rtmp_bytes {
-    fn string(out: &mut Vec<u8>, text: &str) {
-        out.push(2);
-        out.extend((text.len() as u16).to_be_bytes());
-        out.extend(text.as_bytes());
-    }
-
-    fn number(out: &mut Vec<u8>, value: f64) {
-        out.push(0);
-        out.extend(value.to_be_bytes());
-    }
+    use bytes::BytesMut;
+    use rtmp::amf0::Encoder;
 
     /// A command in one chunk of format 0. The bodies are shorter than the first chunk size, 128.
-    fn command(stream: u8, body: &[u8]) -> Vec<u8> {
+    fn command(stream: u8, write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+        let mut body = BytesMut::new();
+        write(&mut Encoder::new(&mut body));
         assert!(body.len() <= 128);
         let mut out = vec![3, 0, 0, 0, 0, 0, body.len() as u8, 20, stream, 0, 0, 0];
         out.extend(body);
@@ -36,38 +30,24 @@ pub(super) mod rtmp_bytes {
         out
     }
 
-    /// `wish` is `publish` or `play`.
-    pub(in crate::tests) fn conversation(wish: &str, app: &str, name: &str) -> Vec<u8> {
-        let mut connect = Vec::new();
-        string(&mut connect, "connect");
-        number(&mut connect, 1.0);
-        connect.push(3);
-        connect.extend([0, 3]);
-        connect.extend(b"app");
-        string(&mut connect, app);
-        // Enhanced RTMP: it can be asked to connect again.
-        connect.extend([0, 6]);
-        connect.extend(b"capsEx");
-        number(&mut connect, 1.0);
-        connect.extend([0, 0, 9]);
-        let mut create = Vec::new();
-        string(&mut create, "createStream");
-        number(&mut create, 2.0);
-        create.push(5);
-        let mut request = Vec::new();
-        string(&mut request, wish);
-        number(&mut request, 3.0);
-        request.push(5);
-        string(&mut request, name);
-        if wish == "publish" {
-            string(&mut request, "live");
-        }
-        [
-            command(0, &connect),
-            command(0, &create),
-            command(1, &request),
-        ]
-        .concat()
+    /// `wish` is `publish` or `play`; the application is `live`.
+    pub(in crate::tests) fn conversation(wish: &str, name: &str) -> Vec<u8> {
+        let connect = command(0, |amf| {
+            amf.string("connect").number(1.0);
+            amf.object().key("app").string("live");
+            // Enhanced RTMP: it can be asked to connect again.
+            amf.key("capsEx").number(1.0).end();
+        });
+        let create = command(0, |amf| {
+            amf.string("createStream").number(2.0).null();
+        });
+        let request = command(1, |amf| {
+            amf.string(wish).number(3.0).null().string(name);
+            if wish == "publish" {
+                amf.string("live");
+            }
+        });
+        [connect, create, request].concat()
     }
 }
 
@@ -89,7 +69,7 @@ pub(super) async fn ask_rtmp(
     name: &str,
 ) {
     let mut reply = shake_hands(socket).await;
-    reply.extend(rtmp_bytes::conversation(wish, "live", name));
+    reply.extend(rtmp_bytes::conversation(wish, name));
     socket.write_all(&reply).await.expect("written");
 }
 
@@ -137,33 +117,28 @@ async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
     let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
     let path = path.replace("{recording}", "006b0a5f2000010203040506");
     let path = path.replace("{fragments}", "0-6.m4s");
-    let query = "?mode=updinfo&mount=/radio.mp3&song=x";
+    let (method, query) = (endpoint.method, "?mode=updinfo&mount=/radio.mp3&song=x");
     match endpoint.surface {
-        Surface::Rtmp => rtmp(server.rtmp, endpoint.method, "show").await,
+        Surface::Rtmp => rtmp(server.rtmp, method, "show").await,
         Surface::Live if path.contains("admin") => {
-            let form = match endpoint.method {
+            let form = match method {
                 "POST" => "Content-Length: 0\r\n",
                 _ => "",
             };
-            let path = format!("{path}{query}");
-            ask(server.http, endpoint.method, &path, form).await
+            ask(server.http, method, &format!("{path}{query}"), form).await
         }
         // A probe is answered as a listener would be, and ends.
-        Surface::Live => {
-            let probe = "Range: bytes=0-1\r\n";
-            ask(server.http, endpoint.method, &path, probe).await
-        }
+        Surface::Live => ask(server.http, method, &path, "Range: bytes=0-1\r\n").await,
         // An answer without an end is asked for its head.
         Surface::Page if path.ends_with("/titles") => ask(server.http, "HEAD", &path, "").await,
-        Surface::Page => ask(server.http, endpoint.method, &path, "").await,
-        Surface::Admin => ask(server.admin, endpoint.method, &path, "").await,
+        Surface::Page => ask(server.http, method, &path, "").await,
+        Surface::Admin => ask(server.admin, method, &path, "").await,
     }
 }
 
 #[tokio::test]
 async fn what_needs_a_credential_is_refused_without_one() {
-    let server = TestServer::open(CONFIG).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(CONFIG).await;
     for endpoint in routes::all().chain(::operator::ENDPOINTS) {
         let answer = try_it(&server, endpoint).await;
         let is_refused = match endpoint.surface {
@@ -185,11 +160,8 @@ async fn what_needs_a_credential_is_refused_without_one() {
     };
     assert_eq!(stream.name().as_str(), "radio.mp3");
     let info = stream.info();
-    assert_eq!(
-        (info.phase, info.title),
-        (fanout::Phase::Live, None),
-        "nothing was changed"
-    );
+    let unchanged = (fanout::Phase::Live, None);
+    assert_eq!((info.phase, info.title), unchanged);
     server.close().await;
 }
 

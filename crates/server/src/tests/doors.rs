@@ -6,13 +6,11 @@ use super::*;
 #[tokio::test]
 async fn a_half_closed_client_gets_its_answer() {
     let server = TestServer::open(AUTH).await;
-    let mut socket = connect(server.http).await;
     let request = format!(
-        "GET /admin/metadata?mode=updinfo&mount=/none&song=x HTTP/1.0\r\n\
-         Authorization: Basic {}\r\n\r\n",
-        basic("source", KEY)
+        "GET /admin/metadata?mode=updinfo&mount=/none&song=x HTTP/1.0\r\n{}\r\n",
+        authorization("source", KEY)
     );
-    socket.write_all(request.as_bytes()).await.expect("written");
+    let mut socket = saying(server.http, request.as_bytes()).await;
     socket.shutdown().await.expect("half closed");
     assert!(read_all(&mut socket).await.starts_with("HTTP/1.0 "));
     server.close().await;
@@ -20,17 +18,11 @@ async fn a_half_closed_client_gets_its_answer() {
 
 #[tokio::test]
 async fn a_form_sets_the_title() {
-    let server = TestServer::open(AUTH).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(AUTH).await;
     let form = "mode=updinfo&mount=/radio.mp3&song=From+a+form";
-    let headers = format!(
-        "Authorization: Basic {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
-         Content-Length: {}\r\n",
-        basic("source", KEY),
-        form.len()
-    );
-    let request = format!("POST /admin/metadata HTTP/1.1\r\nHost: x\r\n{headers}\r\n{form}");
-    let answer = exchange(server.http, request.as_bytes()).await;
+    let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let headers = authorization("source", KEY) + kind;
+    let answer = rtc::send(&server, "POST", "/admin/metadata", &headers, form).await;
     assert_eq!(status(&answer), 200, "{answer}");
     let title = server.registry.list()[0].info().title.expect("a title");
     assert_eq!(title.text, "From a form");
@@ -55,23 +47,19 @@ async fn a_client_of_the_wrong_protocol_is_reported_or_closed() {
 
 #[tokio::test]
 async fn refused_clients_are_reported_when_to_come_again() {
-    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
     let mut first = listening(&server, "radio.mp3").await;
-    let looks = ask(server.http, "HEAD", "/radio.mp3", "").await;
-    assert_eq!(status(&looks), 200, "it may still ask");
+    // Others may still ask.
+    answered(server.http, "HEAD", "/radio.mp3", "", 200).await;
     let mut reported = std::collections::BTreeSet::new();
     for headers in ["", "Icy-MetaData: 1\r\n"].repeat(10) {
-        let refused = ask(server.http, "GET", "/radio.mp3", headers).await;
-        assert_eq!(status(&refused), 503, "{refused}");
+        let refused = answered(server.http, "GET", "/radio.mp3", headers, 503).await;
         assert!(body(&refused).contains("as many listeners as"), "{refused}");
         let seconds = header(&refused, "retry-after").expect("it says when");
         reported.insert(seconds.parse::<u64>().expect("seconds"));
     }
-    assert!(
-        reported.len() > 2,
-        "they would all come at once: {reported:?}"
-    );
+    // Otherwise they would all come at once.
+    assert!(reported.len() > 2, "{reported:?}");
     assert!(reported.iter().all(|seconds| (5..=15).contains(seconds)));
     let words = "as many listeners as it may have; try again in";
     for said in ["NetStream.Play.Failed", words] {
@@ -89,19 +77,18 @@ async fn refused_clients_are_reported_when_to_come_again() {
 #[tokio::test]
 async fn pages_of_other_sites_administrate_nothing() {
     let auth = format!("{AUTH}admin_password = \"tower-warden-77\"\n");
-    let server = TestServer::open(&auth).await;
-    let _source = server.publish("radio.mp3").await;
-    let credential = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
+    let (server, _source) = TestServer::on_air(&auth).await;
+    let credential = authorization("admin", PASSWORD);
     let end = "/admin/killsource?mount=/radio.mp3";
     for page in [
         "Origin: http://elsewhere.example\r\n",
         "Referer: http://elsewhere.example/page\r\n",
         "Sec-Fetch-Site: cross-site\r\n",
     ] {
-        let answer = ask(server.http, "GET", end, &format!("{credential}{page}")).await;
-        assert_eq!(status(&answer), 403, "{page}: {answer}");
+        let headers = format!("{credential}{page}");
+        answered(server.http, "GET", end, &headers, 403).await;
     }
     let own = format!("{credential}Referer: http://{}/admin/\r\n", server.http);
-    assert_eq!(status(&ask(server.http, "GET", end, &own).await), 200);
+    answered(server.http, "GET", end, &own, 200).await;
     server.close().await;
 }

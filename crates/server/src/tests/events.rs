@@ -23,10 +23,9 @@ impl Follower {
     }
 
     async fn on(mut socket: TcpStream, server: &TestServer, query: &str, headers: &str) -> Self {
-        let request = format!(
-            "GET /api/v1/events{query} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
-            server.admin
-        );
+        let host = server.admin;
+        let request =
+            format!("GET /api/v1/events{query} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n");
         socket.write_all(request.as_bytes()).await.expect("written");
         let mut follower = Self {
             socket,
@@ -99,8 +98,8 @@ async fn broadcast(server: &TestServer, follower: &mut Follower) -> Vec<Value> {
     all.push(follower.expect("listener_left").await);
     drop(source);
     all.push(follower.expect("publisher_left").await);
-    let end = ask(server.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await;
-    assert_eq!(status(&end), 204);
+    let path = "/api/v1/streams/radio.mp3";
+    answered(server.admin, "DELETE", path, "", 204).await;
     all.push(follower.expect("ended").await);
     all
 }
@@ -150,10 +149,8 @@ async fn a_broadcast_is_reported_from_its_beginning_to_its_end() {
 async fn refusals_are_reported() {
     let server = TestServer::open(AUTH).await;
     let mut follower = Follower::open(&server, "?kind=refused", "").await;
-    let wrong = basic("source", "not-the-key");
-    let headers = format!("Authorization: Basic {wrong}\r\nContent-Type: audio/mpeg\r\n");
-    let refused = ask(server.http, "PUT", "/radio.mp3", &headers).await;
-    assert_eq!(status(&refused), 401);
+    let headers = authorization("source", "not-the-key") + "Content-Type: audio/mpeg\r\n";
+    answered(server.http, "PUT", "/radio.mp3", &headers, 401).await;
     let reported = follower.expect("refused").await;
     assert_eq!(reported["reason"], "credential_wrong");
     assert_eq!(reported["protocol"], "icecast");
@@ -176,11 +173,8 @@ async fn a_reader_that_stops_holds_nothing_up_and_is_reported_what_it_missed() {
     let mut keen = Follower::open(&server, "?kind=began", "").await;
     let events = Arc::clone(server.registry.fanout().events());
     // Far more than its connection and the recent events hold.
-    let text = "x".repeat(4_000);
-    let title = Arc::new(media::Title {
-        text,
-        url: String::new(),
-    });
+    let (text, url) = ("x".repeat(4_000), String::new());
+    let title = Arc::new(media::Title { text, url });
     for _ in 0..4 * RECENT_MAX {
         let title = Some(Arc::clone(&title));
         events.emit(None, EventKind::TitleChanged { title });
@@ -223,8 +217,7 @@ async fn event_streams_are_bounded_and_leave_room_for_other_requests() {
         assert_eq!(status(&follower.head), 200);
         all.push(follower);
     }
-    let refused = ask(server.admin, "GET", "/api/v1/events", "").await;
-    assert_eq!(status(&refused), 503, "{refused}");
+    answered(server.admin, "GET", "/api/v1/events", "", 503).await;
     // Idle connections do not evict event streams, nor those the scrapers.
     let mut idle = Vec::new();
     for _ in 0..150 {
@@ -246,8 +239,8 @@ async fn event_streams_are_bounded_and_leave_room_for_other_requests() {
 #[tokio::test]
 async fn event_streams_are_asked_for_in_order() {
     let server = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
-    let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
-    let wrong = format!("Authorization: Basic {}\r\n", basic("admin", "guess"));
+    let right = authorization("admin", PASSWORD);
+    let wrong = authorization("admin", "guess");
     let bad_id = format!("{right}Last-Event-ID: noon\r\n");
     for (method, query, headers, expected) in [
         ("GET", "", "", 401),
@@ -259,8 +252,7 @@ async fn event_streams_are_asked_for_in_order() {
         ("GET", "", &bad_id, 400),
     ] {
         let path = format!("/api/v1/events{query}");
-        let answer = ask(server.admin, method, &path, headers).await;
-        assert_eq!(status(&answer), expected, "{method} {query}: {answer}");
+        let answer = answered(server.admin, method, &path, headers, expected).await;
         if expected == 405 {
             assert_eq!(header(&answer, "allow"), Some("GET,HEAD"));
         }
@@ -270,8 +262,7 @@ async fn event_streams_are_asked_for_in_order() {
 
 #[tokio::test]
 async fn an_event_stream_ends_with_the_server_after_it_has_reported_the_end() {
-    let server = TestServer::open(AUTH).await;
-    let source = server.publish("radio.mp3").await;
+    let (server, source) = TestServer::on_air(AUTH).await;
     let mut follower = Follower::open(&server, "?kind=ended", "").await;
     let ((), (ended, rest)) = tokio::join!(server.close(), async {
         let ended = follower.expect("ended").await;

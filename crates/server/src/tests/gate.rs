@@ -14,33 +14,23 @@ async fn server() -> (TestServer, Arc<Late>) {
     (server, late)
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
-    let held = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    let held = tokio::time::timeout(SOON, held).await;
-    held.unwrap_or_else(|_| panic!("{what} does not come"));
+/// Waits until so many questions are pending.
+async fn asked(late: &Late, count: usize) {
+    until("the question", async || late.waiting() == count).await;
 }
 
 /// A source of `name`, whose answer is not waited for.
 async fn source(server: &TestServer, name: &str) -> TcpStream {
-    let mut source = connect(server.http).await;
-    let head = format!(
-        "PUT /{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {}\r\n\
-         Content-Type: audio/mpeg\r\n\r\n",
-        basic("studio", KEY)
-    );
-    source.write_all(head.as_bytes()).await.expect("written");
-    source
+    let key = authorization("studio", KEY);
+    let head = format!("PUT /{name} HTTP/1.1\r\nHost: x\r\n{key}Content-Type: audio/mpeg\r\n\r\n");
+    saying(server.http, head.as_bytes()).await
 }
 
 #[tokio::test]
 async fn a_slow_authority_delays_its_own_publisher_and_listener_alone() {
     let (server, late) = server().await;
     let mut waits = source(&server, "late/a").await;
-    until("the question", || late.waiting() == 1).await;
+    asked(&late, 1).await;
     let mut others = Vec::new();
     for number in 0..100 {
         let name = format!("radio{number}.mp3");
@@ -55,8 +45,7 @@ async fn a_slow_authority_delays_its_own_publisher_and_listener_alone() {
     let name = StreamName::parse("late/a").expect("a name");
     let info = server.registry.stream(&name).expect("it is there").info();
     assert_eq!(info.phase, Phase::Live);
-    let reported = ask(server.admin, "GET", "/api/v1/streams", "").await;
-    let reported: serde_json::Value = serde_json::from_str(body(&reported)).expect("JSON");
+    let reported = json(&ask(server.admin, "GET", "/api/v1/streams", "").await);
     let streams = reported["streams"].as_array().expect("a list");
     let late = streams.iter().find(|one| one["name"] == "late/a");
     assert_eq!(late.expect("it is listed")["identity"], "studio");
@@ -66,13 +55,11 @@ async fn a_slow_authority_delays_its_own_publisher_and_listener_alone() {
 
 /// Something that is no offer, for WHIP or WHEP.
 async fn offer(server: &TestServer, address: &str) -> TcpStream {
-    let mut client = connect(server.http).await;
     let head = format!(
         "POST /late/a/{address}?key={KEY} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
          Content-Type: application/sdp\r\nContent-Length: 5\r\n\r\nhello"
     );
-    client.write_all(head.as_bytes()).await.expect("written");
-    client
+    saying(server.http, head.as_bytes()).await
 }
 
 #[tokio::test]
@@ -80,9 +67,9 @@ async fn a_client_of_webrtc_that_hangs_up_waits_for_no_permission() {
     let (server, late) = server().await;
     for address in ["whep", "whip"] {
         let client = offer(&server, address).await;
-        until("the question", || late.waiting() == 1).await;
+        asked(&late, 1).await;
         drop(client);
-        until("its end", || late.waiting() == 0).await;
+        asked(&late, 0).await;
     }
     server.close().await;
 }
@@ -90,10 +77,10 @@ async fn a_client_of_webrtc_that_hangs_up_waits_for_no_permission() {
 #[tokio::test]
 async fn a_viewer_and_a_publisher_over_webrtc_wait_for_their_own_answers() {
     let (server, late) = server().await;
-    let asked = [offer(&server, "whep").await, offer(&server, "whip").await];
-    until("both questions", || late.waiting() == 2).await;
+    let clients = [offer(&server, "whep").await, offer(&server, "whip").await];
+    asked(&late, 2).await;
     late.open();
-    for mut client in asked {
+    for mut client in clients {
         let answer = read_all(&mut client).await;
         assert_eq!(status(&answer), 400, "the offer is none: {answer}");
     }
@@ -116,11 +103,9 @@ async fn a_streams_recordings_are_for_whom_the_gate_lets_listen() {
     ];
     let mut waiting = Vec::new();
     for path in &paths {
-        let mut viewer = connect(server.http).await;
         let head = format!("GET /late/a/{path} HTTP/1.1\r\nHost: x\r\n\r\n");
-        viewer.write_all(head.as_bytes()).await.expect("written");
-        waiting.push(viewer);
-        until("the question", || late.waiting() == waiting.len()).await;
+        waiting.push(saying(server.http, head.as_bytes()).await);
+        asked(&late, waiting.len()).await;
     }
     late.open();
     for (mut viewer, path) in waiting.into_iter().zip(&paths) {

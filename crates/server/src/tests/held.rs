@@ -1,25 +1,8 @@
 //! Accounting of bytes held for clients that begin something and do not continue: counted while they are there, released when
 //! they have left.
 
+use super::keep_alive::gauge;
 use super::*;
-
-/// Bytes of a kind that the account has.
-async fn held(server: &TestServer, kind: &str) -> f64 {
-    let page = ask(server.admin, "GET", "/metrics", "").await;
-    let name = format!("carillon_held_bytes{{kind=\"{kind}\"}} ");
-    let value = page.lines().find_map(|line| line.strip_prefix(&name));
-    value.expect("a kind").parse().expect("a number")
-}
-
-/// Waits until at least so many are held, or none.
-async fn until(server: &TestServer, kind: &str, is: impl Fn(f64) -> bool) {
-    let so = async {
-        while !is(held(server, kind).await) {
-            tokio::task::yield_now().await;
-        }
-    };
-    soon(so).await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_begin_is_counted_until_they_are_gone() {
@@ -37,12 +20,13 @@ async fn what_clients_begin_is_counted_until_they_are_gone() {
         (server.http, body.as_bytes(), "requests", 30_000.0),
         (server.rtmp, &handshake, "connections", 1_536.0),
     ] {
-        assert_eq!(held(&server, kind).await, 0.0);
-        let mut socket = connect(address).await;
-        socket.write_all(said).await.expect("written");
-        until(&server, kind, |bytes| bytes >= least).await;
+        let name = format!("carillon_held_bytes{{kind=\"{kind}\"}} ");
+        let held = async || gauge(&server, &name).await;
+        assert_eq!(held().await, 0.0);
+        let socket = saying(address, said).await;
+        until(kind, async || held().await >= least).await;
         drop(socket);
-        until(&server, kind, |bytes| bytes == 0.0).await;
+        until(kind, async || held().await == 0.0).await;
     }
     server.close().await;
 }

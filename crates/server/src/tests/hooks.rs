@@ -1,11 +1,9 @@
 //! Permissions that the gate grants by the reply of a hook.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
 
-use auth::link::{Action as LinkAction, Link, Target};
+use auth::link::{Action as LinkAction, Link};
 use auth::{AuthorityGate, IN_FLIGHT_MAX};
 use fanout::ListenerId;
 use fanout::gate::{Denied, Gate, Ongoing, Request};
@@ -14,7 +12,7 @@ use net::wait::at_once;
 use tokio::net::TcpListener;
 
 use super::authorities::permissive_hook;
-use super::permissions::configured_by;
+use super::permissions::{configured_by, link_to, peer};
 
 const PASSWORD: &str = "bells-at-midnight";
 
@@ -26,10 +24,6 @@ async fn guarded(more: &str) -> (AuthorityGate, Arc<AtomicUsize>) {
          [auth.hook]\nurl = \"http://127.0.0.1:{port}/\"\n"
     );
     (configured_by(&source, None), asked)
-}
-
-fn peer(host: u8) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, host], 1))
 }
 
 fn stream() -> StreamName {
@@ -127,12 +121,8 @@ async fn a_link_that_others_use_is_not_asked_about() {
     let link = format!("play = \"key\"\n[auth.link]\nsecret = \"{SECRET}\"\n");
     let (gate, asked) = guarded(&link).await;
     let token = Link {
-        action: LinkAction::Play,
-        target: Target::Stream(stream()),
-        expires: SystemTime::now() + Duration::from_secs(60),
-        address: None,
         players_max: std::num::NonZeroU32::new(1),
-        name: None,
+        ..link_to(LinkAction::Play, "live/a", 60)
     }
     .sign(SECRET);
     let (name, query) = (stream(), format!("link={token}&hook={PASSWORD}"));

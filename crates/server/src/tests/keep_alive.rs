@@ -36,9 +36,8 @@ impl Kept {
             self.read().await;
         };
         let head = String::from_utf8_lossy(&self.received[..end]).into_owned();
-        let length =
-            header(&head, "content-length").map_or(0, |text| text.parse().expect("a length"));
-        let length: usize = if method == "HEAD" { 0 } else { length };
+        let length = header(&head, "content-length").filter(|_| method != "HEAD");
+        let length: usize = length.map_or(0, |text| text.parse().expect("a length"));
         while self.received.len() < end + length {
             self.read().await;
         }
@@ -77,8 +76,8 @@ pub(super) async fn pass(time: Duration) {
     tokio::time::resume();
 }
 
-/// A metric of the connections to the HTTP port.
-async fn gauge(server: &TestServer, name: &str) -> f64 {
+/// The number that follows these words in the metrics.
+pub(super) async fn gauge(server: &TestServer, name: &str) -> f64 {
     let page = ask(server.admin, "GET", "/metrics", "").await;
     let value = page.lines().find_map(|line| line.strip_prefix(name));
     value.expect("a metric").parse().expect("a number")
@@ -96,8 +95,7 @@ pub(super) async fn idle_connections(server: &TestServer) -> f64 {
 
 #[tokio::test]
 async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
-    let server = TestServer::open(AUTH).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(AUTH).await;
     let mut kept = Kept::open(&server).await;
     for number in 0..1_000 {
         let path = ["/", ICON, "/radio.mp3/", "/radio.mp3/info.json"][number % 4];
@@ -199,9 +197,9 @@ async fn answers_without_a_body_leave_the_connection_in_step() {
 async fn bodies_are_asked_for_where_they_are_read() {
     let server = TestServer::open(AUTH).await;
     let mut kept = Kept::open(&server).await;
-    let sdp = "Content-Type: application/sdp\r\n";
+    let (sdp, whep) = ("Content-Type: application/sdp\r\n", "/live/show/whep");
     let head = format!("{sdp}Content-Length: 5\r\nExpect: 100-continue\r\n");
-    let interim = kept.ask("POST", "/live/show/whep", &head).await;
+    let interim = kept.ask("POST", whep, &head).await;
     assert_eq!(status(&interim), 100, "{interim}");
     kept.send("hello").await;
     assert_eq!(status(&kept.answer("POST").await), 400);
@@ -209,31 +207,18 @@ async fn bodies_are_asked_for_where_they_are_read() {
     let with_body = "Content-Length: 5\r\n\r\nhello";
     let answer = kept.ask("GET", ICON, with_body).await;
     assert_eq!(status(&answer), 200, "{answer}");
-    let long = format!(
-        "{sdp}Content-Length: 100000\r\n\r\n{}",
-        "v".repeat(100_000 - 2)
-    );
-    assert_eq!(
-        status(&kept.ask("POST", "/live/show/whep", &long).await),
-        413
-    );
+    let long = format!("{sdp}Content-Length: 100000\r\n\r\n") + &"v".repeat(100_000 - 2);
+    assert_eq!(status(&kept.ask("POST", whep, &long).await), 413);
     let answer = kept.ask("GET", ICON, &head).await;
-    assert_eq!(
-        header(&answer, "connection"),
-        Some("close"),
-        "whether the body comes is unknown"
-    );
+    // Whether the body comes is unknown.
+    assert_eq!(header(&answer, "connection"), Some("close"));
     kept.is_closed().await;
 
     let mut kept = Kept::open(&server).await;
-    let endless = "Content-Length: 1000000000\r\n\r\n".to_owned() + &"v".repeat(300_000);
-    let answer = kept
-        .ask("POST", "/live/show/whep", &format!("{sdp}{endless}"))
-        .await;
-    assert_eq!(
-        (status(&answer), header(&answer, "connection")),
-        (413, Some("close"))
-    );
+    let endless = format!("{sdp}Content-Length: 1000000000\r\n\r\n") + &"v".repeat(300_000);
+    let answer = kept.ask("POST", whep, &endless).await;
+    let closes = header(&answer, "connection") == Some("close");
+    assert!(status(&answer) == 413 && closes, "{answer}");
 
     let mut kept = Kept::open(&server).await;
     kept.send("POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
@@ -264,8 +249,7 @@ async fn an_idle_connection_ends_after_a_while() {
 
 #[tokio::test]
 async fn idle_connections_end_when_the_server_leaves() {
-    let server = TestServer::open(AUTH).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(AUTH).await;
     let listener = listening(&server, "radio.mp3").await;
     let mut kept = Kept::open(&server).await;
     kept.icon().await;
@@ -338,11 +322,10 @@ async fn idle_connections_make_room_for_new_ones_of_their_address() {
 #[tokio::test]
 async fn each_request_through_a_proxy_is_its_clients() {
     let http = "[http]\nlisten = [\"127.0.0.1:0\"]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
-    let server = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 1\n")).await;
-    let _source = server.publish("radio.mp3").await;
-    let mut listener = connect(server.http).await;
-    let head = "GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
-    listener.write_all(head.as_bytes()).await.expect("written");
+    let limits = "[limits]\nper_ip = 1\n";
+    let (server, _source) = TestServer::on_air(&format!("{http}{AUTH}{limits}")).await;
+    let head = b"GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
+    let mut listener = saying(server.http, head).await;
     read_until(&mut listener, "200 OK").await;
     let mut proxy = Kept::open(&server).await;
     for (host, expected) in [(2, 200), (3, 200), (2, 200), (1, 429)] {

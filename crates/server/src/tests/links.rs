@@ -7,24 +7,19 @@ use super::*;
 
 /// The links of one direction, from the API.
 async fn links(server: &TestServer, direction: &str) -> (String, Vec<Value>) {
-    let answer = ask(server.admin, "GET", &format!("/api/v1/{direction}"), "").await;
-    assert_eq!(status(&answer), 200, "{answer}");
-    let reported: Value = serde_json::from_str(body(&answer)).expect("JSON");
-    let all = reported[direction].as_array().expect("a list").clone();
+    let path = format!("/api/v1/{direction}");
+    let answer = answered(server.admin, "GET", &path, "", 200).await;
+    let all = json(&answer)[direction].as_array().expect("a list").clone();
     (answer, all)
 }
 
 /// Waits until the API reports so.
 async fn until(server: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
-    let reported = async {
-        loop {
-            let (answer, all) = links(server, direction).await;
-            if holds(&all) {
-                return answer;
-            }
-        }
-    };
-    soon(reported).await
+    found(direction, async || {
+        let (answer, all) = links(server, direction).await;
+        holds(&all).then_some(answer)
+    })
+    .await
 }
 
 async fn appears(server: &TestServer, name: &str) -> Arc<fanout::Stream> {
@@ -49,11 +44,8 @@ async fn a_live_stream_is_pushed_and_the_operator_is_reported() {
     let (source, _other) = (near.publish("live/show").await, near.publish("radio").await);
     appears(&far, "relay/show").await;
     let reported = until(&near, "push", |all| matches!(all, [one] if is_running(one))).await;
-    assert!(
-        reported.contains("live/show") && !reported.contains(KEY),
-        "{reported}"
-    );
-    assert!(reported.contains("?***"), "{reported}");
+    assert_has(&reported, &["live/show", "?***"]);
+    assert!(!reported.contains(KEY), "{reported}");
     let attempts = "carillon_push_attempts_total 1";
     let lines = [
         "carillon_pushes{state=\"running\"} 1",
@@ -95,10 +87,8 @@ async fn a_push_proves_its_password_to_a_server_that_asks_for_it() {
     let _source = near.publish("live/show").await;
     appears(&far, "relay/show").await;
     let reported = until(&near, "push", |all| all.iter().any(is_running)).await;
-    assert!(
-        reported.contains("***@") && !reported.contains(KEY),
-        "{reported}"
-    );
+    assert_has(&reported, &["***@"]);
+    assert!(!reported.contains(KEY), "{reported}");
     near.close().await;
     far.close().await;
 }
@@ -181,14 +171,11 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     let (none, all) = links(&near, "pull").await;
     assert!(all.is_empty(), "no listener has asked: {none}");
     // A name that may be a stream on the other server hides no page.
-    let page = ask(near.http, "GET", "/cam/demo/", "").await;
-    assert_eq!(status(&page), 404, "{page}");
-    let page = ask(near.http, "GET", "/cam/publish", "").await;
-    assert_eq!(status(&page), 200, "{page}");
+    near.get("/cam/demo/", 404).await;
+    near.get("/cam/publish", 200).await;
     assert!(links(&near, "pull").await.1.is_empty(), "nor have pages");
 
-    let answer = ask(near.http, "HEAD", "/cam/demo", "").await;
-    assert_eq!(status(&answer), 200, "{answer}");
+    let answer = answered(near.http, "HEAD", "/cam/demo", "", 200).await;
     assert_eq!(header(&answer, "content-type"), Some("video/x-flv"));
     let mut listener = listening(&near, "cam/demo.flv").await;
     hear(&mut listener, 4_000).await;
@@ -201,14 +188,12 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     assert_counted(&near, &lines).await;
 
     for path in ["/cam/none.flv", "/cam/none"] {
-        let answer = ask(near.http, "GET", path, "").await;
-        assert_eq!(status(&answer), 404, "{answer}");
+        let answer = near.get(path, 404).await;
         assert_eq!(body(&answer), "There is no stream cam/none.\n");
     }
     // A pull of an unknown stream is not kept, and a name that does not match is not requested.
     until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
-    let answer = ask(near.http, "GET", "/cam/a/b.flv", "").await;
-    assert_eq!(status(&answer), 404, "{answer}");
+    near.get("/cam/a/b.flv", 404).await;
     assert_counted(&near, &["carillon_pull_failures_total "]).await;
     near.close().await;
     far.close().await;
@@ -224,8 +209,7 @@ async fn an_exact_name_goes_before_a_pattern_and_a_stream_that_is_here_before_bo
     );
     let pattern = pulling_from("cam/*", "http://127.0.0.1:1/{name}.flv", true);
     let near = TestServer::open(&(pattern + &exact)).await;
-    let answer = ask(near.http, "HEAD", "/cam/demo.flv", "").await;
-    assert_eq!(status(&answer), 200, "{answer}");
+    answered(near.http, "HEAD", "/cam/demo.flv", "", 200).await;
     let _source = near.publish("cam/own.flv").await;
     let answer = ask(near.http, "HEAD", "/cam/own.flv", "").await;
     let kind = header(&answer, "content-type");

@@ -91,6 +91,13 @@ impl TestServer {
         Self::start("", toml, |relay| relay.with_demo(true)).await
     }
 
+    /// With the stream `radio.mp3`, and its source.
+    async fn on_air(toml: &str) -> (Self, TcpStream) {
+        let server = Self::open(toml).await;
+        let source = server.publish("radio.mp3").await;
+        (server, source)
+    }
+
     /// With the demo and other marks for refusing new listeners.
     async fn open_with_demo_and_marks(marks: Marks) -> Self {
         let change = |relay: Relay| relay.with_demo(true).with_marks(marks);
@@ -152,27 +159,46 @@ impl TestServer {
 
     /// Publishes `name` as an Icecast source and writes half a second of it.
     async fn publish(&self, name: &str) -> TcpStream {
-        let mut source = connect(self.http).await;
         let head = format!(
-            "PUT /{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {}\r\n\
+            "PUT /{name} HTTP/1.1\r\nHost: x\r\n{}\
              Content-Type: audio/mpeg\r\nice-name: <b>Tower</b>\r\n\r\n",
-            basic("source", KEY)
+            authorization("source", KEY)
         );
-        source.write_all(head.as_bytes()).await.expect("written");
-        let mut answer = [0; 12];
-        source.read_exact(&mut answer).await.expect("answered");
-        assert_eq!(&answer, b"HTTP/1.1 200");
+        let mut source = saying(self.http, head.as_bytes()).await;
+        assert_eq!(hear(&mut source, 12).await, b"HTTP/1.1 200");
+        let sent = source.write_all(&mp3_frame().repeat(20)).await;
+        sent.expect("written");
         source
-            .write_all(&mp3_frame().repeat(20))
-            .await
-            .expect("written");
-        source
+    }
+
+    /// The answer of the public port to a plain request, which must have this status.
+    async fn get(&self, path: &str, expected: u16) -> String {
+        answered(self.http, "GET", path, "", expected).await
     }
 }
 
 /// Waits for what should happen at once.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, what).await.expect("in time")
+}
+
+/// Tries until something is found, which should happen at once.
+async fn found<T>(what: &str, mut tried: impl AsyncFnMut() -> Option<T>) -> T {
+    let found = async {
+        loop {
+            if let Some(found) = tried().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let found = tokio::time::timeout(SOON, found).await;
+    found.unwrap_or_else(|_| panic!("{what} does not come"))
+}
+
+/// Waits until something holds.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    found(what, async || holds().await.then_some(())).await;
 }
 
 /// A certificate for `localhost`, in files, and the keys of [http] that name them.
@@ -187,6 +213,13 @@ fn certificate(folder: &Path) -> (TestTls, String) {
 
 async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("connected")
+}
+
+/// Connects, and sends these bytes.
+async fn saying(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut socket = connect(address).await;
+    socket.write_all(bytes).await.expect("written");
+    socket
 }
 
 /// Connects from another loopback address.
@@ -215,11 +248,14 @@ fn basic(user: &str, password: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"))
 }
 
+/// The header with a user's password.
+fn authorization(user: &str, password: &str) -> String {
+    format!("Authorization: Basic {}\r\n", basic(user, password))
+}
+
 /// Sends bytes and reads until the server closes.
 async fn exchange(address: SocketAddr, request: &[u8]) -> String {
-    let mut socket = connect(address).await;
-    socket.write_all(request).await.expect("written");
-    read_all(&mut socket).await
+    read_all(&mut saying(address, request).await).await
 }
 
 /// Reads until `words` have arrived.
@@ -234,7 +270,7 @@ async fn read_until(socket: &mut (impl AsyncRead + Unpin), words: &str) {
     soon(read).await;
 }
 
-async fn read_all(socket: &mut TcpStream) -> String {
+async fn read_all(socket: &mut (impl AsyncRead + Unpin)) -> String {
     let mut answer = Vec::new();
     let read = soon(socket.read_to_end(&mut answer)).await;
     read.expect("closed in order");
@@ -243,9 +279,8 @@ async fn read_all(socket: &mut TcpStream) -> String {
 
 /// Begins to listen, and waits until it is let in.
 async fn listening(server: &TestServer, path: &str) -> TcpStream {
-    let mut listener = connect(server.http).await;
     let head = format!("GET /{path} HTTP/1.0\r\n\r\n");
-    listener.write_all(head.as_bytes()).await.expect("written");
+    let mut listener = saying(server.http, head.as_bytes()).await;
     read_until(&mut listener, " 200 OK\r\n").await;
     listener
 }
@@ -253,9 +288,8 @@ async fn listening(server: &TestServer, path: &str) -> TcpStream {
 /// Reads this many bytes of what a listener hears.
 async fn hear(listener: &mut (impl AsyncRead + Unpin), bytes: usize) -> Vec<u8> {
     let mut heard = vec![0; bytes];
-    soon(listener.read_exact(&mut heard))
-        .await
-        .expect("a stream");
+    let read = soon(listener.read_exact(&mut heard)).await;
+    read.expect("a stream");
     heard
 }
 
@@ -267,20 +301,36 @@ async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> St
     exchange(address, request.as_bytes()).await
 }
 
+/// The answer to such a request, which must have this status.
+async fn answered(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    expected: u16,
+) -> String {
+    let answer = ask(address, method, path, headers).await;
+    assert_eq!(status(&answer), expected, "{method} {path}: {answer}");
+    answer
+}
+
+/// Asserts that a text has all these parts.
+pub(crate) fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
 /// Asserts that the metrics have these lines.
 async fn assert_counted(server: &TestServer, lines: &[&str]) {
-    let page = ask(server.admin, "GET", "/metrics", "").await;
-    for line in lines {
-        assert!(page.contains(line), "{line}: {page}");
-    }
+    assert_has(&ask(server.admin, "GET", "/metrics", "").await, lines);
 }
 
 /// Sets the title of a stream by the key of its source.
 async fn set_title(server: &TestServer, stream: &str, title: &str) {
     let path = format!("/admin/metadata?mode=updinfo&mount=/{stream}&song={title}");
-    let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
-    let answer = ask(server.http, "GET", &path, &headers).await;
-    assert_eq!(status(&answer), 200, "{answer}");
+    let headers = authorization("source", KEY);
+    answered(server.http, "GET", &path, &headers, 200).await;
 }
 
 /// Asks until the answer is as it should be.
@@ -290,17 +340,11 @@ async fn ask_until(
     headers: &str,
     fits: impl Fn(&str) -> bool,
 ) -> String {
-    let asked = async {
-        loop {
-            let answer = ask(server.http, "GET", path, headers).await;
-            if fits(&answer) {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let answer = tokio::time::timeout(SOON, asked).await;
-    answer.unwrap_or_else(|_| panic!("{path} never answers so"))
+    found(path, async || {
+        let answer = ask(server.http, "GET", path, headers).await;
+        fits(&answer).then_some(answer)
+    })
+    .await
 }
 
 /// The status of an answer.
@@ -320,4 +364,9 @@ fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
 
 fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+}
+
+/// The document that an answer has.
+fn json(answer: &str) -> serde_json::Value {
+    serde_json::from_str(body(answer)).unwrap_or_else(|_| panic!("no JSON in {answer}"))
 }

@@ -2,30 +2,25 @@
 
 use super::*;
 
-async fn json(server: &TestServer, path: &str) -> serde_json::Value {
-    let answer = ask(server.admin, "GET", path, "").await;
-    assert_eq!(status(&answer), 200, "{answer}");
-    serde_json::from_str(body(&answer)).expect("JSON")
+async fn document(server: &TestServer, path: &str) -> serde_json::Value {
+    json(&answered(server.admin, "GET", path, "", 200).await)
 }
 
 #[tokio::test]
 async fn listeners_are_listed_and_can_be_removed() {
-    let server = TestServer::open(AUTH).await;
-    let _source = server.publish("radio.mp3").await;
-    let mut listener = connect(server.http).await;
+    let (server, _source) = TestServer::on_air(AUTH).await;
     let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";
-    listener.write_all(head).await.expect("written");
-    let mut byte = [0];
-    listener.read_exact(&mut byte).await.expect("let in");
+    let mut listener = saying(server.http, head).await;
+    hear(&mut listener, 1).await;
 
-    let all = json(&server, "/api/v1/listeners?stream=radio.mp3").await;
+    let all = document(&server, "/api/v1/listeners?stream=radio.mp3").await;
     let one = &all["listeners"][0];
     assert_eq!(one["stream"], "radio.mp3", "{all}");
     assert_eq!(one["agent"], "ear/1", "{all}");
     assert!(one["bytes"].as_u64() > Some(0), "{all}");
-    let none = json(&server, "/api/v1/listeners?stream=other").await;
+    let none = document(&server, "/api/v1/listeners?stream=other").await;
     assert_eq!(none["listeners"], serde_json::json!([]));
-    let streams = json(&server, "/api/v1/streams").await;
+    let streams = document(&server, "/api/v1/streams").await;
     let codec = &streams["streams"][0]["tracks"][0]["codec"];
     assert_eq!(codec, "mp3", "{streams}");
 
@@ -57,21 +52,19 @@ async fn a_stream_is_ended_and_stays_ended() {
     assert_eq!(server.registry.list().len(), 1, "nothing was ended");
     assert_eq!(status(&end("?for=10m").await), 204);
     drop(source);
-    let all = json(&server, "/api/v1/streams").await;
+    let all = document(&server, "/api/v1/streams").await;
     // It is removed within the next second.
     assert_ne!(all["streams"][0]["state"], "live", "{all}");
     assert_eq!(all["blocked"][0]["name"], "radio.mp3", "{all}");
     let seconds = all["blocked"][0]["seconds"].as_u64().expect("a number");
     assert!((1..=600).contains(&seconds), "{all}");
-    let key = basic("source", KEY);
-    let headers = format!("Authorization: Basic {key}\r\nContent-Type: audio/mpeg\r\n");
-    let refused = ask(server.http, "SOURCE", "/radio.mp3", &headers).await;
-    assert_eq!(status(&refused), 403, "{refused}");
+    let headers = authorization("source", KEY) + "Content-Type: audio/mpeg\r\n";
+    let refused = answered(server.http, "SOURCE", "/radio.mp3", &headers, 403).await;
     assert!(refused.contains("operator has ended"), "{refused}");
     assert_counted(&server, &["carillon_rejected_total{reason=\"blocked\"} 1"]).await;
     assert_eq!(status(&end("?for=0s").await), 204);
     assert_eq!(status(&end("?for=0s").await), 404, "it is lifted");
-    let all = json(&server, "/api/v1/streams").await;
+    let all = document(&server, "/api/v1/streams").await;
     assert_eq!(all["blocked"], serde_json::json!([]), "{all}");
     let _again = server.publish("radio.mp3").await;
     server.close().await;
@@ -107,29 +100,21 @@ async fn scraped() -> Vec<(String, String)> {
          [[pull]]\nstream = \"far\"\nurl = \"rtmp://127.0.0.1:1/a/far\"\n",
     ))
     .await;
-    let page = loop {
-        let page = ask(server.admin, "GET", "/metrics", "").await;
-        if page.contains("carillon_push_up{stream=\"demo\"} 0") {
-            break page;
-        }
-    };
-    assert_eq!(status(&page), 200);
+    let pushed = "carillon_push_up{stream=\"demo\"} 0";
+    let page = found(pushed, async || {
+        let page = answered(server.admin, "GET", "/metrics", "", 200).await;
+        page.contains(pushed).then_some(page)
+    })
+    .await;
     assert!(page.trim_end().ends_with("# EOF"));
-    for line in [
-        "carillon_pull_up{stream=\"far\"} 0",
-        "carillon_message_samples_bucket{le=\"+Inf\"} ",
-    ] {
-        assert!(page.contains(line), "{line}: {page}");
-    }
+    let samples = "carillon_message_samples_bucket{le=\"+Inf\"} ";
+    assert_has(&page, &["carillon_pull_up{stream=\"far\"} 0", samples]);
     let lines = body(&page).lines();
     let types = lines.filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let own = |(name, kind): (&str, &str)| (name.to_owned(), kind.to_owned());
     let found: Vec<_> = types.map(own).collect();
     for (name, _) in &found {
-        assert!(
-            page.contains(&format!("# HELP {name} ")),
-            "{name} has no help"
-        );
+        assert_has(&page, &[&format!("# HELP {name} ")]);
         let samples = |line: &str| line.starts_with(name.as_str());
         assert!(body(&page).lines().any(samples), "{name} has no sample");
     }

@@ -20,23 +20,15 @@ const HIDDEN: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
 const PAGE_BYTES_MAX: usize = 150 << 10;
 const PACKED_BYTES_MAX: usize = 56 << 10;
 
-/// An open server with a video stream.
-async fn with_demo(toml: &str) -> TestServer {
-    TestServer::start("", toml, |relay| relay.with_demo(true)).await
-}
-
 /// The list, once it has this many streams.
 async fn list_of(server: &TestServer, count: usize) -> Vec<Value> {
-    let streams = |answer: &str| -> Vec<Value> {
-        let document: Value = serde_json::from_str(body(answer)).expect("JSON");
-        document["streams"].as_array().expect("a list").clone()
-    };
+    let streams = |answer: &str| json(answer)["streams"].as_array().expect("a list").clone();
     streams(&ask_until(server, LIST, "", |answer| streams(answer).len() == count).await)
 }
 
 #[tokio::test]
 async fn the_list_has_what_is_public_and_nothing_else() {
-    let server = with_demo(HIDDEN).await;
+    let server = TestServer::open_with_demo(HIDDEN).await;
     let mut sources = Vec::new();
     for name in ["radio.mp3", "radio.mp3~low", "secret/radio.mp3"] {
         sources.push(server.publish(name).await);
@@ -64,17 +56,16 @@ async fn the_list_has_what_is_public_and_nothing_else() {
     assert_eq!(radio["width"], Value::Null);
 
     let page = ask(server.http, "GET", "/", "").await;
-    assert!(page.contains("&lt;b&gt;Tower&lt;/b&gt;"), "{page}");
-    assert!(!page.contains("<b>Tower"), "{page}");
-    assert!(page.contains("src=\"./demo/still.mp4\""), "{page}");
-    assert!(page.contains("2 streams"), "{page}");
-    assert!(!page.contains("secret") && !page.contains("~low"), "{page}");
+    let still = "src=\"./demo/still.mp4\"";
+    assert_has(&page, &["&lt;b&gt;Tower&lt;/b&gt;", still, "2 streams"]);
+    let others = ["<b>Tower", "secret", "~low"];
+    assert!(!others.iter().any(|other| page.contains(other)), "{page}");
     server.close().await;
 }
 
 #[tokio::test]
 async fn a_search_works_without_scripts() {
-    let server = with_demo(HIDDEN).await;
+    let server = TestServer::open_with_demo(HIDDEN).await;
     let _radio = server.publish("live/radio.mp3").await;
     list_of(&server, 2).await;
     let escaped = "value=\"&quot;&gt;&lt;script&gt;\"";
@@ -98,7 +89,7 @@ async fn a_search_works_without_scripts() {
 
 #[tokio::test]
 async fn programs_of_others_may_poll_the_list() {
-    let server = with_demo("").await;
+    let server = TestServer::open_with_demo("").await;
     let answer = ask_until(&server, LIST, "Origin: https://example.com\r\n", |answer| {
         body(answer).contains("\"name\":\"demo\"")
     })
@@ -107,27 +98,22 @@ async fn programs_of_others_may_poll_the_list() {
     assert_eq!(header(&answer, "cache-control"), Some("public, max-age=2"));
     assert_eq!(header(&answer, "content-type"), Some("application/json"));
     // The document is another as soon as one of its figures is, so this may take more than one try.
-    let known = async {
-        loop {
-            let answer = ask(server.http, "GET", LIST, "").await;
-            let tag = header(&answer, "etag").expect("a tag");
-            let tag = format!("If-None-Match: {tag}\r\n");
-            let again = ask(server.http, "GET", LIST, &tag).await;
-            if status(&again) == 304 {
-                return again;
-            }
-        }
-    };
-    let known = soon(known).await;
+    let known = found("an unchanged list", async || {
+        let answer = ask(server.http, "GET", LIST, "").await;
+        let tag = header(&answer, "etag").expect("a tag");
+        let tag = format!("If-None-Match: {tag}\r\n");
+        let again = ask(server.http, "GET", LIST, &tag).await;
+        (status(&again) == 304).then_some(again)
+    })
+    .await;
     assert_eq!(body(&known), "");
-    let preflight = ask(server.http, "OPTIONS", LIST, "").await;
-    assert_eq!(status(&preflight), 204);
+    answered(server.http, "OPTIONS", LIST, "", 204).await;
     server.close().await;
 }
 
 #[tokio::test]
 async fn a_still_is_a_picture_that_counts_no_listener() {
-    let server = with_demo("").await;
+    let server = TestServer::open_with_demo("").await;
     let is_there = |answer: &str| status(answer) == 200;
     let still = ask_until(&server, "/demo/still.mp4", "", is_there).await;
     assert_eq!(header(&still, "content-type"), Some("video/mp4"));
@@ -143,8 +129,7 @@ async fn a_still_is_a_picture_that_counts_no_listener() {
     let info = server.registry.stream(&name).expect("the demo").info();
     assert_eq!((info.listeners, info.listeners_peak), (0, 0));
     for path in ["/absent/still.mp4", "/demo/still.mp4/"] {
-        let answer = ask(server.http, "GET", path, "").await;
-        assert_eq!(status(&answer), 404, "{path}");
+        server.get(path, 404).await;
     }
     server.close().await;
 }
@@ -178,32 +163,28 @@ async fn a_protected_stream_gives_no_still_to_strangers() {
         ("", "Authorization: Bearer guess-guess\r\n"),
     ] {
         let path = format!("/demo/still.mp4{query}");
-        let answer = ask(server.http, "GET", &path, headers).await;
-        assert_eq!(status(&answer), 403, "{answer}");
+        let answer = answered(server.http, "GET", &path, headers, 403).await;
         // A browser would ask for a password.
         assert_eq!(header(&answer, "www-authenticate"), None);
     }
     let known = format!("/demo/still.mp4?key={KEY}");
-    assert_eq!(status(&ask(server.http, "GET", &known, "").await), 200);
+    server.get(&known, 200).await;
     server.close().await;
 }
 
 #[tokio::test]
 async fn a_frame_has_the_player_alone_and_addresses_of_its_page() {
-    let server = with_demo("").await;
+    let server = TestServer::open_with_demo("").await;
     let is_live = |answer: &str| answer.contains("\"live\":true");
     let page = ask_until(&server, "/embed/demo", "", is_live).await;
     let embedded = "<html lang=\"en\" class=\"embedded\">";
-    assert!(page.contains(embedded), "{page}");
+    assert_has(&page, &[embedded, "src=\"../_/player.js\""]);
     let base = page.find("<base href=\"../demo/\">").expect("a base");
     assert!(base < page.find("<link").expect("a link"), "{page}");
-    assert!(page.contains("src=\"../_/player.js\""), "{page}");
     let policy = header(&page, "content-security-policy").expect("a policy");
-    assert!(policy.contains("frame-ancestors *"), "{policy}");
-    assert!(policy.contains("base-uri 'self'"), "{policy}");
-    let deep = ask(server.http, "GET", "/embed/live/show", "").await;
-    assert!(deep.contains("<base href=\"../../live/show/\">"), "{deep}");
-    assert_eq!(status(&deep), 404);
+    assert_has(policy, &["frame-ancestors *", "base-uri 'self'"]);
+    let deep = server.get("/embed/live/show", 404).await;
+    assert_has(&deep, &["<base href=\"../../live/show/\">"]);
     server.close().await;
 }
 
@@ -217,7 +198,7 @@ fn own_files(page: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_page_is_light() {
-    let server = with_demo("").await;
+    let server = TestServer::open_with_demo("").await;
     list_of(&server, 1).await;
     for path in ["/", "/demo/", "/embed/demo", "/demo/publish"] {
         let page = ask(server.http, "GET", path, "").await;
@@ -253,8 +234,7 @@ async fn a_query_that_playlists_would_repeat_is_bounded_on_each_address_of_one()
         "/live/show/index.m3u8",
     ] {
         let longer = format!("{path}?{}", query(http1::OWN_QUERY_BYTES_MAX + 1));
-        let answer = ask(server.http, "GET", &longer, "").await;
-        assert_eq!(status(&answer), 414, "{path}: {answer}");
+        server.get(&longer, 414).await;
         let longest = format!("{path}?{}", query(http1::OWN_QUERY_BYTES_MAX));
         let answer = ask(server.http, "GET", &longest, "").await;
         assert_ne!(status(&answer), 414, "{path}: {answer}");

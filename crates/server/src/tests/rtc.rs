@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SDP: &str = "Content-Type: application/sdp\r\n";
+pub(super) const SDP: &str = "Content-Type: application/sdp\r\n";
 const FRAGMENT: &str = "Content-Type: application/trickle-ice-sdpfrag\r\n";
 
 /// A description with ordinary DTLS parameters and these media sections.
@@ -40,11 +40,24 @@ fn publisher() -> String {
 }
 
 /// One request with a body.
-async fn send(server: &TestServer, method: &str, path: &str, headers: &str, body: &str) -> String {
-    let headers = format!("{headers}Content-Length: {}\r\n", body.len());
-    let request =
-        format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n{body}");
-    exchange(server.http, request.as_bytes()).await
+fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length = format!("Content-Length: {}\r\n", body.len());
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}{length}\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// The answer to one request with a body.
+pub(super) async fn send(
+    server: &TestServer,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> String {
+    let request = request(method, path, headers, body.as_bytes());
+    exchange(server.http, &request).await
 }
 
 fn bearer(key: &str) -> String {
@@ -60,7 +73,7 @@ pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
     ] {
         assert_eq!(header(answer, name), Some(value), "{answer}");
     }
-    let problem: serde_json::Value = serde_json::from_str(body(answer)).expect("JSON");
+    let problem = json(answer);
     assert_eq!(problem["status"], expected, "{answer}");
     let detail = problem["detail"].as_str().unwrap_or_default();
     assert!(detail.contains(words), "{words:?} is not said: {answer}");
@@ -70,8 +83,7 @@ pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
 
 #[tokio::test]
 async fn requests_are_refused_with_their_reason() {
-    let server = TestServer::open(AUTH).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(AUTH).await;
     let key = bearer(KEY);
     let (listener, publisher) = (listener(), publisher());
     let data = offer(&["m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"]);
@@ -284,15 +296,12 @@ async fn endpoints_tell_what_they_are() {
     let server = TestServer::open(AUTH).await;
     for way in ["whep", "whip"] {
         let path = format!("/live/show/{way}");
-        let answer = ask(server.http, "GET", &path, "").await;
-        assert_eq!((status(&answer), body(&answer)), (204, ""), "{answer}");
-        let answer = ask(server.http, "HEAD", &path, "").await;
-        assert_eq!(status(&answer), 200, "{answer}");
+        assert_eq!(body(&server.get(&path, 204).await), "");
+        let answer = answered(server.http, "HEAD", &path, "", 200).await;
         assert_eq!(header(&answer, "content-type"), Some("application/sdp"));
         let preflight = "Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\
             Access-Control-Request-Headers: authorization,content-type\r\n";
-        let answer = ask(server.http, "OPTIONS", &path, preflight).await;
-        assert_eq!(status(&answer), 204, "{answer}");
+        let answer = answered(server.http, "OPTIONS", &path, preflight, 204).await;
         for (name, word) in [
             ("access-control-allow-origin", "*"),
             ("access-control-allow-methods", "PATCH"),
@@ -337,16 +346,14 @@ async fn publishers_show_their_key_wherever_they_can() {
         assert!(server.registry.list().is_empty(), "no media yet");
         let bare = location.split('?').next().unwrap_or_default();
         assert_problem(&ask(server.http, "DELETE", bare, "").await, 401, "key");
-        let ended = ask(server.http, "DELETE", location, headers).await;
-        assert_eq!(status(&ended), 200, "{ended}");
+        answered(server.http, "DELETE", location, headers, 200).await;
     }
     let source = server.publish("live/a").await;
     let (path, headers) = &keys[0];
     let busy = send(&server, "POST", path, headers, &publisher()).await;
     assert_problem(&busy, 409, "published by another client");
     let path_of_stream = "/api/v1/streams/live/a?for=1m";
-    let ended = ask(server.admin, "DELETE", path_of_stream, "").await;
-    assert_eq!(status(&ended), 204, "{ended}");
+    answered(server.admin, "DELETE", path_of_stream, "", 204).await;
     let blocked = send(&server, "POST", path, headers, &publisher()).await;
     assert_problem(&blocked, 403, "operator has ended");
     drop(source);
@@ -370,69 +377,44 @@ async fn guessing_ends_in_waiting() {
 
 #[tokio::test]
 async fn a_full_server_says_when_to_come_again() {
-    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
-    let _source = server.publish("radio.mp3").await;
-    let first = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let (server, _source) = TestServer::on_air(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let watch = async || send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let first = watch().await;
     assert_eq!(status(&first), 201, "{first}");
-    let second = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
-    assert_problem(&second, 503, "as many listeners as");
+    assert_problem(&watch().await, 503, "as many listeners as");
     let counted = "carillon_rejected_total{reason=\"limit_listeners\"} 1";
     assert_counted(&server, &[counted]).await;
-    let pending = async {
-        loop {
-            let page = ask(server.admin, "GET", "/metrics", "").await;
-            let counts = [
-                "carillon_pending_connections 0.0\n",
-                "carillon_pending_sessions 1.0\n",
-            ];
-            if counts.iter().all(|count| page.contains(count)) {
-                return;
-            }
-        }
-    };
+    let gone = "carillon_pending_connections 0.0\n";
+    let waits = "carillon_pending_sessions 1.0\n";
     // The session waits for its peer, and the connection that asked for it is gone.
-    soon(pending).await;
+    until("the session alone", async || {
+        let page = ask(server.admin, "GET", "/metrics", "").await;
+        page.contains(gone) && page.contains(waits)
+    })
+    .await;
     let location = header(&first, "location").expect("a session");
-    assert_eq!(status(&ask(server.http, "DELETE", location, "").await), 200);
-    let freed = async {
-        loop {
-            let third = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
-            if status(&third) == 201 {
-                return;
-            }
-        }
-    };
-    soon(freed).await;
+    answered(server.http, "DELETE", location, "", 200).await;
+    until("a free place", async || status(&watch().await) == 201).await;
     server.close().await;
 }
 
 #[tokio::test]
 async fn abandoned_sessions_give_way_to_newer_ones() {
     // Half of the permits for sessions that wait, an eighth for one address.
-    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
-    let _source = server.publish("radio.mp3").await;
+    let limits = "[limits]\nlisteners = 16\n";
+    let (server, _source) = TestServer::on_air(&format!("{AUTH}{limits}")).await;
+    let request = request("POST", "/radio.mp3/whep", SDP, listener().as_bytes());
+    // The permit of an ended session is free a moment later.
     let open = async |host: u8| {
-        let body = listener();
-        let head = format!(
-            "POST /radio.mp3/whep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
-             Content-Length: {}\r\n{SDP}\r\n",
-            body.len()
-        );
-        let request = format!("{head}{body}");
-        // The permit of an ended session is free a moment later.
-        let opened = async {
-            loop {
-                let mut socket = connect_from(host, server.http).await;
-                socket.write_all(request.as_bytes()).await.expect("written");
-                let answer = read_all(&mut socket).await;
-                if status(&answer) == 201 {
-                    return answer;
-                }
-                assert_eq!(status(&answer), 503, "{answer}");
-            }
-        };
-        let answer = soon(opened).await;
-        header(&answer, "location").expect("a session").to_owned()
+        found("a session", async || {
+            let mut socket = connect_from(host, server.http).await;
+            socket.write_all(&request).await.expect("written");
+            let answer = read_all(&mut socket).await;
+            assert!(matches!(status(&answer), 201 | 503), "{answer}");
+            let location = header(&answer, "location").filter(|_| status(&answer) == 201);
+            location.map(ToOwned::to_owned)
+        })
+        .await
     };
     let is_there = async |location: &str| {
         let answer = ask(server.http, "GET", location, "").await;
@@ -468,8 +450,7 @@ async fn webrtc_can_be_switched_off() {
         let answer = send(&server, "POST", path, headers, &listener()).await;
         assert_problem(&answer, 404, "switched off");
     }
-    let page = ask(server.http, "GET", "/live/show/publish", "").await;
-    assert_eq!(status(&page), 404, "{page}");
+    let page = server.get("/live/show/publish", 404).await;
     assert!(page.contains("switched off"), "{page}");
     server.close().await;
 }
@@ -486,8 +467,7 @@ async fn a_session_is_where_the_outside_world_finds_it() {
         (trusted, "X-Forwarded-Prefix: //evil.example\r\n", ""),
         ("", prefix, ""),
     ] {
-        let server = TestServer::open(&format!("{listen}{http}{AUTH}")).await;
-        let _source = server.publish("radio.mp3").await;
+        let (server, _source) = TestServer::on_air(&format!("{listen}{http}{AUTH}")).await;
         let headers = format!("{SDP}{headers}");
         let answer = send(&server, "POST", "/radio.mp3/whep", &headers, &listener()).await;
         let location = header(&answer, "location").expect("a session");
@@ -503,21 +483,18 @@ async fn a_session_is_where_the_outside_world_finds_it() {
 #[tokio::test]
 async fn the_publish_page_is_framed_by_no_other_page() {
     let server = TestServer::open(AUTH).await;
-    let page = ask(server.http, "GET", "/live/show/publish", "").await;
-    assert_eq!(status(&page), 200, "{page}");
+    let page = server.get("/live/show/publish", 200).await;
     let policy = header(&page, "content-security-policy").expect("a policy");
     assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
     let script = "/_/publish.js";
     assert!(page.contains(script), "{page}");
-    let answer = ask(server.http, "GET", script, "").await;
-    assert_eq!(status(&answer), 200);
+    server.get(script, 200).await;
     server.close().await;
 }
 
 #[tokio::test]
 async fn strange_bodies_are_refused_and_nothing_breaks() {
-    let server = TestServer::open(AUTH).await;
-    let _source = server.publish("radio.mp3").await;
+    let (server, _source) = TestServer::on_air(AUTH).await;
     let good = listener();
     let section = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n";
     let candidate = "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n";
@@ -535,14 +512,8 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
     let ends = (0..good.len()).step_by(17);
     bodies.extend(ends.map(|end| good.as_bytes()[..end].to_vec()));
     for body in &bodies {
-        for path in ["radio.mp3/whep", "live/show/whip?key=bells-at-noon-41"] {
-            let head = format!(
-                "POST /{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{SDP}\
-                 Content-Length: {}\r\n\r\n",
-                body.len()
-            );
-            let request = [head.as_bytes(), body].concat();
-            let answer = exchange(server.http, &request).await;
+        for path in ["/radio.mp3/whep", "/live/show/whip?key=bells-at-noon-41"] {
+            let answer = exchange(server.http, &request("POST", path, SDP, body)).await;
             let is_fit = matches!(status(&answer), 201 | 400 | 409 | 413 | 422);
             assert!(is_fit, "{answer}");
         }
@@ -556,22 +527,20 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
 async fn sessions_are_not_named_in_the_access_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let access = folder.path().join("access.log");
-    let server = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
-    let _source = server.publish("radio.mp3").await;
+    let log = format!("{AUTH}[log]\naccess = {access:?}\n");
+    let (server, _source) = TestServer::on_air(&log).await;
     let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     let location = header(&answer, "location").expect("a session").to_owned();
-    assert_eq!(status(&ask(server.http, "GET", &location, "").await), 204);
-    let ended = ask(server.http, "DELETE", &location, "").await;
-    assert_eq!(status(&ended), 200, "{ended}");
+    server.get(&location, 204).await;
+    answered(server.http, "DELETE", &location, "", 200).await;
     server.close().await;
     let access = std::fs::read_to_string(access).expect("an access log");
     let id = location.rsplit('/').next().expect("a name");
     assert!(!access.contains(id), "{access}");
-    for line in [
+    let lines = [
         "\"POST /radio.mp3/whep HTTP/1.1\" 201",
         "\"DELETE /radio.mp3/whep/* HTTP/1.1\" 200",
         "\"PLAY /radio.mp3 WHEP/1.0\" 200 0",
-    ] {
-        assert!(access.contains(line), "{line}: {access}");
-    }
+    ];
+    assert_has(&access, &lines);
 }

@@ -17,6 +17,8 @@ use super::anonymous::{ask_rtmp, rtmp_bytes};
 use super::keep_alive::{idle_connections, pass};
 use super::*;
 
+const LISTEN: &[u8] = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
 /// A relay with both TLS ports, and a client that trusts its certificate.
 pub(super) struct Secure {
     pub(super) server: TestServer,
@@ -58,8 +60,11 @@ impl Secure {
         }
     }
 
-    async fn connect(&self, address: Option<SocketAddr>) -> TlsStream<TcpStream> {
-        Self::connect_by(&self.connector, address).await
+    /// A connection that has asked for the stream.
+    async fn listener(&self) -> TlsStream<TcpStream> {
+        let mut socket = Self::connect_by(&self.connector, self.server.https).await;
+        socket.write_all(LISTEN).await.expect("written");
+        socket
     }
 
     async fn connect_by(by: &TlsConnector, address: Option<SocketAddr>) -> TlsStream<TcpStream> {
@@ -83,8 +88,7 @@ impl Secure {
         let connector = TlsConnector::from(Arc::clone(client));
         let mut socket = Self::connect_by(&connector, self.server.https).await;
         let kind = socket.get_ref().1.handshake_kind();
-        let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        socket.write_all(request).await.expect("written");
+        socket.write_all(LISTEN).await.expect("written");
         super::hear(&mut socket, 2_000).await;
         kind.expect("it is done")
     }
@@ -104,15 +108,9 @@ impl Secure {
 async fn limits_hold_behind_tls() {
     let secure = Secure::open_with("[limits]\nlisteners = 1\n").await;
     let _source = secure.server.publish("radio.mp3").await;
-    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let mut first = secure.connect(secure.server.https).await;
-    first.write_all(request).await.expect("written");
+    let mut first = secure.listener().await;
     read_until(&mut first, " 200 OK\r\n").await;
-    let mut second = secure.connect(secure.server.https).await;
-    second.write_all(request).await.expect("written");
-    let mut answer = String::new();
-    let read = soon(second.read_to_string(&mut answer)).await;
-    read.expect("closed in order");
+    let answer = read_all(&mut secure.listener().await).await;
     assert_eq!(status(&answer), 503, "{answer}");
     assert!(header(&answer, "retry-after").is_some(), "{answer}");
     secure.server.close().await;
@@ -237,14 +235,13 @@ async fn requests_of_http_2_are_answered_like_others() {
     secure.server.close().await;
     drop(heard);
     let access = std::fs::read_to_string(access).expect("an access log");
-    for line in [
+    let lines = [
         "\"GET / HTTP/2.0\" 200",
         "\"GET /live/none.flv HTTP/2.0\" 404",
         "\"PUT /live/show HTTP/2.0\" 505",
         "\"GET /radio.mp3 HTTP/2.0\" 200",
-    ] {
-        assert!(access.contains(line), "{line}: {access}");
-    }
+    ];
+    assert_has(&access, &lines);
     // The source's own request is the only other one.
     let others = access.lines().filter(|line| !line.contains(" HTTP/2.0\" "));
     assert!(others.count() <= 1, "{access}");
@@ -276,9 +273,7 @@ async fn streams_are_heard_over_http_2_beside_pages() {
         tokio::task::yield_now().await;
     }
     // It is idle again, and gives way to a connection that needs its count.
-    let mut latest = secure.connect(secure.server.https).await;
-    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    latest.write_all(request).await.expect("written");
+    let mut latest = secure.listener().await;
     read_until(&mut latest, "200 OK").await;
     // The manner of its end does not matter.
     drop(soon(connection).await.expect("no panic"));

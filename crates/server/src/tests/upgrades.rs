@@ -14,9 +14,7 @@ const SWITCHING: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade
 
 /// Sends a request in clear text that is accepted and continues within TLS.
 async fn switched(server: &TestServer, request: &str) -> TcpStream {
-    let mut socket = connect(server.http).await;
-    let sent = socket.write_all(request.as_bytes()).await;
-    sent.expect("written");
+    let mut socket = saying(server.http, request.as_bytes()).await;
     let answer = hear(&mut socket, SWITCHING.len()).await;
     assert_eq!(String::from_utf8_lossy(&answer), SWITCHING);
     socket
@@ -57,10 +55,10 @@ async fn a_source_publishes_within_tls() {
     let secure = Secure::open().await;
     let mut socket = upgraded(&secure, PROBE).await;
     read_until(&mut socket, "Allow:").await;
+    let key = authorization("source", KEY);
     let head = format!(
-        "PUT /radio.mp3 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {}\r\n\
-         Content-Type: audio/mpeg\r\nExpect: 100-continue\r\n\r\n",
-        basic("source", KEY)
+        "PUT /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n{key}\
+         Content-Type: audio/mpeg\r\nExpect: 100-continue\r\n\r\n"
     );
     socket.write_all(head.as_bytes()).await.expect("written");
     read_until(&mut socket, "100 Continue").await;
@@ -95,17 +93,14 @@ async fn what_cannot_be_upgraded_is_answered_in_clear() {
     ];
     for (http, request, connection) in cases {
         let secure = Secure::open_by(http, "").await;
-        let mut socket = connect(secure.server.http).await;
-        let sent = socket.write_all(request.as_bytes()).await;
-        sent.expect("written");
+        let mut socket = saying(secure.server.http, request.as_bytes()).await;
         let answer = hear(&mut socket, 12).await;
         assert_eq!(&answer[9..], b"200", "{http}{request}");
         read_until(&mut socket, &format!("\r\nConnection: {connection}\r\n")).await;
         secure.server.close().await;
     }
     let without_certificate = TestServer::open("").await;
-    let mut socket = connect(without_certificate.http).await;
-    socket.write_all(PROBE.as_bytes()).await.expect("written");
+    let mut socket = saying(without_certificate.http, PROBE.as_bytes()).await;
     read_until(&mut socket, &format!("\r\nConnection: {kept}\r\nAllow:")).await;
     without_certificate.close().await;
 }

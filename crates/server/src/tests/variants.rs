@@ -1,9 +1,8 @@
 //! The pages of streams that are grouped, and of a stream with renditions.
 
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
 
-use super::{TestServer, ask, body, connect, read_until, set_title, soon, status};
+use super::{TestServer, answered, ask, found, json, read_until, saying, set_title, status};
 
 const GROUP: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
      [[variants]]\nname = \"city/radio\"\nstreams = [\"city/low.mp3\", \"high\"]\n";
@@ -11,27 +10,19 @@ const GROUP: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
 /// The state of a page, and the status that it came with.
 async fn description(server: &TestServer, path: &str) -> (u16, Value) {
     let answer = ask(server.http, "GET", path, "").await;
-    let document = serde_json::from_str(body(&answer)).unwrap_or_else(|_| panic!("{answer}"));
-    (status(&answer), document)
+    (status(&answer), json(&answer))
 }
 
 /// Waits until `count` qualities are live and known by their containers, then returns the description.
 async fn description_of(server: &TestServer, path: &str, count: usize) -> Value {
-    let waited = async {
-        loop {
-            let (_, document) = description(server, path).await;
-            let known = document
-                .to_string()
-                .matches("\"label\":\"MP3\",\"path\"")
-                .count();
-            // The whole has addresses as each quality has.
-            if document["live"] == true && known > count {
-                return document;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    soon(waited).await
+    found(path, async || {
+        let (_, document) = description(server, path).await;
+        let text = document.to_string();
+        let known = text.matches("\"label\":\"MP3\",\"path\"").count();
+        // The whole has addresses as each quality has.
+        (document["live"] == true && known > count).then_some(document)
+    })
+    .await
 }
 
 /// One field of each quality.
@@ -74,8 +65,7 @@ async fn a_group_is_shown_by_its_qualities() {
         assert_eq!(path(quality, "MP3"), page);
         assert_eq!(path(quality, "HLS"), format!("{page}/index.m3u8"));
     }
-    let page = ask(server.http, "GET", "/city/radio/", "").await;
-    assert_eq!(status(&page), 200);
+    let page = server.get("/city/radio/", 200).await;
     assert!(page.contains("\"qualities\":"), "{page}");
     let (_, single) = description(&server, "/high/info.json").await;
     assert_eq!(single.get("qualities"), None, "it is the only one");
@@ -102,8 +92,7 @@ async fn a_stream_is_shown_with_its_renditions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn players_of_one_stream_get_the_best_quality_of_a_group() {
     let server = TestServer::open(GROUP).await;
-    let none = ask(server.http, "HEAD", "/city/radio.flv", "").await;
-    assert_eq!(status(&none), 404, "{none}");
+    answered(server.http, "HEAD", "/city/radio.flv", "", 404).await;
     let _sources = [
         server.publish("city/low.mp3").await,
         server.publish("high").await,
@@ -111,23 +100,21 @@ async fn players_of_one_stream_get_the_best_quality_of_a_group() {
     let document = description_of(&server, "/city/radio/info.json", 2).await;
     let best = fields(&document, "stream")[0].to_owned();
     for suffix in [".flv", ".mp3", ".ts"] {
-        let answer = ask(server.http, "HEAD", &format!("/city/radio{suffix}"), "").await;
-        let own = ask(server.http, "HEAD", &format!("/{best}{suffix}"), "").await;
-        assert_eq!((status(&answer), status(&own)), (200, 200), "{answer}");
+        for path in [format!("/city/radio{suffix}"), format!("/{best}{suffix}")] {
+            answered(server.http, "HEAD", &path, "", 200).await;
+        }
     }
     // A stream of that name is itself, whatever the group has.
     let _own = server.publish("city/radio").await;
-    let answer = ask(server.http, "HEAD", "/city/radio", "").await;
-    assert_eq!(status(&answer), 200, "{answer}");
+    answered(server.http, "HEAD", "/city/radio", "", 200).await;
     server.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_titles_of_a_group_are_those_of_the_quality_that_leads() {
     let server = TestServer::open(GROUP).await;
-    let mut reported = connect(server.http).await;
-    let asked = reported.write_all(b"GET /city/radio/titles HTTP/1.1\r\nHost: x\r\n\r\n");
-    asked.await.expect("written");
+    let asked = b"GET /city/radio/titles HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut reported = saying(server.http, asked).await;
     let low = server.publish("city/low.mp3").await;
     let high = server.publish("high").await;
     for stream in ["city/low.mp3", "high"] {

@@ -12,7 +12,7 @@ use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
 use webrtc::sdp::{Direction, MediaKind};
 use webrtc::srtp::Profile;
 
-use super::{TestServer, body, exchange, soon, status};
+use super::{TestServer, body, rtc, soon, status};
 
 const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
     payload_type: 102,
@@ -76,12 +76,8 @@ impl Drop for Viewer {
 
 /// The answer to a viewer's offer.
 pub(super) async fn ask_to_watch(server: &TestServer, stream: &str, offer: &str) -> String {
-    let request = format!(
-        "POST /{stream}/whep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
-         Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
-        offer.len()
-    );
-    exchange(server.http, request.as_bytes()).await
+    let path = format!("/{stream}/whep");
+    rtc::send(server, "POST", &path, rtc::SDP, offer).await
 }
 
 /// Keeps a session going until the server ends it.

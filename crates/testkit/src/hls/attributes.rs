@@ -114,7 +114,6 @@ impl Attributes {
     }
 
     /// Returns the name of an attribute that both have, with different values.
-    #[must_use]
     pub fn conflict(&self, other: &Self) -> Option<&str> {
         let differs =
             |(name, value): &&(String, Value)| other.get(name).is_some_and(|own| own != value);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::playlist::{MediaPlaylist, resolve};
+use super::playlist::{MediaPlaylist, Segment, resolve};
 use crate::http::Response;
 
 /// Record of one media playlist as a client received it, in order. Times are relative to the client's start.
@@ -89,17 +89,26 @@ pub struct CodingTrial {
 
 impl History {
     /// Resolves `uri` of the playlist to a path.
-    #[must_use]
     pub fn path(&self, uri: &str) -> String {
         resolve(&self.playlist, uri)
     }
 
     /// Returns the body of the first response with status 200 for a path.
-    #[must_use]
     pub fn body(&self, path: &str) -> Option<&[u8]> {
         let is_it = |answer: &&Answer| answer.path == path && answer.response.status == 200;
         let answer = self.answers.iter().find(is_it)?;
         Some(&answer.response.body)
+    }
+
+    /// Returns the body of the first response with status 200 for an address in the playlist.
+    pub(super) fn fetched(&self, uri: &str) -> Option<&[u8]> {
+        self.body(&self.path(uri))
+    }
+
+    /// Returns each segment as each version lists it.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+        let versions = self.versions.iter();
+        versions.flat_map(|version| &version.playlist.segments)
     }
 
     /// Adds a version, unless it equals the previous one.
@@ -111,7 +120,6 @@ impl History {
     }
 
     /// Returns the target duration of the newest version.
-    #[must_use]
     pub fn target(&self) -> Option<Duration> {
         Some(self.versions.last()?.playlist.target)
     }

@@ -1,18 +1,11 @@
 //! Multivariant playlists (RFC 8216bis §4.4.6).
 
 use super::attributes::Attributes;
-use super::parse::{Line, SyntaxError, lines};
+use super::parse::{Line, SyntaxError, is_among, lines};
 
 /// Tags of media playlists.
-const MEDIA: &[&str] = &[
-    "EXTINF",
-    "EXT-X-TARGETDURATION",
-    "EXT-X-MEDIA-SEQUENCE",
-    "EXT-X-PART",
-    "EXT-X-PART-INF",
-    "EXT-X-SERVER-CONTROL",
-    "EXT-X-ENDLIST",
-];
+const MEDIA: &str = "EXTINF EXT-X-TARGETDURATION EXT-X-MEDIA-SEQUENCE EXT-X-PART EXT-X-PART-INF \
+    EXT-X-SERVER-CONTROL EXT-X-ENDLIST";
 
 /// A multivariant playlist.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -66,15 +59,14 @@ impl MultivariantPlaylist {
     fn line(&mut self, line: Line<'_>, pending: &mut Option<Variant>) -> Result<(), String> {
         match line {
             Line::Uri(uri) => {
-                let variant = pending
-                    .take()
-                    .ok_or("an address without EXT-X-STREAM-INF")?;
+                let variant = pending.take();
+                let variant = variant.ok_or("an address without EXT-X-STREAM-INF")?;
                 self.variants.push(Variant {
                     uri: uri.to_owned(),
                     ..variant
                 });
             }
-            Line::Tag(name, _) if MEDIA.contains(&name) => {
+            Line::Tag(name, _) if is_among(MEDIA, name) => {
                 return Err(format!("{name} in a multivariant playlist"));
             }
             Line::Tag(..) if pending.is_some() => {

@@ -13,29 +13,18 @@ use super::playlist::{
 };
 
 /// Tags that may occur only once in a playlist.
-const ONCE: &[&str] = &[
-    "EXT-X-VERSION",
-    "EXT-X-TARGETDURATION",
-    "EXT-X-MEDIA-SEQUENCE",
-    "EXT-X-DISCONTINUITY-SEQUENCE",
-    "EXT-X-PLAYLIST-TYPE",
-    "EXT-X-INDEPENDENT-SEGMENTS",
-    "EXT-X-PART-INF",
-    "EXT-X-SERVER-CONTROL",
-    "EXT-X-SKIP",
-    "EXT-X-ENDLIST",
-    "EXT-X-START",
-];
+const ONCE: &str = "EXT-X-VERSION EXT-X-TARGETDURATION EXT-X-MEDIA-SEQUENCE \
+    EXT-X-DISCONTINUITY-SEQUENCE EXT-X-PLAYLIST-TYPE EXT-X-INDEPENDENT-SEGMENTS EXT-X-PART-INF \
+    EXT-X-SERVER-CONTROL EXT-X-SKIP EXT-X-ENDLIST EXT-X-START";
 
 /// Tags of multivariant playlists.
-const MULTIVARIANT: &[&str] = &[
-    "EXT-X-MEDIA",
-    "EXT-X-STREAM-INF",
-    "EXT-X-I-FRAME-STREAM-INF",
-    "EXT-X-SESSION-DATA",
-    "EXT-X-SESSION-KEY",
-    "EXT-X-CONTENT-STEERING",
-];
+const MULTIVARIANT: &str = "EXT-X-MEDIA EXT-X-STREAM-INF EXT-X-I-FRAME-STREAM-INF \
+    EXT-X-SESSION-DATA EXT-X-SESSION-KEY EXT-X-CONTENT-STEERING";
+
+/// Returns whether a name is one of these, which are separated by spaces.
+pub(super) fn is_among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|one| one == name)
+}
 
 /// Reason why a text is not a playlist.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -132,10 +121,10 @@ impl<'a> Reader<'a> {
         match line {
             Line::Uri(uri) => self.uri(uri),
             Line::Tag(name, value) => {
-                if MULTIVARIANT.contains(&name) {
+                if is_among(MULTIVARIANT, name) {
                     return Err(format!("{name} in a media playlist"));
                 }
-                if ONCE.contains(&name) && !self.seen.insert(name) {
+                if is_among(ONCE, name) && !self.seen.insert(name) {
                     return Err(format!("{name} again"));
                 }
                 self.tag(name, value)
@@ -342,11 +331,8 @@ fn date(text: &str) -> Result<Duration, String> {
     let (time, zone) = rest.split_at(zone);
     let numbers = |text: &str, separator, widths: &[usize]| {
         let fields: Vec<&str> = text.split(separator).collect();
-        let fits = fields.len() == widths.len()
-            && fields
-                .iter()
-                .zip(widths)
-                .all(|(field, width)| field.len() == *width);
+        let lengths = fields.iter().map(|field| field.len());
+        let fits = lengths.eq(widths.iter().copied());
         let read: Option<Vec<u64>> = fields.iter().map(|f| attributes::integer(f).ok()).collect();
         read.filter(|_| fits)
     };
@@ -362,12 +348,8 @@ fn date(text: &str) -> Result<Duration, String> {
                 .ok()
                 .filter(|_| digits.len() == 4);
             let digits = i64::try_from(digits.ok_or_else(failed)?).map_err(|_| failed())?;
-            let seconds = (digits / 100) * 3_600 + (digits % 100) * 60;
-            if zone.starts_with('-') {
-                -seconds
-            } else {
-                seconds
-            }
+            let sign = if zone.starts_with('-') { -1 } else { 1 };
+            sign * ((digits / 100) * 3_600 + (digits % 100) * 60)
         }
     };
     let is_date = (1..=12).contains(&day[1]) && (1..=31).contains(&day[2]) && day[0] >= 1970;

@@ -143,7 +143,6 @@ pub struct Hint {
 
 impl MediaPlaylist {
     /// Returns the segment with this number.
-    #[must_use]
     pub fn segment(&self, number: u64) -> Option<&Segment> {
         let first = self.segments.first()?.number;
         let index = usize::try_from(number.checked_sub(first)?).ok()?;
@@ -151,13 +150,18 @@ impl MediaPlaylist {
     }
 
     /// Returns the total duration of the whole segments.
-    #[must_use]
     pub fn duration(&self) -> Duration {
-        let files = self
-            .segments
-            .iter()
-            .filter_map(|segment| segment.file.as_ref());
-        files.map(|file| file.duration).sum()
+        self.files().map(|file| file.duration).sum()
+    }
+
+    /// Returns the whole segments.
+    pub(super) fn files(&self) -> impl Iterator<Item = &File> {
+        self.segments.iter().flat_map(|segment| &segment.file)
+    }
+
+    /// Returns the distance from the end beyond which segments may be skipped, if they may.
+    pub(super) fn can_skip_until(&self) -> Option<Duration> {
+        self.control.as_ref()?.can_skip_until
     }
 
     /// Returns each segment with the duration of the media after it, including parts of the segment that is growing.
@@ -170,7 +174,6 @@ impl MediaPlaylist {
     }
 
     /// Returns the discontinuity sequence number of each segment (§6.2.1).
-    #[must_use]
     pub fn discontinuities(&self) -> Vec<u64> {
         let number = |count: &mut u64, segment: &Segment| {
             *count += u64::from(segment.is_discontinuous);
@@ -181,7 +184,6 @@ impl MediaPlaylist {
     }
 
     /// Returns the numbers of the segment and of the part that a client with the whole playlist requests next.
-    #[must_use]
     pub fn next_part(&self) -> (u64, u64) {
         match self.segments.last() {
             None => (self.sequence, 0),
@@ -191,7 +193,6 @@ impl MediaPlaylist {
     }
 
     /// Returns the address of the part that the client should request in advance.
-    #[must_use]
     pub fn hinted_part(&self) -> Option<&str> {
         let hint = self.hints.iter().find(|hint| hint.kind == "PART")?;
         Some(&hint.uri)
@@ -231,7 +232,6 @@ impl MediaPlaylist {
     }
 
     /// Returns the playlist without the parts of its first `count` segments.
-    #[must_use]
     pub fn without_parts_of(&self, count: u64) -> Self {
         let mut changed = self.clone();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -244,7 +244,6 @@ impl MediaPlaylist {
 
 impl Segment {
     /// Returns the duration; for a segment that is growing, that of its parts so far.
-    #[must_use]
     pub fn duration(&self) -> Duration {
         match &self.file {
             Some(file) => file.duration,
@@ -253,7 +252,6 @@ impl Segment {
     }
 
     /// Returns the total duration of the listed parts.
-    #[must_use]
     pub fn parts_duration(&self) -> Duration {
         self.parts.iter().map(|part| part.duration).sum()
     }
@@ -262,7 +260,6 @@ impl Segment {
 /// Resolves an address relative to the path of the playlist that names it, to a path.
 ///
 /// Absolute URLs, which the server's playlists do not have, are returned unchanged.
-#[must_use]
 pub fn resolve(base: &str, uri: &str) -> String {
     if uri.starts_with('/') || uri.contains("://") {
         return uri.to_owned();

@@ -54,7 +54,6 @@ pub struct Answered {
 ///
 /// # Panics
 /// Panics if there is no such playlist, or if it does not come to rest.
-#[must_use]
 pub fn reload_at_rest(addr: SocketAddr, playlist: &str) -> String {
     let mut last = String::new();
     let mut since = Instant::now();
@@ -98,7 +97,6 @@ impl BlockedReloads {
     }
 
     /// Waits until one of the requests is answered, or for `span`. Returns whether one is.
-    #[must_use]
     pub fn is_answered_within(&self, span: Duration) -> bool {
         let mut sockets: Vec<_> = self
             .waiting
@@ -116,7 +114,6 @@ impl BlockedReloads {
     ///
     /// # Panics
     /// Panics if a response is missing.
-    #[must_use]
     pub fn finish(self) -> Answered {
         assert!(self.is_answered_within(DEADLINE), "no request is answered");
         let began = Instant::now();

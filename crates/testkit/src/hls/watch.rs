@@ -116,7 +116,6 @@ impl Watch {
     }
 
     /// Returns the history so far.
-    #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
@@ -125,7 +124,6 @@ impl Watch {
     ///
     /// # Panics
     /// Panics if a request for one is not answered in time.
-    #[must_use]
     pub fn finish(mut self) -> History {
         let hints = std::mem::take(&mut self.hints);
         self.history.answers.extend(hints.into_iter().map(answered));
@@ -196,11 +194,8 @@ impl Watch {
 
     /// Collects the announced parts that have arrived.
     fn reap(&mut self) {
-        let (come, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.hints)
-            .into_iter()
-            .partition(JoinHandle::is_finished);
-        self.history.answers.extend(come.into_iter().map(answered));
-        self.hints = waiting;
+        let come = self.hints.extract_if(.., |hint| hint.is_finished());
+        self.history.answers.extend(come.map(answered));
         assert!(
             self.hints.len() < HINTS_MAX,
             "{}: {HINTS_MAX} announced parts are not answered",
@@ -210,16 +205,14 @@ impl Watch {
 
     fn fetch_due(&mut self) {
         let now = self.started.elapsed();
-        let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.due)
-            .into_iter()
-            .partition(|(at, _)| *at <= now);
-        self.due = later;
+        let due: Vec<_> = self.due.extract_if(.., |(at, _)| *at <= now).collect();
         for (_, path) in due {
             self.ask(Subject::Media, &path, None);
         }
     }
 
-    fn try_something(&mut self, turn: u64) {
+    /// Tries one thing after another; `None` if what it needs is not there.
+    fn try_something(&mut self, turn: u64) -> Option<()> {
         match turn % 5 {
             0 => self.try_delta(),
             1 => self.try_coding("gzip"),
@@ -233,32 +226,21 @@ impl Watch {
     fn plain(&mut self) -> Option<(Response, MediaPlaylist)> {
         let path = self.history.playlist.clone();
         self.reload(Subject::Playlist, &path);
-        let answer = self
-            .history
-            .answers
-            .iter()
-            .rev()
-            .find(|answer| answer.path == path)?;
+        let mut answers = self.history.answers.iter().rev();
+        let answer = answers.find(|answer| answer.path == path)?;
         let response = answer.response.clone();
         let playlist = MediaPlaylist::parse(&response.text()).ok()?;
         Some((response, playlist))
     }
 
-    fn try_delta(&mut self) {
+    fn try_delta(&mut self) -> Option<()> {
         for _ in 0..TRIES {
-            let Some((_, before)) = self.plain() else {
-                return;
-            };
-            let control = before.control.as_ref();
-            if control.is_none_or(|control| control.can_skip_until.is_none()) {
-                return;
-            }
+            let (_, before) = self.plain()?;
+            before.can_skip_until()?;
             let path = with_query(&self.history.playlist, "_HLS_skip=YES");
             let delta = self.ask(Subject::Playlist, &path, None);
-            let delta = self.parse(&delta);
-            let (Some(delta), Some((_, whole))) = (delta, self.plain()) else {
-                return;
-            };
+            let delta = self.parse(&delta)?;
+            let (_, whole) = self.plain()?;
             let end = |playlist: &MediaPlaylist| (playlist.sequence, playlist.next_part());
             if end(&delta) == end(&whole) {
                 self.history.deltas.push(DeltaTrial {
@@ -266,41 +248,37 @@ impl Watch {
                     delta,
                     whole,
                 });
-                return;
+                break;
             }
         }
+        Some(())
     }
 
-    fn try_coding(&mut self, coding: &str) {
+    fn try_coding(&mut self, coding: &str) -> Option<()> {
         for _ in 0..TRIES {
-            let Some((plain, _)) = self.plain() else {
-                return;
-            };
+            let (plain, _) = self.plain()?;
             let url = format!("http://{}{}", self.addr, self.history.playlist);
             let said = Tool::new("curl")
                 .args(["--silent", "--show-error", "--include", "--compressed"])
                 .args(["--header", &format!("Accept-Encoding: {coding}"), &url])
                 .run(DEADLINE);
             let coded = Response::parse(&said);
-            let Some((again, _)) = self.plain() else {
-                return;
-            };
+            let (again, _) = self.plain()?;
             if plain.body == again.body {
                 self.history.codings.push(CodingTrial {
                     coding: coding.to_owned(),
                     plain,
                     coded,
                 });
-                return;
+                break;
             }
         }
+        Some(())
     }
 
     /// Requests the playlist and the newest segment again, if they have changed.
-    fn try_conditions(&mut self) {
-        let Some((playlist, _)) = self.plain() else {
-            return;
-        };
+    fn try_conditions(&mut self) -> Option<()> {
+        let (playlist, _) = self.plain()?;
         let is_segment =
             |answer: &&Answer| answer.subject == Subject::Media && answer.response.status == 200;
         let segment = self.history.answers.iter().rev().find(is_segment);
@@ -309,29 +287,23 @@ impl Watch {
         if let Some(tag) = playlist.header("etag") {
             self.ask(Subject::Playlist, &path, Some(tag));
         }
-        if let Some((path, response)) = segment
-            && let Some(tag) = response.header("etag")
-        {
-            self.ask(Subject::Media, &path, Some(tag));
-        }
+        let (path, response) = segment?;
+        self.ask(Subject::Media, &path, Some(response.header("etag")?));
+        Some(())
     }
 
     /// Sends requests that must fail; the rules apply to the headers of these responses, too.
-    fn try_failures(&mut self) {
-        let playlist = self.history.playlist.clone();
-        self.ask(
-            Subject::BlockingPlaylist,
-            &with_query(&playlist, "_HLS_part=1"),
-            None,
-        );
-        self.ask(Subject::Media, &resolve(&playlist, "nothing.mp4"), None);
+    fn try_failures(&mut self) -> Option<()> {
+        let path = with_query(&self.history.playlist, "_HLS_part=1");
+        self.ask(Subject::BlockingPlaylist, &path, None);
+        self.ask(Subject::Media, &self.history.path("nothing.mp4"), None);
+        Some(())
     }
 }
 
 /// Counts of responses, for tests that require having seen them.
 impl History {
     /// Returns the number of responses with a status, by subject.
-    #[must_use]
     pub fn count(&self, status: u16) -> HashMap<Subject, usize> {
         let mut counts = HashMap::new();
         for answer in &self.answers {
@@ -350,10 +322,7 @@ fn ask(
     path: &str,
     condition: Option<&str>,
 ) -> Answer {
-    let condition = condition.map(str::to_owned);
-    let more = condition
-        .as_ref()
-        .map(|tag| format!("If-None-Match: {tag}\r\n"));
+    let more = condition.map(|tag| format!("If-None-Match: {tag}\r\n"));
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n{}\r\n",
         more.unwrap_or_default()
@@ -365,7 +334,7 @@ fn ask(
         answered: started.elapsed(),
         subject,
         path: path.to_owned(),
-        condition,
+        condition: condition.map(str::to_owned),
         response,
     }
 }

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Over UDP, it acts like a router with address translation: each client has its own socket towards the server, and datagrams
-//! are not changed. A client that would learn the server's address from a session description gets the proxy's address instead
-//! ([`Impaired::rewrite`]).
+//! are not changed.
 
 mod link;
 mod tcp;
@@ -16,26 +15,20 @@ mod udp;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 pub use link::{Impairment, Passage};
 
+use crate::process::locked;
 use link::Link;
 
 /// A proxy in a thread of this process. It ends on drop.
 #[derive(Debug)]
 pub struct Impaired {
     addr: SocketAddr,
-    transport: Transport,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transport {
-    Udp,
-    Tcp,
 }
 
 /// State shared by the proxy's threads and its owner.
@@ -50,11 +43,11 @@ struct Shared {
 
 impl Shared {
     fn up(&self) -> MutexGuard<'_, Link> {
-        self.up.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.up)
     }
 
     fn down(&self) -> MutexGuard<'_, Link> {
-        self.down.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.down)
     }
 
     fn ends(&self) -> bool {
@@ -88,7 +81,7 @@ impl Impaired {
         let socket = std::net::UdpSocket::bind(local);
         let socket = socket.unwrap_or_else(|error| panic!("no UDP socket: {error}"));
         let addr = socket.local_addr();
-        Self::start(Transport::Udp, addr, up, down, move |shared| {
+        Self::start(addr, up, down, move |shared| {
             udp::run(&socket, upstream, shared);
         })
     }
@@ -103,13 +96,12 @@ impl Impaired {
         let listener = std::net::TcpListener::bind(any_port(upstream));
         let listener = listener.unwrap_or_else(|error| panic!("no TCP socket: {error}"));
         let addr = listener.local_addr();
-        Self::start(Transport::Tcp, addr, up, down, move |shared| {
+        Self::start(addr, up, down, move |shared| {
             tcp::run(&listener, upstream, shared);
         })
     }
 
     fn start(
-        transport: Transport,
         addr: std::io::Result<SocketAddr>,
         up: Impairment,
         down: Impairment,
@@ -127,14 +119,12 @@ impl Impaired {
         });
         Self {
             addr: addr.unwrap_or_else(|error| panic!("no address: {error}")),
-            transport,
             shared,
             thread: Some(thread),
         }
     }
 
     /// Returns the address to which clients send or connect.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -151,45 +141,13 @@ impl Impaired {
     }
 
     /// Returns the counts of the datagrams, or pieces of a byte stream, from clients.
-    #[must_use]
     pub fn up(&self) -> Passage {
         self.shared.up().passage()
     }
 
     /// Returns the counts of the datagrams, or pieces of a byte stream, to clients.
-    #[must_use]
     pub fn down(&self) -> Passage {
         self.shared.down().passage()
-    }
-
-    /// Returns the session description with this proxy as the server's only address; candidates of another transport are
-    /// removed.
-    #[must_use]
-    pub fn rewrite(&self, sdp: &str) -> String {
-        let mut out = String::with_capacity(sdp.len());
-        let mut is_named = false;
-        for line in sdp.split_inclusive('\n') {
-            if !line.starts_with("a=candidate:") {
-                out.push_str(line);
-                continue;
-            }
-            let mut words: Vec<&str> = line.trim_end().split(' ').collect();
-            let own = match self.transport {
-                Transport::Udp => "udp",
-                Transport::Tcp => "tcp",
-            };
-            // Foundation, component, transport, priority, address, port (RFC 8839 §5.1).
-            let is_own = words.len() > 5 && words[2].eq_ignore_ascii_case(own);
-            if is_own && !is_named {
-                is_named = true;
-                let (ip, port) = (self.addr.ip().to_string(), self.addr.port().to_string());
-                words[4] = &ip;
-                words[5] = &port;
-                out.push_str(&words.join(" "));
-                out.push_str("\r\n");
-            }
-        }
-        out
     }
 }
 
@@ -318,20 +276,5 @@ mod tests {
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).expect("an end");
         assert_eq!(answer, b"yes");
-    }
-
-    #[test]
-    fn the_only_address_in_a_description_is_the_proxys() {
-        let upstream = "127.0.0.1:8189".parse().expect("an address");
-        let proxy = Impaired::udp(upstream, Impairment::NONE, Impairment::NONE);
-        let sdp = "v=0\r\na=candidate:1 1 udp 2130706431 10.0.0.1 8189 typ host\r\n\
-            a=candidate:2 1 udp 2130706430 127.0.0.1 8189 typ host\r\n\
-            a=candidate:3 1 tcp 1518280447 127.0.0.1 8189 typ host tcptype passive\r\n\
-            a=end-of-candidates\r\n";
-        let expected = format!(
-            "v=0\r\na=candidate:1 1 udp 2130706431 127.0.0.1 {} typ host\r\na=end-of-candidates\r\n",
-            proxy.addr().port()
-        );
-        assert_eq!(proxy.rewrite(sdp), expected);
     }
 }

@@ -24,11 +24,8 @@ fn library() -> (tempfile::TempDir, Files) {
         ("film.flv", ""),
         ("listed.flv", "-flvflags add_keyframe_index"),
     ] {
-        let copy = Tool::ffmpeg()
-            .args(["-y", "-i"])
-            .arg(&clip)
-            .args(["-c", "copy"]);
-        let copy = copy.args(options.split_whitespace());
+        let copy = Tool::ffmpeg().args(["-y", "-i"]).arg(&clip);
+        let copy = copy.args(["-c", "copy"]).args(options.split_whitespace());
         copy.arg(directory.path().join(name)).run(DEADLINE);
     }
     let name = StreamName::parse("vod").expect("a name");

@@ -18,7 +18,7 @@ use media::StreamName;
 use packagers::Extension;
 use recordings::{Container, RecordingId, Shelf};
 
-use crate::address::{INIT, PLAYLIST, SEGMENT};
+use crate::address::{INIT, PLAYLIST, SEGMENT, number};
 
 /// Folder below a stream's name, and the name of a clip.
 pub(super) const FOLDER: &str = "recordings";
@@ -199,12 +199,6 @@ fn below<'a>(folder: &'a str, file: &str) -> Option<(&'a str, Resource)> {
     Some((stream, resource))
 }
 
-/// Parses a number in its only accepted form.
-fn number(text: &str) -> Option<usize> {
-    let is_plain = text == "0" || !text.starts_with(['0', '+']);
-    text.parse().ok().filter(|_| is_plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,9 +226,8 @@ mod tests {
         let upper = text.to_uppercase();
         let names = "|x.mp4|../secret.mp4|ID|ID.txt|ID.mp4.part|UPPER.mp4|ID/0-06.m4s|ID/-1-6.m4s|ID/6.m4s|\
                      ID/99999999999999999999-6.m4s|ID/from-.m3u8";
-        let names = names
-            .split('|')
-            .map(|name| format!("/live/show/recordings/{name}"));
+        let names = names.split('|');
+        let names = names.map(|name| format!("/live/show/recordings/{name}"));
         let paths = "/live/show/other/ID/index.m3u8|/recordings/ID.mp4|/a b/recordings/ID.mp4|/clip.mp4|/live/show/clip.mp3";
         for path in names.chain(paths.split('|').map(str::to_owned)) {
             let path = path.replace("ID", text).replace("UPPER", &upper);
@@ -249,10 +242,8 @@ mod tests {
             let film = film(&format!("live/show/recordings/{id}{extension}"));
             let film = film.expect("a recording's name");
             assert_eq!(film.stream.as_str(), "live/show");
-            assert_eq!(
-                (film.id.to_string().as_str(), film.container),
-                (id, container)
-            );
+            assert_eq!(film.id.to_string(), id);
+            assert_eq!(film.container, container, "{extension}");
         }
         for name in [
             format!("recordings/{id}"),

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use container::mp4_file::{Base, Init, Point, Timeline, changes};
+use files::blocking::read;
 use http::StatusCode;
 use http1::Query;
 use media::StreamName;
@@ -210,27 +210,17 @@ fn patches(
 
 /// Returns the `moof` at the beginning of a fragment.
 fn header(file: &File, fragment: &Range<u64>) -> io::Result<Vec<u8>> {
-    let mut bytes = at(
-        file,
-        fragment.start,
-        LOOK_BYTES.min(fragment.end - fragment.start),
-    )?;
+    let (start, length) = (fragment.start, fragment.end - fragment.start);
+    let mut bytes = read(file, start..start + LOOK_BYTES.min(length))?;
     let size = bytes.first_chunk().map(|size| u32::from_be_bytes(*size));
     let size = u64::from(size.unwrap_or_default());
-    if size > HEADER_BYTES_MAX || size > fragment.end - fragment.start {
+    if size > HEADER_BYTES_MAX || size > length {
         return Err(io::ErrorKind::InvalidData.into());
     }
     if size > bytes.len() as u64 {
-        bytes = at(file, fragment.start, size)?;
+        bytes = read(file, start..start + size)?;
     }
     bytes.truncate(size as usize);
-    Ok(bytes)
-}
-
-fn at(file: &File, begin: u64, length: u64) -> io::Result<Vec<u8>> {
-    // At most one MiB.
-    let mut bytes = vec![0; length as usize];
-    file.read_exact_at(&mut bytes, begin)?;
     Ok(bytes)
 }
 

@@ -5,8 +5,8 @@
 use bytes::{Bytes, BytesMut};
 use container::adts;
 use container::flv::{self, Opening, Selection, Tag};
-use container::fmp4::{self, Fragmentation, Unit};
-use container::ts::{self, JoinPoint, PACKET_BYTES};
+use container::fmp4::{self, Unit};
+use container::ts::{self, PACKET_BYTES};
 use container::{ogg, webm};
 use media::{Codec, Item, Kind, Span, Timestamp, Track, TrackId};
 use packagers::Extension;
@@ -118,10 +118,7 @@ impl Writer {
     pub(super) fn new(form: Form) -> Self {
         let muxer = match form {
             Form::Flv => Muxer::Flv(Box::new(flv::Muxer::new(Selection::ALL))),
-            Form::Mp4 => {
-                let fragmentation = Fragmentation { span: FRAGMENT };
-                Muxer::Mp4(Box::new(fmp4::Muxer::new(fragmentation)))
-            }
+            Form::Mp4 => Muxer::Mp4(Box::new(fmp4::Muxer::new(FRAGMENT))),
             Form::Ts => Muxer::Ts(Box::default()),
             Form::Aac => Muxer::Frames(Codec::Aac, None),
             Form::Mp3 => Muxer::Frames(Codec::Mp3, None),
@@ -283,7 +280,7 @@ impl ts::PacketSink for Out {
         self.unit.extend_from_slice(packet);
     }
 
-    fn end_unit(&mut self, _at: Timestamp, join: Option<JoinPoint>) {
-        Self::end_unit(self, join.map(|_| &[][..]));
+    fn end_unit(&mut self, _at: Timestamp, is_join: bool) {
+        Self::end_unit(self, is_join.then_some(&[][..]));
     }
 }

@@ -52,15 +52,13 @@ pub(crate) use self::reader::{Next, RecordingReader, tracks_of};
 pub(crate) use self::shift::Shifted;
 
 use self::absent::Absent;
-use self::address::{AT, CLIP_FROM, CLIP_TO, FilmName, Resource};
+use self::address::{AT, CLIP_FROM, CLIP_TO, Resource};
 use self::file::Opened;
 use self::reader::is_bare;
 use self::timelines::Timelines;
 use self::when::When;
 use crate::Answer;
-use crate::answer::{
-    Terms, Version, bare, is_download, of_file, plain, precondition, put, validators,
-};
+use crate::answer::{Version, bare, is_download, of_file, plain, precondition, put, validators};
 use crate::body::Body;
 use crate::counts::{Outcome, Sums};
 use crate::film::{Film, Kind};
@@ -189,19 +187,15 @@ impl Past {
     /// # Errors
     /// If the disk does not deliver it, or it is damaged.
     pub async fn film(&self, name: &str, kind: Option<Kind>) -> io::Result<Option<Film>> {
-        let Some(FilmName {
-            stream,
-            id,
-            container,
-        }) = address::film(name)
-        else {
+        let Some(named) = address::film(name) else {
             return Ok(None);
         };
         let is_asked_for = |it: &Arc<Recording>| {
-            let is_named = container.is_none_or(|named| named == it.container);
+            let is_named = named.container.is_none_or(|named| named == it.container);
             is_named && kind.is_none_or(|kind| Some(kind) == Kind::of_recording(it.container))
         };
-        let found = self.recording(&stream, id).ok().filter(is_asked_for);
+        let found = self.recording(&named.stream, named.id).ok();
+        let found = found.filter(is_asked_for);
         let Some(recording) = found.filter(|it| is_bare(it.container)) else {
             return Ok(None);
         };
@@ -288,12 +282,9 @@ impl Past {
             grows: opened.grows,
             patches: Patches::Known(opened.beginning.into()),
         };
-        let terms = Terms {
-            is_head: request.is_head,
-            headers: request.headers,
-        };
+        let ranged = (!request.is_head).then_some(request.headers);
         let plays = (!is_kept).then_some(recording.duration);
-        Ok(of_file(version, plays, &terms, headers))
+        Ok(of_file(version, plays, ranged, headers))
     }
 
     /// Answers with the initialization segment.
@@ -363,12 +354,7 @@ fn whole(media_type: &str, caching: &str, body: Body) -> (Outcome, Answer) {
     let mut headers = HeaderMap::new();
     put(&mut headers, header::CONTENT_TYPE, media_type);
     put(&mut headers, header::CACHE_CONTROL, caching);
-    let answer = Answer {
-        status: StatusCode::OK,
-        headers,
-        body,
-    };
-    (Outcome::Whole, answer)
+    (Outcome::Whole, Answer::new(StatusCode::OK, headers, body))
 }
 
 /// Makes an answer with a playlist.

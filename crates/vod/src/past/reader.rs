@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use container::mp4_file::Point;
-use files::{Reader, Syntax};
+use files::{Format, Reader, Syntax};
 use media::{Item, Track};
 use recordings::{Container, Recording, State};
 
@@ -66,12 +66,12 @@ impl RecordingReader {
             }
             Container::Flv => (Reader::flv(length), plays),
             Container::Mp3 => {
-                let reader = Reader::frames(Syntax::MpegAudio, 0, length, plays);
-                (reader, plays)
+                let format = Format::Frames(Syntax::MpegAudio, 0, plays);
+                (Reader::stream(format, length), plays)
             }
-            Container::Ogg => (Reader::ogg(length), plays),
-            Container::Ts => (Reader::ts(length), plays),
-            Container::WebM => (Reader::webm(length), plays),
+            Container::Ogg => (Reader::stream(Format::Ogg, length), plays),
+            Container::Ts => (Reader::stream(Format::Ts, length), plays),
+            Container::WebM => (Reader::stream(Format::WebM, length), plays),
         };
         Ok(Self {
             file: MediaFile::open((&opened.file, &past.reads), reader).await?,

@@ -5,13 +5,13 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Lock;
 use base::holdings::{Held, Holdings, Kind};
 use container::mp4_file::Timeline;
+use files::blocking;
 use recordings::{Recording, RecordingId, State};
 use tokio::sync::OwnedMutexGuard;
 
@@ -43,8 +43,6 @@ struct Kept {
     /// Charge for its memory.
     held: Lock<Held>,
 }
-
-impl Kept {}
 
 impl Timelines {
     /// Makes an empty cache.
@@ -134,9 +132,7 @@ fn read_on(timeline: &mut Timeline, file: &File) -> io::Result<()> {
             break;
         };
         // At most one MiB.
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        file.read_exact_at(&mut bytes, range.start)?;
-        timeline.take(&bytes);
+        timeline.take(&blocking::read(file, range)?);
     }
     Ok(())
 }

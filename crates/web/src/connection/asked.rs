@@ -27,7 +27,7 @@ impl Asked {
         let target = String::from_utf8_lossy(head.target());
         Self {
             version: head.version(),
-            request: request_line(head.method(), &target, words(head.version())),
+            request: request_line(head.method(), &target, head.version().label()),
             referer: header("referer"),
             agent: header("user-agent"),
             ..Self::nothing(peer)
@@ -39,7 +39,7 @@ impl Asked {
         let asked = Self::by(head, peer);
         match page {
             Page::Rtc(address) => {
-                let (method, version) = (head.method(), words(head.version()));
+                let (method, version) = (head.method(), head.version().label());
                 Self {
                     request: request_line(method, &address.loggable(), version),
                     ..asked
@@ -95,16 +95,5 @@ impl Asked {
             agent: &self.agent,
             duration: self.began.elapsed(),
         });
-    }
-}
-
-const fn words(version: Version) -> &'static str {
-    match version {
-        Version::Http2 => "HTTP/2.0",
-        Version::Http11 => "HTTP/1.1",
-        Version::Http10 => "HTTP/1.0",
-        Version::Ice10 => "ICE/1.0",
-        Version::XAudiocast => "x-audiocast",
-        Version::Shoutcast => "ICY",
     }
 }

@@ -172,11 +172,7 @@ pub(super) async fn write_file(
 
 /// Builds the head of a reply. The headers about the body's length are decided here.
 fn head(reply: &Reply, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
-    let version = match terms.version {
-        Version::Http11 | Version::Http2 => "HTTP/1.1",
-        Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => "HTTP/1.0",
-    };
-    let status = reply.status;
+    let (version, status) = (terms.version.of_reply(), reply.status);
     let reason = status.canonical_reason().unwrap_or_default();
     let mut out = format!("{version} {} {reason}\r\ndate: {now}\r\n", status.as_u16()).into_bytes();
     match (terms.version, terms.persists) {
@@ -252,40 +248,32 @@ mod tests {
                 .with(header::CONNECTION, "x")
         };
         let type_ = "content-type: text/plain; charset=utf-8\r\nx-a: b\r\n\r\n";
-        let (text, outcome) = written(plain(), TERMS).await;
-        let expected = format!("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n{type_}words");
-        assert_eq!((text, outcome.expect("written")), (expected, true));
-
-        let old = Terms {
-            version: Version::Http10,
-            ..TERMS
-        };
-        let (text, outcome) = written(plain(), old).await;
-        let expected = format!(
-            "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 5\r\n{type_}words"
-        );
-        assert_eq!((text, outcome.expect("written")), (expected, true));
-
-        let last = Terms {
-            persists: false,
-            ..TERMS
-        };
-        let (text, outcome) = written(plain(), last).await;
-        assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
-        assert!(!outcome.expect("written"));
-
-        let (text, outcome) = written(streamed(&["ab", "", "cde"]).await, TERMS).await;
-        let chunks = "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n";
-        let expected = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}");
-        assert_eq!((text, outcome.expect("written")), (expected, true));
-
-        let (text, outcome) = written(streamed(&["ab", "cde"]).await, old).await;
-        let expected = "HTTP/1.0 200 OK\r\nconnection: close\r\n\r\nabcde".to_owned();
-        assert_eq!((text, outcome.expect("written")), (expected, false));
-
-        let (text, outcome) = written(streamed(&[]).await, TERMS).await;
-        assert!(text.ends_with("chunked\r\n\r\n0\r\n\r\n"), "{text}");
-        assert!(outcome.expect("written"));
+        let (mut old, mut last) = (TERMS, TERMS);
+        old.version = Version::Http10;
+        last.persists = false;
+        let whole = format!("content-length: 5\r\n{type_}words");
+        let close = "connection: close\r\n";
+        let keep = "connection: keep-alive\r\n";
+        for (terms, expected, persists) in [
+            (TERMS, format!("HTTP/1.1 200 OK\r\n{whole}"), true),
+            (old, format!("HTTP/1.0 200 OK\r\n{keep}{whole}"), true),
+            (last, format!("HTTP/1.1 200 OK\r\n{close}{whole}"), false),
+        ] {
+            let (text, outcome) = written(plain(), terms).await;
+            assert_eq!((text, outcome.expect("written")), (expected, persists));
+        }
+        let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        let (none, two) = ("0\r\n\r\n", "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n");
+        let [none, two] = [none, two].map(|chunks| format!("{chunked}{chunks}"));
+        let bare = format!("HTTP/1.0 200 OK\r\n{close}\r\nabcde");
+        for (pieces, terms, expected, persists) in [
+            (&["ab", "", "cde"][..], TERMS, two, true),
+            (&["ab", "cde"], old, bare, false),
+            (&[], TERMS, none, true),
+        ] {
+            let (text, outcome) = written(streamed(pieces).await, terms).await;
+            assert_eq!((text, outcome.expect("written")), (expected, persists));
+        }
     }
 
     #[tokio::test]

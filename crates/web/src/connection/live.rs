@@ -113,16 +113,8 @@ impl<S: LiveTransport> Live<'_, S> {
     async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
         let asked = Asked::by(&self.head, self.remote.peer);
         let (front, head, remote) = (self.front, self.head, self.remote);
-        let permit = permit(self.handover);
-        let outcome = listen::serve(
-            &front.egress,
-            self.socket,
-            target,
-            head,
-            remote,
-            Some(permit),
-        )
-        .await;
+        let (egress, permit) = (&front.egress, permit(self.handover));
+        let outcome = listen::serve(egress, self.socket, target, head, remote, permit).await;
         if let Outcome::Answered { status, bytes } = outcome {
             asked.log(front, status, bytes);
         }
@@ -195,14 +187,8 @@ impl<S: LiveTransport> Live<'_, S> {
         }
         let Some(watching) = front.pages.watchers.enter() else {
             let text = "There are as many clients of STATS as may be.";
-            return say(
-                front,
-                self.socket,
-                &asked,
-                Status::SERVICE_UNAVAILABLE,
-                text,
-            )
-            .await;
+            let status = Status::SERVICE_UNAVAILABLE;
+            return say(front, self.socket, &asked, status, text).await;
         };
         self.handover.permit().settle();
         asked.log(front, Status::OK, 0);

@@ -32,14 +32,8 @@ pub(super) async fn refuse<S: LiveTransport>(
     reason: Rejected,
 ) {
     front.counts.reject(reason, asked.peer);
-    let bytes = plain(
-        front,
-        asked.version,
-        status_of_limit(reason),
-        &reason.to_string(),
-    );
-    asked.log_answer(front, &bytes);
-    head::answer(socket, &bytes).await;
+    let status = status_of_limit(reason);
+    say(front, socket, asked, status, &reason.to_string()).await;
 }
 
 /// Refuses a request that is malformed, or that a proxy may have parsed differently. The bytes after it are not read as another
@@ -50,9 +44,8 @@ pub(super) async fn refuse_malformed<S: LiveTransport>(
     asked: &Asked,
     error: http1::Error,
 ) {
-    front
-        .counts
-        .reject_for(Rejected::HeadMalformed, asked.peer, &error);
+    let counts = &front.counts;
+    counts.reject_for(Rejected::HeadMalformed, asked.peer, &error);
     let status = http1::status_of(error);
     say(front, socket, asked, status, &error.to_string()).await;
 }
@@ -69,9 +62,8 @@ pub(super) async fn refuse_headless<S: LiveTransport>(
         NoHead::Gone => {}
         NoHead::Malformed(error) => refuse_malformed(front, socket, asked, error).await,
         NoHead::Other(Sniff::Http2Preface) => {
-            front
-                .counts
-                .reject_for(Rejected::Protocol, peer, &"HTTP/2 on an HTTP port");
+            let detail = "HTTP/2 on an HTTP port";
+            front.counts.reject_for(Rejected::Protocol, peer, &detail);
             let text = "HTTP/2 is not served without TLS; use HTTP/1.1.";
             say(front, socket, asked, Status::VERSION_NOT_SUPPORTED, text).await;
         }
@@ -107,14 +99,11 @@ pub(super) fn plain(front: &FrontDoor, version: Version, status: Status, text: &
         .headers(http1::NO_CACHE)
         .headers(http1::CORS)
         .header("Connection", "close");
-    let waits = matches!(
-        status,
-        Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS
-    );
-    let head = if waits {
-        head.header("Retry-After", &front.drain.retry_after().to_string())
-    } else {
-        head
+    let head = match status {
+        Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS => {
+            head.header("Retry-After", &front.drain.retry_after().to_string())
+        }
+        _ => head,
     };
     let mut bytes = head.content_length(text.len() as u64 + 1).finish();
     bytes.extend_from_slice(text.as_bytes());

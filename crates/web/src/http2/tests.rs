@@ -16,6 +16,7 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::http2::{IsOver, PIECE_BYTES, PIECES_MAX, Patience, STREAMS_MAX, serve};
 
@@ -41,13 +42,10 @@ fn served(text: &Bytes, patience: Patience) -> (DuplexStream, JoinHandle<hyper::
 /// A client with this window for each body.
 async fn client(socket: DuplexStream, window: u32) -> SendRequest<Full<Bytes>> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(window);
-    let (client, connection) = builder
-        .handshake(TokioIo::new(socket))
-        .await
-        .expect("a connection");
+    builder.timer(TokioTimer::new());
+    builder.initial_stream_window_size(window);
+    let shaken = builder.handshake(TokioIo::new(socket)).await;
+    let (client, connection) = shaken.expect("a connection");
     tokio::spawn(connection);
     client
 }
@@ -57,16 +55,19 @@ fn request() -> Request<Full<Bytes>> {
     request.body(Full::default()).expect("a request")
 }
 
-/// Pieces of a text that wait somewhere, beside the text itself.
+/// Waits for what is to come in the end.
+async fn in_time<T>(what: impl Future<Output = T>) -> T {
+    timeout(DEADLINE, what).await.expect("in time")
+}
+
+/// Waits until no piece of a text waits anywhere, beside the text itself.
 async fn until_unique(text: &Bytes) {
     let wait = async {
         while !text.is_unique() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(DEADLINE, wait)
-        .await
-        .expect("let go of");
+    in_time(wait).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,11 +76,7 @@ async fn a_client_that_reads_gets_all_of_a_body() {
     let text = Bytes::from(text);
     let (socket, _served) = served(&text, Patience::default());
     let mut client = client(socket, 65_535).await;
-    let answers = [
-        client.send_request(request()),
-        client.send_request(request()),
-    ];
-    for answer in answers {
+    for answer in [(); 2].map(|()| client.send_request(request())) {
         let body = answer.await.expect("an answer").into_body();
         let body = body.collect().await.expect("a body").to_bytes();
         assert!(body == text);
@@ -97,8 +94,7 @@ async fn a_body_of_which_nothing_is_taken_ends_and_its_connection_continues() {
         unread.push(answer.into_body());
     }
     for mut body in unread {
-        let next = tokio::time::timeout(DEADLINE, body.frame()).await;
-        let reset = next.expect("in time").expect("no end");
+        let reset = in_time(body.frame()).await.expect("no end");
         assert!(reset.is_err(), "nothing fits into the window");
     }
     assert!(client.send_request(request()).await.is_ok());
@@ -124,7 +120,7 @@ async fn is_over_after(time: Duration) {
             response.extensions_mut().insert(is_over);
             // As most answers it takes a moment, in which the body is watched already.
             async {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                sleep(Duration::from_millis(1)).await;
                 response
             }
         }
@@ -133,10 +129,10 @@ async fn is_over_after(time: Duration) {
     let mut client = client(near, 0).await;
     let answer = client.send_request(request()).await.expect("an answer");
     let mut body = answer.into_body();
-    let early = tokio::time::timeout(time, body.frame()).await;
+    let early = timeout(time, body.frame()).await;
     assert!(early.is_err(), "it may be sent yet");
     over.store(true, Ordering::Relaxed);
-    let next = tokio::time::timeout(Duration::from_secs(3), body.frame()).await;
+    let next = timeout(Duration::from_secs(3), body.frame()).await;
     assert!(next.expect("in time").expect("no end").is_err());
 }
 
@@ -163,14 +159,11 @@ async fn what_a_connection_has_of_bodies_is_bounded_and_let_go_of() {
         unread.push(client.send_request(request()).await.expect("an answer"));
     }
     let taken = || sent.load(Ordering::Relaxed);
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    sleep(Duration::from_secs(5)).await;
     // Beside what waits each request has a piece that may not wait yet.
     let most = PIECES_MAX + 2 * STREAMS_MAX as usize;
-    assert!(
-        taken() > 0 && taken() <= most,
-        "{} pieces of {most}",
-        taken()
-    );
+    let pieces = taken();
+    assert!(pieces > 0 && pieces <= most, "{pieces} of {most}");
     drop(client);
     drop(unread);
     until_unique(&text).await;
@@ -214,18 +207,14 @@ async fn a_flood_of_pings_ends_its_connection() {
     let pings =
         b"\x00\x00\x08\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00".repeat(1_000);
     raw(&mut socket, &pings).await;
-    let served = tokio::time::timeout(DEADLINE, served)
-        .await
-        .expect("in time");
-    assert!(served.expect("no panic").is_err());
+    assert!(in_time(served).await.expect("no panic").is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_to_end_waits_for_no_request_longer_than_it_is_reported() {
     let (mut near, far) = duplex(64 << 10);
     let answer = |_| pending::<Response<Full<Bytes>>>();
-    let ending = tokio::time::sleep(Duration::from_secs(1));
-    let is_over = tokio::time::sleep(Duration::from_secs(9));
+    let (ending, is_over) = (sleep(Duration::from_secs(1)), sleep(Duration::from_secs(9)));
     let served = tokio::spawn(serve(far, answer, ending, is_over));
     // A request for `/` by GET over https, to h.
     let request = b"\x00\x00\x06\x01\x05\x00\x00\x00\x01\x82\x84\x87\x41\x01h";
@@ -235,8 +224,5 @@ async fn a_connection_that_is_to_end_waits_for_no_request_longer_than_it_is_repo
         let mut sink = [0; 1_024];
         while near.read(&mut sink).await.is_ok_and(|count| count > 0) {}
     });
-    let served = tokio::time::timeout(DEADLINE, served)
-        .await
-        .expect("in time");
-    assert!(served.expect("no panic").is_ok());
+    assert!(in_time(served).await.expect("no panic").is_ok());
 }

@@ -142,10 +142,8 @@ mod tests {
         file.extend(&song(1)[..200]);
         let intro = Intro::read(&file).expect("MP3");
         assert_eq!(intro.plain, song(100));
-        assert_eq!(
-            (intro.codec, intro.rate, intro.channels),
-            (Codec::Mp3, 44_100, 2)
-        );
+        let format = (intro.codec, intro.rate, intro.channels);
+        assert_eq!(format, (Codec::Mp3, 44_100, 2));
     }
 
     #[test]

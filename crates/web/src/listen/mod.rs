@@ -23,7 +23,7 @@ mod intro;
 mod reply;
 mod serve;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

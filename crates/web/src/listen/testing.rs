@@ -25,7 +25,7 @@ use net::wait::at_once;
 use packagers::Form;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::listen::Context;
 
@@ -39,19 +39,8 @@ pub(crate) const PASSWORD: &str = "open sesame";
 /// when the test says.
 pub(crate) struct TestGate {
     keeper: Gatekeeper,
-    latch: Latch,
-}
-
-impl TestGate {
-    /// Lets the waiting requests in.
-    pub(crate) fn open(&self) {
-        self.latch.open();
-    }
-
-    /// Returns the number of requests that wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.latch.waiting()
-    }
+    /// Holds the requests that wait.
+    pub(crate) latch: Latch,
 }
 
 impl Gate for TestGate {
@@ -166,6 +155,12 @@ impl TestServer {
             .unwrap()
     }
 
+    /// Removes the listener that has been here longest.
+    pub(crate) fn kick(&self) {
+        let fanout = self.context.registry.fanout();
+        fanout.kick(fanout.directory().list()[0].id);
+    }
+
     /// The next listener that leaves.
     pub(crate) fn departure(&self) -> Departure {
         self.departures.recv_timeout(PATIENCE).unwrap()
@@ -220,9 +215,30 @@ impl Drop for TestServer {
     }
 }
 
+/// A server with a publisher of this stream.
+pub(crate) fn published(
+    settings: Settings,
+    stream: &str,
+    container: Container,
+) -> (TestServer, Publisher) {
+    let server = TestServer::new(settings);
+    let publisher = server.publish(stream, container);
+    (server, publisher)
+}
+
 /// Waits for what has to come.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     timeout(PATIENCE, what).await.unwrap()
+}
+
+/// Waits until it is so.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let reached = async {
+        while !is_so() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    soon(reached).await;
 }
 
 /// A client and its connection to a server on a real socket, with the client's address.
@@ -269,12 +285,9 @@ impl Joiner {
 #[track_caller]
 pub(crate) fn assert_same(got: &[u8], expected: &[u8], what: &str) {
     let common = got.iter().zip(expected).take_while(|(a, b)| a == b).count();
-    assert!(
-        got == expected,
-        "{what}: {} bytes instead of {}, alike up to byte {common}",
-        got.len(),
-        expected.len(),
-    );
+    let (length, due) = (got.len(), expected.len());
+    let how = format!("{length} bytes instead of {due}, alike up to byte {common}");
+    assert!(got == expected, "{what}: {how}");
 }
 
 pub(crate) fn write(publisher: &mut Publisher, items: &[Item]) {

@@ -3,7 +3,6 @@
 //! Scripts and libraries are built by `npm run build` in `web`, which records their checksums; the other files are written by
 //! hand. Built files are committed, so that a build of the server needs no Node.js.
 
-use std::fmt::Write;
 use std::sync::LazyLock;
 
 use http::{HeaderMap, StatusCode, header};
@@ -118,11 +117,9 @@ pub(super) fn tag(bytes: &[u8]) -> String {
     format!("\"{}\"", &hex(&Sha256::digest(bytes))[..16])
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        write!(out, "{byte:02x}").expect("a String takes all text");
-        out
-    })
+/// Formats bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -211,10 +208,8 @@ mod tests {
             ("", false),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert(
-                header::ACCEPT_ENCODING,
-                sent.parse().expect("a header value"),
-            );
+            let sent_value = sent.parse().expect("a header value");
+            headers.insert(header::ACCEPT_ENCODING, sent_value);
             let answer = FLV_LIBRARY.answer(&headers);
             let coding = answer.headers.get(header::CONTENT_ENCODING);
             assert_eq!(coding.is_some(), expected, "{sent:?}");

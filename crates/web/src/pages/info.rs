@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use egress_hls::Quality;
+use egress_hls::{Quality, relative};
 use fanout::{DerivedOffer, Info, PictureOrder, Stream};
 use media::{Codec, Framing, StreamName, Title};
 use reports::view::{State, StreamView};
@@ -59,10 +59,9 @@ pub(super) async fn publisher(front: &FrontDoor, name: &StreamName) {
     let mut all: Vec<_> = all.collect();
     std::future::poll_fn(|cx| {
         let is_any = all.iter_mut().any(|one| one.as_mut().poll(cx).is_ready());
-        if is_any {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
+        match is_any {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
     })
     .await;
@@ -122,7 +121,7 @@ fn quality(presentation: &Presentation, one: &Quality, label: String, has_webrtc
         "height": dimensions.map(|(_, height)| height),
         "bitrate": bits_per_second,
         "tracks": StreamView::of(info).tracks(),
-        "addresses": of_stream(presentation, info),
+        "addresses": of_stream(&presentation.name, info),
         "webrtc": has_webrtc.then(|| webrtc(presentation, info)),
     })
 }
@@ -150,19 +149,19 @@ pub(super) fn addresses(presentation: &Presentation) -> Vec<Value> {
     };
     let path = presentation.path_of(&presentation.name);
     let past = presentation.past.map(|past| below(&path, past));
-    let bodies = bodies(presentation, info);
+    let bodies = bodies(&presentation.name, info);
     bodies.chain(hls(info, &path)).chain(past).collect()
 }
 
-/// Lists the HTTP addresses of a single quality.
-fn of_stream(presentation: &Presentation, info: &Info) -> Vec<Value> {
-    let hls = hls(info, &presentation.path_of(&info.name));
-    bodies(presentation, info).chain(hls).collect()
+/// Lists the HTTP addresses of a single quality, relative to the page of this name.
+pub(super) fn of_stream(page: &StreamName, info: &Info) -> Vec<Value> {
+    let hls = hls(info, &relative(page.as_str(), info.name.as_str()));
+    bodies(page, info).chain(hls).collect()
 }
 
 /// Lists the live bodies, which have no end.
-fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Value> {
-    let path = presentation.path_of(&info.name);
+fn bodies(page: &StreamName, info: &Info) -> impl Iterator<Item = Value> {
+    let path = relative(page.as_str(), info.name.as_str());
     let name = info.name.clone();
     listen::addresses(info).into_iter().map(move |one| {
         let suffix = one.path.trim_start_matches('/').strip_prefix(name.as_str());

@@ -3,7 +3,6 @@
 //! The script keeps the cards up to date from `/api/v1/public/streams`. It makes new ones from the page's template, so the form
 //! of a card is defined here alone.
 
-use std::fmt::Write;
 use std::time::SystemTime;
 
 use config::BaseUrl;
@@ -41,12 +40,9 @@ pub(super) async fn answer(request: &Request<'_>) -> Reply {
 fn render(streams: &[PublicStream<'_>], search: &str, base: &BaseUrl, now: SystemTime) -> String {
     let words = search.to_lowercase();
     let shown: Vec<_> = streams.iter().filter(|one| has_all(one, &words)).collect();
-    let mut cards = String::new();
-    for (at, stream) in shown.iter().enumerate() {
-        card(&mut cards, stream, at < STILLS_AT_ONCE, now);
-    }
-    let mut blank = String::new();
-    blank_card(&mut blank);
+    let cards = shown.iter().enumerate();
+    let cards = cards.map(|(at, stream)| card(stream, at < STILLS_AT_ONCE, now));
+    let (cards, blank) = (cards.collect::<String>(), blank_card());
     let hidden = |is_hidden| if is_hidden { " hidden" } else { "" };
     let no_empty = hidden(!streams.is_empty());
     let no_search = hidden(streams.is_empty());
@@ -103,6 +99,7 @@ fn count(shown: usize, all: usize) -> String {
 }
 
 /// Entry of the list; the texts are escaped.
+#[derive(Default)]
 struct Card<'a> {
     name: &'a str,
     kind: &'static str,
@@ -116,7 +113,7 @@ struct Card<'a> {
     format: &'a str,
 }
 
-fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: SystemTime) {
+fn card(stream: &PublicStream<'_>, is_first: bool, now: SystemTime) -> String {
     let preload = if is_first { "auto" } else { "none" };
     let video = match stream.has_still() {
         true => format!(
@@ -134,10 +131,9 @@ fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: System
     let seconds = now.duration_since(stream.began()).unwrap_or_default();
     Card {
         name: stream.name,
-        kind: if stream.has_picture() {
-            "picture"
-        } else {
-            "sound"
+        kind: match stream.has_picture() {
+            true => "picture",
+            false => "sound",
         },
         video: &video,
         shown: &escape(stream.display_name),
@@ -147,27 +143,21 @@ fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: System
         age: &age(seconds.as_secs()),
         format: &escape(stream.format()),
     }
-    .write(out);
+    .render()
 }
 
-/// Writes the empty card that the script fills.
-fn blank_card(out: &mut String) {
+/// Renders the empty card that the script fills.
+fn blank_card() -> String {
     Card {
-        name: "",
         kind: "sound",
         video: " preload=\"none\" hidden",
-        shown: "",
-        title: "",
-        listeners: "",
-        since: "",
-        age: "",
-        format: "",
+        ..Card::default()
     }
-    .write(out);
+    .render()
 }
 
 impl Card<'_> {
-    fn write(&self, out: &mut String) {
+    fn render(&self) -> String {
         let Self {
             name,
             kind,
@@ -179,8 +169,7 @@ impl Card<'_> {
             age,
             format,
         } = self;
-        write!(
-            out,
+        format!(
             "<li class=\"card\" data-name=\"{name}\" data-kind=\"{kind}\">\n\
              <div class=\"thumb\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
              <path class=\"screen\" d=\"{SCREEN}\"/><path class=\"note\" d=\"{NOTE}\"/></svg>\
@@ -191,7 +180,6 @@ impl Card<'_> {
              <time datetime=\"{since}\">{age}</time></p>\n\
              <p class=\"format\">{format}</p>\n</li>\n"
         )
-        .expect("a String takes all text");
     }
 }
 
@@ -231,14 +219,12 @@ mod tests {
     fn an_empty_list_says_so() {
         let base = "https://radio.example.com/tv".parse().expect("an address");
         let page = render(&[], "", &base, SystemTime::now());
-        assert!(
-            page.contains("class=\"empty\">\n<p>Nothing is live"),
-            "{page}"
-        );
-        assert!(
-            page.contains("id=\"no-match\" class=\"empty\" hidden"),
-            "{page}"
-        );
+        for part in [
+            "class=\"empty\">\n<p>Nothing is live",
+            "id=\"no-match\" class=\"empty\" hidden",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
         assert!(!page.contains("<script>"), "no script stands in the page");
     }
 }

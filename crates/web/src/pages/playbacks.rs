@@ -254,10 +254,9 @@ impl Playbacks {
             return;
         }
         *looked = now;
-        let silent_for = if is_draining {
-            Duration::ZERO
-        } else {
-            SILENT_FOR
+        let silent_for = match is_draining {
+            true => Duration::ZERO,
+            false => SILENT_FOR,
         };
         let left: Vec<_> = state
             .entries
@@ -332,9 +331,13 @@ mod tests {
             playbacks.key_of(stream, subject, (address, uri, headers))
         };
         let key = of(&stream, subject, &uri, &headers);
-        headers_with(&headers, header::RANGE, "bytes=5-", |headers| {
-            assert_eq!(of(&stream, subject, &uri, headers), key);
-        });
+        let with = |name: header::HeaderName, value| {
+            let mut headers = headers.clone();
+            headers.insert(name, HeaderValue::from_static(value));
+            headers
+        };
+        let ranged = with(header::RANGE, "bytes=5-");
+        assert_eq!(of(&stream, subject, &uri, &ranged), key);
         let another_query = Uri::from_static("/vod/a.mp4?link=2");
         let mut others = vec![
             of(&other, subject, &uri, &headers),
@@ -343,22 +346,9 @@ mod tests {
             of(&stream, subject, &another_query, &headers),
         ];
         for header in [header::USER_AGENT, header::REFERER, header::AUTHORIZATION] {
-            headers_with(&headers, header, "another", |headers| {
-                others.push(of(&stream, subject, &uri, headers));
-            });
+            others.push(of(&stream, subject, &uri, &with(header, "another")));
         }
         assert!(!others.contains(&key), "{others:?}");
-    }
-
-    fn headers_with(
-        headers: &HeaderMap,
-        name: header::HeaderName,
-        value: &'static str,
-        check: impl FnOnce(&HeaderMap),
-    ) {
-        let mut headers = headers.clone();
-        headers.insert(name, HeaderValue::from_static(value));
-        check(&headers);
     }
 
     fn name(text: &str) -> StreamName {

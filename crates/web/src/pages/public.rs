@@ -14,19 +14,15 @@ use media::StreamName;
 use reports::view::StreamView;
 use serde::Serialize;
 
-use super::presentation::Presentation;
 use super::row::embed_path;
 use super::{info, lists, still, stills};
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::signalling::Way;
+use crate::signalling::{SDP, Way};
 use crate::status::STREAMS_MAX;
 
 /// Cache-Control value: a list of streams need not be as current as a player.
 const CACHED: &str = "public, max-age=2";
-
-/// Media type of requests and replies at a WHEP endpoint (RFC 9725 §4).
-const SDP: &str = "application/sdp";
 
 /// Kind of a video track, as in [`TrackView`](reports::view::TrackView).
 const VIDEO: &str = "video";
@@ -157,7 +153,7 @@ impl<'a> PublicStream<'a> {
     }
 }
 
-/// Returns the live addresses of [`info::addresses`] as absolute ones, and that of WebRTC.
+/// Returns the live addresses of [`info::of_stream`] as absolute ones, and that of WebRTC.
 fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress> {
     let name = info.name.as_str();
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -179,15 +175,7 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         url: format!("{base}/{name}/{}", Way::Out.segment()),
         media_type: SDP.to_owned(),
     });
-    let alone = Presentation {
-        name: info.name.clone(),
-        lead: Some(info.clone()),
-        qualities: None,
-        past: None,
-        needs_key: false,
-        is_reported: true,
-    };
-    let rows = info::addresses(&alone).into_iter().map(row);
+    let rows = info::of_stream(&info.name, info).into_iter().map(row);
     rows.chain(webrtc).collect()
 }
 

@@ -42,10 +42,9 @@ fn render(name: &StreamName) -> String {
     let bitrates: String = BITRATES
         .into_iter()
         .map(|bitrate| {
-            let chosen = if bitrate == BITRATE_DEFAULT {
-                " selected"
-            } else {
-                ""
+            let chosen = match bitrate {
+                BITRATE_DEFAULT => " selected",
+                _ => "",
             };
             format!("<option value=\"{bitrate}\"{chosen}>{bitrate} kb/s</option>\n")
         })

@@ -90,10 +90,8 @@ mod tests {
         for host in 0..100 {
             let base = base(&format!("http://host-{host}"));
             let document = kept.of(&base, now, || Some(base.to_string()));
-            assert_eq!(
-                document.map(|one| one.text),
-                Some(Bytes::from(base.to_string()))
-            );
+            let text = document.map(|one| one.text);
+            assert_eq!(text, Some(Bytes::from(base.to_string())));
         }
         assert_eq!(kept.0.lock().len(), KEPT_MAX);
     }

@@ -96,25 +96,19 @@ impl Row {
         Self::new(path, Demand::Nothing, Answer::Shoutcast(figures))
     }
 
-    pub(super) const fn listed(self) -> Self {
-        Self {
-            is_list: true,
-            ..self
-        }
+    pub(super) const fn listed(mut self) -> Self {
+        self.is_list = true;
+        self
     }
 
-    pub(super) const fn waits(self) -> Self {
-        Self {
-            may_wait: true,
-            ..self
-        }
+    pub(super) const fn waits(mut self) -> Self {
+        self.may_wait = true;
+        self
     }
 
-    pub(super) const fn lasts(self) -> Self {
-        Self {
-            lasts: true,
-            ..self
-        }
+    pub(super) const fn lasts(mut self) -> Self {
+        self.lasts = true;
+        self
     }
 
     /// Returns the row's path, in which `{stream}` stands for a stream's name.

@@ -244,10 +244,8 @@ mod tests {
         let mut stills: HashMap<_, _> = (0..40_u64)
             .map(|number| {
                 let name = StreamName::parse(&format!("live/{number}")).expect("a name");
-                (
-                    name,
-                    still(now + Duration::from_secs(number), STILL_BYTES_MAX),
-                )
+                let made = now + Duration::from_secs(number);
+                (name, still(made, STILL_BYTES_MAX))
             })
             .collect();
         make_room(&mut stills, 41 * STILL_BYTES_MAX);

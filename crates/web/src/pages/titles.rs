@@ -212,9 +212,7 @@ mod tests {
             ..title
         };
         let reported = event(Some(&linked));
-        assert!(
-            reported.contains("\"picture\":\"http://h/a.png\""),
-            "{reported}"
-        );
+        let picture = "\"picture\":\"http://h/a.png\"";
+        assert!(reported.contains(picture), "{reported}");
     }
 }

@@ -32,7 +32,7 @@ pub use self::service::OpenError;
 pub use self::service::WebrtcService;
 
 /// Media type of offers and answers.
-const SDP: &str = "application/sdp";
+pub(crate) const SDP: &str = "application/sdp";
 
 /// Media type of changes to a session (RFC 8840 §9).
 const SDP_FRAGMENT: &str = "application/trickle-ice-sdpfrag";

@@ -10,7 +10,7 @@ use serde_json::json;
 use webrtc::port;
 use webrtc::sdp::{FragmentError, OfferError};
 
-use super::{SDP, SDP_FRAGMENT, Way, table};
+use super::{SDP, SDP_FRAGMENT, Way};
 use crate::reply::Reply;
 
 /// Reason why a request is refused, sorted by cause.
@@ -138,12 +138,6 @@ impl From<ingest::Error> for Refused {
             ingest::Error::Refused(refused) => Self::Publish(refused),
             other => Self::Publisher(other),
         }
-    }
-}
-
-impl From<table::Full> for Refused {
-    fn from(_: table::Full) -> Self {
-        Self::Full
     }
 }
 

@@ -10,7 +10,7 @@ use fanout::Stream;
 use ingest::whip::{self, Publishers};
 use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};
-use webrtc::port::{self, Outbox, Role};
+use webrtc::port::{Outbox, Role};
 use webrtc::srtp::Keys;
 
 use super::table::SessionPermit;
@@ -71,6 +71,14 @@ impl Sessions {
             entry.take_if(|connected| connected.session == session);
         }
     }
+
+    /// Returns the port's outbox, which reports here the sessions that this side ends.
+    fn outbox<'o, 'p>(&'o mut self, outbox: &'o mut Outbox<'p>) -> RouterOutbox<'o, 'p> {
+        RouterOutbox {
+            outbox,
+            sessions: self,
+        }
+    }
 }
 
 impl SessionRouter {
@@ -106,11 +114,7 @@ impl egress_webrtc::ViewerOutbox for RouterOutbox<'_, '_> {
     }
 
     fn send(&mut self, path: Path, len: usize, segment: usize) -> egress_webrtc::Sent {
-        match self.outbox.send(path, len, segment) {
-            port::Sent::Sent => egress_webrtc::Sent::Sent,
-            port::Sent::Blocked => egress_webrtc::Sent::Blocked,
-            port::Sent::Gone => egress_webrtc::Sent::Gone,
-        }
+        self.outbox.send(path, len, segment)
     }
 
     fn rtcp(&mut self, session: Handle, compound: &[u8]) {
@@ -141,26 +145,19 @@ impl Role for SessionRouter {
     ) {
         let SessionTicket { task, mut permit } = ticket;
         permit.connected();
-        let Self {
-            viewers,
-            publishers,
-            sessions,
-        } = self;
-        sessions.enter(ConnectedSession {
+        self.sessions.enter(ConnectedSession {
             session,
             is_publisher: matches!(task, Task::Publish(_)),
             permit,
         });
-        let out = &mut RouterOutbox {
-            outbox: out,
-            sessions,
-        };
+        let out = &mut self.sessions.outbox(out);
         match task {
             Task::Listen(mut ticket, stream) => {
                 ticket.handle.connected(&stream);
-                viewers.connected(session, ticket, keys, path, now, out);
+                self.viewers
+                    .connected(session, ticket, keys, path, now, out);
             }
-            Task::Publish(ticket) => publishers.connected(session, ticket, keys, path, now, out),
+            Task::Publish(ticket) => self.publishers.connected(session, ticket, now),
         }
     }
 
@@ -172,18 +169,17 @@ impl Role for SessionRouter {
         }
     }
 
-    fn moved(&mut self, session: Handle, path: Path, now: Instant) {
-        match self.sessions.is_publisher(session) {
-            Some(true) => self.publishers.moved(session, path, now),
-            Some(false) => self.viewers.moved(session, path, now),
-            None => {}
+    fn moved(&mut self, session: Handle, path: Path) {
+        // A publisher's packets are taken whatever their path.
+        if self.sessions.is_publisher(session) == Some(false) {
+            self.viewers.moved(session, path);
         }
     }
 
-    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason) {
         match self.sessions.is_publisher(session) {
-            Some(true) => self.publishers.closed(session, reason, now),
-            Some(false) => self.viewers.closed(session, reason, now),
+            Some(true) => self.publishers.closed(session, reason),
+            Some(false) => self.viewers.closed(session),
             None => {}
         }
         self.sessions.leave(session);
@@ -192,29 +188,21 @@ impl Role for SessionRouter {
     fn rtp(
         &mut self,
         session: Handle,
-        index: u64,
+        _index: u64,
         packet: &[u8],
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
         // Media from listeners is ignored.
         if self.sessions.is_publisher(session) == Some(true) {
-            let sessions = &mut self.sessions;
-            let out = &mut RouterOutbox {
-                outbox: out,
-                sessions,
-            };
-            self.publishers.rtp(session, index, packet, now, out);
+            let out = &mut self.sessions.outbox(out);
+            self.publishers.rtp(session, packet, now, out);
         }
     }
 
     fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
         let is_publisher = self.sessions.is_publisher(session);
-        let sessions = &mut self.sessions;
-        let out = &mut RouterOutbox {
-            outbox: out,
-            sessions,
-        };
+        let out = &mut self.sessions.outbox(out);
         match is_publisher {
             Some(true) => self.publishers.rtcp(session, compound, now, out),
             Some(false) => self.viewers.rtcp(session, compound, now, out),
@@ -223,11 +211,7 @@ impl Role for SessionRouter {
     }
 
     fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
-        let sessions = &mut self.sessions;
-        let out = &mut RouterOutbox {
-            outbox: out,
-            sessions,
-        };
+        let out = &mut self.sessions.outbox(out);
         let publishers = self.publishers.turn(now, out);
         let began = net::cpu::thread_time();
         let viewers = self.viewers.turn(now, out);

@@ -49,7 +49,7 @@ impl Rtc {
         let _turn = self.restarts.lock();
         if let Some(entry) = self.table.get(id) {
             self.table.remove(id);
-            self.service.close(&entry.ufrag);
+            self.service.port.close(&entry.ufrag);
         }
     }
 

@@ -11,7 +11,7 @@ use fanout::{
 };
 use http::{HeaderName, Method, StatusCode, header};
 use ingest::whip;
-use limits::{Evict, Rejected};
+use limits::{Evict, Rejected, Transport};
 use media::{Container, Kind};
 use webrtc::ice::Credentials;
 use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment};
@@ -86,10 +86,7 @@ impl Asked<'_> {
                 self.find(id)?;
                 Ok(Reply::new(StatusCode::NO_CONTENT))
             }
-            (&Method::HEAD, Resource::Session(id)) => {
-                self.find(id)?;
-                Ok(of_type_sdp())
-            }
+            (&Method::HEAD, Resource::Session(id)) => self.find(id).map(|_| of_type_sdp()),
             (&Method::PATCH, Resource::Session(id)) => {
                 self.change(id, request::body(request)?).await
             }
@@ -163,10 +160,9 @@ impl Asked<'_> {
     fn created(&self, shown: &Shown<'_>, opened: Opened) -> Reply {
         let path = self.outside(&self.address.session(opened.id));
         // A client with its key in the query presents it there again.
-        let location = if shown.is_in_address() {
-            self.with_query(path)
-        } else {
-            path
+        let location = match shown.is_in_address() {
+            true => self.with_query(path),
+            false => path,
         };
         Reply::full(StatusCode::CREATED, SDP, opened.answer)
             .with(header::LOCATION, location)
@@ -189,16 +185,11 @@ impl Asked<'_> {
             info,
             choice: (),
         } = joined.map_err(|refused| self.not_joined(refused))?;
-        let peer = self.request.visitor.peer.ip();
-        let permit = self
-            .request
-            .front
-            .limits
-            .webrtc_listener(peer, Instant::now())?;
+        let (limits, peer) = (&self.request.front.limits, self.request.visitor.peer.ip());
+        let permit = limits.listener_by(Transport::Webrtc, peer, Instant::now())?;
         subscription.set_permit(Permit::new(permit));
         let agreed = service::agree(&offer, &info)?;
-        let session = self.session(rtc, shown, &offer, &agreed.sections())?;
-        let (id, ufrag, opening) = session;
+        let (id, ufrag, opening) = self.session(rtc, shown, &offer, &agreed.sections())?;
         let answer = rtc.service.listen(opening, agreed, subscription)?;
         Ok(Opened { id, ufrag, answer })
     }
@@ -241,8 +232,7 @@ impl Asked<'_> {
     ) -> Result<Opened, Refused> {
         let offer = self.offer(body)?;
         let agreed = whip::agree(&offer)?;
-        let session = self.session(rtc, shown, &offer, &agreed.sections())?;
-        let (id, ufrag, opening) = session;
+        let (id, ufrag, opening) = self.session(rtc, shown, &offer, &agreed.sections())?;
         let (context, peer) = (&self.request.front.ingest, self.request.visitor.peer);
         let agent = ListenerRecord::cut(shown.agent()).to_owned();
         let ticket = |agreed| whip::admit(context, permission, peer, &agent, agreed);
@@ -271,25 +261,20 @@ impl Asked<'_> {
         };
         let peer = self.request.visitor.peer.ip();
         let pending = self.request.handover.session(peer, self.eviction(id));
-        let permit = rtc.table.enter(id, entry, Some(pending))?;
-        Ok((
-            id,
-            ufrag,
-            Opening {
-                offer,
-                local,
-                permit,
-            },
-        ))
+        let permit = rtc.table.enter(id, entry, Some(pending));
+        let opening = Opening {
+            offer,
+            local,
+            permit: permit.ok_or(Refused::Full)?,
+        };
+        Ok((id, ufrag, opening))
     }
 
     /// Returns the callback that ends a session which must give way to a newer one before its peer has connected.
     fn eviction(&self, id: Id) -> Evict {
         // Weak: the front door owns the session's permit, which owns this callback.
-        let (front, peer) = (
-            Arc::downgrade(self.request.front),
-            self.request.visitor.peer,
-        );
+        let front = Arc::downgrade(self.request.front);
+        let peer = self.request.visitor.peer;
         Box::new(move |reason| {
             let Some(front) = front.upgrade() else { return };
             if let Some(reason) = reason {
@@ -337,22 +322,18 @@ impl Asked<'_> {
 
     fn find(&self, id: Option<Id>) -> Result<(Id, Entry), Refused> {
         let rtc = self.rtc()?;
+        let (way, stream) = (self.address.way, &self.address.stream);
         let found = id.and_then(|id| Some((id, rtc.table.get(id)?)));
-        found
-            .filter(|(_, entry)| {
-                entry.way == self.address.way && entry.stream == self.address.stream
-            })
-            .ok_or(Refused::NoSession)
+        let own = found.filter(|(_, entry)| entry.way == way && entry.stream == *stream);
+        own.ok_or(Refused::NoSession)
     }
 
     /// Checks that the client may listen; [`join`](Self::join) queries the gate itself.
     async fn may_play(&self, shown: &Shown<'_>) -> Result<(), Refused> {
         let remote = self.request.visitor.remote();
         let asked = shown.request(&self.address.stream, "webrtc", remote);
-        let permitted = self.request.front.gate.play(&asked).await;
-        permitted
-            .map(drop)
-            .map_err(|denied| Refused::Denied(denied, Way::Out))
+        let permitted = self.request.front.gate.play(&asked).await.map(drop);
+        permitted.map_err(|denied| Refused::Denied(denied, Way::Out))
     }
 
     async fn may_publish(&self, shown: &Shown<'_>) -> Result<Authorized<Publish>, Refused> {
@@ -384,10 +365,8 @@ impl Asked<'_> {
     }
 
     fn pace(&self, rtc: &Rtc) -> Result<(), Refused> {
-        match rtc.may_ask(self.request.visitor.peer.ip(), Instant::now()) {
-            true => Ok(()),
-            false => Err(Refused::TooFast),
-        }
+        let may_ask = rtc.may_ask(self.request.visitor.peer.ip(), Instant::now());
+        may_ask.then_some(()).ok_or(Refused::TooFast)
     }
 
     /// Counts a refusal and reports it to the operator.
@@ -433,11 +412,10 @@ fn first(offer: &Offer, sections: &[Section<'_>]) -> (&'static str, Box<str>) {
 fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Reply, Refused> {
     let local = Credentials::generate(&random()?);
     let (kind, mid) = &entry.first;
-    let fragment = write_fragment(&local, kind, mid, rtc.service.candidates());
+    let fragment = write_fragment(&local, kind, mid, rtc.service.port.candidates());
     let ufrag: Box<str> = local.ufrag().into();
-    let is_there =
-        rtc.service.restart(&entry.ufrag, local, theirs) && rtc.table.rename(id, &ufrag, theirs);
-    if !is_there {
+    let is_at_port = rtc.service.port.restart(&entry.ufrag, local, theirs);
+    if !is_at_port || !rtc.table.rename(id, &ufrag, theirs) {
         return Err(Refused::NoSession);
     }
     Ok(Reply::full(StatusCode::OK, SDP_FRAGMENT, fragment).with(header::ETAG, tag(&ufrag)))

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use base::{Numbers, Published};
 use config::Config;
-use egress_webrtc::{Rules, Viewers};
+use egress_webrtc::Viewers;
 use fanout::{Fanout, Format, Info, Plane, Subscription};
 use ingest::whip::{self, Agreed, Publishers};
 use packagers::rtp::Tally;
@@ -16,7 +16,7 @@ use webrtc::dtls::{self, ServerIdentity};
 use webrtc::ice::Credentials;
 use webrtc::mux::NewSession;
 use webrtc::port::{Counters, Port, PortConfig};
-use webrtc::sdp::{Answer, Candidate, Offer, Section};
+use webrtc::sdp::{Answer, Offer, Section};
 
 use super::refused::Refused;
 use super::router::{SessionRouter, SessionTicket, Task};
@@ -47,7 +47,7 @@ pub(super) struct Opening<'a> {
 #[derive(Debug)]
 pub struct WebrtcService {
     fanout: Arc<Fanout>,
-    port: Port<SessionTicket>,
+    pub(super) port: Port<SessionTicket>,
     /// Listener counters of each worker, in addition to its books.
     workers: Vec<Arc<Published<egress_webrtc::Counters>>>,
     tally: Arc<Tally>,
@@ -74,13 +74,10 @@ impl WebrtcService {
             tcp: config.webrtc.tcp,
             target_utilisation: config.fanout.target_utilisation,
         };
-        let rules = Rules {
-            target_utilisation: config.fanout.target_utilisation,
-        };
         let mut workers = Vec::new();
         let port = Port::start(&port_config, ServerIdentity::generate()?, |_, waker| {
             let books = fanout.open_books(Plane::Webrtc);
-            let viewers = Viewers::new(waker, rules, books);
+            let viewers = Viewers::new(waker, config.fanout.target_utilisation, books);
             workers.push(viewers.stats());
             let publishers = Publishers::new(ingest.settings.clone(), Arc::clone(&ingest.stats));
             SessionRouter::new(viewers, publishers)
@@ -96,11 +93,6 @@ impl WebrtcService {
     /// Returns the address that the port is bound to.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
-    }
-
-    /// Returns the port's addresses for peers.
-    pub(super) fn candidates(&self) -> &[Candidate] {
-        self.port.candidates()
     }
 
     /// Returns the counters of the port.
@@ -139,12 +131,7 @@ impl WebrtcService {
         agreed: egress_webrtc::Agreed,
         mut subscription: Subscription,
     ) -> Result<String, Refused> {
-        let Opening {
-            offer,
-            local,
-            permit,
-        } = opening;
-        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let answer = self.answer(&opening, &agreed.sections())?;
         let stream = Arc::clone(subscription.stream());
         let make = || packagers::rtp::packager(stream.name(), &self.tally);
         let lane = subscription.reserve_lane(Self::FORMAT, make, Instant::now())?;
@@ -159,8 +146,7 @@ impl WebrtcService {
         }
         let handle = self.fanout.handle(record, lane);
         let ticket = egress_webrtc::ViewerTicket { agreed, handle };
-        let task = Task::Listen(ticket, stream);
-        self.expect(offer, local, SessionTicket { task, permit })?;
+        self.expect(opening, Task::Listen(ticket, stream))?;
         Ok(answer)
     }
 
@@ -172,40 +158,19 @@ impl WebrtcService {
         agreed: Agreed,
         admit: impl FnOnce(Agreed) -> Result<whip::PublisherTicket, ingest::Error>,
     ) -> Result<String, Refused> {
-        let Opening {
-            offer,
-            local,
-            permit,
-        } = opening;
-        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let answer = self.answer(&opening, &agreed.sections())?;
         let ticket = admit(agreed)?;
-        let task = Task::Publish(ticket);
-        self.expect(offer, local, SessionTicket { task, permit })?;
+        self.expect(opening, Task::Publish(ticket))?;
         Ok(answer)
     }
 
-    /// Changes a session's ICE names; returns false when the session is gone.
-    pub(super) fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
-        self.port.restart(ufrag, local, remote_ufrag)
-    }
-
-    /// Ends a session; returns false when the session is gone.
-    pub(super) fn close(&self, ufrag: &str) -> bool {
-        self.port.close(ufrag)
-    }
-
-    fn answer(
-        &self,
-        offer: &Offer,
-        local: &Credentials,
-        sections: &[Section<'_>],
-    ) -> Result<String, Refused> {
+    fn answer(&self, opening: &Opening<'_>, sections: &[Section<'_>]) -> Result<String, Refused> {
         let session_id = getrandom::u64().map_err(|_| Refused::Randomness)?;
         let answer = Answer {
-            offer,
+            offer: opening.offer,
             sections,
             session_id,
-            ice: local,
+            ice: &opening.local,
             fingerprint: self.port.fingerprint(),
             candidates: self.port.candidates(),
             stream: STREAM,
@@ -214,19 +179,16 @@ impl WebrtcService {
         Ok(answer.to_string())
     }
 
-    fn expect(
-        &self,
-        offer: &Offer,
-        local: Credentials,
-        ticket: SessionTicket,
-    ) -> Result<(), Refused> {
+    /// Has the port expect a session's peer.
+    fn expect(&self, opening: Opening<'_>, task: Task) -> Result<(), Refused> {
+        let (offer, permit) = (opening.offer, opening.permit);
         let session = NewSession {
-            local,
+            local: opening.local,
             remote_ufrag: offer.ice.ufrag().into(),
             fingerprint: offer.fingerprint,
             setup: offer.setup,
         };
-        Ok(self.port.expect(session, ticket)?)
+        Ok(self.port.expect(session, SessionTicket { task, permit })?)
     }
 }
 

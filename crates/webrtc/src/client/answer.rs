@@ -80,7 +80,7 @@ impl Answer {
         let (ufrag, password) = (first("ice-ufrag"), first("ice-pwd"));
         let ice = ufrag
             .zip(password)
-            .and_then(|(ufrag, password)| Credentials::parse(ufrag, password).ok())
+            .and_then(|(ufrag, password)| Credentials::parse(ufrag, password))
             .ok_or(AnswerError::Ice)?;
         let fingerprint = attributes(text, "fingerprint")
             .find_map(|value| value.parse().ok())

@@ -110,8 +110,8 @@ impl Association {
 /// All handshakes of one worker; call [`receive`](Self::receive) for each datagram, then send what
 /// [`poll_transmit`](Self::poll_transmit) returns.
 pub struct Acceptor {
-    gcm: Endpoint,
-    cm: Endpoint,
+    /// Endpoints of handshakes that peers open, in the order of [`Profile`].
+    endpoints: [Endpoint; 2],
     opening: Arc<HandshakeConfig>,
     transmits: VecDeque<(Key, BytesMut)>,
     half_open: Shares<Key>,
@@ -126,8 +126,7 @@ impl Acceptor {
         let local = Key(0).address();
         let endpoint = |config| Endpoint::new(local, TransportProtocol::UDP, Some(config));
         Self {
-            gcm: endpoint(identity.gcm.clone()),
-            cm: endpoint(identity.cm.clone()),
+            endpoints: identity.serving.clone().map(endpoint),
             opening: identity.opening.clone(),
             transmits: VecDeque::new(),
             half_open: Shares::new(HALF_OPEN),
@@ -196,7 +195,8 @@ impl Acceptor {
                 (_, true) => Profile::Aes128CmSha1_80,
                 _ => return Err(Error::NoProfile),
             };
-            let open = Stage::Open {
+            let datagrams = std::mem::take(&mut reader.datagrams);
+            association.stage = Stage::Open {
                 role: Role::Server(Server {
                     profile,
                     is_answered: false,
@@ -205,10 +205,8 @@ impl Acceptor {
                 guard: Guard::new(),
             };
             let mut progress = Progress::Pending;
-            if let Stage::Hello(reader) = std::mem::replace(&mut association.stage, open) {
-                for datagram in reader.into_datagrams() {
-                    progress = self.feed(association, &datagram, now)?;
-                }
+            for datagram in datagrams {
+                progress = self.feed(association, &datagram, now)?;
             }
             return Ok(progress);
         }
@@ -267,10 +265,7 @@ impl Acceptor {
         now: Instant,
     ) -> Result<Progress, Error> {
         let address = key.address();
-        let endpoint = match server.profile {
-            Profile::Aes128Gcm => &mut self.gcm,
-            Profile::Aes128CmSha1_80 => &mut self.cm,
-        };
+        let endpoint = &mut self.endpoints[server.profile as usize];
         let read = endpoint.read(now, address, None, BytesMut::from(datagram));
         while let Some(transmit) = endpoint.poll_transmit() {
             server.is_answered |= has(&transmit.message, SERVER_HELLO);
@@ -303,10 +298,9 @@ impl Acceptor {
         };
         match role {
             Role::Client(initiator) => initiator.timeout(),
-            Role::Server(server) => match server.profile {
-                Profile::Aes128Gcm => self.gcm.poll_timeout(&key.address()),
-                Profile::Aes128CmSha1_80 => self.cm.poll_timeout(&key.address()),
-            },
+            Role::Server(server) => {
+                self.endpoints[server.profile as usize].poll_timeout(&key.address())
+            }
         }
     }
 
@@ -353,10 +347,10 @@ impl Acceptor {
     /// Returns the library's endpoint of an association, and the address under which the endpoint knows the peer.
     fn endpoint<'a>(&'a mut self, key: Key, role: &'a mut Role) -> (&'a mut Endpoint, SocketAddr) {
         match role {
-            Role::Server(server) => match server.profile {
-                Profile::Aes128Gcm => (&mut self.gcm, key.address()),
-                Profile::Aes128CmSha1_80 => (&mut self.cm, key.address()),
-            },
+            Role::Server(server) => {
+                let endpoint = &mut self.endpoints[server.profile as usize];
+                (endpoint, key.address())
+            }
             Role::Client(initiator) => (&mut initiator.endpoint, SERVER),
         }
     }

@@ -113,33 +113,37 @@ impl FlightReader {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::fragment::HEADER_LEN;
     use super::super::guard::HANDSHAKE;
     use super::*;
 
     /// A record with one fragment of a message.
-    fn record(kind: u8, sequence: u16, len: u32, offset: u32, fragment_len: u32) -> Vec<u8> {
+    pub(crate) fn record(kind: u8, sequence: u16, len: u32, offset: u32, body: &[u8]) -> Vec<u8> {
         let mut record = vec![HANDSHAKE, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
-        record.extend((HEADER_LEN as u16 + fragment_len as u16).to_be_bytes());
+        record.extend(((HEADER_LEN + body.len()) as u16).to_be_bytes());
         record.push(kind);
         record.extend(&len.to_be_bytes()[1..]);
         record.extend(sequence.to_be_bytes());
         record.extend(&offset.to_be_bytes()[1..]);
-        record.extend(&fragment_len.to_be_bytes()[1..]);
-        record.resize(record.len() + fragment_len as usize, 7);
+        record.extend(&(body.len() as u32).to_be_bytes()[1..]);
+        record.extend(body);
         record
     }
 
     fn whole(kind: u8, sequence: u16, len: u32) -> Vec<u8> {
-        record(kind, sequence, len, 0, len)
+        record(kind, sequence, len, 0, &vec![7; len as usize])
     }
 
     #[test]
     fn a_flight_is_whole_in_whatever_order_its_datagrams_come() {
         let mut parts = [
             whole(SERVER_HELLO, 1, 80),
-            [record(11, 2, 900, 0, 500), record(11, 2, 900, 500, 400)].concat(),
+            [
+                record(11, 2, 900, 0, &[7; 500]),
+                record(11, 2, 900, 500, &[7; 400]),
+            ]
+            .concat(),
             whole(12, 3, 120),
             whole(SERVER_HELLO_DONE, 4, 0),
         ];
@@ -163,8 +167,11 @@ mod tests {
         // Another message under the same number, or of another length.
         assert_eq!(flight.push(&whole(12, 2, 9)), Err(Error::Flood));
         assert_eq!(flight.push(&whole(11, 2, 8)), Err(Error::Flood));
-        assert_eq!(flight.push(&record(11, 3, 5, 4, 2)), Err(Error::Flood));
-        let long = record(11, 3, 16 * 1024, 0, 9);
+        assert_eq!(
+            flight.push(&record(11, 3, 5, 4, &[7; 2])),
+            Err(Error::Flood)
+        );
+        let long = record(11, 3, 16 * 1024, 0, &[7; 9]);
         assert_eq!(flight.push(&long), Err(Error::Flood));
         let taken = (0..100).filter(|number| flight.push(&whole(11, *number, 1)).is_ok());
         assert!(taken.count() < MESSAGES_MAX);

@@ -35,14 +35,14 @@ const SEQUENCE_MAX: u16 = 16;
 
 /// Limit of the fragments of readable handshake messages during an association. A handshake has about ten, and a peer repeats a
 /// flight a few times.
-const FRAGMENTS_MAX: u16 = 160;
+const FRAGMENTS_MAX: usize = 160;
 
 /// Largest encrypted handshake record, in bytes. Such a record is a `Finished`: 24 bytes, and less than this with nonce and
 /// tag.
 const ENCRYPTED_LEN_MAX: usize = 128;
 
 /// Limit of the encrypted handshake records during an association, which are repetitions of the `Finished`.
-const ENCRYPTED_MAX: u16 = 32;
+const ENCRYPTED_MAX: usize = 32;
 
 /// Limit of the bytes of all datagrams before the handshake is complete, which allows seven repetitions of everything.
 const HANDSHAKE_LEN_MAX: usize = 64 * 1024;
@@ -50,8 +50,8 @@ const HANDSHAKE_LEN_MAX: usize = 64 * 1024;
 /// Remaining budget of one association.
 #[derive(Debug)]
 pub(super) struct Guard {
-    fragments_left: u16,
-    encrypted_left: u16,
+    fragments_left: usize,
+    encrypted_left: usize,
     len_left: usize,
     is_complete: bool,
 }
@@ -144,15 +144,8 @@ pub(super) fn is_only(datagram: &[u8], is: impl FnMut(Record<'_>) -> bool) -> bo
     records.peek().is_some() && records.all(is)
 }
 
-fn spend<T: TryFrom<usize> + std::ops::Sub<Output = T> + PartialOrd>(
-    left: T,
-    cost: usize,
-) -> Result<T, Error> {
-    let cost = T::try_from(cost).map_err(|_| Error::Flood)?;
-    if left < cost {
-        return Err(Error::Flood);
-    }
-    Ok(left - cost)
+fn spend(left: usize, cost: usize) -> Result<usize, Error> {
+    left.checked_sub(cost).ok_or(Error::Flood)
 }
 
 /// A DTLS record as it appears in a datagram.

@@ -40,7 +40,8 @@ pub struct HelloReader {
     /// Flags of the bytes that have arrived.
     arrived: Vec<bool>,
     missing: usize,
-    datagrams: Vec<Vec<u8>>,
+    /// Datagrams as they arrived.
+    pub(super) datagrams: Vec<Vec<u8>>,
     datagrams_len: usize,
 }
 
@@ -71,11 +72,9 @@ impl HelloReader {
             return Err(Error::HelloTooLong);
         }
         let mut has_fragment = false;
-        for record in records(datagram) {
-            if record.is_readable() {
-                self.fragment(&record)?;
-                has_fragment = true;
-            }
+        for record in records(datagram).filter(Record::is_readable) {
+            self.fragment(&record)?;
+            has_fragment = true;
         }
         if !has_fragment {
             return Err(Error::NotHello);
@@ -86,11 +85,6 @@ impl HelloReader {
             return Ok(None);
         }
         profiles(&self.message).map(Some).ok_or(Error::NotHello)
-    }
-
-    /// Returns the datagrams as they arrived.
-    pub fn into_datagrams(self) -> Vec<Vec<u8>> {
-        self.datagrams
     }
 
     fn fragment(&mut self, record: &Record<'_>) -> Result<(), Error> {
@@ -157,11 +151,7 @@ fn profiles(message: &[u8]) -> Option<OfferedProfiles> {
 /// Splits off a vector that is preceded by its length in `length_len` bytes.
 fn vector(bytes: &[u8], length_len: usize) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_at_checked(length_len)?;
-    rest.split_at_checked(number(length))
-}
-
-fn number(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .fold(0, |number, byte| number << 8 | usize::from(*byte))
+    let bytes = length.iter();
+    let length = bytes.fold(0, |length, byte| length << 8 | usize::from(*byte));
+    rest.split_at_checked(length)
 }

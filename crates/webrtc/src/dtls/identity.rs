@@ -22,9 +22,10 @@ const FLIGHT_INTERVAL: Duration = Duration::from_millis(500);
 /// A certificate with its fingerprint, and everything else that a handshake needs. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerIdentity {
-    pub(super) provider: Arc<dyn RTCCryptoProvider>,
-    pub(super) gcm: Arc<HandshakeConfig>,
-    pub(super) cm: Arc<HandshakeConfig>,
+    /// The library's cryptographic primitives.
+    pub(crate) provider: Arc<dyn RTCCryptoProvider>,
+    /// Configurations of handshakes that the peer opens, in the order of [`Profile`].
+    pub(super) serving: [Arc<HandshakeConfig>; 2],
     /// Configuration of handshakes that we open.
     pub(super) opening: Arc<HandshakeConfig>,
     fingerprint: Fingerprint,
@@ -58,8 +59,10 @@ impl ServerIdentity {
         ];
         let profiles = [Profile::Aes128Gcm, Profile::Aes128CmSha1_80];
         Ok(Self {
-            gcm: serving(Profile::Aes128Gcm)?,
-            cm: serving(Profile::Aes128CmSha1_80)?,
+            serving: [
+                serving(Profile::Aes128CmSha1_80)?,
+                serving(Profile::Aes128Gcm)?,
+            ],
             opening: config(Side::Client, &suites, &profiles)?,
             provider: provider.clone(),
             fingerprint,
@@ -69,11 +72,6 @@ impl ServerIdentity {
     /// Returns the fingerprint for the answer.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
-    }
-
-    /// Returns the library's cryptographic primitives.
-    pub(crate) fn provider(&self) -> &Arc<dyn RTCCryptoProvider> {
-        &self.provider
     }
 }
 

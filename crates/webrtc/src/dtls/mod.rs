@@ -21,7 +21,7 @@ mod identity;
 mod initiator;
 mod keys;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use thiserror::Error;
 

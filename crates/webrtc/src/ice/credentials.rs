@@ -1,7 +1,5 @@
 //! Names and passwords of ICE sessions.
 
-use thiserror::Error;
-
 /// Number of random bytes that [`Credentials::generate`] turns into a name and a password.
 pub const RANDOM_LEN: usize = UFRAG_LEN + PASSWORD_LEN;
 
@@ -35,12 +33,9 @@ impl Credentials {
         }
     }
 
-    /// Takes a peer's choice: 4 to 256 and 22 to 256 ICE characters.
-    pub fn parse(ufrag: &str, password: &str) -> Result<Self, CredentialsError> {
-        if !well_formed(ufrag, 4) || !well_formed(password, 22) {
-            return Err(CredentialsError);
-        }
-        Ok(Self {
+    /// Takes a peer's choice: 4 to 256 and 22 to 256 ICE characters. `None` if it is not well formed.
+    pub fn parse(ufrag: &str, password: &str) -> Option<Self> {
+        (well_formed(ufrag, 4) && well_formed(password, 22)).then(|| Self {
             ufrag: ufrag.into(),
             password: password.into(),
         })
@@ -58,11 +53,6 @@ impl Credentials {
 }
 
 base::debug!(Credentials { ufrag });
-
-/// Error of a peer that chose a name or password that is too short, too long or has illegal characters.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("the ICE name or password is not well formed")]
-pub struct CredentialsError;
 
 fn well_formed(text: &str, len_min: usize) -> bool {
     // Some clients write `-` and `_`, which the grammar lacks but other servers accept.

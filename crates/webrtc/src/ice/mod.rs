@@ -19,7 +19,7 @@ pub(crate) use check::CHECK_LEN_MAX;
 
 pub use agent::{Agent, Answered};
 pub use check::{Check, CheckError, looks_like_check, username};
-pub use credentials::{Credentials, CredentialsError, RANDOM_LEN};
+pub use credentials::{Credentials, RANDOM_LEN};
 
 use std::net::{IpAddr, SocketAddr};
 

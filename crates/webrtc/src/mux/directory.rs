@@ -85,14 +85,6 @@ impl<T> Directory<T> {
         }
     }
 
-    /// Returns the worker that has the session, if one has it.
-    pub fn owner(&self, ufrag: &str) -> Option<u16> {
-        match self.names.lock().get(ufrag)? {
-            Entry::Owned { worker } => Some(*worker),
-            Entry::Waiting { .. } => None,
-        }
-    }
-
     /// Registers another name of a worker's session (ICE restart).
     pub fn own(&self, ufrag: &str, worker: u16) -> Result<(), DirectoryFull> {
         self.insert(ufrag, Entry::Owned { worker })
@@ -135,14 +127,10 @@ impl<T> Directory<T> {
         late.filter_map(|(_, entry)| entry.waiting()).collect()
     }
 
-    /// Returns the number of known names.
-    pub fn len(&self) -> usize {
-        self.names.lock().len()
-    }
-
     /// Whether no name is known.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.lock().is_empty()
     }
 }
 
@@ -155,13 +143,12 @@ mod tests {
         let now = Instant::now();
         let directory = Directory::default();
         directory.offer("a", 1, now).expect("room");
-        assert_eq!(directory.owner("a"), None);
         assert_eq!(directory.claim("a", 4), Claim::Adopted(1));
         assert_eq!(directory.claim("a", 5), Claim::Owned(4));
         assert_eq!(directory.claim("a", 4), Claim::Unknown);
         assert_eq!(directory.claim("b", 5), Claim::Unknown);
         directory.own("b", 4).expect("room");
-        assert_eq!(directory.owner("b"), Some(4));
+        assert_eq!(directory.claim("b", 5), Claim::Owned(4));
         assert_eq!(directory.remove("a"), None);
         assert_eq!(directory.claim("a", 5), Claim::Unknown);
     }
@@ -176,7 +163,7 @@ mod tests {
         assert_eq!(directory.withdraw("a"), Claim::Unknown);
         assert_eq!(directory.claim("b", 4), Claim::Adopted(2));
         assert_eq!(directory.withdraw("b"), Claim::Owned(4));
-        assert_eq!(directory.owner("b"), Some(4));
+        assert_eq!(directory.claim("b", 5), Claim::Owned(4));
     }
 
     #[test]
@@ -189,6 +176,7 @@ mod tests {
         assert_eq!(directory.expire(now + WAIT_MAX), Vec::<i32>::new());
         let later = now + WAIT_MAX + Duration::from_millis(1);
         assert_eq!(directory.expire(later), [2]);
-        assert_eq!(directory.len(), 1);
+        assert_eq!(directory.claim("a", 1), Claim::Owned(0));
+        assert_eq!(directory.claim("b", 1), Claim::Unknown);
     }
 }

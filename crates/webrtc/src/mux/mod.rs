@@ -233,7 +233,7 @@ impl Mux {
     /// Creates a worker without sessions.
     pub fn new(identity: &ServerIdentity) -> Self {
         Self {
-            provider: identity.provider().clone(),
+            provider: identity.provider.clone(),
             acceptor: Acceptor::new(identity),
             sessions: Slab::new(),
             by_path: HashMap::new(),
@@ -388,10 +388,7 @@ impl Mux {
             match repeated {
                 Ok(Ok(())) => self.schedule(slot),
                 Ok(Err(error)) => self.end(slot, CloseReason::Dtls(error), now),
-                Err(panic) => {
-                    report(&panic, path);
-                    self.end(slot, CloseReason::Panicked, now);
-                }
+                Err(panic) => self.panicked(slot, path, &panic, now),
             }
         }
     }
@@ -434,6 +431,12 @@ impl Mux {
                 });
             }
         }
+    }
+
+    /// Ends a session whose peer has caused a panic.
+    fn panicked(&mut self, slot: u32, path: Option<Path>, panic: &Panic, now: Instant) {
+        report(panic, path);
+        self.end(slot, CloseReason::Panicked, now);
     }
 
     fn end(&mut self, slot: u32, reason: CloseReason, now: Instant) {

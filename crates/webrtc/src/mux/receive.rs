@@ -5,7 +5,7 @@ use std::time::Instant;
 use net::panics::{self, Part};
 
 use super::session::{Secure, Session};
-use super::{CloseReason, Event, Handle, Mux, Transmit, report};
+use super::{CloseReason, Event, Handle, Mux, Transmit};
 use crate::dtls::{self, Progress};
 use crate::ice::{CheckError, Path, looks_like_check, username};
 use crate::rtcp;
@@ -199,10 +199,7 @@ impl Mux {
         match opened {
             Ok(Ok(())) => self.schedule(slot),
             Ok(Err(error)) => self.fail(slot, error, now),
-            Err(panic) => {
-                report(&panic, Some(path));
-                self.end(slot, CloseReason::Panicked, now);
-            }
+            Err(panic) => self.panicked(slot, Some(path), &panic, now),
         }
     }
 
@@ -229,21 +226,12 @@ impl Mux {
         match progress {
             Ok(Ok(Progress::Pending)) => {}
             Ok(Ok(Progress::Connected(keys))) => self.connected(slot, path, keys, now),
-            Ok(Ok(Progress::Closed)) => {
-                self.end(slot, CloseReason::PeerClosed, now);
-                return;
-            }
-            Ok(Err(error)) if error.is_fatal() => {
-                self.fail(slot, error, now);
-                return;
-            }
+            Ok(Ok(Progress::Closed)) => self.end(slot, CloseReason::PeerClosed, now),
+            Ok(Err(error)) if error.is_fatal() => self.fail(slot, error, now),
             Ok(Err(_)) => self.counters.dtls_refused += 1,
-            Err(panic) => {
-                report(&panic, Some(path));
-                self.end(slot, CloseReason::Panicked, now);
-                return;
-            }
+            Err(panic) => self.panicked(slot, Some(path), &panic, now),
         }
+        // A session that has ended has no deadline.
         self.schedule(slot);
     }
 
@@ -317,8 +305,7 @@ impl Mux {
                 Received::Nothing
             }
             Err(panic) => {
-                report(&panic, Some(path));
-                self.end(slot, CloseReason::Panicked, now);
+                self.panicked(slot, Some(path), &panic, now);
                 Received::Nothing
             }
         }

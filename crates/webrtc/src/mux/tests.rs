@@ -8,6 +8,7 @@ use rtc_crypto::{RTCCrypto, RTCRandom};
 use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 
 use super::*;
+use crate::dtls::tests::Server;
 use crate::ice::{RANDOM_LEN, Transport};
 use crate::rtcp;
 use crate::srtp::{Profile, RtcpOpener, RtcpSealer, Sealer};
@@ -75,17 +76,23 @@ impl Peer {
 
     fn connect(number: u8, mux: &mut Mux, now: Instant) -> (Self, Handle) {
         let mut peer = Self::new(number, now);
-        let handle = mux.adopt(peer.session(), now).expect("room");
-        peer.check(mux, now);
-        peer.exchange(mux, now);
+        let handle = peer.enter(mux, now);
+        (peer, handle)
+    }
+
+    /// Has its session adopted, and connects.
+    fn enter(&mut self, mux: &mut Mux, now: Instant) -> Handle {
+        let handle = mux.adopt(self.session(), now).expect("room");
+        self.check(mux, now);
+        self.exchange(mux, now);
         let (of, event) = mux.poll_event().expect("an event");
         assert_eq!(of, handle);
         let Event::Connected { keys, path } = event else {
             panic!("not connected: {event:?}");
         };
-        assert_eq!(path, peer.path);
-        assert_eq!(keys.local, peer.keys().remote);
-        (peer, handle)
+        assert_eq!(path, self.path);
+        assert_eq!(keys.local, self.keys().remote);
+        handle
     }
 
     fn keys(&self) -> Keys {
@@ -186,22 +193,15 @@ fn an_unproved_path_gets_no_handshake() {
 /// A peer that waits for our handshake.
 struct Waiting {
     identity: ServerIdentity,
-    acceptor: Acceptor,
-    association: dtls::Association,
-    keys: Option<Keys>,
+    dtls: Server,
 }
 
 impl Waiting {
     /// A peer of the server with this identity.
     fn new(server: &ServerIdentity) -> Self {
         let identity = ServerIdentity::generate().expect("an identity");
-        let expected = *server.fingerprint();
-        Self {
-            acceptor: Acceptor::new(&identity),
-            association: dtls::Association::new(dtls::Key(1), expected, Setup::Passive),
-            identity,
-            keys: None,
-        }
+        let dtls = Server::with(&identity, *server.fingerprint(), Setup::Passive);
+        Self { identity, dtls }
     }
 
     fn session(&self) -> NewSession {
@@ -218,13 +218,9 @@ impl Waiting {
             }
             assert_eq!(transmit.path, path);
             count += 1;
-            let ip = path.remote.ip();
-            let (acceptor, association) = (&mut self.acceptor, &mut self.association);
-            let progress = acceptor.receive(association, ip, &transmit.datagram, now);
-            if let dtls::Progress::Connected(keys) = progress.expect("no error") {
-                self.keys = Some(keys);
-            }
-            while let Some((_, datagram)) = self.acceptor.poll_transmit() {
+            let received = self.dtls.receive(&transmit.datagram, now);
+            received.expect("no error");
+            while let Some((_, datagram)) = self.dtls.acceptor.poll_transmit() {
                 mux.receive(path, &mut datagram.to_vec(), now);
             }
         }
@@ -259,7 +255,7 @@ fn a_peer_that_waits_is_called_on_the_path_that_it_proves_and_nominates() {
         panic!("not connected: {event:?}");
     };
     assert_eq!((of, chosen), (handle, path(2)));
-    let theirs = peer.keys.take().expect("connected");
+    let theirs = peer.dtls.keys.take().expect("connected");
     assert_eq!((keys.local, keys.remote), (theirs.remote, theirs.local));
     assert_eq!(mux.counters().half_open, 0);
     // Checks continue, and the handshake does not begin again.
@@ -499,11 +495,7 @@ fn a_path_belongs_to_the_peer_that_proved_it_last() {
     let (first, _) = Peer::connect(1, &mut mux, now);
     let mut second = Peer::new(2, now);
     second.path = first.path;
-    let handle = mux.adopt(second.session(), now).expect("room");
-    second.check(&mut mux, now);
-    second.exchange(&mut mux, now);
-    let connected = mux.poll_event();
-    assert!(matches!(connected, Some((of, Event::Connected { .. })) if of == handle));
+    let handle = second.enter(&mut mux, now);
     assert!(!first.is_heard(&mut mux, first.path, 1, now));
     assert!(matches!(
         mux.receive(second.path, &mut second.rtp(1), now),
@@ -516,11 +508,7 @@ fn a_closed_connection_is_no_longer_a_path() {
     let (mut mux, now) = mux();
     let mut peer = Peer::new(1, now);
     peer.path.transport = Transport::Tcp;
-    let handle = mux.adopt(peer.session(), now).expect("room");
-    peer.check(&mut mux, now);
-    peer.exchange(&mut mux, now);
-    let connected = mux.poll_event();
-    assert!(matches!(connected, Some((_, Event::Connected { .. }))));
+    let handle = peer.enter(&mut mux, now);
     assert_eq!(mux.path(handle), Some(peer.path));
     mux.forget_path(peer.path);
     assert_eq!(mux.path(handle), None);

@@ -90,11 +90,10 @@ mod tests {
     fn what_is_configured_is_reported_and_nothing_else() {
         let mut config = config("0.0.0.0:8189");
         config.public_addresses = ips(&["198.51.100.7", "2001:db8::7"]);
-        let four = |transport| ("198.51.100.7:8189".to_owned(), transport);
-        let six = |transport| ("[2001:db8::7]:8189".to_owned(), transport);
-        let (udp, tcp) = (Transport::Udp, Transport::Tcp);
-        let expected = [four(udp), six(udp), four(tcp), six(tcp)];
-        assert_eq!(texts(&of(config.listen, &config)), expected);
+        let both = ["198.51.100.7:8189", "[2001:db8::7]:8189"];
+        let expected = [Transport::Udp, Transport::Tcp]
+            .map(|transport| both.map(|address| (address.to_owned(), transport)));
+        assert_eq!(texts(&of(config.listen, &config)), expected.concat());
     }
 
     #[test]

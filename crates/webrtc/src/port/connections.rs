@@ -119,7 +119,8 @@ impl Connections {
 
     /// Returns the connection that must be closed to make room for another, if any.
     pub(super) fn oldest_of_too_many(&self) -> Option<u64> {
-        let opening = || self.all.iter().filter(|(_, c)| c.is_opening());
+        let is_opening = |connection: &Connection| matches!(connection.state, State::Opening(_));
+        let opening = || self.all.iter().filter(|(_, c)| is_opening(c));
         if self.all.len() < OPENING_MAX || opening().count() < OPENING_MAX {
             return None;
         }
@@ -174,15 +175,13 @@ impl Connections {
 
     /// Opens a connection that has named its session, and returns the bytes received so far.
     pub(super) fn open(&mut self, number: u64) -> Option<Vec<u8>> {
-        let connection = self.all.get_mut(&number)?;
-        let open = State::Open(Deframer::default());
-        match std::mem::replace(&mut connection.state, open) {
-            State::Opening(said) => Some(said),
-            State::Open(deframer) => {
-                connection.state = State::Open(deframer);
-                None
-            }
-        }
+        let state = &mut self.all.get_mut(&number)?.state;
+        let State::Opening(said) = state else {
+            return None;
+        };
+        let said = std::mem::take(said);
+        *state = State::Open(Deframer::default());
+        Some(said)
     }
 
     /// Lends out an open connection's deframer, since its datagrams may lead to sends on the same connection.
@@ -235,10 +234,6 @@ impl Connections {
 }
 
 impl Connection {
-    fn is_opening(&self) -> bool {
-        matches!(self.state, State::Opening(_))
-    }
-
     /// Writes as much as the socket accepts, and makes the poller report room for the rest. Returns false if the connection is
     /// dead.
     fn flush(&mut self, number: u64, poller: &Poller) -> bool {
@@ -315,10 +310,9 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{SocketAddr, TcpListener};
+    use std::net::TcpListener;
 
     use super::*;
-    use crate::ice::Transport;
 
     #[test]
     fn silent_connections_make_room_by_address() {
@@ -329,11 +323,7 @@ mod tests {
         let mut connections = Connections::default();
         let mut insert = |from: [u8; 4], port: u16| {
             let stream = TcpStream::connect(address).expect("connected");
-            let path = Path {
-                remote: SocketAddr::from((from, port)),
-                local: None,
-                transport: Transport::Tcp,
-            };
+            let path = Path::tcp((from, port).into());
             let number = connections.insert(stream, path, Vec::new(), now, &poller);
             (number.expect("room"), connections.oldest_of_too_many())
         };

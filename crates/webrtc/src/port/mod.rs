@@ -44,13 +44,13 @@ use std::time::Instant;
 
 use base::Lock;
 use net::udp;
-use thiserror::Error;
 
 use crate::dtls::ServerIdentity;
 use crate::ice::Credentials;
 use crate::mux::{Claim, NewSession};
 use crate::sdp::{Candidate, Fingerprint};
 
+pub use crate::mux::DirectoryFull as Full;
 pub use counters::Counters;
 use rest::Rest;
 pub use role::Role;
@@ -93,11 +93,6 @@ impl PortConfig {
         }
     }
 }
-
-/// Error of a port whose expected and live sessions are at their limit, or that is closed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("there is no room for another WebRTC session")]
-pub struct Full;
 
 /// Port that is open until it is stopped, or the last clone is dropped. `T` is the ticket of a session.
 pub struct Port<T>(Arc<Inner<T>>);
@@ -147,7 +142,7 @@ impl<T: Send + 'static> Port<T> {
             threads: Lock::default(),
         }));
         for (number, (wire, inbox)) in wires.into_iter().zip(inboxes).enumerate() {
-            let role = role(number, shared.waker(number));
+            let role = role(number, Arc::clone(&inbox.bell).into());
             let rest = Rest::new(config.target_utilisation, Instant::now());
             let shared = Arc::clone(&shared);
             let worker = Worker::new(number, shared, &identity, inbox, wire, role, rest);
@@ -178,7 +173,7 @@ impl<T: Send + 'static> Port<T> {
     }
 
     /// Expects the peer of a session, which is named by `session.local.ufrag()`. The ticket is given to a role when the peer
-    /// has connected, and dropped if it does not connect in time.
+    /// has connected, and dropped if it does not connect in time. A port that is closed is full, too.
     pub fn expect(&self, session: NewSession, ticket: T) -> Result<(), Full> {
         let shared = &self.0.shared;
         if shared.is_stopping() {
@@ -186,8 +181,7 @@ impl<T: Send + 'static> Port<T> {
         }
         let ufrag = Box::<str>::from(session.local.ufrag());
         let expected = Expected { session, ticket };
-        let offered = shared.directory.offer(&ufrag, expected, Instant::now());
-        offered.map_err(|_| Full)
+        shared.directory.offer(&ufrag, expected, Instant::now())
     }
 
     /// Gives a session a new name and password of ours and a new name of its peer's (ICE restart). Its keys stay. Returns false
@@ -325,11 +319,8 @@ fn open_at(address: SocketAddr, tcp: bool, count: usize) -> io::Result<Vec<Socke
     let mut sockets = Vec::new();
     for _ in 0..count {
         let udp = udp::Socket::bind_shared(address)?;
-        let listener = match tcp {
-            true => Some(net::tcp::listen_shared(address)?),
-            false => None,
-        };
-        sockets.push((udp, listener));
+        let listener = tcp.then(|| net::tcp::listen_shared(address));
+        sockets.push((udp, listener.transpose()?));
     }
     Ok(sockets)
 }

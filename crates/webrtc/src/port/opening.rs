@@ -1,7 +1,7 @@
 //! Start of a TCP connection: a connectivity check, or the connection is refused.
 
 use crate::framing::HEADER_LEN;
-use crate::ice::{CHECK_LEN_MAX, looks_like_check, username};
+use crate::ice::{CHECK_LEN_MAX, username};
 
 /// Content at the start of a connection.
 #[derive(Debug, Eq, PartialEq)]
@@ -26,10 +26,7 @@ pub(super) fn read(bytes: &[u8]) -> Opening<'_> {
     let Some(frame) = rest.get(..len) else {
         return Opening::Incomplete;
     };
-    match username(frame) {
-        Some((ours, _)) if looks_like_check(frame) => Opening::Check(ours),
-        _ => Opening::Foreign,
-    }
+    username(frame).map_or(Opening::Foreign, |(ours, _)| Opening::Check(ours))
 }
 
 #[cfg(test)]

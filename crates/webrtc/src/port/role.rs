@@ -38,10 +38,10 @@ pub trait Role: Send + 'static {
     }
 
     /// Called when a connected peer has nominated another path; everything must be sent there from now on.
-    fn moved(&mut self, session: Handle, path: Path, now: Instant);
+    fn moved(&mut self, session: Handle, path: Path);
 
     /// Called when a connected session is over, except for sessions that the role closed itself.
-    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant);
+    fn closed(&mut self, session: Handle, reason: CloseReason);
 
     /// Called when a connected peer sent an RTP packet; `index` is its sequence number extended over wraps.
     fn rtp(

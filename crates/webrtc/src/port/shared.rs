@@ -4,7 +4,6 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::task::Waker;
 
 use base::{Numbers, Published};
 
@@ -71,16 +70,19 @@ pub(super) struct Post {
 pub(super) struct Inbox {
     pub(super) mail: Receiver<Mail>,
     pub(super) commands: Receiver<Command>,
+    /// Bell that is rung after each of them.
+    pub(super) bell: Arc<Bell>,
 }
 
 /// Creates both sides of a post for the worker that this waker wakes.
 pub(super) fn post(waker: net::Waker) -> (Post, Inbox) {
     let (mail, mail_inbox) = sync_channel(MAIL_MAX);
     let (commands, command_inbox) = sync_channel(COMMANDS_MAX);
+    let bell = Arc::new(Bell::new(waker));
     let post = Post {
         mail,
         commands,
-        bell: Arc::new(Bell::new(waker)),
+        bell: Arc::clone(&bell),
         counters: Published::default(),
         sessions: AtomicUsize::new(0),
         turns: AtomicU64::new(0),
@@ -88,6 +90,7 @@ pub(super) fn post(waker: net::Waker) -> (Post, Inbox) {
     let inbox = Inbox {
         mail: mail_inbox,
         commands: command_inbox,
+        bell,
     };
     (post, inbox)
 }
@@ -109,18 +112,6 @@ impl<T> Shared<T> {
 
     pub(super) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
-    }
-
-    /// Returns a waker that rings a worker's bell.
-    pub(super) fn waker(&self, worker: usize) -> Waker {
-        match self.posts.get(worker) {
-            Some(post) => Arc::clone(&post.bell).into(),
-            None => Waker::noop().clone(),
-        }
-    }
-
-    pub(super) fn bell(&self, worker: usize) -> Option<&Bell> {
-        Some(&*self.posts.get(worker)?.bell)
     }
 
     pub(super) fn ring_all(&self) {

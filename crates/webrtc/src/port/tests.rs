@@ -92,12 +92,12 @@ impl Role for Echo {
         assert_ne!(ticket, UNBEARABLE, "a defect of the role");
     }
 
-    fn moved(&mut self, session: Handle, path: Path, _: Instant) {
+    fn moved(&mut self, session: Handle, path: Path) {
         assert!(self.paths.insert(session, path).is_some());
         self.tell(Seen::Moved(path));
     }
 
-    fn closed(&mut self, session: Handle, reason: CloseReason, _: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason) {
         assert!(self.paths.remove(&session).is_some());
         self.tell(Seen::Closed(reason));
     }
@@ -656,8 +656,9 @@ fn a_session_gets_other_names_and_continues() {
         peer.wire = wire;
         is_answered
     });
+    let directory = &fixture.port.0.shared.directory;
     eventually("the former name is struck out", || {
-        fixture.port.0.shared.directory.owner(&ufrag).is_none()
+        matches!(directory.claim(&ufrag, u16::MAX), Claim::Unknown)
     });
     peer.send(1, &[1]);
     loop {
@@ -801,8 +802,8 @@ impl Role for Broken {
     type Ticket = ();
 
     fn connected(&mut self, _: Handle, (): (), _: &Keys, _: Path, _: Instant, _: &mut Outbox<'_>) {}
-    fn moved(&mut self, _: Handle, _: Path, _: Instant) {}
-    fn closed(&mut self, _: Handle, _: CloseReason, _: Instant) {}
+    fn moved(&mut self, _: Handle, _: Path) {}
+    fn closed(&mut self, _: Handle, _: CloseReason) {}
     fn rtp(&mut self, _: Handle, _: u64, _: &[u8], _: Instant, _: &mut Outbox<'_>) {}
     fn rtcp(&mut self, _: Handle, _: &[u8], _: Instant, _: &mut Outbox<'_>) {}
     fn turn(&mut self, _: Instant, _: &mut Outbox<'_>) -> Option<Instant> {

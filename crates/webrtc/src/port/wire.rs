@@ -44,9 +44,7 @@ impl<'a> Outbox<'a> {
     pub(super) fn new(mux: &'a mut Mux, wire: &'a mut Wire, now: Instant) -> Self {
         Self { mux, wire, now }
     }
-}
 
-impl Outbox<'_> {
     /// Largest number of datagrams in one send.
     pub const SEGMENTS_MAX: usize = udp::SEGMENTS_MAX;
 
@@ -246,16 +244,21 @@ mod tests {
 
     use super::*;
 
-    /// The loopback queues nothing, so its sockets never fill; the test feeds in the kernel's
-    /// answer instead.
-    #[test]
-    fn a_full_socket_is_left_alone_until_it_has_room() {
+    /// A wire, a peer and the path to it, and the time.
+    fn wire() -> (Wire, UdpSocket, Path, Instant) {
         let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         peer.set_nonblocking(true).expect("an option");
         let path = Path::udp(peer.local_addr().expect("bound"));
         let socket = udp::Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
-        let mut wire = Wire::new(socket, None).expect("descriptors");
-        let now = Instant::now();
+        let wire = Wire::new(socket, None).expect("descriptors");
+        (wire, peer, path, Instant::now())
+    }
+
+    /// The loopback queues nothing, so its sockets never fill; the test feeds in the kernel's
+    /// answer instead.
+    #[test]
+    fn a_full_socket_is_left_alone_until_it_has_room() {
+        let (mut wire, peer, path, now) = wire();
         wire.udp.fill(udp::Sent::Full, now, &wire.poller);
         assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Blocked);
         assert_eq!(wire.due(), None);
@@ -284,12 +287,7 @@ mod tests {
     /// 64 datagrams of 1,216 bytes exceed the longest packet that the kernel cuts up.
     #[test]
     fn long_runs_leave_in_as_few_calls_as_they_can() {
-        let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        peer.set_nonblocking(true).expect("an option");
-        let path = Path::udp(peer.local_addr().expect("bound"));
-        let socket = udp::Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
-        let mut wire = Wire::new(socket, None).expect("descriptors");
-        let now = Instant::now();
+        let (mut wire, peer, path, now) = wire();
         for (at, byte) in wire.buffer.iter_mut().enumerate() {
             *byte = (at / 1_216) as u8;
         }

@@ -13,7 +13,7 @@ mod transport_cc;
 mod write;
 
 pub use ntp::{ntp, ntp_span};
-pub use read::{FirEntries, Nacks, Packet, Packets, ReportBlock, Reports, packets};
+pub use read::{Nacks, Packet, ReportBlock, Reports, packets};
 pub use transport_cc::TransportFeedback;
 pub use write::{
     SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_remb, write_sdes,

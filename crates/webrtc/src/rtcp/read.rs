@@ -2,26 +2,27 @@
 
 use super::{
     BYE, FORMAT_FIR, FORMAT_NACK, FORMAT_PLI, NACK_PAIRS_MAX, PACKETS_MAX, PAYLOAD_FEEDBACK,
-    RECEIVER_REPORT, SENDER_REPORT, TRANSPORT_FEEDBACK,
+    RECEIVER_REPORT, SENDER_REPORT, SenderReport, TRANSPORT_FEEDBACK,
 };
 
 /// Bytes of one report block.
 const REPORT_LEN: usize = 24;
 
-/// Walks a plain compound packet. The iteration ends at the first item that does not fit, so a truncated packet yields the
-/// items before the cut.
-pub fn packets(compound: &[u8]) -> Packets<'_> {
-    Packets {
-        rest: compound,
-        left: PACKETS_MAX,
-    }
-}
-
-/// Iterator over the known items of a compound packet.
-#[derive(Clone, Debug)]
-pub struct Packets<'a> {
-    rest: &'a [u8],
-    left: usize,
+/// Walks a plain compound packet and yields the known items. The iteration ends at the first item that does not fit, so a
+/// truncated packet yields the items before the cut.
+pub fn packets(compound: &[u8]) -> impl Iterator<Item = Packet<'_>> {
+    let mut rest = compound;
+    let items = std::iter::from_fn(move || {
+        let head = rest.first_chunk::<4>()?;
+        if head[0] >> 6 != 2 {
+            return None;
+        }
+        let len = 4 + 4 * usize::from(u16::from_be_bytes([head[2], head[3]]));
+        let (whole, after) = rest.split_at_checked(len)?;
+        rest = after;
+        Some(item(head[0] & 0x1f, head[1], &whole[4..]))
+    });
+    items.take(PACKETS_MAX).flatten()
 }
 
 /// One item of a compound packet.
@@ -29,16 +30,8 @@ pub struct Packets<'a> {
 pub enum Packet<'a> {
     /// Figures of a source of the peer, and the peer's reports on ours.
     SenderReport {
-        /// Source of the peer.
-        ssrc: u32,
-        /// Wall clock of the report: seconds since 1900, as 32.32 fixed point.
-        ntp: u64,
-        /// RTP time of that instant, in ticks of the source's clock.
-        rtp_timestamp: u32,
-        /// Packets sent so far, modulo 2^32.
-        packets: u32,
-        /// Payload bytes sent so far, modulo 2^32.
-        octets: u32,
+        /// Figures of the source.
+        report: SenderReport,
         /// Reports on our sources.
         reports: Reports<'a>,
     },
@@ -56,15 +49,10 @@ pub enum Packet<'a> {
         /// Sequence numbers of the packets.
         lost: Nacks<'a>,
     },
-    /// Request for a keyframe.
+    /// Request for a keyframe: a picture loss indication or a full intra request.
     PictureLoss {
-        /// Source of which a keyframe is requested.
+        /// Source of which a keyframe is requested; 0 in a full intra request, whose list of sources is not read.
         media: u32,
-    },
-    /// Request for keyframes of several sources, once per new count.
-    FullIntra {
-        /// Sources, each with the request's count.
-        entries: FirEntries<'a>,
     },
     /// End of these sources.
     Bye {
@@ -73,38 +61,19 @@ pub enum Packet<'a> {
     },
 }
 
-impl<'a> Iterator for Packets<'a> {
-    type Item = Packet<'a>;
-
-    fn next(&mut self) -> Option<Packet<'a>> {
-        while self.left > 0 {
-            self.left -= 1;
-            let head = self.rest.get(..4)?;
-            if head[0] >> 6 != 2 {
-                return None;
-            }
-            let len = 4 + 4 * usize::from(u16::from_be_bytes([head[2], head[3]]));
-            let whole = self.rest.get(..len)?;
-            self.rest = &self.rest[len..];
-            if let Some(packet) = item(head[0] & 0x1f, head[1], &whole[4..]) {
-                return Some(packet);
-            }
-        }
-        None
-    }
-}
-
 /// Parses one item, given the count or format in its first octet, its type, and its body.
 fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
     match (kind, count) {
         (SENDER_REPORT, _) => {
             let info = body.get(..24)?;
             Some(Packet::SenderReport {
-                ssrc: word(info, 0)?,
-                ntp: u64::from(word(info, 4)?) << 32 | u64::from(word(info, 8)?),
-                rtp_timestamp: word(info, 12)?,
-                packets: word(info, 16)?,
-                octets: word(info, 20)?,
+                report: SenderReport {
+                    ssrc: word(info, 0)?,
+                    ntp: u64::from(word(info, 4)?) << 32 | u64::from(word(info, 8)?),
+                    rtp_timestamp: word(info, 12)?,
+                    packets: word(info, 16)?,
+                    octets: word(info, 20)?,
+                },
                 reports: Reports::new(count, &body[24..]),
             })
         }
@@ -116,11 +85,8 @@ fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
             media: word(body, 4)?,
             lost: Nacks::new(&body[8..]),
         }),
-        (PAYLOAD_FEEDBACK, FORMAT_PLI) => Some(Packet::PictureLoss {
+        (PAYLOAD_FEEDBACK, FORMAT_PLI | FORMAT_FIR) => Some(Packet::PictureLoss {
             media: word(body, 4)?,
-        }),
-        (PAYLOAD_FEEDBACK, FORMAT_FIR) => Some(Packet::FullIntra {
-            entries: FirEntries(body.get(8..)?),
         }),
         (BYE, _) => Some(Packet::Bye {
             ssrc: (count > 0).then(|| word(body, 0)).flatten(),
@@ -130,7 +96,7 @@ fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
 }
 
 /// Reception figures of one source since the peer's last report.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ReportBlock {
     /// Source that the block describes.
     pub ssrc: u32,
@@ -223,20 +189,6 @@ impl Iterator for Nacks<'_> {
         let offset = self.mask.trailing_zeros();
         self.mask &= self.mask - 1;
         Some(self.first.wrapping_add(offset as u16))
-    }
-}
-
-/// Iterator over the sources of a full intra request, each with its count: a repeated count repeats a request.
-#[derive(Clone, Debug)]
-pub struct FirEntries<'a>(&'a [u8]);
-
-impl Iterator for FirEntries<'_> {
-    type Item = (u32, u8);
-
-    fn next(&mut self) -> Option<(u32, u8)> {
-        let (entry, rest) = self.0.split_at_checked(8)?;
-        self.0 = rest;
-        Some((word(entry, 0)?, entry[4]))
     }
 }
 

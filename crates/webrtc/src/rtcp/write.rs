@@ -9,12 +9,12 @@ use super::{
 /// Largest number of blocks in one report: the count has five bits.
 const REPORTS_MAX: usize = 31;
 
-/// Report on a source we send (RFC 3550 §6.4.1).
+/// Figures of a source in the report of its sender (RFC 3550 §6.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SenderReport {
     /// Source of the report.
     pub ssrc: u32,
-    /// Wall clock now: seconds since 1900, as 32.32 fixed point.
+    /// Wall clock of the report: seconds since 1900, as 32.32 fixed point.
     pub ntp: u64,
     /// RTP time of that instant, in ticks of the source's clock.
     pub rtp_timestamp: u32,

@@ -22,28 +22,6 @@ pub struct Candidate {
     pub transport: Transport,
 }
 
-impl Candidate {
-    /// Writes the attribute, without `a=` (RFC 8839 §5.1). `place` is its index in our order of preference.
-    fn write(&self, out: &mut String, place: usize) -> fmt::Result {
-        /// Type preferences: host candidates over UDP come first; those over TCP are for paths that block UDP.
-        const UDP: u32 = 126;
-        const TCP: u32 = 90;
-        let (word, kind, tail) = match self.transport {
-            Transport::Udp => ("udp", UDP, ""),
-            Transport::Tcp => ("tcp", TCP, " tcptype passive"),
-        };
-        let local = 65_535 - u32::try_from(place).unwrap_or(0).min(65_535);
-        let priority = kind << 24 | local << 8 | 255;
-        write!(
-            out,
-            "candidate:{} 1 {word} {priority} {} {} typ host{tail}",
-            place + 1,
-            self.address.ip(),
-            self.address.port(),
-        )
-    }
-}
-
 /// The answer's entry for one section of the offer.
 #[derive(Clone, Copy, Debug)]
 pub enum Section<'a> {
@@ -99,14 +77,7 @@ pub struct Answer<'a> {
 /// The whole text of the answer.
 impl fmt::Display for Answer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::with_capacity(2_048);
-        self.write(&mut out)?;
-        f.write_str(&out)
-    }
-}
-
-impl Answer<'_> {
-    fn write(&self, out: &mut String) -> fmt::Result {
+        let out = &mut String::with_capacity(2_048);
         // A browser accepts a session identifier of at most 63 bits.
         let id = self.session_id >> 1;
         write!(out, "v=0\r\no=- {id} 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n")?;
@@ -114,29 +85,24 @@ impl Answer<'_> {
         let accepted = self.each().filter(|(media, section)| {
             !matches!(section, Section::Rejected) && !media.mid.is_empty()
         });
-        let mut bundle = String::from("a=group:BUNDLE");
-        let mut bundled = 0;
+        let mut bundle = String::new();
         for (media, _) in accepted {
             write!(bundle, " {}", media.mid)?;
-            bundled += 1;
         }
-        if bundled > 0 {
-            write!(out, "{bundle}\r\n")?;
+        if !bundle.is_empty() {
+            write!(out, "a=group:BUNDLE{bundle}\r\n")?;
         }
         out.push_str("a=msid-semantic: WMS *\r\n");
         let mut is_first = true;
         for (media, section) in self.each() {
-            match section {
-                Section::Rejected => self.rejection(out, media)?,
-                _ => {
-                    self.section(out, media, section, is_first)?;
-                    is_first = false;
-                }
-            }
+            self.section(out, media, section, is_first)?;
+            is_first &= matches!(section, Section::Rejected);
         }
-        Ok(())
+        f.write_str(out)
     }
+}
 
+impl Answer<'_> {
     fn each(&self) -> impl Iterator<Item = (&Media, Section<'_>)> {
         let decided = self.sections.iter().copied();
         let missing = std::iter::repeat(Section::Rejected);
@@ -151,6 +117,7 @@ impl Answer<'_> {
             })
     }
 
+    /// Writes a section, or its rejection. The addresses are written in the first one that is accepted.
     fn section(
         &self,
         out: &mut String,
@@ -159,7 +126,7 @@ impl Answer<'_> {
         is_first: bool,
     ) -> fmt::Result {
         let (Section::Sends { format, .. } | Section::Receives { format, .. }) = section else {
-            return Ok(());
+            return self.rejection(out, media);
         };
         let rtx = match section {
             Section::Sends { rtx_ssrc: None, .. } => None,
@@ -293,12 +260,25 @@ impl Answer<'_> {
     }
 }
 
-/// Writes the candidates and the end-of-candidates mark.
+/// Writes the candidates in our order of preference (RFC 8839 §5.1), and the end-of-candidates mark.
 pub(super) fn candidates(out: &mut String, candidates: &[Candidate]) -> fmt::Result {
-    for (place, candidate) in candidates.iter().enumerate() {
-        out.push_str("a=");
-        candidate.write(out, place)?;
-        out.push_str("\r\n");
+    /// Type preferences: host candidates over UDP come first; those over TCP are for paths that block UDP.
+    const UDP: u32 = 126;
+    const TCP: u32 = 90;
+    for (place, Candidate { address, transport }) in candidates.iter().enumerate() {
+        let (word, kind, tail) = match transport {
+            Transport::Udp => ("udp", UDP, ""),
+            Transport::Tcp => ("tcp", TCP, " tcptype passive"),
+        };
+        let local = 65_535 - u32::try_from(place).unwrap_or(0).min(65_535);
+        let priority = kind << 24 | local << 8 | 255;
+        write!(
+            out,
+            "a=candidate:{} 1 {word} {priority} {} {} typ host{tail}\r\n",
+            place + 1,
+            address.ip(),
+            address.port(),
+        )?;
     }
     out.push_str("a=end-of-candidates\r\n");
     Ok(())

@@ -3,7 +3,7 @@
 use super::H264Profile;
 use super::h264::{H264Format, ProfileLevelId};
 
-/// Codec of an offered format, with the parameters that decide whether a track fits it.
+/// Codec of an offered format or of a track, with the parameters that decide whether the track fits the format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Codec {
     /// H.264 (RFC 6184).
@@ -91,39 +91,22 @@ impl Codec {
         }
     }
 
-    /// Returns the ticks per second of the RTP clock.
-    pub const fn clock_rate(self) -> u32 {
-        match self {
-            Self::Opus => 48_000,
-            _ => 90_000,
+    /// Returns the suitability of an offered format for a track of this codec, and its rank among equals. `None` for another
+    /// codec.
+    pub(super) fn fit(self, offered: Self) -> Option<(Fit, u8)> {
+        match (self, offered) {
+            (Self::H264(stream), Self::H264(format)) if format.fragments => Some(h264_fit(
+                stream.profile_level_id.profile(),
+                format.profile_level_id.profile(),
+            )),
+            (Self::H264(_), _) => None,
+            (Self::H265 { profile }, Self::H265 { profile: offered }) if profile != offered => {
+                Some((Fit::Exceeds, 0))
+            }
+            // VP9 and AV1 decoders do not decode a profile they do not name.
+            _ => (self == offered).then_some((Fit::Exact, 0)),
         }
     }
-}
-
-/// Codec of a track that is to be sent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Wanted {
-    /// H.264 with this profile and level in its sequence parameter set.
-    H264(ProfileLevelId),
-    /// HEVC with this `general_profile_idc`.
-    H265 {
-        /// 1 is Main, 2 Main 10.
-        profile: u8,
-    },
-    /// VP8.
-    Vp8,
-    /// VP9 of this profile.
-    Vp9 {
-        /// 0 to 3.
-        profile: u8,
-    },
-    /// AV1 of this profile.
-    Av1 {
-        /// 0 to 2.
-        profile: u8,
-    },
-    /// Opus.
-    Opus,
 }
 
 /// Suitability of a format for a track, ordered from worse to better.
@@ -137,40 +120,14 @@ pub enum Fit {
     Exact,
 }
 
-impl Wanted {
-    /// Returns the suitability of an offered format, and its rank among equals. `None` for another codec.
-    pub(super) fn fit(self, offered: Codec) -> Option<(Fit, u8)> {
-        let same = |equal| {
-            let fit = if equal { Fit::Exact } else { Fit::Exceeds };
-            Some((fit, 0))
-        };
-        match (self, offered) {
-            (Self::H264(stream), Codec::H264(format)) if format.fragments => Some(h264_fit(
-                stream.profile(),
-                format.profile_level_id.profile(),
-            )),
-            (Self::H265 { profile }, Codec::H265 { profile: offered }) => same(profile == offered),
-            // VP9 and AV1 decoders do not decode a profile they do not name.
-            (Self::Vp9 { profile }, Codec::Vp9 { profile: offered })
-            | (Self::Av1 { profile }, Codec::Av1 { profile: offered })
-                if profile == offered =>
-            {
-                same(true)
-            }
-            (Self::Vp8, Codec::Vp8) | (Self::Opus, Codec::Opus) => same(true),
-            _ => None,
-        }
-    }
-}
-
 /// Rates an offered H.264 profile: among profiles that contain the stream's the smallest is best, among the others the largest.
 fn h264_fit(stream: H264Profile, offered: H264Profile) -> (Fit, u8) {
     if stream == offered {
         (Fit::Exact, 0)
     } else if offered.decodes(stream) {
-        (Fit::Contains, u8::MAX - offered.rank())
+        (Fit::Contains, u8::MAX - offered as u8)
     } else {
-        (Fit::Exceeds, offered.rank())
+        (Fit::Exceeds, offered as u8)
     }
 }
 

@@ -68,13 +68,12 @@ impl Fragment {
                 _ => {}
             }
         }
-        let ice = match (ufrag, password) {
-            (None, None) => None,
-            (Some(ufrag), Some(password)) => {
-                Some(Credentials::parse(ufrag, password).map_err(|_| FragmentError::Ice)?)
-            }
-            _ => return Err(FragmentError::Ice),
-        };
+        let has_ice = ufrag.is_some() || password.is_some();
+        let ice = ufrag.zip(password);
+        let ice = ice.and_then(|(ufrag, password)| Credentials::parse(ufrag, password));
+        if has_ice && ice.is_none() {
+            return Err(FragmentError::Ice);
+        }
         Ok(Self {
             ice,
             candidates,

@@ -46,9 +46,11 @@ impl ProfileLevelId {
     }
 }
 
-/// Named subset of H.264's tools.
+/// Named subset of H.264's tools. Those with more tools come later.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum H264Profile {
+    /// Anything that browsers do not name.
+    Other,
     /// Subset that every decoder decodes.
     ConstrainedBaseline,
     /// Subset with error resilience tools that are hardly ever used.
@@ -61,8 +63,6 @@ pub enum H264Profile {
     High,
     /// High 4:4:4 Predictive.
     High444,
-    /// Anything else.
-    Other,
 }
 
 impl H264Profile {
@@ -77,19 +77,6 @@ impl H264Profile {
             High => matches!(self, High | High444),
             High444 => matches!(self, High444),
             Other => false,
-        }
-    }
-
-    /// Returns the rank of the profile: more tools, higher rank.
-    pub(super) const fn rank(self) -> u8 {
-        match self {
-            Self::Other => 0,
-            Self::ConstrainedBaseline => 1,
-            Self::Baseline => 2,
-            Self::Main => 3,
-            Self::ConstrainedHigh => 4,
-            Self::High => 5,
-            Self::High444 => 6,
         }
     }
 }

@@ -6,7 +6,7 @@ use rtc_sdp::description::common::Attribute;
 use rtc_sdp::description::media::MediaDescription;
 
 use super::attributes::{has, is_token, value, values};
-use super::codec::{Codec, Fit, Wanted, parameter};
+use super::codec::{Codec, Fit, parameter};
 use super::kind::{Direction, MediaKind};
 use super::offer::OfferError;
 
@@ -164,23 +164,14 @@ impl Media {
         })
     }
 
-    /// Returns the offered format that suits a track best, and its suitability. Among equals the peer's first is chosen.
-    pub fn choose(&self, wanted: Wanted) -> Option<(&OfferedFormat, Fit)> {
-        let mut best: Option<(&OfferedFormat, (Fit, u8))> = None;
-        for format in &self.formats {
-            let Some(fit) = wanted.fit(format.codec) else {
-                continue;
-            };
-            if best.is_none_or(|(_, other)| fit > other) {
-                best = Some((format, fit));
-            }
-        }
+    /// Returns the offered format that suits a track of this codec best, and its suitability. Among equals the peer's first is
+    /// chosen.
+    pub fn choose(&self, track: Codec) -> Option<(&OfferedFormat, Fit)> {
+        // The last of equals would be chosen, hence the reversed order.
+        let formats = self.formats.iter().rev();
+        let suitable = formats.filter_map(|format| Some((format, track.fit(format.codec)?)));
+        let best = suitable.max_by_key(|(_, fit)| *fit);
         best.map(|(format, (fit, _))| (format, fit))
-    }
-
-    /// Returns the peer's first format that `accept` accepts. H.264 that cannot fragment is skipped.
-    pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&OfferedFormat> {
-        self.each(accept).next()
     }
 
     /// Returns the peer's formats that `accept` accepts, in its order, without H.264 that cannot fragment.
@@ -195,15 +186,6 @@ impl Media {
     pub fn extension(&self, uri: &str) -> Option<u8> {
         let found = self.extensions.iter().find(|known| &*known.uri == uri);
         found.map(|extension| extension.id)
-    }
-}
-
-impl OfferedFormat {
-    /// Whether the peer accepts, or will send, two channels of Opus.
-    pub fn is_stereo(&self) -> bool {
-        ["stereo", "sprop-stereo"]
-            .iter()
-            .any(|key| parameter(&self.parameters, key) == Some("1"))
     }
 }
 

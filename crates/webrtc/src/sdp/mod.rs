@@ -5,7 +5,7 @@
 //! answer was checked to be printable and short.
 //!
 //! An [`Offer`] is parsed once, by the handler of the POST. [`Media::choose`] finds the format for an existing track (WHEP),
-//! [`Media::first`] the format that a publisher prefers (WHIP), and [`Answer`] writes the outcome.
+//! [`Media::each`] the formats that a publisher may use (WHIP), and [`Answer`] writes the outcome.
 //!
 //! Sources: RFC 8829 (JSEP), RFC 8839 (ICE), RFC 8122 (fingerprints), RFC 9143 (BUNDLE), RFC 4588 (retransmission), RFC 8842
 //! (DTLS), RFC 9725 (WHIP), draft-holmer-rmcat-transport-wide-cc-extensions-01 (feedback about each packet).
@@ -25,7 +25,7 @@ mod tests;
 pub(crate) use answer::{write_format, write_numbers};
 
 pub use answer::{Answer, Candidate, Section};
-pub use codec::{Codec, Fit, Wanted};
+pub use codec::{Codec, Fit};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use fragment::{Fragment, FragmentError, write_fragment};
 pub use h264::{H264Format, H264Profile, ProfileLevelId};

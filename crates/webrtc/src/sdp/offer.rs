@@ -154,7 +154,7 @@ impl Transport {
         let either = |key| value(&section.attributes, key).or_else(|| value(session, key));
         let ufrag = either("ice-ufrag").ok_or(OfferError::Ice)?;
         let password = either("ice-pwd").ok_or(OfferError::Ice)?;
-        let ice = Credentials::parse(ufrag, password).map_err(|_| OfferError::Ice)?;
+        let ice = Credentials::parse(ufrag, password).ok_or(OfferError::Ice)?;
         let setup = match either("setup") {
             None | Some("actpass" | "active") => Setup::Passive,
             Some("passive") => Setup::Active,

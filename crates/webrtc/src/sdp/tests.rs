@@ -46,8 +46,11 @@ fn parsed(text: &str) -> Offer {
     Offer::parse(text).expect("an offer")
 }
 
-fn h264(text: &str) -> Wanted {
-    Wanted::H264(ProfileLevelId::parse(text).expect("six digits"))
+fn h264(text: &str) -> Codec {
+    Codec::H264(H264Format {
+        profile_level_id: ProfileLevelId::parse(text).expect("six digits"),
+        fragments: true,
+    })
 }
 
 fn sends(format: &OfferedFormat, ssrc: u32, rtx_ssrc: Option<u32>) -> Section<'_> {
@@ -72,6 +75,7 @@ fn receives<'a>(
         extensions,
     }
 }
+
 #[test]
 fn a_browsers_offer_is_read() {
     let offer = parsed(&chromium());
@@ -116,15 +120,16 @@ fn the_closest_h264_profile_is_chosen_and_only_with_fragments() {
     assert_eq!(chosen(h264("4d4028")), Some((39, Fit::Exact)));
     assert_eq!(chosen(h264("42001f")), Some((39, Fit::Exceeds)));
     assert_eq!(chosen(h264("640028")), Some((39, Fit::Exceeds)));
-    assert_eq!(chosen(Wanted::Vp8), Some((96, Fit::Exact)));
-    assert_eq!(chosen(Wanted::Av1 { profile: 0 }), Some((45, Fit::Exact)));
-    assert_eq!(chosen(Wanted::Av1 { profile: 1 }), None);
-    assert_eq!(chosen(Wanted::Vp9 { profile: 0 }), None);
-    assert_eq!(chosen(Wanted::Vp9 { profile: 2 }), Some((98, Fit::Exact)));
-    assert_eq!(chosen(Wanted::H265 { profile: 1 }), None);
-    assert_eq!(chosen(Wanted::Opus), None);
-    let first = video.first(|codec| matches!(codec, Codec::H264(_)));
-    assert_eq!(first.map(|format| format.payload_type), Some(107));
+    assert_eq!(chosen(Codec::Vp8), Some((96, Fit::Exact)));
+    assert_eq!(chosen(Codec::Av1 { profile: 0 }), Some((45, Fit::Exact)));
+    assert_eq!(chosen(Codec::Av1 { profile: 1 }), None);
+    assert_eq!(chosen(Codec::Vp9 { profile: 0 }), None);
+    assert_eq!(chosen(Codec::Vp9 { profile: 2 }), Some((98, Fit::Exact)));
+    assert_eq!(chosen(Codec::H265 { profile: 1 }), None);
+    assert_eq!(chosen(Codec::Opus), None);
+    let fragmented = video.each(|codec| matches!(codec, Codec::H264(_)));
+    let numbers: Vec<_> = fragmented.map(|format| format.payload_type).collect();
+    assert_eq!(numbers, [107, 39]);
 }
 
 fn answer_to(offer: &Offer, sections: &[Section<'_>]) -> String {
@@ -149,7 +154,7 @@ fn answer_to(offer: &Offer, sections: &[Section<'_>]) -> String {
 #[test]
 fn an_answer_to_a_viewer() {
     let offer = parsed(&chromium());
-    let (opus, _) = offer.media[0].choose(Wanted::Opus).expect("opus");
+    let (opus, _) = offer.media[0].choose(Codec::Opus).expect("opus");
     let (h264, _) = offer.media[1].choose(h264("42e01f")).expect("h264");
     let mut audio = sends(opus, 11, None);
     if let Section::Sends { parameters, .. } = &mut audio {
@@ -190,7 +195,7 @@ fn an_answer_to_a_publisher() {
     let offer = parsed(&text);
     assert_eq!(offer.media[1].sources, [5, 6]);
     assert_eq!(offer.media[1].groups, [Group { media: 5, rtx: 6 }]);
-    let vp8 = offer.media[1].first(|codec| codec == Codec::Vp8);
+    let vp8 = offer.media[1].each(|codec| codec == Codec::Vp8).next();
     let extensions = offer.media[0].extensions.clone();
     let video = receives(vp8.expect("vp8"), Some("max-fr=60"), &extensions[1..]);
     let answer = answer_to(&offer, &[Section::Rejected, video]);
@@ -279,11 +284,11 @@ fn a_mode_or_channels_that_gstreamer_leaves_out_are_the_usual_ones() {
         let found = offer.media[place].choose(wanted);
         found.map(|(format, _)| format.payload_type)
     };
-    assert_eq!(chosen(0, Wanted::Opus), Some(96));
+    assert_eq!(chosen(0, Codec::Opus), Some(96));
     assert_eq!(chosen(1, h264("64001f")), Some(103));
-    assert_eq!(chosen(1, Wanted::Vp8), Some(101));
+    assert_eq!(chosen(1, Codec::Vp8), Some(101));
     let mono = parsed(&whepsrc().replace("OPUS/48000", "OPUS/48000/1"));
-    let of_mono = mono.media[0].choose(Wanted::Opus);
+    let of_mono = mono.media[0].choose(Codec::Opus);
     assert!(of_mono.is_none(), "no such thing");
 }
 
@@ -336,7 +341,7 @@ fn without_a_bundle_there_is_one_section() {
 fn a_peer_that_waits_for_the_handshake_is_answered_that_we_open_it() {
     let offer = parsed(&chromium().replace("actpass", "passive"));
     assert_eq!(offer.setup, Setup::Active);
-    let (opus, _) = offer.media[0].choose(Wanted::Opus).expect("opus");
+    let (opus, _) = offer.media[0].choose(Codec::Opus).expect("opus");
     let section = receives(opus, None, &[]);
     let answer = answer_to(&offer, &[section, section]);
     assert_eq!(answer.matches("a=setup:active\r\n").count(), 2);
@@ -393,17 +398,16 @@ fn an_encoders_offer_is_read() {
         panic!("two sections");
     };
     assert!(audio.usable && audio.direction.sends() && !audio.direction.receives());
-    let opus = audio.first(|codec| codec == Codec::Opus).expect("opus");
-    assert!(opus.is_stereo());
-    let h264 = video.first(|codec| matches!(codec, Codec::H264(_)));
-    let h264 = h264.expect("h264");
-    assert_eq!((h264.payload_type, h264.rtx), (96, None));
+    assert_eq!(audio.formats[0].codec, Codec::Opus);
+    let format = &video.formats[0];
+    assert_eq!(format.codec, h264("42e01f"));
+    assert_eq!((format.payload_type, format.rtx), (96, None));
     let feedback = Feedback {
         nack: true,
         pli: true,
         ..Feedback::default()
     };
-    assert_eq!(h264.feedback, feedback);
+    assert_eq!(format.feedback, feedback);
     assert_eq!(
         (&audio.sources[..], &video.sources[..]),
         (&[1299378219][..], &[1299378220][..])
@@ -469,16 +473,6 @@ fn fragments_are_read_and_written() {
         assert_eq!(Fragment::parse(text), Err(expected));
     }
     assert_eq!(Fragment::parse("").map(|fragment| fragment.ice), Ok(None));
-}
-
-#[test]
-fn stereo_is_read_from_the_parameters() {
-    let stereo = |text: &str| {
-        let offer = parsed(&chromium().replace("useinbandfec=1", text));
-        offer.media[0].formats[0].is_stereo()
-    };
-    assert!(stereo("useinbandfec=1;stereo=1") && stereo("sprop-stereo = 1"));
-    assert!(!stereo("useinbandfec=1") && !stereo("stereo=0"));
 }
 
 proptest! {

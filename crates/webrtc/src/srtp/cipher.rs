@@ -17,21 +17,9 @@ pub(super) const CM_TAG_LEN: usize = 10;
 /// Bytes of the GCM tag.
 pub(super) const GCM_TAG_LEN: usize = 16;
 
-/// Purpose of derived keys, which selects the label of RFC 3711 §4.3.1.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Purpose {
-    Rtp,
-    Rtcp,
-}
-
-impl Purpose {
-    fn labels(self) -> [u8; 3] {
-        match self {
-            Self::Rtp => [0, 1, 2],
-            Self::Rtcp => [3, 4, 5],
-        }
-    }
-}
+/// Labels of the key, the authentication key and the salt by their purpose (RFC 3711 §4.3.1).
+pub(super) const RTP_LABELS: [u8; 3] = [0, 1, 2];
+pub(super) const RTCP_LABELS: [u8; 3] = [3, 4, 5];
 
 /// Session keys of one direction and purpose.
 pub(super) struct Session {
@@ -42,9 +30,9 @@ pub(super) struct Session {
 
 impl Session {
     /// Derives the keys with a key derivation rate of zero, the only one in use.
-    pub(super) fn derive(master: &MasterKey, purpose: Purpose) -> Result<Self, Error> {
+    pub(super) fn derive(master: &MasterKey, labels: [u8; 3]) -> Result<Self, Error> {
         let stream = CounterMode::new(&master.key)?;
-        let [key_label, auth_label, salt_label] = purpose.labels();
+        let [key_label, auth_label, salt_label] = labels;
         let mut session = Self {
             key: [0; KEY_LEN],
             auth: [0; AUTH_KEY_LEN],
@@ -92,14 +80,6 @@ pub(super) enum Cipher {
 }
 
 impl Cipher {
-    pub(super) fn derive(
-        profile: Profile,
-        master: &MasterKey,
-        purpose: Purpose,
-    ) -> Result<Self, Error> {
-        Self::new(profile, &Session::derive(master, purpose)?)
-    }
-
     pub(super) fn new(profile: Profile, session: &Session) -> Result<Self, Error> {
         Ok(match profile {
             Profile::Aes128CmSha1_80 => Self::Cm(Box::new(CmSha1::new(session)?)),

@@ -48,14 +48,6 @@ impl Profile {
             Self::Aes128Gcm => 12,
         }
     }
-
-    /// Returns a short name for logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aes128CmSha1_80 => "aes-cm",
-            Self::Aes128Gcm => "aes-gcm",
-        }
-    }
 }
 
 /// Bytes of a master key in either profile.

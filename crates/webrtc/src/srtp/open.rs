@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::cipher::{CM_TAG_LEN, Cipher, GCM_TAG_LEN, Purpose};
+use super::cipher::{CM_TAG_LEN, Cipher, GCM_TAG_LEN, RTP_LABELS, Session};
 use super::index::guess;
 use super::sources::Sources;
 use super::{Error, Keys, MasterKey, Profile};
@@ -37,7 +37,7 @@ impl Opener {
     /// Expands the keys of one direction.
     pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
         Ok(Self {
-            cipher: Cipher::derive(profile, master, Purpose::Rtp)?,
+            cipher: Cipher::new(profile, &Session::derive(master, RTP_LABELS)?)?,
             sources: Sources::default(),
         })
     }

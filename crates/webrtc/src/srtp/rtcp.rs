@@ -2,9 +2,9 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::cipher::{Cipher, GCM_TAG_LEN, Purpose};
+use super::cipher::{Cipher, GCM_TAG_LEN, RTCP_LABELS, Session};
 use super::sources::Sources;
-use super::{Error, Keys, MasterKey, Profile};
+use super::{Error, Keys};
 
 /// Length of the part of an RTCP packet that is never encrypted: its first header and source.
 const HEADER_LEN: usize = 8;
@@ -29,13 +29,9 @@ pub struct RtcpSealer {
 impl RtcpSealer {
     /// Expands the keys for our packets.
     pub fn new(keys: &Keys) -> Result<Self, Error> {
-        Self::with_master(keys.profile, &keys.local)
-    }
-
-    /// Expands the keys of one direction.
-    pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
+        let session = Session::derive(&keys.local, RTCP_LABELS)?;
         Ok(Self {
-            cipher: Cipher::derive(profile, master, Purpose::Rtcp)?,
+            cipher: Cipher::new(keys.profile, &session)?,
             next: 1,
         })
     }
@@ -58,15 +54,9 @@ impl RtcpSealer {
                 let (text, rest) = rest.split_at_mut(payload.len());
                 let (tag, end) = rest.split_at_mut(GCM_TAG_LEN);
                 end.copy_from_slice(&trailer);
+                let (nonce, aad) = (gcm.nonce(ssrc, index.into()), associated(header, trailer));
                 gcm.key
-                    .seal_out_of_place_scatter(
-                        gcm.nonce(ssrc, index.into()),
-                        associated(header, trailer),
-                        payload,
-                        text,
-                        &[],
-                        tag,
-                    )
+                    .seal_out_of_place_scatter(nonce, aad, payload, text, &[], tag)
                     .map_err(|_| Error::Crypto)?;
             }
             Cipher::Cm(cm) => {
@@ -92,13 +82,9 @@ pub struct RtcpOpener {
 impl RtcpOpener {
     /// Expands the keys for the peer's packets.
     pub fn new(keys: &Keys) -> Result<Self, Error> {
-        Self::with_master(keys.profile, &keys.remote)
-    }
-
-    /// Expands the keys of one direction.
-    pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
+        let session = Session::derive(&keys.remote, RTCP_LABELS)?;
         Ok(Self {
-            cipher: Cipher::derive(profile, master, Purpose::Rtcp)?,
+            cipher: Cipher::new(keys.profile, &session)?,
             sources: Sources::default(),
         })
     }
@@ -165,11 +151,10 @@ fn associated(header: &[u8], trailer: [u8; TRAILER_LEN]) -> Aad<[u8; HEADER_LEN 
 }
 
 fn ssrc(packet: &[u8]) -> Result<[u8; 4], Error> {
-    let header = packet.get(..HEADER_LEN).ok_or(Error::Truncated)?;
-    if header[0] >> 6 != 2 {
+    let header = packet.first_chunk::<HEADER_LEN>();
+    let [first, _, _, _, ssrc @ ..] = header.ok_or(Error::Truncated)?;
+    if first >> 6 != 2 {
         return Err(Error::NotRtp);
     }
-    let mut ssrc = [0; 4];
-    ssrc.copy_from_slice(&header[4..]);
-    Ok(ssrc)
+    Ok(*ssrc)
 }

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::cipher::{Cipher, Purpose};
+use super::cipher::{Cipher, RTP_LABELS, Session};
 use super::{Error, Keys, MasterKey, Profile};
 use crate::rtp;
 
@@ -18,7 +18,7 @@ impl Sealer {
 
     /// Expands the keys of one direction.
     pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
-        Cipher::derive(profile, master, Purpose::Rtp).map(Self)
+        Cipher::new(profile, &Session::derive(master, RTP_LABELS)?).map(Self)
     }
 
     /// Returns the bytes that sealing adds.

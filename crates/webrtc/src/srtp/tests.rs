@@ -4,7 +4,7 @@ use rtc_crypto::providers::AwsLcRsProvider;
 use rtc_srtp::context::Context;
 use rtc_srtp::protection_profile::ProtectionProfile;
 
-use super::cipher::{Cipher, CounterMode, Purpose, Session, derivation_iv};
+use super::cipher::{Cipher, CounterMode, RTP_LABELS, Session, derivation_iv};
 use super::sources::Sources;
 use super::*;
 
@@ -30,11 +30,25 @@ fn master_key(profile: Profile) -> MasterKey {
     MasterKey::new(profile, &key, &salt).expect("lengths are right")
 }
 
+/// Keys with one master key for both directions.
+fn keys(profile: Profile) -> Keys {
+    Keys {
+        profile,
+        local: master_key(profile),
+        remote: master_key(profile),
+    }
+}
+
 fn pair(profile: Profile) -> (Sealer, Opener) {
-    let key = master_key(profile);
-    let sealer = Sealer::with_master(profile, &key).expect("a key");
-    let opener = Opener::with_master(profile, &key).expect("a key");
-    (sealer, opener)
+    let keys = keys(profile);
+    let sealer = Sealer::new(&keys).expect("a key");
+    (sealer, Opener::new(&keys).expect("a key"))
+}
+
+fn rtcp_pair(profile: Profile) -> (RtcpSealer, RtcpOpener) {
+    let keys = keys(profile);
+    let sealer = RtcpSealer::new(&keys).expect("a key");
+    (sealer, RtcpOpener::new(&keys).expect("a key"))
 }
 
 /// A packet of a source.
@@ -80,7 +94,7 @@ fn rfc_3711_b2_key_stream() {
 #[test]
 fn rfc_3711_b3_key_derivation() {
     let master = master_key(Profile::Aes128CmSha1_80);
-    let session = Session::derive(&master, Purpose::Rtp).expect("derived");
+    let session = Session::derive(&master, RTP_LABELS).expect("derived");
     let key = hex("C61E7A93744F39EE10734AFE3FF7A087");
     assert_eq!(session.key.to_vec(), key);
     assert_eq!(session.salt.to_vec(), hex("30CBBC08863D8C85D49DB34A9AE1"));
@@ -198,8 +212,7 @@ proptest! {
         bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..10),
     ) {
         let profile = PROFILES[usize::from(gcm)];
-        let mut sealer = RtcpSealer::with_master(profile, &master_key(profile)).expect("a key");
-        let mut opener = RtcpOpener::with_master(profile, &master_key(profile)).expect("a key");
+        let (mut sealer, mut opener) = rtcp_pair(profile);
         let mut theirs = reference(profile);
         for body in bodies {
             let mut plain = vec![0x80, 200, 0, 6];
@@ -232,8 +245,8 @@ proptest! {
     #[test]
     fn garbage_is_refused(gcm in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let profile = PROFILES[usize::from(gcm)];
-        let mut rtp = Opener::with_master(profile, &master_key(profile)).expect("a key");
-        let mut rtcp = RtcpOpener::with_master(profile, &master_key(profile)).expect("a key");
+        let (_, mut rtp) = pair(profile);
+        let (_, mut rtcp) = rtcp_pair(profile);
         prop_assert!(rtp.open(&mut bytes.clone()).is_err());
         let mut bytes = bytes;
         prop_assert!(rtcp.open(&mut bytes).is_err());
@@ -305,14 +318,9 @@ fn exported_material_is_split_by_role() {
 #[test]
 fn keys_are_not_printed() {
     for profile in PROFILES {
-        let key = master_key(profile);
-        let keys = Keys {
-            profile,
-            local: key.clone(),
-            remote: key,
-        };
-        let sealer = Sealer::new(&keys).expect("a key");
-        let opener = RtcpOpener::new(&keys).expect("a key");
+        let keys = keys(profile);
+        let (sealer, _) = pair(profile);
+        let (_, opener) = rtcp_pair(profile);
         let text = format!("{keys:?} {sealer:?} {opener:?}");
         // Bytes of keys and salts would be printed as lists of numbers.
         assert_eq!(text.matches(", ").count(), 3, "{text}");

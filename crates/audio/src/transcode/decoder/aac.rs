@@ -21,7 +21,8 @@ pub(crate) struct Aac {
     core: [u8; 2],
     framing: Framing,
     shape: Shape,
-    caveat: Option<Caveat>,
+    /// Known losses in decoding.
+    pub(super) caveat: Option<Caveat>,
     spotter: Spotter,
 }
 
@@ -48,10 +49,6 @@ impl Aac {
             caveat: caveat(&config),
             spotter: Spotter::default(),
         })
-    }
-
-    pub(super) const fn caveat(&self) -> Option<Caveat> {
-        self.caveat
     }
 
     pub(super) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
@@ -81,20 +78,18 @@ impl Aac {
     /// Detects implicitly signalled HE-AAC, which shows only in the frames.
     fn watch_for_replication(&mut self, unit: &[u8]) {
         if self.caveat.is_none() && self.spotter.sees_replication(unit) {
-            self.caveat = Some(Caveat::HighEfficiency {
+            self.caveat = Some(Caveat {
                 core_rate: self.shape.rate,
                 parametric_stereo: false,
-                implicit: true,
             });
         }
     }
 }
 
 fn caveat(config: &AudioSpecificConfig) -> Option<Caveat> {
-    config.extension.map(|extension| Caveat::HighEfficiency {
+    config.extension.map(|extension| Caveat {
         core_rate: config.sample_rate,
         parametric_stereo: extension.parametric_stereo,
-        implicit: false,
     })
 }
 

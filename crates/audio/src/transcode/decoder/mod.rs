@@ -81,7 +81,7 @@ impl Decoder {
     pub(crate) fn new(track: &Track) -> Result<Self, Unsupported> {
         match track.codec {
             Codec::Aac => Aac::new(track).map(|aac| Self::Aac(Box::new(aac))),
-            Codec::Mp3 if track.kind == Kind::Audio => Ok(Self::Mp3(Box::new(Mp3::new(track)))),
+            Codec::Mp3 if track.kind == Kind::Audio => Ok(Self::Mp3(Box::default())),
             codec => Err(Unsupported::Codec(codec)),
         }
     }
@@ -89,7 +89,7 @@ impl Decoder {
     /// Returns the known losses in decoding.
     pub(crate) fn caveat(&self) -> Option<Caveat> {
         match self {
-            Self::Aac(aac) => aac.caveat(),
+            Self::Aac(aac) => aac.caveat,
             Self::Mp3(_) => None,
         }
     }
@@ -103,16 +103,19 @@ impl Decoder {
         }
     }
 
-    /// Splits a sample into coded frames.
-    pub(crate) fn units<'a>(&self, sample: &'a Sample) -> Units<'a> {
-        Units {
-            rest: &sample.data,
-            split: match self {
-                Self::Mp3(_) if sample.data.len() <= SAMPLE_BYTES_MAX => mp3::first_frame_bytes,
-                _ => <[u8]>::len,
-            },
-            left: UNITS_MAX,
-        }
+    /// Splits a sample into coded frames; data that cannot be split is one of them.
+    pub(crate) fn units<'a>(&self, sample: &'a Sample) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let split: fn(&[u8]) -> usize = match self {
+            Self::Mp3(_) if sample.data.len() <= SAMPLE_BYTES_MAX => mp3::first_frame_bytes,
+            _ => <[u8]>::len,
+        };
+        let mut rest: &[u8] = &sample.data;
+        let units = std::iter::from_fn(move || {
+            let (unit, after) = rest.split_at(split(rest));
+            rest = after;
+            (!unit.is_empty()).then_some(unit)
+        });
+        units.take(UNITS_MAX)
     }
 
     /// Decodes one of the units, appending its audio to `out`.
@@ -122,27 +125,6 @@ impl Decoder {
             Self::Aac(aac) => aac.decode(unit, out),
             Self::Mp3(mp3) => mp3.decode(unit, out),
         }
-    }
-}
-
-/// Iterator over the coded frames of a sample; data that cannot be split is one unit.
-pub(crate) struct Units<'a> {
-    rest: &'a [u8],
-    split: fn(&[u8]) -> usize,
-    left: usize,
-}
-
-impl<'a> Iterator for Units<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        self.left = self.left.checked_sub(1)?;
-        let (unit, rest) = self.rest.split_at((self.split)(self.rest));
-        self.rest = rest;
-        Some(unit)
     }
 }
 

@@ -3,7 +3,6 @@
 //! Every frame contains its own rate and channels, and a live stream may change them: each run of equal frames gets its own
 //! decoder.
 
-use media::Track;
 use media::codec::mpeg_audio::{FrameHeader, Layer};
 use symphonia_bundle_mp3::MpaDecoder;
 use symphonia_core::codecs::audio::well_known::CODEC_ID_MP3;
@@ -12,6 +11,8 @@ use symphonia_core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
 use super::{Decoded, Fault, Shape, run};
 use crate::transcode::Frame;
 
+/// Decoder of one track. A container only claims the track's rate and channels; the frames are authoritative.
+#[derive(Default)]
 pub(crate) struct Mp3 {
     /// Decoder, with the shape of the frames that it decodes.
     decoder: Option<(MpaDecoder, Shape)>,
@@ -20,14 +21,6 @@ pub(crate) struct Mp3 {
 }
 
 impl Mp3 {
-    /// Creates the decoder. A container only claims the track's rate and channels; the frames are authoritative.
-    pub(super) const fn new(_track: &Track) -> Self {
-        Self {
-            decoder: None,
-            last: None,
-        }
-    }
-
     pub(super) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
         let Some((frame, shape)) = frame(unit) else {
             self.lose();

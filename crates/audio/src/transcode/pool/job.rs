@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::Lock;
+use base::{Lock, Numbers};
 use media::{Sample, Timestamp, Track};
 
 use super::OpusSink;
@@ -216,7 +216,10 @@ impl Work {
         for input in inputs {
             let outcome = match input {
                 Input::Track(track) => self.retune(&track),
-                Input::Sample(sample) => self.transcode(&sample),
+                Input::Sample(sample) => match &mut self.transcoder {
+                    Some(transcoder) => transcoder.push(&sample, &mut self.packets),
+                    None => Ok(()),
+                },
             };
             if let Err(reason) = outcome {
                 self.refuse(reason);
@@ -236,7 +239,7 @@ impl Work {
             transcoder.retune(track, &mut self.packets)?;
         } else {
             let mut transcoder = Transcoder::open(track, self.options)?;
-            transcoder.begin_after(self.ended);
+            transcoder.ended = self.ended;
             self.sink.track(transcoder.output());
             self.transcoder = Some(transcoder);
         }
@@ -244,19 +247,12 @@ impl Work {
         Ok(())
     }
 
-    fn transcode(&mut self, sample: &Sample) -> Result<(), Unsupported> {
-        match &mut self.transcoder {
-            Some(transcoder) => transcoder.push(sample, &mut self.packets),
-            None => Ok(()),
-        }
-    }
-
     fn refuse(&mut self, reason: Unsupported) {
         if let Some(mut transcoder) = self.transcoder.take() {
             transcoder.finish(&mut self.packets);
             self.give_out();
-            self.ended = transcoder.ended();
-            self.past += transcoder.stats();
+            self.ended = transcoder.ended;
+            self.past.merge(transcoder.stats());
         }
         self.sink.unsupported(&reason);
         self.state = State::Unsupported(reason);
@@ -280,10 +276,9 @@ impl Work {
 
     fn describe(&self, report: &mut Report) {
         report.state = self.state.clone();
-        report.caveat = self.caveat;
         report.stats = self.past;
         if let Some(transcoder) = &self.transcoder {
-            report.stats += transcoder.stats();
+            report.stats.merge(transcoder.stats());
         }
     }
 }

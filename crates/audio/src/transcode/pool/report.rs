@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::Lock;
 
-use crate::transcode::{Caveat, Stats, Unsupported};
+use crate::transcode::{Stats, Unsupported};
 
 /// View of one stream's transcoder that outlives its feed.
 #[derive(Clone)]
@@ -23,8 +23,6 @@ impl Monitor {
 pub struct Report {
     /// Current activity.
     pub state: State,
-    /// Loss in the present track.
-    pub caveat: Option<Caveat>,
     /// Sums over all tracks of the feed.
     pub stats: Stats,
     /// Samples that were dropped because the threads fell behind.

@@ -4,17 +4,9 @@ use media::{Codec, Framing, Span};
 
 use super::source::{START, Source, aac, adts, mp3, sweep, tone};
 use super::{assert_whole, opened, total, transcoded, wave};
-use crate::transcode::{Options, PacketTime};
 
 /// Opus's pre-skip at 48 kHz, as it is compiled into libopus: 6.5 ms.
 const PRE_SKIP: usize = 312;
-
-fn options(packet: PacketTime) -> Options {
-    Options {
-        packet,
-        ..Options::default()
-    }
-}
 
 /// Sources of every kind that this crate takes.
 fn sweeps() -> [(&'static str, Source); 6] {
@@ -31,7 +23,7 @@ fn sweeps() -> [(&'static str, Source); 6] {
 #[test]
 fn it_is_what_ffmpeg_decodes_of_the_source_and_at_the_same_time() {
     for (name, source) in sweeps() {
-        let (transcoder, packets) = transcoded(&source, Options::default());
+        let (transcoder, packets) = transcoded(&source);
         assert_eq!(packets[0].pts, START, "{name}");
         assert_eq!(transcoder.caveat(), None, "{name}");
         let stats = transcoder.stats();
@@ -63,7 +55,7 @@ fn a_note_stays_that_note() {
         ("MP3 stereo", mp3(&tone(44_100, 2, 1_000, 2.0))),
         ("MP3 mono", mp3(&tone(48_000, 1, 1_000, 2.0))),
     ] {
-        let (transcoder, packets) = transcoded(&source, Options::default());
+        let (transcoder, packets) = transcoded(&source);
         let heard = wave::heard(transcoder.output(), &packets);
         let inside = &heard[9_600..57_600];
         for channel in [0, 1] {
@@ -79,21 +71,15 @@ fn a_note_stays_that_note() {
 
 #[test]
 fn every_packet_time_is_exact() {
-    for (packet, ticks) in [
-        (PacketTime::Ms20, Span::from_millis(20)),
-        (PacketTime::Ms40, Span::from_millis(40)),
-        (PacketTime::Ms60, Span::from_millis(60)),
-    ] {
-        let source = aac(&sweep(44_100, 2.0));
-        let (transcoder, packets) = transcoded(&source, options(packet));
-        assert!(packets.iter().all(|packet| packet.duration == ticks));
-        assert!(packets.iter().all(|packet| packet.keyframe));
-        // All of the source, up to the next whole packet.
-        assert_whole(&packets, source.duration(), ticks);
-        let heard = wave::heard(transcoder.output(), &packets);
-        let frames = total(&packets).ticks() as u64 * 48_000 / media::TICKS_PER_SECOND as u64;
-        assert_eq!(heard.len() as u64, frames - PRE_SKIP as u64);
-    }
+    let source = aac(&sweep(44_100, 2.0));
+    let (transcoder, packets) = transcoded(&source);
+    let lasts = Span::from_millis(20);
+    assert!(packets.iter().all(|packet| packet.duration == lasts));
+    assert!(packets.iter().all(|packet| packet.keyframe));
+    assert_whole(&packets, source.duration());
+    let heard = wave::heard(transcoder.output(), &packets);
+    let frames = total(&packets).ticks() as u64 * 48_000 / media::TICKS_PER_SECOND as u64;
+    assert_eq!(heard.len() as u64, frames - PRE_SKIP as u64);
 }
 
 #[test]
@@ -116,7 +102,7 @@ fn it_is_never_more_than_a_tenth_of_a_second_behind() {
 #[test]
 fn the_output_track_is_what_webrtc_signals() {
     for source in [aac(&tone(44_100, 1, 440, 0.2)), mp3(&sweep(48_000, 0.2))] {
-        let (transcoder, packets) = transcoded(&source, Options::default());
+        let (transcoder, packets) = transcoded(&source);
         let output = transcoder.output();
         assert_eq!(output.id, source.track.id);
         assert_eq!((output.codec, output.framing), (Codec::Opus, Framing::Bare));
@@ -133,7 +119,7 @@ fn the_bitrate_is_kept_and_mono_takes_half() {
         (aac(&sweep(48_000, 4.0)), 128_000.0),
         (aac(&tone(48_000, 1, 440, 4.0)), 64_000.0),
     ] {
-        let (_, packets) = transcoded(&source, Options::default());
+        let (_, packets) = transcoded(&source);
         let bytes: usize = packets.iter().map(|packet| packet.data.len()).sum();
         let rate = 8.0 * bytes as f64 / total(&packets).seconds();
         assert!(rate < 1.15 * wanted, "{rate} b/s of {wanted}");

@@ -4,7 +4,7 @@ use media::{Sample, Track};
 
 use super::source::{aac, mp3, tone};
 use super::transcoded;
-use crate::transcode::{Loudness, Meter, Options};
+use crate::transcode::{Loudness, Meter};
 
 /// The loudness of the second half, where encoders have settled.
 fn measured(track: &Track, samples: &[Sample]) -> Loudness {
@@ -25,7 +25,7 @@ fn measured(track: &Track, samples: &[Sample]) -> Loudness {
 #[test]
 fn the_peak_of_a_tone_is_that_of_its_source() {
     let source = aac(&tone(44_100, 2, 440, 2.0));
-    let (transcoder, packets) = transcoded(&source, Options::default());
+    let (transcoder, packets) = transcoded(&source);
     let opus = measured(transcoder.output(), &packets);
     let aac = measured(&source.track, &source.samples);
     let source = mp3(&tone(44_100, 2, 440, 2.0));

@@ -14,16 +14,15 @@ mod wave;
 use media::{Sample, Span, Track};
 
 use self::source::Source;
-use crate::transcode::{Options, Transcoder};
+use crate::transcode::{Options, PACKET, Transcoder};
 
 fn opened(track: &Track) -> Transcoder {
     Transcoder::open(track, Options::default()).expect("it can be transcoded")
 }
 
 /// Everything that `source` becomes.
-fn transcoded(source: &Source, options: Options) -> (Transcoder, Vec<Sample>) {
-    let transcoder = Transcoder::open(&source.track, options);
-    let mut transcoder = transcoder.expect("it can be transcoded");
+fn transcoded(source: &Source) -> (Transcoder, Vec<Sample>) {
+    let mut transcoder = opened(&source.track);
     let mut packets = Vec::new();
     push(&mut transcoder, &source.samples, &mut packets);
     transcoder.finish(&mut packets);
@@ -58,8 +57,8 @@ fn total(packets: &[Sample]) -> Span {
 }
 
 /// Checks that the packets are seamless, and last as long as their source, up to the next whole packet.
-fn assert_whole(packets: &[Sample], source: Span, packet: Span) {
+fn assert_whole(packets: &[Sample], source: Span) {
     assert_seamless(packets);
     let beyond = total(packets).ticks() - source.ticks();
-    assert!((0..packet.ticks()).contains(&beyond), "{beyond}");
+    assert!((0..PACKET.ticks()).contains(&beyond), "{beyond}");
 }

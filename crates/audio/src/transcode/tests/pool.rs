@@ -2,12 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
 use media::{Item, Kind, Sample, Track, TrackId};
 
+use super::refusal::high_efficiency;
 use super::source::{Source, aac, mp3, sweep, tone};
 use super::{assert_forward, assert_seamless, transcoded};
 use crate::transcode::{Caveat, Feed, Options, OpusSink, Pool, State, Unsupported};
@@ -22,30 +23,24 @@ enum Event {
     Caveat(Caveat),
 }
 
-/// Passes everything on; the channel ends when the sink is dropped.
-struct Tell(SyncSender<Event>);
+/// Passes everything to a function.
+struct Sink<F>(F);
 
-impl Tell {
-    fn tell(&self, event: Event) {
-        self.0.send(event).expect("the test listens");
-    }
-}
-
-impl OpusSink for Tell {
+impl<F: FnMut(Event) + Send> OpusSink for Sink<F> {
     fn track(&mut self, track: &Arc<Track>) {
-        self.tell(Event::Track(Arc::clone(track)));
+        (self.0)(Event::Track(Arc::clone(track)));
     }
 
     fn sample(&mut self, sample: Sample) {
-        self.tell(Event::Sample(sample));
+        (self.0)(Event::Sample(sample));
     }
 
     fn unsupported(&mut self, reason: &Unsupported) {
-        self.tell(Event::Unsupported(reason.clone()));
+        (self.0)(Event::Unsupported(reason.clone()));
     }
 
     fn caveat(&mut self, caveat: &Caveat) {
-        self.tell(Event::Caveat(*caveat));
+        (self.0)(Event::Caveat(*caveat));
     }
 }
 
@@ -53,9 +48,11 @@ fn pool(threads: usize) -> Pool {
     Pool::start(NonZeroUsize::new(threads).expect("some")).expect("threads")
 }
 
-fn tell() -> (Box<Tell>, Receiver<Event>) {
+/// A feed of the pool whose events are received; the channel ends when the sink is dropped.
+fn open(pool: &Pool) -> (Feed, Receiver<Event>) {
     let (sender, receiver) = sync_channel(4_096);
-    (Box::new(Tell(sender)), receiver)
+    let sink = Sink(move |event: Event| sender.send(event).expect("the test listens"));
+    (pool.open(Options::default(), Box::new(sink)), receiver)
 }
 
 fn items(source: &Source) -> Vec<Item> {
@@ -107,14 +104,13 @@ fn streams_on_shared_threads_are_what_they_are_alone() {
     for threads in [1, 2] {
         let pool = pool(threads);
         let receivers = sources.each_ref().map(|source| {
-            let (sink, receiver) = tell();
-            let mut feed = pool.open(Options::default(), sink);
+            let (mut feed, receiver) = open(&pool);
             items(source).iter().for_each(|item| feed.push(item));
             (feed.monitor(), receiver)
         });
         for (source, (monitor, receiver)) in sources.iter().zip(receivers) {
             let events = all(&receiver);
-            let (alone, packets) = transcoded(source, Options::default());
+            let (alone, packets) = transcoded(source);
             assert!(matches!(&events[0], Event::Track(track) if track == alone.output()));
             assert_eq!(samples(&events), packets);
             let report = monitor.report();
@@ -129,8 +125,7 @@ fn streams_on_shared_threads_are_what_they_are_alone() {
 fn pictures_and_second_audio_are_passed_over() {
     let source = aac(&sweep(44_100, 0.5));
     let pool = pool(1);
-    let (sink, receiver) = tell();
-    let mut feed = pool.open(Options::default(), sink);
+    let (mut feed, receiver) = open(&pool);
     let picture = changed(&source, |track| {
         (track.id, track.kind) = (TrackId::VIDEO, Kind::Video)
     });
@@ -146,7 +141,7 @@ fn pictures_and_second_audio_are_passed_over() {
         }
     }
     drop(feed);
-    let (_, packets) = transcoded(&source, Options::default());
+    let (_, packets) = transcoded(&source);
     assert_eq!(samples(&all(&receiver)), packets);
 }
 
@@ -154,8 +149,7 @@ fn pictures_and_second_audio_are_passed_over() {
 fn a_refused_track_is_said_and_the_next_one_taken() {
     let source = aac(&sweep(44_100, 0.5));
     let pool = pool(1);
-    let (sink, receiver) = tell();
-    let mut feed = pool.open(Options::default(), sink);
+    let (mut feed, receiver) = open(&pool);
     let monitor = feed.monitor();
     feed.push(&Item::Track(Arc::clone(&source.track)));
     push(&mut feed, &source.samples[..10]);
@@ -185,8 +179,7 @@ fn a_refused_track_is_said_and_the_next_one_taken() {
 fn a_caveat_is_said_once() {
     let source = aac(&tone(22_050, 2, 440, 1.0));
     let pool = pool(1);
-    let (sink, receiver) = tell();
-    let mut feed = pool.open(Options::default(), sink);
+    let (mut feed, receiver) = open(&pool);
     let high = Bytes::from_static(&[0x2B, 0x92, 0x08, 0x00]);
     feed.push(&changed(&source, |track| track.config = high));
     push(&mut feed, &source.samples);
@@ -196,49 +189,23 @@ fn a_caveat_is_said_once() {
         Event::Caveat(caveat) => Some(*caveat),
         _ => None,
     });
-    let expected = Caveat::HighEfficiency {
-        core_rate: 22_050,
-        parametric_stereo: false,
-        implicit: false,
-    };
-    assert!(caveats.eq([expected]));
-}
-
-/// Waits at its first packet until the test lets it continue.
-struct Hold {
-    held: SyncSender<()>,
-    release: Receiver<()>,
-    tell: Box<Tell>,
-}
-
-impl OpusSink for Hold {
-    fn track(&mut self, _track: &Arc<Track>) {}
-
-    fn sample(&mut self, sample: Sample) {
-        // Both fail once the test has released it.
-        if self.held.try_send(()).is_ok() {
-            let _released = self.release.recv();
-        }
-        self.tell.sample(sample);
-    }
-
-    fn unsupported(&mut self, _reason: &Unsupported) {}
-
-    fn caveat(&mut self, _caveat: &Caveat) {}
+    assert!(caveats.eq([high_efficiency(false)]));
 }
 
 #[test]
 fn a_feed_that_falls_behind_loses_audio_and_not_memory() {
     let source = aac(&tone(48_000, 1, 440, 30.0));
     let pool = pool(1);
-    let (tell, receiver) = tell();
+    let (sender, receiver) = sync_channel(4_096);
     let (held, is_held) = sync_channel(1);
-    let (release, released) = sync_channel(1);
-    let sink = Hold {
-        held,
-        release: released,
-        tell,
-    };
+    let (release, released) = sync_channel::<()>(1);
+    // It waits at its first packet until the test lets it continue; both fail from then on.
+    let sink = Sink(move |event: Event| {
+        if matches!(event, Event::Sample(_)) && held.try_send(()).is_ok() {
+            let _released = released.recv();
+        }
+        sender.send(event).expect("the test listens");
+    });
     let mut feed = pool.open(Options::default(), Box::new(sink));
     let monitor = feed.monitor();
     let all_items = items(&source);
@@ -263,33 +230,21 @@ fn a_feed_that_falls_behind_loses_audio_and_not_memory() {
     assert!(last.pts + last.duration >= end.pts + end.duration);
 }
 
-/// A sink with a fault.
-struct Fall;
-
-impl OpusSink for Fall {
-    fn track(&mut self, _track: &Arc<Track>) {}
-
-    fn sample(&mut self, _sample: Sample) {
-        panic!("this sink panics, which belongs to the test");
-    }
-
-    fn unsupported(&mut self, _reason: &Unsupported) {}
-
-    fn caveat(&mut self, _caveat: &Caveat) {}
-}
-
 #[test]
 fn a_panic_of_one_stream_leaves_the_others_alone() {
     let source = aac(&sweep(44_100, 0.5));
     let pool = pool(1);
-    let mut faulty = pool.open(Options::default(), Box::new(Fall));
+    let sink = Sink(|event: Event| {
+        let is_sample = matches!(event, Event::Sample(_));
+        assert!(!is_sample, "this sink panics, which belongs to the test");
+    });
+    let mut faulty = pool.open(Options::default(), Box::new(sink));
     let monitor = faulty.monitor();
     items(&source).iter().for_each(|item| faulty.push(item));
-    let (sink, receiver) = tell();
-    let mut audio = pool.open(Options::default(), sink);
+    let (mut audio, receiver) = open(&pool);
     items(&source).iter().for_each(|item| audio.push(item));
     drop(audio);
-    let (_, packets) = transcoded(&source, Options::default());
+    let (_, packets) = transcoded(&source);
     let events = all(&receiver);
     assert_eq!(samples(&events), packets);
     assert_seamless(&packets);
@@ -300,8 +255,7 @@ fn a_panic_of_one_stream_leaves_the_others_alone() {
 fn a_pool_may_end_before_its_feeds() {
     let source = aac(&sweep(44_100, 0.5));
     let pool = pool(2);
-    let (sink, receiver) = tell();
-    let mut feed = pool.open(Options::default(), sink);
+    let (mut feed, receiver) = open(&pool);
     let (before, after) = source.samples.split_at(5);
     feed.push(&Item::Track(Arc::clone(&source.track)));
     push(&mut feed, before);

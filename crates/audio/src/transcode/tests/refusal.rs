@@ -55,32 +55,30 @@ fn explicit_high_efficiency_is_taken_with_a_caveat() {
     let stereo = track(Codec::Aac, &[0x2B, 0x92, 0x08, 0x00]);
     let mono = track(Codec::Aac, &[0xEB, 0x8A, 0x08, 0x00]);
     for (track, parametric_stereo) in [(stereo, false), (mono, true)] {
-        let caveat = high_efficiency(parametric_stereo, false);
+        let caveat = high_efficiency(parametric_stereo);
         assert_eq!(opened(&track).caveat(), Some(caveat));
     }
 }
 
 /// Caveat of HE-AAC with a core at 22.05 kHz.
-fn high_efficiency(parametric_stereo: bool, implicit: bool) -> Caveat {
-    Caveat::HighEfficiency {
+pub(super) fn high_efficiency(parametric_stereo: bool) -> Caveat {
+    Caveat {
         core_rate: 22_050,
         parametric_stereo,
-        implicit,
     }
 }
 
 #[test]
 fn implicit_high_efficiency_shows_in_the_frames_and_its_core_is_heard() {
     let plain = aac(&tone(22_050, 2, 1_000, 2.0));
-    let (transcoder, packets) = transcoded(&plain, Options::default());
+    let (transcoder, packets) = transcoded(&plain);
     assert_eq!(transcoder.caveat(), None);
     let mut source = plain.clone();
     for sample in &mut source.samples {
         sample.data = with_replication(&sample.data, 21).into();
     }
-    let (transcoder, with_extension) = transcoded(&source, Options::default());
-    let caveat = high_efficiency(false, true);
-    assert_eq!(transcoder.caveat(), Some(caveat));
+    let (transcoder, with_extension) = transcoded(&source);
+    assert_eq!(transcoder.caveat(), Some(high_efficiency(false)));
     assert_eq!(transcoder.stats().bad_frames, 0);
     assert_eq!(with_extension, packets);
     assert!(total(&packets) >= plain.duration());

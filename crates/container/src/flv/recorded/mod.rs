@@ -9,7 +9,7 @@
 //!
 //! * [`Rebase`] begins a file and shifts its times so that they begin at zero. The metadata has room for
 //!   [`KEYFRAMES_MAX`] keyframes, which are zeros in an array of their own until they are known.
-//! * [`walk`] finds the file's whole part, and the facts for its metadata.
+//! * A [`Walk`](crate::Walk) over [`Tags`] finds the file's whole part, and the facts for its metadata.
 
 mod index;
 mod metadata;
@@ -21,9 +21,3 @@ mod tests;
 pub use self::index::Tags;
 pub use self::metadata::KEYFRAMES_MAX;
 pub use self::rebase::Rebase;
-use crate::walk::Walk;
-
-/// Creates a walk through an FLV file of `file_bytes` bytes.
-pub fn walk(file_bytes: u64) -> Walk<Tags> {
-    Walk::of(file_bytes)
-}

@@ -1,10 +1,10 @@
 use super::metadata::{Facts, body, head, head_bytes, is_own};
 use super::*;
-use crate::Closed;
 use crate::testing::{closed, flv_tag as tag};
+use crate::{Closed, Walk};
 
 fn close(file: &[u8]) -> Closed {
-    closed(walk(file.len() as u64), file)
+    closed(Walk::<Tags>::of(file.len() as u64), file)
 }
 
 /// A file of this many video frames 40 ms apart, of which each tenth is a keyframe, and the keyframes' offsets.

@@ -21,11 +21,15 @@ use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
 use super::clock::{AudioClock, PictureClock, to_time};
 use super::fragment::{Fragment, Piece};
-use super::sink::{FragmentSink, Fragmentation, Init};
+use super::sink::{FragmentSink, Init};
 use crate::joins::Joins;
 
 /// Upper bound on the tracks remembered: as many as a stream announces.
 const TRACKS_MAX: usize = 16;
+
+/// Longest fragment that may be configured. Longer ones serve no live listener, and no frame's duration overflows its
+/// field within this span.
+const FRAGMENT_SPAN_MAX: Span = Span::from_millis(10_000);
 
 /// Assumed duration of the only frame of an epoch: one of 25 a second.
 const PICTURE_SPAN_ASSUMED: u32 = PICTURE_TIMESCALE / 25;
@@ -92,10 +96,16 @@ pub struct Muxer<P> {
 }
 
 impl<P: Clone> Muxer<P> {
-    /// Creates a muxer for a new stream, without tracks.
-    pub fn new(fragmentation: Fragmentation) -> Self {
+    /// Creates a muxer for a new stream, without tracks. A fragment ends at `span`, usually [`FRAGMENT_SPAN`]; zero makes
+    /// each video frame a fragment, or each audio frame where there is no video. More than ten seconds counts as ten.
+    ///
+    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in it, 16 for each
+    /// video frame and 8 for each audio frame.
+    ///
+    /// [`FRAGMENT_SPAN`]: super::FRAGMENT_SPAN
+    pub fn new(span: Span) -> Self {
         Self {
-            span: fragmentation.bounded(),
+            span: span.min(FRAGMENT_SPAN_MAX),
             is_for_files: false,
             is_of_parts: false,
             tracks: Vec::new(),
@@ -131,19 +141,18 @@ impl<P: Clone> Muxer<P> {
     /// Creates a muxer whose fragments are parts: they end by their sink's [`room`](FragmentSink::room) of `room_max`, and
     /// never before they are as long as that.
     pub fn of_parts(room_max: Span) -> Self {
-        let span = room_max + room_max;
         Self {
             is_of_parts: true,
             joins: Joins::patient(),
-            ..Self::new(Fragmentation { span })
+            ..Self::new(room_max + room_max)
         }
     }
 
     /// Creates a muxer whose fragments become a file: it carries everything that [`can_file`](super::can_file) admits.
-    pub fn for_files(fragmentation: Fragmentation) -> Self {
+    pub fn for_files(span: Span) -> Self {
         Self {
             is_for_files: true,
-            ..Self::new(fragmentation)
+            ..Self::new(span)
         }
     }
 

@@ -180,7 +180,9 @@ proptest! {
             assert_eq!(row.at as i64 + row.composition, sample.pts.millis() * 90);
         }
         // Audio follows its clock as long as it arrives in time.
-        assert_eq!(file.rows(2).count(), sent.len() - expected.len());
+        let heard = sent.iter().filter(|sample| !is_picture(sample));
+        let heard = heard.map(|sample| &sample.data[..]);
+        assert!(file.rows(2).map(|row| &row.data[..]).eq(heard));
     }
 
     #[test]

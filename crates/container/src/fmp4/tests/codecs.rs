@@ -273,7 +273,7 @@ fn vp8_is_in_files_alone() {
     assert!(!can_mux(&vp8) && can_file(&vp8));
     let mut log = Log::default();
     let items = [Item::Track(vp8.into()), picture_of(VP8_KEY, 0, true)];
-    log.fill_by(Muxer::for_files(Fragmentation::default()), &items);
+    log.fill_by(Muxer::for_files(FRAGMENT_SPAN), &items);
     let file = log.joined(0);
     let has = |wanted: &[u8]| file.windows(wanted.len()).any(|at| at == wanted);
     assert!(has(b"vp08") && has(b"vpcC") && has(&[1, 0x40, 0, 0xB4]));

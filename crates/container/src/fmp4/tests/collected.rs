@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::{Codec, EventContent, Kind, TimedEvent, TrackId};
 
-use super::super::{Collected, EventMessage, MediaTime, Turn};
+use super::super::{Collected, MediaTime, Turn, event_message, tag_message};
 use super::*;
 use crate::id3::Tag;
 use crate::scte35;
@@ -31,7 +31,7 @@ impl FragmentSink for Teller {
         assert!(!std::mem::replace(&mut self.is_collecting, true));
         let at = fragment.presented_at();
         let tag = Tag::default().title("A title").into_bytes();
-        self.put(&EventMessage::of_tag(at, &tag).to_bytes());
+        self.put(&tag_message(at, &tag));
         self.times.push(at);
         let samples = fragment.samples().collect();
         self.fragments.push((fragment.unit(), samples));
@@ -55,7 +55,7 @@ impl FragmentSink for Teller {
 
 fn reported(items: &[Item]) -> Teller {
     let mut teller = Teller::default();
-    let mut muxer = Muxer::new(Fragmentation::default());
+    let mut muxer = Muxer::new(FRAGMENT_SPAN);
     items.iter().for_each(|item| muxer.push(item, &mut teller));
     muxer.finish(&mut teller);
     teller
@@ -143,7 +143,7 @@ fn an_event_message_is_byte_for_byte_as_specified() {
         count: 0x1_0000_0002,
         timescale: 90_000,
     };
-    let bytes = EventMessage::of_tag(at, &tag).to_bytes();
+    let bytes = tag_message(at, &tag);
     let expected = [
         &b"\x00\x00\x00\x54emsg\x01\x00\x00\x00"[..],
         &[0, 1, 0x5F, 0x90],
@@ -175,7 +175,7 @@ fn an_event_message_of_a_break_has_its_section_and_its_length() {
         count: 2,
         timescale: 48_000,
     };
-    let bytes = EventMessage::of_event(at, &event).to_bytes();
+    let bytes = event_message(at, &event);
     let expected = [
         &48_000_u32.to_be_bytes()[..],
         &[0, 0, 0, 0, 0, 0, 0, 2],
@@ -184,6 +184,6 @@ fn an_event_message_of_a_break_has_its_section_and_its_length() {
     assert_eq!(bytes[12..28], expected.concat());
     assert!(bytes.ends_with(&[b"urn:scte:scte35:2013:bin\0\0", &section[..]].concat()));
     let other = MediaTime { count: 3, ..at };
-    let later = EventMessage::of_event(other, &event).to_bytes();
+    let later = event_message(other, &event);
     assert_ne!(bytes[28..32], later[28..32], "the identifier");
 }

@@ -39,6 +39,7 @@ fn a_span_of_nothing_makes_a_fragment_of_each_picture() {
     let alone: Vec<_> = std::iter::once(aac()).chain(audio_frames).collect();
     let log = Log::cut(&alone, span(0));
     assert_eq!(log.shape().len(), alone.len() - 1);
+    assert!(log.shape().iter().all(|(_, _, join)| *join), "anywhere");
 }
 
 fn is_audio(item: &Item) -> bool {
@@ -46,34 +47,10 @@ fn is_audio(item: &Item) -> bool {
 }
 
 #[test]
-fn spans_of_any_length_hold_the_same_samples() {
-    for rate in [(24_000, 1_001), (25, 1), (30_000, 1_001), (50, 1), (60, 1)] {
-        let items = broadcast(3, rate, 48);
-        for millis in [0, 20, 100, 500, 1_000, 60_000] {
-            let file = Log::cut(&items, span(millis)).file();
-            let is_picture = |sample: &Sample| sample.track == media::TrackId::VIDEO;
-            for (id, expected) in [
-                (1, data_of(&items, is_picture)),
-                (2, data_of(&items, |sample| !is_picture(sample))),
-            ] {
-                let got: Vec<_> = file.rows(id).map(|row| row.data.clone()).collect();
-                assert_eq!(got, expected, "track {id}, {millis} ms, {rate:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn fragments_are_numbered_and_have_flags_and_times_of_every_sample() {
+fn fragments_are_numbered_and_audio_can_begin_anywhere() {
     let file = Log::of(&broadcast(2, (30, 1), 30)).file();
-    let numbers: Vec<_> = file.fragments.iter().map(|it| it.number).collect();
-    let expected: Vec<_> = (1..=numbers.len() as u32).collect();
-    assert_eq!(numbers, expected);
-    for (index, row) in file.rows(1).enumerate() {
-        assert_eq!(row.is_sync, index % 30 == 0);
-        assert_eq!(row.at, 90 * millis_of(index as i64, (30, 1)) as u64);
-        assert_eq!(row.data, format!("picture {}", row.at / 90).as_bytes());
-    }
+    let numbers = file.fragments.iter().map(|it| it.number);
+    assert!(numbers.eq(1..=file.fragments.len() as u32));
     assert!(file.rows(2).all(|row| row.is_sync && row.duration == 1_024));
 }
 

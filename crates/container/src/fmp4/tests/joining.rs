@@ -7,20 +7,6 @@ use super::*;
 const WITH_PICTURES: &[u8] = b"\x02\0\x0aonMetaData\x03\0\x05width\0";
 
 #[test]
-fn nothing_is_written_before_the_first_keyframe() {
-    let mut items = vec![h264(), aac()];
-    items.extend((0..20).map(|n| picture(n * 40, false)));
-    items.extend((0..20).map(|n| audio(n * 21)));
-    assert!(Log::of(&items).units.is_empty());
-    items.push(picture(1_000, true));
-    items.push(audio(1_001));
-    let log = Log::of(&items);
-    assert_eq!(log.shape(), [(1_000, 40, true)]);
-    let file = log.file();
-    assert_eq!((file.rows(1).count(), file.rows(2).count()), (1, 1));
-}
-
-#[test]
 fn listeners_join_at_keyframes_and_share_a_preamble() {
     let log = Log::of(&broadcast(4, (25, 1), 25));
     let joins: Vec<_> = log.shape().into_iter().filter(|it| it.2).collect();
@@ -34,15 +20,6 @@ fn listeners_join_at_keyframes_and_share_a_preamble() {
         assert_eq!(first.at, 90_000 * nth as u64);
         assert_eq!(file.moovs.len(), 1);
     }
-}
-
-#[test]
-fn audio_alone_is_joined_anywhere() {
-    let items = [vec![aac()], (0..50).map(|n| audio(n * 64 / 3)).collect()].concat();
-    let log = Log::of(&items);
-    assert!(log.shape().len() >= 10);
-    assert!(log.shape().iter().all(|(_, _, join)| *join));
-    assert_eq!(log.file().moovs[0].tracks.len(), 1);
 }
 
 #[test]
@@ -247,15 +224,4 @@ fn a_track_that_goes_leaves_its_place_to_the_next() {
     let data: Vec<_> = file.rows(1).map(|row| row.data.clone()).collect();
     assert_eq!(data.len(), 10 + 8);
     assert!(data[10].ends_with(b"picture 480"));
-}
-
-#[test]
-fn empty_samples_are_left_out() {
-    let mut items = broadcast(1, (25, 1), 25);
-    items.insert(20, picture_of(b"", 300, false));
-    items.insert(21, audio_of(b"", 300));
-    let mut same = items.clone();
-    same.retain(|item| !matches!(item, Item::Sample(sample) if sample.data.is_empty()));
-    assert_eq!(Log::of(&items).joined(0), Log::of(&same).joined(0));
-    assert_eq!(same.len() + 2, items.len());
 }

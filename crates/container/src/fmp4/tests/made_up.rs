@@ -5,7 +5,6 @@ use media::codec::h264::AvcConfig;
 use media::codec::hevc::HevcConfig;
 use media::{Codec, Item, Script, Span, Timestamp, TrackId};
 
-use super::super::Fragmentation;
 use crate::testing::{self, HEVC_SETS};
 pub(super) use crate::testing::{
     AV1_RECORD, SPS_BASELINE as SPS_180P, VP9_KEY, of_flv, temporary, track,
@@ -103,8 +102,6 @@ pub(super) fn broadcast(seconds: i64, rate: (i64, i64), gop: i64) -> Vec<Item> {
     items
 }
 
-pub(super) const fn span(millis: i64) -> Fragmentation {
-    Fragmentation {
-        span: Span::from_millis(millis),
-    }
+pub(super) const fn span(millis: i64) -> Span {
+    Span::from_millis(millis)
 }

@@ -18,7 +18,7 @@ use media::{Item, Sample, Span, Timestamp};
 
 use self::made_up::*;
 use self::reader::{File, Row};
-use super::{Content, FragmentSink, Fragmentation, Init, Muxer, Unit};
+use super::{Content, FRAGMENT_SPAN, FragmentSink, Init, Muxer, Unit};
 
 /// One unit as a lane would have it.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Written {
 
 /// A lane's log.
 #[derive(Debug, Default)]
-struct Log {
+pub(crate) struct Log {
     open: Vec<u8>,
     units: Vec<Written>,
     preambles: usize,
@@ -71,16 +71,16 @@ impl FragmentSink for Log {
 
 impl Log {
     fn of(items: &[Item]) -> Self {
-        Self::cut(items, Fragmentation::default())
+        Self::cut(items, FRAGMENT_SPAN)
     }
 
-    fn cut(items: &[Item], fragmentation: Fragmentation) -> Self {
+    pub(crate) fn cut(items: &[Item], fragmentation: Span) -> Self {
         let mut log = Self::default();
         log.fill(items, fragmentation);
         log
     }
 
-    fn fill(&mut self, items: &[Item], fragmentation: Fragmentation) {
+    fn fill(&mut self, items: &[Item], fragmentation: Span) {
         self.fill_by(Muxer::new(fragmentation), items);
     }
 
@@ -99,6 +99,13 @@ impl Log {
         let units = self.units[at..].iter();
         units.for_each(|unit| bytes.extend_from_slice(&unit.bytes));
         bytes
+    }
+
+    /// The first initialization segment, and the bytes of each unit.
+    pub(crate) fn into_parts(self) -> (Arc<Init>, Vec<Vec<u8>>) {
+        let init = self.units.iter().find_map(|unit| unit.join.clone());
+        let units = self.units.into_iter().map(|unit| unit.bytes);
+        (init.expect("a join point"), units.collect())
     }
 
     /// Parses the output for the first joiner.

@@ -119,7 +119,7 @@ fn a_pause_of_all_media_is_a_new_beginning_with_a_keyframe() {
 fn files_have_the_pauses_that_there_were() {
     let items = programme_with(|it| !(8_200..15_200).contains(&millis(it)));
     let mut log = Log::default();
-    log.fill_by(Muxer::for_files(Fragmentation::default()), &items);
+    log.fill_by(Muxer::for_files(FRAGMENT_SPAN), &items);
     let file = log.file();
     let pictures = file.rows(1).map(|row| row.data.clone());
     assert!(pictures.eq(data_of(&items, is_picture)));

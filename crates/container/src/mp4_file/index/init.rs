@@ -2,7 +2,7 @@
 
 use super::moov::TrackHead;
 use crate::fmp4::boxes::Boxes;
-use crate::fmp4::parts::{put_brands, put_movie_header, put_without_samples};
+use crate::fmp4::parts::{put_brands, put_extends, put_movie_header, put_without_samples};
 
 /// Brands of files whose samples are in fragments.
 pub(super) const BRANDS: [&[u8; 4]; 3] = [b"iso5", b"iso6", b"mp41"];
@@ -20,15 +20,8 @@ pub(super) fn write(heads: &[TrackHead]) -> Vec<u8> {
         for head in heads {
             moov.put_box(b"trak", |trak| put_track(trak, head));
         }
-        moov.put_box(b"mvex", |mvex| {
-            for head in heads {
-                mvex.put_full_box(b"trex", 0, 0, |trex| {
-                    trex.put_u32(head.id);
-                    trex.put_u32(1); // sample description
-                    trex.put_zeros(12); // duration, size and flags, which each sample has
-                });
-            }
-        });
+        // Each sample has flags of its own.
+        put_extends(moov, heads.iter().map(|head| (head.id, 0)));
     });
     boxes.into_bytes()
 }

@@ -230,29 +230,12 @@ impl Indexer {
 pub struct Index {
     init: Vec<u8>,
     segments: Result<Arc<[Segment]>, Error>,
-    layout: Layout,
+    /// Tracks whose samples are known; those of a fragmented file are not cut.
+    samples: Samples,
+    /// Purpose that the index of a fragmented file has; `None` for both.
+    only: Option<Purpose>,
     reel: Reel,
     tags: Tags,
-}
-
-#[derive(Debug)]
-enum Layout {
-    Samples(Samples),
-    /// Only the segments of a fragmented file.
-    Fragments,
-    /// Tracks of a fragmented file, with the samples from its fragments.
-    Collected(Vec<Track>),
-}
-
-impl Layout {
-    /// Returns the tracks whose samples are known.
-    fn tracks(&self) -> &[Track] {
-        match self {
-            Self::Samples(samples) => samples.tracks(),
-            Self::Fragments => &[],
-            Self::Collected(tracks) => tracks,
-        }
-    }
 }
 
 /// Segment of a file.
@@ -278,47 +261,46 @@ pub struct Packaged {
 impl Index {
     fn of_samples(heads: &[TrackHead], tracks: Vec<Track>, tags: Tags) -> Self {
         let (samples, segments) = Samples::new(tracks, SEGMENT);
-        let layout = Layout::Samples(samples);
-        Self::new(init::write(heads), segments, layout, heads, tags)
+        Self {
+            init: init::write(heads),
+            segments: segments.map(Into::into),
+            ..Self::new(heads, samples, None, tags)
+        }
     }
 
     fn of_fragments(cut: Cut, tags: Tags) -> Result<Self, Error> {
         match cut {
             Cut::Segments(fragments, heads) => {
                 let (init, segments) = fragments.finish(SEGMENT)?;
-                let layout = Layout::Fragments;
-                Ok(Self::new(init, Ok(segments), layout, &heads, tags))
+                let only = Some(Purpose::Segments);
+                Ok(Self {
+                    init,
+                    segments: Ok(segments.into()),
+                    ..Self::new(&heads, Samples::default(), only, tags)
+                })
             }
             Cut::Samples(collected, heads) => {
-                let layout = Layout::Collected(collected.finish()?);
-                Ok(Self::new(Vec::new(), Ok(Vec::new()), layout, &heads, tags))
+                let samples = Samples::uncut(collected.finish()?);
+                Ok(Self::new(&heads, samples, Some(Purpose::Samples), tags))
             }
         }
     }
 
-    fn new(
-        init: Vec<u8>,
-        segments: Result<Vec<Segment>, Error>,
-        layout: Layout,
-        heads: &[TrackHead],
-        tags: Tags,
-    ) -> Self {
+    /// Creates an index without segments.
+    fn new(heads: &[TrackHead], samples: Samples, only: Option<Purpose>, tags: Tags) -> Self {
         Self {
-            init,
-            segments: segments.map(Into::into),
-            reel: Reel::new(heads, layout.tracks()),
-            layout,
+            init: Vec::new(),
+            segments: Ok(Arc::default()),
+            reel: Reel::new(heads, samples.tracks()),
+            samples,
+            only,
             tags,
         }
     }
 
     /// Returns whether the index serves this purpose. Otherwise it lacks the data for it.
     pub fn is_for(&self, purpose: Purpose) -> bool {
-        match self.layout {
-            Layout::Samples(_) => true,
-            Layout::Fragments => purpose == Purpose::Segments,
-            Layout::Collected(_) => purpose == Purpose::Samples,
-        }
+        self.only.is_none_or(|only| only == purpose)
     }
 
     /// Returns the initialization segment.
@@ -336,18 +318,12 @@ impl Index {
 
     /// Packages segment `number`; `None` if there is none, or if it is a range of the file.
     pub fn packaged(&self, number: usize) -> Option<Packaged> {
-        match &self.layout {
-            Layout::Samples(samples) => samples.packaged(number),
-            Layout::Fragments | Layout::Collected(_) => None,
-        }
+        self.samples.packaged(number)
     }
 
     /// Returns an upper bound on the memory of such a packaged segment.
     pub fn packaged_memory(&self, number: usize) -> Option<usize> {
-        match &self.layout {
-            Layout::Samples(samples) => samples.packaged_memory(number),
-            Layout::Fragments | Layout::Collected(_) => None,
-        }
+        self.samples.packaged_memory(number)
     }
 
     /// Returns the total duration of the segments.
@@ -375,32 +351,29 @@ impl Index {
     /// Returns the number of whole audio samples at the beginning and at the end that are encoder padding and should
     /// not be played.
     pub fn unheard(&self) -> (usize, usize) {
-        silence::unheard(self.layout.tracks(), &self.tags)
+        silence::unheard(self.samples.tracks(), &self.tags)
     }
 
     /// Returns the duration of the sendable tracks.
     pub fn length(&self) -> Span {
-        self.reel.length(self.layout.tracks())
+        self.reel.length(self.samples.tracks())
     }
 
     /// Returns the position of the last keyframe that is decoded no later than `at`.
     pub fn seek(&self, at: Timestamp) -> Cursor {
-        self.reel.seek(self.layout.tracks(), at)
+        self.reel.seek(self.samples.tracks(), at)
     }
 
     /// Returns the sample at the cursor, and advances the cursor.
     pub fn next(&self, cursor: &mut Cursor) -> Option<Placed> {
-        self.reel.next(self.layout.tracks(), cursor)
+        self.reel.next(self.samples.tracks(), cursor)
     }
 
     /// Returns the approximate memory in bytes.
     pub fn memory(&self) -> usize {
         let segments = self.segments.as_ref().map_or(0, |segments| segments.len());
-        let cuts = match &self.layout {
-            Layout::Samples(samples) => samples.cuts_memory(),
-            Layout::Fragments | Layout::Collected(_) => 0,
-        };
-        let tracks = self.layout.tracks().iter();
+        let cuts = self.samples.cuts_memory();
+        let tracks = self.samples.tracks().iter();
         let samples: usize = tracks.map(|track| track.samples.len()).sum();
         self.init.len() + segments * size_of::<Segment>() + samples * size_of::<Sample>() + cuts
     }

@@ -18,7 +18,7 @@ const RANGE_BYTES: usize = size_of::<Range<u64>>();
 const HEAD_BYTES: usize = 256;
 
 /// Tracks of a file, cut into segments.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Samples {
     tracks: Vec<Track>,
     /// Beginning of each segment, then the end of the last one; empty if the tracks cannot be cut.
@@ -36,6 +36,12 @@ impl Samples {
             Err(error) => (Vec::new(), Err(error)),
         };
         (Self { tracks, cuts }, segments)
+    }
+
+    /// Keeps tracks whole.
+    pub(super) const fn uncut(tracks: Vec<Track>) -> Self {
+        let cuts = Vec::new();
+        Self { tracks, cuts }
     }
 
     pub(super) fn tracks(&self) -> &[Track] {

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_tail_that_is_cut_anywhere_is_found() {
-    let file = Lane::recorded(Clip::Flv);
+    let file = recording_of(Clip::Flv);
     let all = scan(&file);
     let whole = file.len() as u64;
     assert_eq!(all.outcome, Outcome::Fragmented { whole });
@@ -45,7 +45,7 @@ fn a_tail_that_is_cut_anywhere_is_found() {
 
 #[test]
 fn zeros_and_noise_at_the_end_are_no_part_of_it() {
-    let file = Lane::recorded(Clip::Flv);
+    let file = recording_of(Clip::Flv);
     let whole = file.len() as u64;
     for tail in [
         vec![0; 5_000],
@@ -59,7 +59,7 @@ fn zeros_and_noise_at_the_end_are_no_part_of_it() {
 
 #[test]
 fn finalising_may_be_interrupted_anywhere_and_done_again() {
-    let file = Lane::recorded(Clip::FlvBframes);
+    let file = recording_of(Clip::FlvBframes);
     let whole = file.len();
     let (plain, finished) = finalised(&file);
     let moov = whole as u64;

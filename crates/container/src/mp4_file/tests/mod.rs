@@ -10,70 +10,33 @@ use media::{Item, Span};
 use testkit::Clip;
 
 use super::*;
-use crate::fmp4::{self, Fragmentation, Muxer, Unit};
+use crate::fmp4::tests::Log;
 use crate::testing::{of_flv, temporary};
 
-/// Fragments of a lane, and their initialization segment.
-#[derive(Default)]
-pub(super) struct Lane {
-    open: Vec<u8>,
-    segment: Vec<u8>,
-    units: Vec<Vec<u8>>,
+/// The file that items are recorded in, this much later than they say.
+pub(super) fn recording(mut items: Vec<Item>, later: Span) -> Vec<u8> {
+    for item in &mut items {
+        if let Item::Sample(sample) = item {
+            (sample.dts, sample.pts) = (sample.dts + later, sample.pts + later);
+        }
+    }
+    let (segment, units) = Log::cut(&items, Span::from_millis(1_000)).into_parts();
+    let init = Init::of_segment(&segment.bytes).expect("a segment");
+    let mut file = opening(&segment.bytes).expect("a segment");
+    let mut base = None;
+    for (number, mut unit) in (1..).zip(units) {
+        let fragment = Fragment::of_unit(&init, &unit, 0, unit.len() as u64);
+        let fragment = fragment.expect("a fragment");
+        let base = *base.get_or_insert_with(|| Base::of(&fragment, &init).expect("a time"));
+        assert!(rebase(&mut unit, number, base, &init));
+        file.extend_from_slice(&unit);
+    }
+    file
 }
 
-impl fmp4::FragmentSink for Lane {
-    type Preamble = ();
-
-    fn put(&mut self, bytes: &[u8]) {
-        self.open.extend_from_slice(bytes);
-    }
-
-    fn preamble(&mut self, init: &fmp4::Init) {
-        self.segment = init.bytes.to_vec();
-    }
-
-    fn end_unit(&mut self, _unit: Unit, _join: Option<()>) {
-        self.units.push(std::mem::take(&mut self.open));
-    }
-}
-
-impl Lane {
-    /// Creates the lane of items that are this much later than they say.
-    pub(super) fn of(items: Vec<Item>, later: Span) -> Self {
-        let mut lane = Self::default();
-        let mut muxer = Muxer::new(Fragmentation {
-            span: Span::from_millis(1_000),
-        });
-        for mut item in items {
-            if let Item::Sample(sample) = &mut item {
-                (sample.dts, sample.pts) = (sample.dts + later, sample.pts + later);
-            }
-            muxer.push(&item, &mut lane);
-        }
-        muxer.finish(&mut lane);
-        lane
-    }
-
-    /// The file that four seconds of a clip are recorded in.
-    pub(super) fn recorded(clip: Clip) -> Vec<u8> {
-        Self::of(of_flv(clip, 4), Span::ZERO).file()
-    }
-
-    /// The file that they are recorded in.
-    pub(super) fn file(&self) -> Vec<u8> {
-        let init = Init::of_segment(&self.segment).expect("a segment");
-        let mut file = opening(&self.segment).expect("a segment");
-        let mut base = None;
-        for (number, unit) in (1..).zip(&self.units) {
-            let mut unit = unit.clone();
-            let fragment = Fragment::of_unit(&init, &unit, 0, unit.len() as u64);
-            let fragment = fragment.expect("a fragment");
-            let base = *base.get_or_insert_with(|| Base::of(&fragment, &init).expect("a time"));
-            assert!(rebase(&mut unit, number, base, &init));
-            file.extend_from_slice(&unit);
-        }
-        file
-    }
+/// The file that four seconds of a clip are recorded in.
+pub(super) fn recording_of(clip: Clip) -> Vec<u8> {
+    recording(of_flv(clip, 4), Span::ZERO)
 }
 
 /// Result of a scan of a file.

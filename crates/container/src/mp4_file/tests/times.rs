@@ -24,7 +24,7 @@ fn timeline(file: &[u8]) -> Timeline {
 
 /// A clip of so many seconds, as a file.
 fn recorded(seconds: u32) -> Vec<u8> {
-    Lane::of(of_flv(Clip::Flv, seconds), Span::ZERO).file()
+    recording(of_flv(Clip::Flv, seconds), Span::ZERO)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_time_is_found_at_the_keyframe_before_it() {
 #[test]
 fn fragments_are_unpacked_into_the_samples_they_are_made_of() {
     let items = of_flv(Clip::FlvBframes, 4);
-    let file = Lane::of(items.clone(), Span::from_millis(5_000)).file();
+    let file = recording(items.clone(), Span::from_millis(5_000));
     let timeline = timeline(&file);
     let unpacker = Unpacker::new(timeline.init().expect("tracks"));
     let units = timeline.points().iter().map(|point| {

@@ -43,7 +43,7 @@ fn every_packet_is_there_from_zero_on_whenever_the_stream_began() {
         let early = early.expect("a picture");
         for hours in [0, 3] {
             let later = Span::from_millis(hours * 3_600_000);
-            let fragmented = Lane::of(items.clone(), later).file();
+            let fragmented = recording(items.clone(), later);
             let (plain, finished) = finalised(&fragmented);
             for (file, is_plain) in [(fragmented, false), (plain, true)] {
                 let path = temporary(&file);
@@ -61,7 +61,7 @@ fn every_packet_is_there_from_zero_on_whenever_the_stream_began() {
             }
             assert!((finished.duration.as_secs_f64() - 4.0).abs() < 0.1);
         }
-        let plain = temporary(&finalised(&Lane::recorded(clip)).0);
+        let plain = temporary(&finalised(&recording_of(clip)).0);
         let [sent, got] = [&*source, &*plain].map(framemd5::decoded);
         let [sent, got] = [framemd5::video(&sent), framemd5::video(&got)];
         assert_eq!(hashes(&got), hashes(&sent));
@@ -70,7 +70,7 @@ fn every_packet_is_there_from_zero_on_whenever_the_stream_began() {
 
 #[test]
 fn tracks_stay_in_step_and_seeking_finds_keyframes() {
-    let path = temporary(&finalised(&Lane::recorded(Clip::FlvBframes)).0);
+    let path = temporary(&finalised(&recording_of(Clip::FlvBframes)).0);
     let streams = probed(&path, &["-show_entries", "stream=start_time"]);
     let starts = streams.lines().map(|line| line.trim_end_matches(','));
     let starts: Vec<f64> = starts.map(|it| it.parse().expect("a number")).collect();
@@ -91,8 +91,7 @@ fn audio_alone_is_a_file_too() {
         Item::Sample(sample) => sample.track == TrackId::AUDIO,
         _ => false,
     });
-    let lane = Lane::of(audio, Span::from_millis(5_000));
-    let (plain, finished) = finalised(&lane.file());
+    let (plain, finished) = finalised(&recording(audio, Span::from_millis(5_000)));
     assert_eq!(movie_duration(&finished.moov), Some(finished.duration));
     let path = temporary(&plain);
     let (start, duration) = probe(&path);
@@ -115,7 +114,7 @@ fn a_hole_stays_a_hole() {
             (sample.dts, sample.pts) = (sample.dts + later, sample.pts + later);
         }
     }
-    let (plain, finished) = finalised(&Lane::of(moved, Span::ZERO).file());
+    let (plain, finished) = finalised(&recording(moved, Span::ZERO));
     let duration = finished.duration.as_secs_f64();
     assert!((duration - 11.0).abs() < 0.2, "{duration}");
     let path = temporary(&plain);
@@ -127,7 +126,7 @@ fn a_hole_stays_a_hole() {
 #[test]
 fn pictures_are_on_their_grid_again_once_a_file_is_finalised() {
     // 30 frames a second, whose times FLV has rounded.
-    let file = Lane::of(of_flv(Clip::FlvMegabit, 4), Span::from_millis(5)).file();
+    let file = recording(of_flv(Clip::FlvMegabit, 4), Span::from_millis(5));
     let path = temporary(&finalised(&file).0);
     let rates = ["-show_entries", "stream=r_frame_rate,avg_frame_rate"];
     let found = probed(&path, &[&["-select_streams", "v"][..], &rates].concat());
@@ -137,7 +136,7 @@ fn pictures_are_on_their_grid_again_once_a_file_is_finalised() {
 #[test]
 fn audio_says_from_how_far_before_a_sample_it_is_right() {
     for (clip, roll) in [(Clip::Flv, -1_i16), (Clip::FlvOpus, -4)] {
-        let (_, finished) = finalised(&Lane::recorded(clip));
+        let (_, finished) = finalised(&recording_of(clip));
         let mut kinds = finished.moov.windows(4);
         let at = kinds.position(|kind| kind == b"sgpd").expect("a group");
         let expected = [b"roll\0\0\0\x02\0\0\0\x01", &roll.to_be_bytes()[..]].concat();

@@ -54,7 +54,8 @@ struct Pages {
 }
 
 impl PageSearch {
-    pub(super) fn new(to: Span, file_bytes: u64) -> Self {
+    /// Creates a search for the time `to` in a file of `file_bytes` bytes.
+    pub fn new(to: Span, file_bytes: u64) -> Self {
         Self {
             to: to.ticks().max(0),
             began: 0,

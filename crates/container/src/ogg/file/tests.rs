@@ -38,7 +38,7 @@ fn link(serial: u32, title: &str, seconds: u64, packet_bytes: usize) -> (Vec<u8>
 
 fn find(file: &[u8], seconds: f64) -> (Option<Place>, usize) {
     let to = Span::from_millis((seconds * 1_000.0) as i64);
-    searched(&mut search(to, file.len() as u64), file)
+    searched(&mut PageSearch::new(to, file.len() as u64), file)
 }
 
 #[test]

@@ -63,6 +63,19 @@ enum Packer {
     Opus,
 }
 
+impl Packer {
+    fn new(format: PayloadFormat, record: &[u8]) -> Self {
+        match format {
+            PayloadFormat::H264 => Self::H264(nal::Packer::new(record)),
+            PayloadFormat::Hevc => Self::Hevc(nal::Packer::new(record)),
+            PayloadFormat::Av1 => Self::Av1(av1::Packer::new(record)),
+            PayloadFormat::Vp8 => Self::Vp8(vp8::Packer::default()),
+            PayloadFormat::Vp9 => Self::Vp9(vp9::Packer::default()),
+            PayloadFormat::Opus => Self::Opus,
+        }
+    }
+}
+
 /// Frame that is being packetized.
 struct Frame<'a> {
     bytes: &'a [u8],
@@ -80,18 +93,10 @@ impl Packetizer {
     ///
     /// [`PAYLOAD_BYTES`]: super::PAYLOAD_BYTES
     pub fn new(format: PayloadFormat, track: &Track, payload_bytes: usize) -> Self {
-        let record = &track.config[..];
         Self {
             format,
             payload_bytes: payload_bytes.max(PAYLOAD_BYTES_MIN),
-            packer: match format {
-                PayloadFormat::H264 => Packer::H264(nal::Packer::new(record)),
-                PayloadFormat::Hevc => Packer::Hevc(nal::Packer::new(record)),
-                PayloadFormat::Av1 => Packer::Av1(av1::Packer::new(record)),
-                PayloadFormat::Vp8 => Packer::Vp8(vp8::Packer::default()),
-                PayloadFormat::Vp9 => Packer::Vp9(vp9::Packer::default()),
-                PayloadFormat::Opus => Packer::Opus,
-            },
+            packer: Packer::new(format, &track.config),
             latest: None,
         }
     }
@@ -103,12 +108,8 @@ impl Packetizer {
 
     /// Takes the track's new configuration, of the same format. PictureIDs continue.
     pub fn reconfigure(&mut self, track: &Track) {
-        let record = &track.config[..];
-        match &mut self.packer {
-            Packer::H264(packer) => *packer = nal::Packer::new(record),
-            Packer::Hevc(packer) => *packer = nal::Packer::new(record),
-            Packer::Av1(packer) => *packer = av1::Packer::new(record),
-            Packer::Vp8(_) | Packer::Vp9(_) | Packer::Opus => {}
+        if !matches!(self.packer, Packer::Vp8(_) | Packer::Vp9(_)) {
+            self.packer = Packer::new(self.format, &track.config);
         }
     }
 

@@ -1,20 +1,19 @@
 //! Real media, packetized and depacketized.
 
-use media::Framing;
-use media::codec::h264::AvcConfig;
 use media::codec::hevc::HevcConfig;
+use media::{Framing, TrackId};
 use testkit::Clip;
 
 use super::super::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads};
 use super::media_clips::{all, of_clip};
 use super::{Media, Outcome, Receiver};
-use crate::flv;
-use crate::testing::{read_flv, samples, tracks};
 
 #[test]
-fn every_frame_comes_back_byte_for_byte() {
+fn every_frame_comes_back_byte_for_byte_at_its_time() {
     for media in all() {
         let format = media.format;
+        let start = media.samples[0].pts;
+        let is_reordered = media.samples.iter().any(|sample| sample.pts != sample.dts);
         for payload_bytes in [64, 500, PAYLOAD_BYTES] {
             let outcome = Outcome::of(format, &media.packets(payload_bytes));
             let frames = outcome.frames();
@@ -23,24 +22,10 @@ fn every_frame_comes_back_byte_for_byte() {
             assert_eq!(outcome.keyframes_wanted, 0, "{format:?}");
             for (sent, came) in media.samples.iter().zip(&outcome.samples) {
                 assert_eq!(came.keyframe, sent.keyframe, "{format:?}");
+                assert_eq!(came.track, TrackId(5));
+                let at = (sent.pts - start).ticks();
+                assert!(is_reordered || (came.pts.ticks(), came.dts) == (at, came.pts));
             }
-        }
-    }
-}
-
-#[test]
-fn times_come_back_to_the_tick() {
-    for media in all() {
-        let reordered = media.samples.iter().any(|sample| sample.pts != sample.dts);
-        if reordered {
-            continue;
-        }
-        let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
-        let start = media.samples[0].pts;
-        for (sent, came) in media.samples.iter().zip(&outcome.samples) {
-            let at = (sent.pts - start).ticks();
-            assert_eq!(came.pts.ticks(), at, "{:?}", media.format);
-            assert_eq!((came.dts, came.track), (came.pts, media::TrackId(5)));
         }
     }
 }
@@ -63,7 +48,12 @@ fn b_frames_are_presented_when_they_were_to_be() {
 #[test]
 fn configurations_are_found_in_band() {
     for media in all() {
-        let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
+        let mut receiver = Receiver::new(media.format);
+        let packets = media.packets(PAYLOAD_BYTES);
+        packets.iter().for_each(|packet| receiver.push(packet));
+        let size = (media.format != PayloadFormat::Opus).then_some((320, 180));
+        assert_eq!(receiver.depacketizer.dimensions(), size);
+        let outcome = receiver.outcome;
         let [track] = &outcome.tracks[..] else {
             panic!("{:?}: {} tracks", media.format, outcome.tracks.len());
         };
@@ -87,43 +77,6 @@ fn configurations_are_found_in_band() {
                 assert_eq!(came[..12], sent[..12], "both OpusHead, stereo");
             }
         }
-    }
-}
-
-#[test]
-fn sizes_of_pictures_are_known() {
-    for media in all() {
-        let mut receiver = Receiver::new(media.format);
-        for packet in media.packets(PAYLOAD_BYTES).iter().take(50) {
-            receiver.push(packet);
-        }
-        let expected = (media.format != PayloadFormat::Opus).then_some((320, 180));
-        assert_eq!(receiver.depacketizer.dimensions(), expected);
-    }
-}
-
-#[test]
-fn samples_are_what_flv_carries() {
-    for media in all() {
-        let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
-        let track = media::Track {
-            id: media.track.id,
-            ..outcome.tracks[0].as_ref().clone()
-        };
-        assert!(flv::carries(&track), "{:?}", media.format);
-        let mut bytes = flv::file_header(true, true).to_vec();
-        let mut emit = |piece: &[u8]| bytes.extend_from_slice(piece);
-        for tag in flv::Tag::headers(&track, media::Timestamp::ZERO) {
-            tag.write(&mut emit);
-        }
-        for sample in &outcome.samples {
-            let tag = flv::Tag::sample(&track, sample).expect("it is carried");
-            tag.write(&mut emit);
-        }
-        let items = read_flv(&bytes);
-        let found = tracks(&items)[0];
-        assert_eq!(PayloadFormat::of(found), Some(media.format));
-        assert_eq!(samples(&items).len(), outcome.samples.len());
     }
 }
 
@@ -204,26 +157,6 @@ fn pictures_that_may_be_left_out_are_reported() {
     for sample in &media.samples {
         let pushed = packetizer.push(sample, &mut Payloads::default());
         assert!(pushed.is_ok_and(|picture| !picture.is_reordered));
-    }
-}
-
-#[test]
-fn parameter_sets_stand_before_every_keyframe() {
-    let media = of_clip(Clip::Flv, PayloadFormat::H264);
-    let config = AvcConfig::parse(&media.track.config).expect("ffmpeg wrote it");
-    let mut packetizer = Packetizer::new(PayloadFormat::H264, &media.track, PAYLOAD_BYTES);
-    let mut payloads = Payloads::default();
-    for sample in media.samples.iter().filter(|sample| sample.keyframe) {
-        payloads.clear();
-        packetizer.push(sample, &mut payloads).expect("a keyframe");
-        let (first, _) = payloads.iter().next().expect("a packet");
-        assert_eq!(first[0] & 31, 24, "a packet of several units");
-        let sets = [config.sps[0], config.pps[0]];
-        let mut at = 1;
-        for set in sets {
-            assert_eq!(&first[at + 2..at + 2 + set.len()], set);
-            at += 2 + set.len();
-        }
     }
 }
 

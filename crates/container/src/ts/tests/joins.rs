@@ -29,11 +29,6 @@ fn every_join_begins_with_a_picture_that_can_be_decoded() {
         let lead = first.dts * 300 - first.clock;
         assert_eq!(lead, 27_000 * 200, "the clock comes with it");
     }
-    let generations: Vec<_> = recorder.joins().iter().map(|unit| unit.join).collect();
-    let (first, second) = generations.split_at(15);
-    assert!(first.iter().all(|join| *join == first[0]));
-    assert!(second.iter().all(|join| *join == second[0]));
-    assert_ne!(first[0], second[0]);
 }
 
 #[test]

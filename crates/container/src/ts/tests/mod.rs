@@ -18,7 +18,7 @@ use std::sync::Arc;
 use media::codec::h264::AvcConfig;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
-use super::{JoinPoint, Muxer, PACKET_BYTES, PacketSink};
+use super::{Muxer, PACKET_BYTES, PacketSink};
 use crate::testing::{self, PPS, SPS, fill, track};
 use demuxer::{Demuxed, Pes, demux};
 
@@ -37,7 +37,7 @@ struct Recorder {
 struct Recorded {
     begins: usize,
     at: Timestamp,
-    join: Option<JoinPoint>,
+    is_join: bool,
 }
 
 impl PacketSink for Recorder {
@@ -45,13 +45,17 @@ impl PacketSink for Recorder {
         self.bytes.extend_from_slice(packet);
     }
 
-    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>) {
+    fn end_unit(&mut self, at: Timestamp, is_join: bool) {
         let begins = self.unit_end;
         assert!(begins < self.bytes.len(), "a unit has bytes");
         let last = self.units.last().map(|unit| unit.at);
         assert!(last.is_none_or(|last| last <= at), "units go forward");
-        assert!(!self.units.is_empty() || join.is_some(), "begins at a join");
-        self.units.push(Recorded { begins, at, join });
+        assert!(!self.units.is_empty() || is_join, "begins at a join");
+        self.units.push(Recorded {
+            begins,
+            at,
+            is_join,
+        });
         self.unit_end = self.bytes.len();
     }
 }
@@ -81,7 +85,7 @@ impl Recorder {
     /// Returns the units at which listeners may start.
     fn joins(&self) -> Vec<&Recorded> {
         let units = self.units.iter();
-        units.filter(|unit| unit.join.is_some()).collect()
+        units.filter(|unit| unit.is_join).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use media::codec::opus;
 use proptest::prelude::*;
 
 use super::super::Demuxer;
-use super::super::file::search;
+use super::super::file::PacketSearch;
 use super::*;
 use crate::search::Place;
 use crate::search::tests::searched;
@@ -35,7 +35,7 @@ fn film(seconds: i64) -> (Vec<Item>, Recorder) {
 
 fn find(file: &[u8], millis: i64) -> (Option<Place>, usize) {
     let to = Span::from_millis(millis);
-    searched(&mut search(to, file.len() as u64), file)
+    searched(&mut PacketSearch::new(to, file.len() as u64), file)
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn audio_of_a_segment_waits_for_no_picture() {
     recorder.units.push(Recorded {
         begins: 0,
         at: Timestamp::ZERO,
-        join: None,
+        is_join: false,
     });
     let mut muxer = Muxer::of_segments();
     for item in &items {

@@ -21,7 +21,7 @@ fn tables_stand_at_every_join_and_often() {
         let recorder = Recorder::of(&items);
         let mut last = None;
         for (unit, has_tables) in recorder.units.iter().zip(with_tables(&recorder)) {
-            assert!(has_tables || unit.join.is_none());
+            assert!(has_tables || !unit.is_join);
             if let Some(last) = last {
                 assert!(has_tables || unit.at - last < TABLES_EVERY);
             }

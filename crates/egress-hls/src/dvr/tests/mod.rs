@@ -11,7 +11,7 @@ use http::StatusCode;
 use media::CueAction;
 
 use super::*;
-use crate::tests::{TestServer, announce, attribute, body, play, segments, tags, text};
+use crate::tests::{TestServer, announce, attribute, body, play, playing, segments, tags, text};
 
 /// A disk that can be made to fail.
 #[derive(Debug, Default)]
@@ -95,11 +95,9 @@ impl Kept {
     fn files(&self) -> Vec<String> {
         let folder = fs::read_dir(self.root.path().join("live+show"));
         let files = folder.into_iter().flatten().flatten();
-        let mut names: Vec<_> = files
+        files
             .map(|file| file.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
+            .collect()
     }
 
     async fn listing(&self) -> String {
@@ -153,21 +151,25 @@ async fn publish_as(kept: &Kept, name: &str) -> Publisher {
     publisher
 }
 
+/// A server whose windows have so many seconds, and a publisher that has sent media until so many milliseconds.
+async fn fed(seconds: u64, until: i64) -> (Kept, Publisher) {
+    let kept = Kept::new(seconds);
+    let mut publisher = publish(&kept).await;
+    feed(&kept, &mut publisher, 100, until).await;
+    (kept, publisher)
+}
+
 #[tokio::test]
 async fn a_window_reaches_further_back_than_memory() {
-    let kept = Kept::new(120);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 300_100).await;
+    let (kept, _publisher) = fed(120, 300_100).await;
     let multivariant = kept.server.text("/live/show/index.m3u8?dvr").await;
     assert_eq!(segments(&multivariant), ["hls/dvr.m3u8"]);
     let listing = kept.listing().await;
     let live = kept.server.text("/live/show/hls/live.m3u8").await;
     let all = segments(&listing);
     assert!((39..=42).contains(&all.len()), "{listing}");
-    assert!(
-        listing.ends_with(live.split_once("#EXTINF").expect("a segment").1),
-        "{listing}\n{live}"
-    );
+    let (_, end) = live.split_once("#EXTINF").expect("a segment");
+    assert!(listing.ends_with(end), "{listing}\n{live}");
     let reads = kept.sums().reads;
     for (number, segment) in (sequence(&listing)..).zip(&all) {
         assert_eq!(*segment, format!("{number}.m4s"));
@@ -184,16 +186,12 @@ async fn a_window_reaches_further_back_than_memory() {
         .filter_map(|name| name.strip_suffix(".m4s")?.parse().ok());
     let oldest: u64 = numbers.min().expect("files");
     let first = sequence(&listing);
-    assert!(
-        oldest > 0 && oldest < first && first - oldest <= 27,
-        "{oldest} {first}"
-    );
+    let is_grace = oldest > 0 && oldest < first && first - oldest <= 27;
+    assert!(is_grace, "{oldest} {first}");
     let gone = format!("/live/show/hls/{}.m4s", oldest - 1);
     assert_eq!(kept.server.ask(&gone).await.status, StatusCode::NOT_FOUND);
-    let init = format!(
-        "/live/show/hls/{}",
-        attribute(tags(&listing, "#EXT-X-MAP")[0], "URI")
-    );
+    let init = attribute(tags(&listing, "#EXT-X-MAP")[0], "URI");
+    let init = format!("/live/show/hls/{init}");
     assert_eq!(kept.server.ask(&init).await.status, StatusCode::OK);
     assert_eq!(kept.sums().failures, 0);
 }
@@ -211,19 +209,14 @@ async fn whole(mut answer: crate::Answer) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_window_continues_over_a_publisher_s_return() {
-    let kept = Kept::new(600);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 120_100).await;
+    let (kept, publisher) = fed(600, 120_100).await;
     let before = kept.listing().await;
     drop(publisher);
     let mut publisher = kept.server.publish("live/show");
     feed(&kept, &mut publisher, 0, 120_000).await;
     let after = kept.listing().await;
-    assert_eq!(
-        after.matches("#EXT-X-DISCONTINUITY\n").count(),
-        1,
-        "{after}"
-    );
+    let discontinuities = after.matches("#EXT-X-DISCONTINUITY\n").count();
+    assert_eq!(discontinuities, 1, "{after}");
     assert_eq!(sequence(&before), sequence(&after));
     let numbers = segments(&after);
     let expected = (sequence(&after)..).take(numbers.len());
@@ -235,17 +228,13 @@ async fn a_window_continues_over_a_publisher_s_return() {
     let before: Vec<_> = lines(&before).into_iter().filter(is_lasting).collect();
     let after: Vec<_> = lines(&after).into_iter().filter(is_lasting).collect();
     // The last line began the segment that was open.
-    assert!(
-        after.starts_with(&before[..before.len() - 1]),
-        "{before:#?}\n{after:#?}"
-    );
+    let lasting = &before[..before.len() - 1];
+    assert!(after.starts_with(lasting), "{before:#?}\n{after:#?}");
 }
 
 #[tokio::test]
 async fn a_disk_that_fails_leaves_gaps_and_disturbs_nothing() {
-    let kept = Kept::new(600);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 30_100).await;
+    let (kept, mut publisher) = fed(600, 30_100).await;
     Flaky::set(&kept.disk.is_broken, true);
     feed(&kept, &mut publisher, 30_100, 60_100).await;
     Flaky::set(&kept.disk.is_broken, false);
@@ -260,18 +249,13 @@ async fn a_disk_that_fails_leaves_gaps_and_disturbs_nothing() {
     // The last one that the disk refused may have been under way when the disk was mended.
     let failures = kept.sums().failures;
     assert!((7..=11).contains(&failures), "{failures}");
-    assert_eq!(
-        listing.matches("#EXT-X-GAP\n").count() as u64,
-        failures,
-        "{listing}"
-    );
+    let gaps = listing.matches("#EXT-X-GAP\n").count() as u64;
+    assert_eq!(gaps, failures, "{listing}");
 }
 
 #[tokio::test]
 async fn on_a_full_disk_the_oldest_give_way() {
-    let kept = Kept::new(600);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 30_100).await;
+    let (kept, mut publisher) = fed(600, 30_100).await;
     let first = sequence(&kept.listing().await);
     for at in [30_100, 39_100, 48_100] {
         Flaky::set(&kept.disk.is_full, true);
@@ -281,17 +265,13 @@ async fn on_a_full_disk_the_oldest_give_way() {
     let segments = |name: &String| name.ends_with(".m4s") && !name.starts_with("init");
     let files = kept.files();
     let count = files.iter().filter(|name| segments(name)).count();
-    assert!(
-        count < 18 && !files.contains(&format!("{first}.m4s")),
-        "{files:?}"
-    );
+    let first = format!("{first}.m4s");
+    assert!(count < 18 && !files.contains(&first), "{files:?}");
 }
 
 #[tokio::test]
 async fn a_window_ends_with_its_stream() {
-    let kept = Kept::new(600);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 30_100).await;
+    let (kept, publisher) = fed(600, 30_100).await;
     assert!(kept.files().len() > 8 && kept.sums().bytes > 0);
     let root = kept.root.path();
     fs::write(root.join("notes.txt"), "x").expect("written");

@@ -4,41 +4,29 @@ use super::*;
 
 #[tokio::test]
 async fn a_delta_update_leaves_out_all_but_the_end() {
-    let kept = Kept::new(120);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 150_100).await;
+    let (kept, _publisher) = fed(120, 150_100).await;
     let listing = kept.listing().await;
     for skip in ["YES", "v2"] {
-        let delta = kept
-            .server
-            .text(&format!("/live/show/hls/dvr.m3u8?_HLS_skip={skip}"))
-            .await;
-        let skipped = tags(&delta, "#EXT-X-SKIP");
-        let skipped: usize = attribute(skipped[0], "SKIPPED-SEGMENTS")
-            .parse()
-            .expect("a number");
+        let target = format!("/live/show/hls/dvr.m3u8?_HLS_skip={skip}");
+        let delta = kept.server.text(&target).await;
+        let skipped = attribute(tags(&delta, "#EXT-X-SKIP")[0], "SKIPPED-SEGMENTS");
+        let skipped: usize = skipped.parse().expect("a number");
         // Six target durations of six seconds stay.
         let all = segments(&listing).len();
-        assert!(
-            skipped > 20 && all - skipped >= 11,
-            "{skipped} of {all}: {delta}"
-        );
+        let is_old = skipped > 20 && all - skipped >= 11;
+        assert!(is_old, "{skipped} of {all}: {delta}");
         assert_eq!(sequence(&delta), sequence(&listing));
         assert_eq!(segments(&delta), segments(&listing)[skipped..]);
         let rest = &lines(&delta)[1..];
-        assert!(
-            lines(&listing).ends_with(rest) && !rest[0].starts_with("#EXT-X-MAP"),
-            "{delta}"
-        );
+        assert!(lines(&listing).ends_with(rest), "{delta}");
+        assert!(!rest[0].starts_with("#EXT-X-MAP"), "{delta}");
     }
 }
 
 #[tokio::test]
 async fn what_is_kept_has_its_date_ranges() {
     const RANGE: &str = "#EXT-X-DATERANGE";
-    let kept = Kept::new(600);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 30_100).await;
+    let (kept, mut publisher) = fed(600, 30_100).await;
     announce(&kept.server, "live/show", "ad1", CueAction::Out);
     feed(&kept, &mut publisher, 30_100, 39_100).await;
     announce(&kept.server, "live/show", "ad1", CueAction::In);
@@ -51,27 +39,18 @@ async fn what_is_kept_has_its_date_ranges() {
     assert_eq!(ranges, tags(&fresh, RANGE), "they do not change");
     let behind = |listing: &str| {
         let (_, behind) = listing.split_once(RANGE).expect("listed");
-        behind
-            .lines()
-            .find(|line| line.ends_with(".m4s"))
-            .map(str::to_owned)
+        let file = behind.lines().find(|line| line.ends_with(".m4s"));
+        file.map(str::to_owned)
     };
     assert_eq!(behind(&listing), behind(&fresh));
     let live = kept.server.text("/live/show/hls/live.m3u8").await;
-    assert!(
-        tags(&live, RANGE).is_empty(),
-        "the lane has neither: {live}"
-    );
-    let delta = kept
-        .server
-        .text("/live/show/hls/dvr.m3u8?_HLS_skip=YES")
-        .await;
+    assert!(!live.contains(RANGE), "the lane has neither: {live}");
+    let target = "/live/show/hls/dvr.m3u8?_HLS_skip=YES";
+    let delta = kept.server.text(target).await;
     assert_eq!(tags(&delta, RANGE), ranges, "{delta}");
     let (before, _) = delta.split_once(".m4s\n").expect("a segment");
-    assert!(
-        before.contains(ranges[1]),
-        "those left out come first: {delta}"
-    );
+    let comes_first = before.contains(ranges[1]);
+    assert!(comes_first, "those left out come first: {delta}");
 }
 
 #[tokio::test]
@@ -85,10 +64,8 @@ async fn the_windows_of_several_qualities_are_one_presentation() {
     let multivariant = kept.server.text("/all/index.m3u8?dvr").await;
     let mut named = segments(&multivariant);
     named.sort_unstable();
-    assert_eq!(
-        named,
-        ["low", "show"].map(|name| format!("../live/{name}/hls/dvr.m3u8"))
-    );
+    let expected = ["low", "show"].map(|name| format!("../live/{name}/hls/dvr.m3u8"));
+    assert_eq!(named, expected);
     let low = kept.server.text("/live/low/hls/dvr.m3u8").await;
     assert!(low.contains("#EXT-X-PRELOAD-HINT"), "{low}");
     for playlist in ["dvr", "live"] {
@@ -102,14 +79,11 @@ async fn the_windows_of_several_qualities_are_one_presentation() {
 
 #[tokio::test]
 async fn other_packagings_have_no_past() {
-    let kept = Kept::new(600);
-    let mut publisher = publish(&kept).await;
-    feed(&kept, &mut publisher, 100, 180_100).await;
+    let (kept, _publisher) = fed(600, 180_100).await;
     let first = sequence(&kept.listing().await);
     for (folder, suffix) in [("aac", "aac"), ("ts", "ts")] {
-        kept.server
-            .text(&format!("/live/show/{folder}/live.m3u8"))
-            .await;
+        let playlist = format!("/live/show/{folder}/live.m3u8");
+        kept.server.text(&playlist).await;
         let target = format!("/live/show/{folder}/{first}.{suffix}");
         let answer = kept.server.ask(&target).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{target}");
@@ -122,9 +96,7 @@ async fn other_packagings_have_no_past() {
 
 #[tokio::test]
 async fn a_stream_without_a_window_has_no_playlist_of_one() {
-    let server = TestServer::new();
-    let mut publisher = server.publish("live/show");
-    play(&mut publisher, 0, 10_000);
+    let (server, _publisher) = playing("live/show", 10_000);
     let answer = server.ask("/live/show/hls/dvr.m3u8").await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", text(&answer));
     let multivariant = server.text("/live/show/index.m3u8?dvr").await;

@@ -1,7 +1,5 @@
 //! Pushes over real sockets, to targets that are sessions of our own.
 
-mod independent;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::rtmp::auth::Challenger;
@@ -10,8 +8,8 @@ use bytes::BytesMut;
 use fanout::gate::Request;
 use media::StreamName;
 use net::link::LinkReport;
+use net::tls::testing::TestTls;
 use net::wait::at_once;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -19,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
+use crate::now;
 use crate::testing::{PATIENCE, PEER, Show, TestServer};
 
 /// Longer than the tests take.
@@ -42,13 +41,7 @@ impl Pushing {
             address: net::rtmp::address(&url.parse().unwrap()).unwrap(),
             status: Arc::clone(&status),
         };
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(RootCertStore::empty())
-            .with_no_client_auth();
-        let connector = Connector::new(Arc::new(tls));
+        let connector = Connector::new(TestTls::new().client);
         let registry = Arc::clone(&local.context.registry);
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
@@ -134,6 +127,14 @@ struct Visitor {
 }
 
 impl Visitor {
+    /// A visitor that has accepted the stream, and heard its first frames.
+    async fn hearing(target: &Target) -> Self {
+        let mut visitor = target.visitor().await;
+        visitor.accept().await;
+        visitor.hear_until("audio 20 #0").await;
+        visitor
+    }
+
     /// The next event; `None` once the connection was closed.
     async fn next(&mut self) -> Option<Event> {
         loop {
@@ -246,9 +247,7 @@ async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
 
     let mut show = local.show("live/show");
     show.frames(1);
-    let mut visitor = target.visitor().await;
-    visitor.accept().await;
-    visitor.hear_until("audio 20 #0").await;
+    let mut visitor = Visitor::hearing(&target).await;
     drop(show);
     assert!(visitor.hears_nothing().await);
     let mut show = local.show("live/show");
@@ -287,9 +286,7 @@ async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
             visits
         })
     };
-    let mut visitor = good.visitor().await;
-    visitor.accept().await;
-    visitor.hear_until("audio 20 #0").await;
+    let mut visitor = Visitor::hearing(&good).await;
     let report = refused.until("refused again", |r| r.failures == 2).await;
     let error = report.error.unwrap();
     assert!(error.contains("NetStream.Publish.Denied"), "{error}");
@@ -310,14 +307,10 @@ async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
 #[tokio::test]
 async fn a_target_that_moves_is_left_politely_and_found_again() {
     let (_local, target, _show, pushing) = pushing(1).await;
-    let mut visitor = target.visitor().await;
-    visitor.accept().await;
-    visitor.hear_until("audio 20 #0").await;
+    let mut visitor = Visitor::hearing(&target).await;
     assert!(visitor.session.request_reconnect("Moving."));
     assert_eq!(visitor.hear().await, "end");
-    let mut again = target.visitor().await;
-    again.accept().await;
-    again.hear_until("audio 20 #0").await;
+    let _again = Visitor::hearing(&target).await;
     let report = pushing.running().await;
     assert_eq!((report.attempts, report.failures), (2, 0));
     pushing.stop().await;
@@ -336,9 +329,7 @@ async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
         visitor.socket.write_all(&output).await.ok();
     }
     while visitor.next().await.is_some() {}
-    let mut again = target.visitor().await;
-    again.accept().await;
-    again.hear_until("audio 20 #0").await;
+    let _again = Visitor::hearing(&target).await;
     let report = pushing.running().await;
     assert_eq!((report.attempts, report.failures), (2, 0));
     pushing.stop().await;
@@ -366,7 +357,6 @@ async fn a_password_is_proved_when_the_target_asks() {
             is_demanded: true,
             epoch: now(),
         })),
-        ..Config::default()
     };
     // Without a user, and without an answer.
     for _ in 0..2 {

@@ -12,15 +12,12 @@ const LONG: Duration = Duration::from_millis(500);
 
 fn block(highest_sequence: u32, lost: i32) -> ReportBlock {
     ReportBlock {
-        ssrc: 1,
-        fraction_lost: 0,
         lost,
         highest_sequence,
-        jitter: 0,
-        last_report: 0,
-        since_last_report: 0,
+        ..ReportBlock::default()
     }
 }
+
 /// A viewer that is sent a hundred packets a second, and reports on them.
 struct Reporter {
     link: Link,

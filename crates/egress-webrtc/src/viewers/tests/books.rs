@@ -23,8 +23,7 @@ fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
     assert_eq!(fanout.listeners(), 1);
     assert_eq!(count(&books.join_seconds[WEBRTC as usize]), 1);
 
-    let viewers = &mut worker.viewers;
-    viewers.closed(viewer.session, CloseReason::Requested, worker.now);
+    worker.close(&viewer);
     assert_eq!(books.listeners_now(), 0);
     assert_eq!(books.departures[Reason::Left].value(), 1);
     assert_eq!(books.egress_bytes[WEBRTC].value(), worker.wire.bytes());

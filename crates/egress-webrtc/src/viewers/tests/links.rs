@@ -97,8 +97,8 @@ impl TestLink {
         let session = self.viewer.session;
         for (_, compound) in new.iter().filter(|(of, _)| *of == session) {
             for item in items(compound) {
-                if let Item::SenderReport { ntp, .. } = item {
-                    self.pass(100, Arriving::Report((ntp >> 16) as u32), worker.now);
+                if let Item::SenderReport { report, .. } = item {
+                    self.pass(100, Arriving::Report((report.ntp >> 16) as u32), worker.now);
                 }
             }
         }
@@ -132,15 +132,14 @@ impl TestLink {
         let sent = worker.now - WAY_BACK;
         let block = |format, received: &Received| ReportBlock {
             ssrc: codes::ssrc(format),
-            fraction_lost: 0,
             lost: i32::from(received.highest) - received.numbers.len() as i32,
             highest_sequence: received.highest.into(),
-            jitter: 0,
             last_report: self.reported.map_or(0, |(ntp, _)| ntp),
             since_last_report: self.reported.map_or(0, |(_, at)| {
                 let held = sent.saturating_duration_since(at);
                 (held.as_secs_f64() * 65_536.0) as u32
             }),
+            ..ReportBlock::default()
         };
         let blocks = [block(H264, &self.pictures), block(Opus, &self.audio_frames)];
         let mut compound = Vec::new();

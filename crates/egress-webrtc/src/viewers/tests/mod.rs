@@ -23,10 +23,10 @@ use rtc_crypto::providers::AwsLcRsProvider;
 use rtc_srtp::context::Context;
 use rtc_srtp::protection_profile::ProtectionProfile;
 use webrtc::ice::Path;
-use webrtc::mux::{CloseReason, Handle};
+use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, MasterKey, Profile};
 
-use super::{Rules, ViewerTicket, Viewers};
+use super::{ViewerTicket, Viewers};
 use crate::agree::Agreed;
 use crate::agree::testing::agreed;
 use crate::stats::Counters;
@@ -73,12 +73,9 @@ struct Got {
 
 impl TestWorker {
     fn new() -> Self {
-        let rules = Rules {
-            target_utilisation: 0.02,
-        };
         let (server, now) = (TestServer::new(), Instant::now());
         let books = server.registry.fanout().open_books(Plane::Webrtc);
-        let mut viewers = Viewers::new(Waker::noop().clone(), rules, Arc::clone(&books));
+        let mut viewers = Viewers::new(Waker::noop().clone(), 0.02, Arc::clone(&books));
         viewers.start(now);
         Self {
             server,
@@ -150,14 +147,13 @@ impl TestWorker {
 
     /// A viewer leaves.
     fn close(&mut self, viewer: &TestViewer) {
-        let reason = CloseReason::PeerClosed;
-        self.viewers.closed(viewer.session, reason, self.now);
+        self.viewers.closed(viewer.session);
     }
 
     /// A viewer's path has become another one.
     fn moved(&mut self, viewer: &mut TestViewer, path: Path) {
         (viewer.path, viewer.taken) = (path, 0);
-        self.viewers.moved(viewer.session, path, self.now);
+        self.viewers.moved(viewer.session, path);
     }
 
     /// Calls `turn` whenever it is due, until `by` has gone by.

@@ -1,29 +1,25 @@
 //! Reports to viewers and from them.
 
-use webrtc::rtcp::{Packet as Item, ReportBlock, packets as items, write_receiver_report};
+use webrtc::rtcp::{
+    Packet as Item, ReportBlock, SenderReport, packets as items, write_receiver_report,
+};
 
 use super::*;
 use packagers::rtp::codes::CNAME;
 
-/// Source, wall clock, RTP clock and packets of each sender report of a compound, in its order.
-fn in_order(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
+/// The sender reports of a compound, in its order.
+fn in_order(compound: &[u8]) -> Vec<SenderReport> {
     let found = items(compound).filter_map(|item| match item {
-        Item::SenderReport {
-            ssrc,
-            ntp,
-            rtp_timestamp,
-            packets,
-            ..
-        } => Some((ssrc, ntp, rtp_timestamp, packets)),
+        Item::SenderReport { report, .. } => Some(report),
         _ => None,
     });
     found.collect()
 }
 
 /// The sender reports of a compound, that of the audio first.
-fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
+fn reports(compound: &[u8]) -> Vec<SenderReport> {
     let mut reports = in_order(compound);
-    reports.sort_by_key(|report| report.0 != codes::ssrc(Opus));
+    reports.sort_by_key(|report| report.ssrc != codes::ssrc(Opus));
     reports
 }
 
@@ -45,22 +41,26 @@ fn reports_tie_audio_to_picture() {
     // Four in the first second, then one in each.
     assert!((7..=9).contains(&compounds.len()), "{}", compounds.len());
     let origin = |format| codes::sequencer(format).timestamp(media::Timestamp::ZERO);
-    let first_ntp = reports(&compounds[0].1)[0].1;
+    let first_ntp = reports(&compounds[0].1)[0].ntp;
     for (number, (session, compound)) in compounds.iter().enumerate() {
         assert_eq!(*session, viewer.session);
         let first = [Opus, H264][number % 2];
-        assert_eq!(in_order(compound)[0].0, codes::ssrc(first), "each in turn");
+        assert_eq!(
+            in_order(compound)[0].ssrc,
+            codes::ssrc(first),
+            "each in turn"
+        );
         let [audio, picture] = reports(compound)[..] else {
             panic!("a report on each line");
         };
-        assert_eq!(audio.0, codes::ssrc(Opus));
-        assert_eq!(picture.0, codes::ssrc(H264));
-        assert_eq!(audio.1, picture.1, "one moment for both");
-        let heard = seconds(audio.2, origin(Opus), 48_000.0);
-        let seen = seconds(picture.2, origin(H264), 90_000.0);
+        assert_eq!(audio.ssrc, codes::ssrc(Opus));
+        assert_eq!(picture.ssrc, codes::ssrc(H264));
+        assert_eq!(audio.ntp, picture.ntp, "one moment for both");
+        let heard = seconds(audio.rtp_timestamp, origin(Opus), 48_000.0);
+        let seen = seconds(picture.rtp_timestamp, origin(H264), 90_000.0);
         assert!((heard - seen).abs() < 0.000_1, "{heard} and {seen}");
         // The stream's clock was at 2.6 s when the viewer came, less what the last sample is old.
-        let passed = (audio.1 - first_ntp) as f64 / f64::from(1u32 << 31) / 2.0;
+        let passed = (audio.ntp - first_ntp) as f64 / f64::from(1u32 << 31) / 2.0;
         assert!((seen - 2.6 - passed).abs() < 0.07, "{seen} after {passed}");
         let names = compound.windows(CNAME.len());
         let named = names.filter(|bytes| *bytes == CNAME.as_bytes()).count();
@@ -69,7 +69,7 @@ fn reports_tie_audio_to_picture() {
     let got = worker.take(&mut viewer);
     let last = reports(&compounds[compounds.len() - 1].1);
     let heard = of(&got, Opus).len();
-    let reported = last[0].3 as usize;
+    let reported = last[0].packets as usize;
     let is_near = reported <= heard && heard - reported <= 50;
     assert!(is_near, "{reported} of {heard} packets");
     let passed = worker.now.duration_since(began);
@@ -99,13 +99,15 @@ fn time_continues_while_the_publisher_is_away() {
             assert!(error.abs() < 0.03, "{format:?} after {away} ms: {error} s");
         }
         // Reports on the way say the same.
-        let ntp = |compound: &[u8]| reports(compound)[0].1;
+        let ntp = |compound: &[u8]| reports(compound)[0].ntp;
         let (_, first) = &worker.wire.compounds[0];
         let (_, last) = worker.wire.compounds.last().expect("reports");
         let reported = (ntp(last) - ntp(first)) as f64 / f64::from(1u32 << 31) / 2.0;
         for (one, rate) in reports(last).iter().zip([48_000.0, 90_000.0]) {
-            let before = reports(first).into_iter().find(|report| report.0 == one.0);
-            let went = seconds(one.2, before.expect("on the same line").2, rate);
+            let mut before = reports(first).into_iter();
+            let before = before.find(|report| report.ssrc == one.ssrc);
+            let before = before.expect("on the same line").rtp_timestamp;
+            let went = seconds(one.rtp_timestamp, before, rate);
             assert!((went - reported).abs() < 0.07, "{went} s in {reported} s");
         }
     }
@@ -116,15 +118,13 @@ fn losses_and_round_trips_are_counted() {
     let (mut worker, mut camera, viewer) = show(&BOTH);
     worker.film(&mut camera, 60);
     let (_, compound) = worker.wire.compounds.last().expect("a report");
-    let since = (reports(compound)[0].1 >> 16) as u32;
+    let since = (reports(compound)[0].ntp >> 16) as u32;
     let report = |ssrc, lost, held| ReportBlock {
         ssrc,
-        fraction_lost: 3,
         lost,
-        highest_sequence: 100,
-        jitter: 0,
         last_report: since,
         since_last_report: held,
+        ..ReportBlock::default()
     };
     let mut compound = Vec::new();
     let all = [

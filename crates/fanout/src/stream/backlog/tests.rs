@@ -42,25 +42,14 @@ fn millis(backlog: &Backlog) -> Vec<i64> {
 #[test]
 fn joiners_begin_at_the_last_keyframe() {
     let mut backlog = Backlog::default();
-    let burst = Span::from_millis(4_000);
-    for (at, key) in [
-        (0, false),
-        (40, true),
-        (80, false),
-        (120, true),
-        (160, false),
-    ] {
-        backlog.push(sample(TrackId::VIDEO, at, key, 10), VIDEO, extent(burst));
-        backlog.push(
-            sample(TrackId::AUDIO, at + 5, true, 1),
-            VIDEO,
-            extent(burst),
-        );
+    let extent = extent(Span::from_millis(4_000));
+    for step in 0..5 {
+        let (at, is_key) = (40 * step, step % 2 == 1);
+        backlog.push(sample(TrackId::VIDEO, at, is_key, 10), VIDEO, extent);
+        backlog.push(sample(TrackId::AUDIO, at + 5, true, 1), VIDEO, extent);
     }
-    let newest: Vec<_> = backlog
-        .newest_group()
-        .map(|sample| sample.dts.millis())
-        .collect();
+    let newest = backlog.newest_group().map(|sample| sample.dts.millis());
+    let newest: Vec<_> = newest.collect();
     assert_eq!(newest, [120, 125, 160, 165]);
     assert_eq!(millis(&backlog), [40, 45, 80, 85, 120, 125, 160, 165]);
     assert_eq!(backlog.bytes, 44);

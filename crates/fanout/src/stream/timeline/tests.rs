@@ -218,12 +218,8 @@ fn a_clock_that_leaps_leaves_no_pause_and_moves_both_tracks_alike() {
         broadcast.send(10_000, |_, now| Some(now));
         broadcast.assert_even(leap, &[V, A], 80, 20);
         broadcast.assert_end(leap, 30_000);
-    }
-}
 
-#[test]
-fn a_clock_of_audio_alone_that_leaps_leaves_no_pause() {
-    for leap in LEAPS.into_iter().chain(LEAPS.map(|leap| -leap)) {
+        // Of audio alone.
         let mut broadcast = Broadcast::default();
         broadcast.send(10_000, |_, now| Some(now));
         broadcast.send(10_000, |track, now| {

@@ -1,15 +1,14 @@
 //! Listeners: they connect, read, send and leave.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use fanout::gate::Play;
 use fanout::{
     Conversation, Departure, Format, Heard, ListenerId, ListenerRecord, NewListener, Protocol,
-    Reason, Released,
+    Reason, Released, testing,
 };
 use media::Timestamp;
 use net::Transport;
@@ -77,12 +76,7 @@ impl Conversation for Talk {
 impl World {
     /// Connects a listener, which retries later if there is no stream.
     pub(crate) fn arrive(&mut self) {
-        let pace = {
-            let kinds = std::mem::take(&mut self.plan.kinds);
-            let pace = self.rng.pick(&kinds);
-            self.plan.kinds = kinds;
-            pace
-        };
+        let pace = self.rng.pick(&self.plan.kinds);
         let stream = self.rng.next() as usize % self.plan.streams.len();
         if self.join(stream, pace).is_none() {
             self.tally.refused += 1;
@@ -132,8 +126,7 @@ impl World {
             Box::new(stamper) as Box<dyn fanout::Packager>
         };
         let known = self.registry.stream(&name)?;
-        let guard = known.lane(&permission, format, make, at).ok();
-        let guard = guard?;
+        let guard = known.lane(&permission, format, make, at).ok()?;
         if let Some(written) = written {
             self.lane_index.insert(guard.id(), number);
             self.lanes.push(Lane {
@@ -159,19 +152,8 @@ impl World {
         let id = self.fanout.next_id();
         let attached = self.fanout.attach(NewListener {
             record: ListenerRecord {
-                id,
-                stream: name,
-                format,
-                is_live: true,
-                peer: (Ipv4Addr::LOCALHOST, 1).into(),
-                request: String::new(),
-                agent: String::new(),
-                referer: String::new(),
-                since: SystemTime::UNIX_EPOCH,
                 requested: at,
-                permit: None,
-                until: None,
-                departed: Default::default(),
+                ..testing::record(id, name, format)
             },
             transport: socket.into(),
             head: match has_head {
@@ -214,16 +196,14 @@ impl World {
         let (from, to) = self.plan.session;
         let leaves = self.now + self.rng.range(from * 1_000, to * 1_000) * MILLI;
         self.plan(leaves, What::Leave(peer));
-        match self.listeners[peer].pace {
-            Pace::Fast | Pace::Quick | Pace::Slow => {}
-            Pace::Stalling => {
-                let at = self.now + self.rng.range(100, 20_000) * MILLI;
-                self.plan(at, What::Stall(peer, true));
-            }
-            Pace::Dead => {
-                let at = self.now + self.rng.range(0, 5_000) * MILLI;
-                self.plan(at, What::Stall(peer, true));
-            }
+        let stalls = match self.listeners[peer].pace {
+            Pace::Fast | Pace::Quick | Pace::Slow => None,
+            Pace::Stalling => Some((100, 20_000)),
+            Pace::Dead => Some((0, 5_000)),
+        };
+        if let Some((from, to)) = stalls {
+            let at = self.now + self.rng.range(from, to) * MILLI;
+            self.plan(at, What::Stall(peer, true));
         }
         if self.listeners[peer].talks.is_some() {
             let at = self.now + self.rng.range(0, 10_000) * MILLI;
@@ -292,9 +272,8 @@ impl World {
         let peer = (departure.id.0 - 1) as usize;
         let record = self.fanout.directory().leave(departure);
         let known = &self.listeners[peer];
-        self.check(record.is_some() && known.reason.is_none(), || {
-            format!("listener {peer} leaves twice")
-        });
+        let is_new = record.is_some() && known.reason.is_none();
+        law!(self, is_new, "listener {peer} leaves twice");
         self.check_departure(peer, departure);
         self.listeners[peer].reason = Some(departure.reason);
         self.present -= 1;

@@ -24,12 +24,10 @@ impl World {
     pub(crate) fn check_step(&self) {
         let sockets = self.sockets();
         if let Some(fault) = sockets.faults.first() {
-            self.check(false, || fault.clone());
+            law!(self, false, "{fault}");
         }
         let (held, bound) = (self.fanout.log_bytes(), self.fanout.log_bytes_bound());
-        self.check(held <= bound, || {
-            format!("logs hold {held} bytes of {bound}")
-        });
+        law!(self, held <= bound, "logs hold {held} bytes of {bound}");
     }
 
     /// Once a second.
@@ -44,15 +42,9 @@ impl World {
     /// No work without need.
     fn check_idleness(&self) {
         let workers = self.plan.workers as u64;
-        let visits: u64 = self
-            .fanout
-            .worker_books()
-            .iter()
-            .map(|stats| {
-                let turns = stats.turn_seconds.value();
-                turns.counts.iter().sum::<u64>()
-            })
-            .sum();
+        let books = self.fanout.worker_books().iter();
+        let turns = books.map(|stats| stats.turn_seconds.value().counts);
+        let visits: u64 = turns.flatten().sum();
         let asked = self.tally.wakes + visits + self.sockets().reported;
         let steps = self.tally.steps + self.tally.faults;
         let spare = STEPS_SPARE * workers * (self.now / SECOND + 1);
@@ -64,11 +56,9 @@ impl World {
     /// Checks that every listener that connected and has not left is there, and that all bytes sent were received.
     pub(crate) fn check_books(&self) {
         let listeners = self.fanout.listeners();
-        self.check(listeners == self.present, || {
-            format!(
-                "{listeners} listeners are in the books, {} are there",
-                self.present
-            )
+        let present = self.present;
+        self.check(listeners == present, || {
+            format!("{listeners} listeners in the books, {present} there")
         });
         let mut egress = 0;
         let mut departures = [0; Reason::ALL.len()];
@@ -78,24 +68,18 @@ impl World {
                 *sum += count;
             }
         }
-        let sockets = self.sockets();
-        self.check(egress == sockets.bytes, || {
-            format!(
-                "{egress} bytes are in the books, {} were taken",
-                sockets.bytes
-            )
+        let taken = self.sockets().bytes;
+        self.check(egress == taken, || {
+            format!("{egress} bytes in the books, {taken} taken")
         });
-        self.check(departures == self.tally.departures, || {
-            format!(
-                "{departures:?} in the books, {:?} seen",
-                self.tally.departures
-            )
+        let seen = self.tally.departures;
+        self.check(departures == seen, || {
+            format!("{departures:?} in the books, {seen:?} seen")
         });
-        drop(sockets);
         // Now and then: the list is made for people.
         if (self.now / SECOND).is_multiple_of(60) {
             let records = self.fanout.directory().list().len() as u64;
-            self.check(records == self.present, || format!("{records} records"));
+            law!(self, records == present, "{records} records");
         }
     }
 
@@ -106,28 +90,20 @@ impl World {
             .lanes
             .iter()
             .map(|lane| {
-                let written = lane
-                    .written
-                    .lock()
-                    .expect("one thread, which has not panicked");
                 let groups: usize = self.windows(lane.id).map(|(_, groups)| groups).sum();
-                (
-                    written.units,
-                    written.newest_at,
-                    written.newest_join,
-                    groups,
-                )
+                (*lane.written.lock(), groups)
             })
             .collect();
         let shared = std::sync::Arc::clone(&self.sockets);
-        let mut sockets = shared.lock().expect("one thread, which has not panicked");
+        let mut sockets = shared.lock();
         let now = self.now;
         let mut failure = None;
         let listeners = &mut self.listeners;
         self.roll.retain(|index| listeners[*index].reason.is_none());
         for &index in &self.roll {
             let listener = &mut self.listeners[index];
-            let (units, newest, join, groups) = lanes[listener.lane];
+            let (written, groups) = lanes[listener.lane];
+            let units = written.units;
             let peer = &mut sockets.peers[index];
             if listener.groups != groups {
                 listener.groups = groups;
@@ -137,13 +113,13 @@ impl World {
             let Some(next) = peer.reader.next else {
                 continue;
             };
-            let lag = Span::from_ticks(newest - peer.reader.at);
+            let lag = Span::from_ticks(written.newest_at - peer.reader.at);
             let drop_after = policy
                 .drop_after
                 .max(policy.skip_after)
                 .max(policy.burst + Span::from_millis(2_000));
-            let is_over =
-                lag > drop_after + Span::from_millis(200) && join.is_some_and(|join| join > next);
+            let is_over = lag > drop_after + Span::from_millis(200)
+                && written.newest_join.is_some_and(|join| join > next);
             listener.seconds_over = if is_over && is_calm {
                 listener.seconds_over + 1
             } else {
@@ -172,9 +148,7 @@ impl World {
             }
         }
         drop(sockets);
-        if let Some(failure) = failure {
-            self.check(false, || failure);
-        }
+        law!(self, failure.is_none(), "{}", failure.unwrap_or_default());
     }
 
     /// Checks the reason of a departure, and the count of bytes sent.
@@ -186,11 +160,9 @@ impl World {
             .talks
             .as_ref()
             .is_some_and(|talks| talks.load(std::sync::atomic::Ordering::Relaxed));
-        self.check(departure.sent_bytes == end.accepted, || {
-            format!(
-                "listener {peer} was sent {} bytes, not {}",
-                end.accepted, departure.sent_bytes
-            )
+        let (sent, counted) = (end.accepted, departure.sent_bytes);
+        self.check(counted == sent, || {
+            format!("listener {peer} was sent {sent} bytes, not {counted}")
         });
         let is_so = match departure.reason {
             Reason::Left => end.is_gone || listener.talks.is_some(),
@@ -201,34 +173,31 @@ impl World {
             Reason::Ended => true,
             Reason::Shutdown => false,
         };
+        let stream = self.stream(listener.lane);
+        let written = &self.lanes[listener.lane].written;
+        let facts = || format!("{listener:?}, {end:?}, {stream:?}, {written:?}");
         self.check(is_so, || {
-            format!(
-                "listener {peer} leaves: {departure:?}: {listener:?}, {end:?}, {:?}, {:?}",
-                self.stream(listener.lane),
-                self.lanes[listener.lane].written
-            )
+            format!("listener {peer} leaves: {departure:?}: {}", facts())
         });
         self.check(departure.skips >= end.reader.skips, || {
             format!("listener {peer} skipped more often than it did")
         });
         let may_skip = listener.pace != Pace::Fast;
         self.check(may_skip || departure.skips == 0, || {
-            format!("listener {peer} reads at once and was moved forward: {listener:?}, {end:?}, {:?}, {:?}", self.stream(listener.lane), self.lanes[listener.lane].written)
+            format!("listener {peer} reads at once and was moved: {}", facts())
         });
         self.check(!is_released || end.reader.is_between(), || {
             format!("listener {peer} is given back in the middle of a unit")
         });
-        let policy = self.stream(listener.lane).policy();
+        let policy = stream.policy();
         let is_fixed = policy.min_wait == policy.max_wait && policy.max_samples == 0;
         if listener.pace == Pace::Fast && is_fixed && listener.talks.is_none() {
             let lived = Duration::from_nanos(self.now - listener.joined);
             let windows = (lived.as_nanos() / policy.max_wait.as_nanos()) as u64;
             let most = windows + VISITS_SAVED_MAX + listener.regroupings;
-            self.check(end.sends <= most, || {
-                format!(
-                    "listener {peer} was visited {} times in {windows} windows",
-                    end.sends
-                )
+            let visits = end.sends;
+            self.check(visits <= most, || {
+                format!("listener {peer} had {visits} visits in {windows} windows")
             });
         }
     }

@@ -9,6 +9,13 @@
 //! SIMULATOR_SEED=17 cargo test -p carillon-fanout --test fanout one_world -- --nocapture
 //! ```
 
+/// Checks a law of a world; a failure is described by the format and its arguments.
+macro_rules! law {
+    ($world:expr, $holds:expr, $($what:tt)+) => {
+        $world.check($holds, || format!($($what)+))
+    };
+}
+
 mod agenda;
 mod audience;
 mod faults;

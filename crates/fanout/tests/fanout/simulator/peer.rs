@@ -14,7 +14,7 @@ pub(crate) const MILLI: Nanos = 1_000_000;
 pub(crate) const AT_ONCE: u64 = u64::MAX;
 
 /// The other end of a listener's socket.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Peer {
     pub(crate) reader: Reader,
     /// Bytes per second that its player takes; [`AT_ONCE`] for any number.
@@ -47,18 +47,7 @@ impl Peer {
             reader,
             rate,
             capacity,
-            queued: 0,
-            updated: 0,
-            stalls: false,
-            is_awaited: false,
-            accepted: 0,
-            taken: 0,
-            sends: 0,
-            trace: 0,
-            is_gone: false,
-            attached: None,
-            is_closed: false,
-            said: Vec::new(),
+            ..Self::default()
         }
     }
 

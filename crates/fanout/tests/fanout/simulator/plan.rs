@@ -16,7 +16,7 @@ const SHORT: usize = 8 << 20;
 const AT_ONCE_MAX: u64 = 20;
 
 /// A world.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) workers: usize,
@@ -95,27 +95,9 @@ pub(crate) enum Pace {
 }
 
 const STYLES: [(&str, Style); 3] = [
-    (
-        "plain",
-        Style {
-            pieces: 1,
-            has_preamble: false,
-        },
-    ),
-    (
-        "headed",
-        Style {
-            pieces: 1,
-            has_preamble: true,
-        },
-    ),
-    (
-        "pieces",
-        Style {
-            pieces: 3,
-            has_preamble: true,
-        },
-    ),
+    ("plain", Style::PLAIN),
+    ("headed", Style::new(1, true)),
+    ("pieces", Style::new(3, true)),
 ];
 
 impl Plan {
@@ -141,9 +123,8 @@ impl Plan {
             talkers: 20,
             storms: rng.chance(50),
             faults: rng.chance(70),
-            is_free: false,
-            ghost: None,
             log_bytes_max: rng.pick(&[SHORT, 256 << 20, 256 << 20]),
+            ..Self::default()
         }
     }
 
@@ -165,9 +146,8 @@ impl Plan {
             talkers: 1,
             storms: true,
             faults: true,
-            is_free: false,
-            ghost: None,
             log_bytes_max: 256 << 20,
+            ..Self::default()
         }
     }
 

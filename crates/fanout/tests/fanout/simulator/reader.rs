@@ -9,7 +9,7 @@ use std::io::IoSlice;
 use super::wire::{HEADER, Kind, Style, Unit, fill};
 
 /// Reads the bytes that one listener receives and reports faults in them.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Reader {
     lane: u16,
     expects_head: bool,
@@ -37,18 +37,7 @@ impl Reader {
             lane,
             expects_head: has_head,
             expects_preamble: style.has_preamble,
-            next: None,
-            at: 0,
-            skips: 0,
-            words: 0,
-            generation: 0,
-            has_file: false,
-            preamble: None,
-            is_owed: false,
-            header: [0; HEADER],
-            header_len: 0,
-            body_left: 0,
-            filler: 0,
+            ..Self::default()
         }
     }
 
@@ -220,15 +209,11 @@ impl Run {
         if first.kind != Kind::Media {
             return None;
         }
-        let style = Style {
-            pieces: 1,
-            has_preamble: false,
-        };
         let mut after = Reader {
             next: Some(first.number),
             at: first.at,
             generation: first.generation,
-            ..Reader::new(first.lane, style, false)
+            ..Reader::new(first.lane, Style::PLAIN, false)
         };
         for slice in slices {
             after.read(slice).ok()?;

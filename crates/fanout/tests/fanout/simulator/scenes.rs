@@ -11,11 +11,6 @@ use super::plan::{Pace, Plan, StreamPlan};
 use super::wire::Style;
 use super::world::World;
 
-const PLAIN: Style = Style {
-    pieces: 1,
-    has_preamble: false,
-};
-
 /// Plans an audio stream by the usual rules: frames of 20 ms, each of which is a join point.
 fn radio() -> StreamPlan {
     StreamPlan {
@@ -24,7 +19,7 @@ fn radio() -> StreamPlan {
         interval: 20 * MILLI,
         sample_bytes: 200,
         key_every: 1,
-        styles: vec![("plain", PLAIN)],
+        styles: vec![("plain", Style::PLAIN)],
         is_restless: false,
     }
 }
@@ -45,17 +40,10 @@ fn world_of(stream: StreamPlan) -> World {
     let mut world = World::new(Plan {
         seed: 1,
         workers: 1,
-        duration: 0,
         streams: vec![stream],
-        audience: 0,
         session: (100_000, 100_000),
-        kinds: Vec::new(),
-        talkers: 0,
-        storms: false,
-        faults: false,
-        is_free: false,
-        ghost: None,
         log_bytes_max: 256 << 20,
+        ..Plan::default()
     });
     world.open();
     world.run_until(10 * MILLI);
@@ -82,6 +70,22 @@ impl World {
     }
 }
 
+/// Returns the number of messages that each of so many listeners gets in a time.
+fn messages_of(listeners: usize, mut world: World, time: Nanos) -> Vec<u64> {
+    for _ in 0..listeners {
+        world.listener(Pace::Fast);
+    }
+    world.proceed(SECOND);
+    let sends = |world: &World| -> Vec<u64> {
+        let peers = 0..listeners;
+        peers.map(|peer| world.sends(peer)).collect()
+    };
+    let before = sends(&world);
+    world.proceed(time);
+    let both = sends(&world).into_iter().zip(before);
+    both.map(|(after, before)| after - before).collect()
+}
+
 #[test]
 fn a_fixed_window_combines_that_many_samples() {
     let mut stream = radio();
@@ -89,26 +93,15 @@ fn a_fixed_window_combines_that_many_samples() {
     policy.max_samples = 4;
     policy.min_wait = Duration::from_millis(400);
     policy.max_wait = Duration::from_millis(400);
-    let mut world = world_of(stream);
-    let listeners = [(); 3].map(|()| world.listener(Pace::Fast));
-    world.proceed(SECOND);
-    let before = listeners.map(|peer| world.sends(peer));
-    world.proceed(80 * SECOND);
-    for (peer, before) in listeners.into_iter().zip(before) {
-        let messages = world.sends(peer) - before;
+    for messages in messages_of(3, world_of(stream), 80 * SECOND) {
         assert!((999..=1_001).contains(&messages), "{messages}");
     }
 }
 
 #[test]
 fn a_small_audience_gets_each_sample_at_once() {
-    let mut world = world_of(radio());
-    let listeners = [(); 5].map(|()| world.listener(Pace::Fast));
-    world.proceed(SECOND);
-    let before = listeners.map(|peer| world.sends(peer));
-    world.proceed(10 * SECOND);
-    for (peer, before) in listeners.into_iter().zip(before) {
-        assert_eq!(world.sends(peer) - before, 500);
+    for messages in messages_of(5, world_of(radio()), 10 * SECOND) {
+        assert_eq!(messages, 500);
     }
 }
 

@@ -10,9 +10,10 @@ use std::fs::File;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use base::Lock;
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
 use super::peer::{Nanos, Peer};
@@ -57,8 +58,8 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    pub(crate) fn new(workers: usize) -> io::Result<Arc<Mutex<Self>>> {
-        Ok(Arc::new(Mutex::new(Self {
+    pub(crate) fn new(workers: usize) -> io::Result<Arc<Lock<Self>>> {
+        Ok(Arc::new(Lock::new(Self {
             now: 0,
             cpu: vec![0; workers],
             hiccup: 0,
@@ -226,12 +227,12 @@ fn read(
 /// One worker's share of the sockets.
 pub(crate) struct ModelBackend {
     worker: usize,
-    sockets: Arc<Mutex<Sockets>>,
+    sockets: Arc<Lock<Sockets>>,
     waker: Waker,
 }
 
 impl ModelBackend {
-    pub(crate) fn new(worker: usize, sockets: &Arc<Mutex<Sockets>>) -> io::Result<Self> {
+    pub(crate) fn new(worker: usize, sockets: &Arc<Lock<Sockets>>) -> io::Result<Self> {
         Ok(Self {
             worker,
             sockets: Arc::clone(sockets),
@@ -240,9 +241,7 @@ impl ModelBackend {
     }
 
     fn sockets(&self) -> MutexGuard<'_, Sockets> {
-        self.sockets
-            .lock()
-            .expect("one thread, which has not panicked")
+        self.sockets.lock()
     }
 
     /// Removes a socket, and returns its peer.

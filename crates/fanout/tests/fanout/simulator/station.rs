@@ -12,6 +12,15 @@ use super::peer::{Nanos, SECOND};
 use super::plan::StreamPlan;
 use super::rng::Rng;
 
+/// Registry that a publisher turns to, and the present.
+#[derive(Clone, Copy)]
+pub(crate) struct Air<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) gatekeeper: &'a Gatekeeper,
+    pub(crate) now: Nanos,
+    pub(crate) at: Instant,
+}
+
 /// Behaviour of a publisher for a while.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mode {
@@ -68,20 +77,15 @@ impl Station {
     }
 
     /// Carries out the due action, and returns the time of the next.
-    pub(crate) fn act(
-        &mut self,
-        registry: &Registry,
-        gatekeeper: &Gatekeeper,
-        now: Nanos,
-        at: Instant,
-    ) -> Nanos {
+    pub(crate) fn act(&mut self, air: Air<'_>) -> Nanos {
+        let now = air.now;
         if now >= self.mode_until {
-            self.change(registry, gatekeeper, now, at);
+            self.change(air);
         }
         if self.mode == Mode::Away {
             return self.mode_until;
         }
-        if self.publisher.is_none() && !self.begin(1, registry, gatekeeper, now, at) {
+        if self.publisher.is_none() && !self.begin(1, air) {
             return now + SECOND;
         }
         let Mode::Sends(at_once) = self.mode else {
@@ -92,7 +96,7 @@ impl Station {
         let late = now.saturating_sub(self.sent_until) / (interval * at_once);
         let count = (late + 1).min(100) * at_once;
         self.sent_until = (self.sent_until + count * interval).max(now);
-        self.send(count, at);
+        self.send(count, air.at);
         self.sent_until
     }
 
@@ -117,7 +121,8 @@ impl Station {
         publisher.takes_keyframe_request(at);
     }
 
-    fn change(&mut self, registry: &Registry, gatekeeper: &Gatekeeper, now: Nanos, at: Instant) {
+    fn change(&mut self, air: Air<'_>) {
+        let Air { now, at, .. } = air;
         self.mode = Mode::Sends(1);
         self.mode_until = now + self.rng.range(2, 30) * SECOND;
         if !self.plan.is_restless {
@@ -141,9 +146,9 @@ impl Station {
                 self.sent_until = self.mode_until;
             }
             // The same program connects again, and the server does not know that it had left.
-            73..80 => self.replace(1, registry, gatekeeper, now, at),
+            73..80 => self.replace(1, air),
             // A stranger wants the stream.
-            80..84 => self.replace(2, registry, gatekeeper, now, at),
+            80..84 => self.replace(2, air),
             84..88 => self.announce(at),
             88..92 => {
                 // An encoder that had lost its network sends all it has.
@@ -159,16 +164,9 @@ impl Station {
     }
 
     /// Has another publisher try to replace the current one, which continues if that is refused.
-    fn replace(
-        &mut self,
-        credential: u64,
-        registry: &Registry,
-        gatekeeper: &Gatekeeper,
-        now: Nanos,
-        at: Instant,
-    ) {
+    fn replace(&mut self, credential: u64, air: Air<'_>) {
         let before = self.publisher.take();
-        if self.begin(credential, registry, gatekeeper, now, at) {
+        if self.begin(credential, air) {
             self.replaced = before;
         } else {
             self.publisher = before;
@@ -176,15 +174,8 @@ impl Station {
     }
 
     /// Begins an epoch with a credential; returns `false` when it was refused.
-    fn begin(
-        &mut self,
-        credential: u64,
-        registry: &Registry,
-        gatekeeper: &Gatekeeper,
-        now: Nanos,
-        at: Instant,
-    ) -> bool {
-        let permission = gatekeeper.authorize(Publish {
+    fn begin(&mut self, credential: u64, air: Air<'_>) -> bool {
+        let permission = air.gatekeeper.authorize(Publish {
             stream: self.name.clone(),
             credential: Credential(credential),
         });
@@ -200,13 +191,13 @@ impl Station {
             content_type: "application/x-model".to_owned(),
             headers: Vec::new(),
         };
-        let Ok(publisher) = registry.publish(&permission, source, at) else {
+        let Ok(publisher) = air.registry.publish(&permission, source, air.at) else {
             return false;
         };
         self.publisher = Some(publisher);
-        self.sent_until = now;
+        self.sent_until = air.now;
         self.samples = 0;
-        self.announce(at);
+        self.announce(air.at);
         true
     }
 

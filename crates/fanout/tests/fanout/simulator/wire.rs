@@ -4,8 +4,9 @@
 //! that a reader knows which must follow; other bytes between them (a response head, a preamble, words of a
 //! conversation) have other kinds.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use base::Lock;
 use bytes::Bytes;
 use fanout::{Entry, LaneSink, Packager, Preamble};
 use media::{Item, Sample};
@@ -138,8 +139,19 @@ pub(crate) struct Style {
     pub(crate) has_preamble: bool,
 }
 
+impl Style {
+    pub(crate) const PLAIN: Self = Self::new(1, false);
+
+    pub(crate) const fn new(pieces: usize, has_preamble: bool) -> Self {
+        Self {
+            pieces,
+            has_preamble,
+        }
+    }
+}
+
 /// Record of the units written to a lane.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     /// Units so far.
     pub(crate) units: u64,
@@ -155,13 +167,13 @@ pub(crate) struct Stamper {
     lane: u16,
     generation: u32,
     preamble: Arc<Preamble>,
-    written: Arc<Mutex<Written>>,
+    written: Arc<Lock<Written>>,
     scratch: Vec<u8>,
 }
 
 impl Stamper {
-    pub(crate) fn new(style: Style, lane: u16) -> (Self, Arc<Mutex<Written>>) {
-        let written = Arc::<Mutex<Written>>::default();
+    pub(crate) fn new(style: Style, lane: u16) -> (Self, Arc<Lock<Written>>) {
+        let written = Arc::<Lock<Written>>::default();
         let stamper = Self {
             style,
             lane,
@@ -187,12 +199,9 @@ impl Stamper {
             generation: self.generation,
             lead: None,
         });
-        let (units, at) = {
-            let written = self.written.lock().unwrap();
-            (written.units, written.newest_at)
-        };
-        if units > 0 {
-            let time = media::Timestamp::from_ticks(at);
+        let written = *self.written.lock();
+        if written.units > 0 {
+            let time = media::Timestamp::from_ticks(written.newest_at);
             self.put(Kind::Headers, 0, 48, time, Entry::None, sink);
         }
     }
@@ -220,7 +229,7 @@ impl Stamper {
         entry: Entry,
         sink: &mut LaneSink<'_>,
     ) {
-        let mut written = self.written.lock().unwrap();
+        let mut written = self.written.lock();
         let unit = Unit {
             kind,
             flags,

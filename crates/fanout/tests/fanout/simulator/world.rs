@@ -11,9 +11,10 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::gate::Gatekeeper;
 use fanout::testing::{NextStep, SteppedWorker};
 use fanout::{Config, Departure, Fanout, LaneId, Registry};
@@ -26,7 +27,7 @@ use super::peer::{Nanos, SECOND};
 use super::plan::{Pace, Plan, StreamPlan};
 use super::rng::{Rng, mix};
 use super::sockets::{ModelBackend, Sockets};
-use super::station::Station;
+use super::station::{Air, Station};
 use super::tally::Tally;
 use super::wire::Written;
 
@@ -49,7 +50,7 @@ pub(crate) struct ScheduledWorker {
 pub(crate) struct Lane {
     pub(crate) id: LaneId,
     pub(crate) stream: usize,
-    pub(crate) written: Arc<Mutex<Written>>,
+    pub(crate) written: Arc<Lock<Written>>,
 }
 
 /// The core with stations and an audience, on a time of its own.
@@ -68,7 +69,7 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) gatekeeper: Gatekeeper,
     departed: Receiver<Departure>,
-    pub(crate) sockets: Arc<Mutex<Sockets>>,
+    pub(crate) sockets: Arc<Lock<Sockets>>,
     pub(crate) workers: Vec<ScheduledWorker>,
     pub(crate) stations: Vec<Station>,
     pub(crate) lanes: Vec<Lane>,
@@ -93,7 +94,7 @@ impl World {
         let base = Instant::now();
         let clock = Arc::new(AtomicU64::new(0));
         let sockets = Sockets::new(plan.workers).expect("descriptors");
-        sockets.lock().expect("it is new").is_free = plan.is_free;
+        sockets.lock().is_free = plan.is_free;
         let config = Config {
             workers: plan.workers,
             target_utilisation: 0.02,
@@ -210,25 +211,19 @@ impl World {
         self.registry.end_all();
         // Listeners that still drain their bytes have five seconds, and a checkup, to do so.
         self.run_until(self.now + 8 * SECOND);
-        self.check(self.present == 0, || {
-            "the stream is over, and some stay".to_owned()
-        });
+        law!(self, self.present == 0, "some stay after the end");
         self.fanout.stop();
         self.run_until(self.now + SECOND);
-        self.check(
-            self.workers.iter().all(|scheduled| scheduled.is_stopped),
-            || "a worker goes on".to_owned(),
-        );
+        let are_stopped = self.workers.iter().all(|scheduled| scheduled.is_stopped);
+        law!(self, are_stopped, "a worker goes on");
         self.check_books();
         let shared = Arc::clone(&self.sockets);
-        let sockets = shared.lock().expect("one thread, which has not panicked");
+        let sockets = shared.lock();
         (self.tally.sends, self.tally.bytes) = (sockets.sends, sockets.bytes);
         self.tally.trace ^= sockets.trace;
         drop(sockets);
         let left = self.fanout.log_bytes();
-        self.check(left == 0, || {
-            format!("logs without a lane hold {left} bytes")
-        });
+        law!(self, left == 0, "logs without a lane hold {left} bytes");
         self.tally
     }
 
@@ -277,9 +272,7 @@ impl World {
     }
 
     pub(crate) fn sockets(&self) -> MutexGuard<'_, Sockets> {
-        self.sockets
-            .lock()
-            .expect("one thread, which has not panicked")
+        self.sockets.lock()
     }
 
     pub(crate) fn stream(&self, lane: usize) -> &StreamPlan {
@@ -305,7 +298,13 @@ impl World {
     fn act(&mut self, index: usize) {
         let (now, at) = (self.now, self.instant());
         let next = self.stations.get_mut(index);
-        let next = next.map(|station| station.act(&self.registry, &self.gatekeeper, now, at));
+        let air = Air {
+            registry: &self.registry,
+            gatekeeper: &self.gatekeeper,
+            now,
+            at,
+        };
+        let next = next.map(|station| station.act(air));
         if let Some(next) = next.filter(|next| *next < Nanos::MAX) {
             self.plan(next.max(now + 1), What::Station(index));
         }
@@ -348,26 +347,17 @@ impl World {
     fn step(&mut self, index: usize) {
         let (now, at) = (self.now, self.instant());
         let shared = Arc::clone(&self.sockets);
-        let sends_before = {
+        let cpu_before = {
             let mut sockets = self.sockets();
             sockets.begin(now);
-            (sockets.sends, sockets.cpu[index])
+            sockets.cpu[index]
         };
         let scheduled = &mut self.workers[index];
         scheduled.due = None;
         // Events that it receives now were reported before; those that it finds by itself come on top.
-        let mut cpu = || {
-            let sockets = shared.lock().expect("one thread, which has not panicked");
-            Duration::from_nanos(sockets.cpu[index])
-        };
+        let mut cpu = || Duration::from_nanos(shared.lock().cpu[index]);
         let next = scheduled.worker.step(at, &mut scheduled.events, &mut cpu);
-        let spent = {
-            let sockets = self
-                .sockets
-                .lock()
-                .expect("one thread, which has not panicked");
-            sockets.cpu[index] - sends_before.1
-        };
+        let spent = self.sockets().cpu[index] - cpu_before;
         let scheduled = &mut self.workers[index];
         scheduled.is_busy_until = now + spent;
         let (moment, steps) = &mut scheduled.steps_at_once;
@@ -375,7 +365,7 @@ impl World {
         *moment = now;
         let spins = *steps > STEPS_AT_ONCE_MAX;
         scheduled.is_stopped |= next == NextStep::Stopped;
-        self.check(!spins, || "a worker spins".to_owned());
+        law!(self, !spins, "a worker spins");
         self.tally.steps += 1;
         self.tally.trace = mix(self.tally.trace ^ now ^ index as u64);
         if let NextStep::At(due) = next {

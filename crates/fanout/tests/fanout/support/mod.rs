@@ -3,26 +3,56 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanout::gate::{Authorized, Credential, Gatekeeper, Play, Publish};
 pub(crate) use fanout::testing::Alarm;
-use fanout::testing::{sample, track};
+use fanout::testing::{record, sample, track};
 use fanout::{
-    Config, Conversation, Departure, Entry, Fanout, Format, LaneSink, ListenerId, ListenerRecord,
-    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, Source, Stream,
-    Takeover,
+    Config, Conversation, Departure, Entry, Fanout, Format, Introduction, LaneSink, ListenerId,
+    ListenerRecord, NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings,
+    Source, Stream, Takeover,
 };
 use media::{Container, Item, Sample, Span, StreamName, TrackId};
 
 /// Longest wait of a test for an event that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Bytes of a frame, unless a test has others.
+pub(crate) const SIZE: usize = 100;
+
 pub(crate) fn name(text: &str) -> StreamName {
     StreamName::parse(text).unwrap()
+}
+
+/// A publisher inside the server that sends this container.
+pub(crate) fn source(container: Container) -> Source {
+    Source {
+        protocol: "test",
+        peer: None,
+        agent: String::new(),
+        container,
+        content_type: match container {
+            Container::Mp3 => "audio/mpeg".to_owned(),
+            _ => String::new(),
+        },
+        headers: Vec::new(),
+    }
+}
+
+/// A listener that tells nothing of itself.
+pub(crate) fn introduction() -> Introduction {
+    Introduction {
+        peer: (Ipv4Addr::LOCALHOST, 1).into(),
+        request: String::new(),
+        agent: String::new(),
+        referer: String::new(),
+        permit: None,
+    }
 }
 
 /// Frames that name themselves: `[number:size……]`, padded with dots to `size` bytes.
@@ -101,20 +131,16 @@ impl TestFanout {
     }
 
     pub(crate) fn with(settings: Settings, takeover: Takeover, publishers_max: usize) -> Self {
-        Self::with_memory(settings, takeover, publishers_max, 256 * 1024 * 1024)
-    }
-
-    pub(crate) fn with_memory(
-        settings: Settings,
-        takeover: Takeover,
-        publishers_max: usize,
-        log_bytes_max: usize,
-    ) -> Self {
         let settings = Settings {
             takeover,
             ..settings
         };
-        Self::with_rules(move |_| settings, publishers_max, log_bytes_max)
+        Self::with_rules(move |_| settings, publishers_max, 256 << 20)
+    }
+
+    /// A setup with the usual settings and so much memory for logs.
+    pub(crate) fn with_memory(log_bytes_max: usize) -> Self {
+        Self::with_rules(|_| Settings::default(), 0, log_bytes_max)
     }
 
     pub(crate) fn with_rules(
@@ -154,20 +180,9 @@ impl TestFanout {
             stream: name(text),
             credential: Credential(credential),
         };
-        let content_type = match container {
-            Container::Mp3 => "audio/mpeg",
-            _ => "",
-        };
-        let source = Source {
-            protocol: "test",
-            peer: None,
-            agent: String::new(),
-            container,
-            content_type: content_type.to_owned(),
-            headers: Vec::new(),
-        };
-        self.registry
-            .publish(&self.gatekeeper.authorize(action), source, Instant::now())
+        let permission = self.gatekeeper.authorize(action);
+        let source = source(container);
+        self.registry.publish(&permission, source, Instant::now())
     }
 
     pub(crate) fn lane(&self, name: &str) -> fanout::LaneGuard {
@@ -203,21 +218,7 @@ impl TestFanout {
     }
 
     pub(crate) fn record(&self, text: &str) -> ListenerRecord {
-        ListenerRecord {
-            id: self.registry.fanout().next_id(),
-            stream: name(text),
-            format: FORMAT,
-            is_live: true,
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
-            request: String::new(),
-            agent: String::new(),
-            referer: String::new(),
-            since: SystemTime::now(),
-            requested: Instant::now(),
-            permit: None,
-            until: None,
-            departed: Default::default(),
-        }
+        record(self.registry.fanout().next_id(), name(text), FORMAT)
     }
 
     /// Connects a listener and waits until a worker has it.
@@ -321,6 +322,14 @@ impl Listener {
         bytes
     }
 
+    /// Reads these frames of [`SIZE`] bytes, and no others.
+    #[track_caller]
+    pub(crate) fn hears(&mut self, numbers: Range<u64>) {
+        let count = (numbers.end - numbers.start) as usize;
+        let heard = frames(&self.read(count * SIZE));
+        assert!(heard.iter().copied().eq(numbers), "{heard:?}");
+    }
+
     /// Reads everything up to the end of the connection.
     pub(crate) fn read_to_end(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -348,7 +357,7 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn audio(publisher: Publisher) -> Self {
-        Self::new(publisher, TrackId::AUDIO, 100, 20, 1)
+        Self::new(publisher, TrackId::AUDIO, SIZE, 20, 1)
     }
 
     pub(crate) fn video(publisher: Publisher, size: usize) -> Self {

@@ -2,7 +2,7 @@
 
 use crate::websocket::close::{CloseCode, is_sendable};
 use crate::websocket::frame::{
-    CONTROL_BYTES_MAX, FIN, LENGTH_16, LENGTH_64, MASKED, Opcode, RESERVED, mask,
+    CONTROL_BYTES_MAX, FIN, FrameHead, LENGTH_16, LENGTH_64, MASKED, Opcode, RESERVED, Short, mask,
 };
 
 /// Sender of the frames that are read.
@@ -60,36 +60,7 @@ impl Violation {
 }
 
 /// Payload of a control frame, without its mask.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub struct Control {
-    bytes: [u8; CONTROL_BYTES_MAX],
-    length: u8,
-}
-
-impl Control {
-    const EMPTY: Self = Self {
-        bytes: [0; CONTROL_BYTES_MAX],
-        length: 0,
-    };
-
-    /// Returns the payload.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
-    }
-
-    /// Appends bytes; the caller has checked that there is room.
-    fn push(&mut self, more: &[u8]) {
-        let begin = usize::from(self.length);
-        self.bytes[begin..begin + more.len()].copy_from_slice(more);
-        self.length += more.len() as u8;
-    }
-}
-
-impl std::fmt::Debug for Control {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Control({} bytes)", self.length)
-    }
-}
+pub type Control = Short<CONTROL_BYTES_MAX>;
 
 /// Next item that was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -103,9 +74,6 @@ pub enum Event<'a> {
     /// Close by the peer, with this number if it gave one. The bytes after it must not be read.
     Close(Option<u16>),
 }
-
-/// Maximum length of a head in bytes: two bytes, a length of 64 bits, a mask.
-const HEAD_BYTES_MAX: usize = 14;
 
 /// Reader of frames that arrive in pieces; call [`next`](Self::next) until it returns `None`. It must not be used any more
 /// after a violation or a close frame.
@@ -124,15 +92,15 @@ pub struct FrameReader {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Received bytes of a head, and their number.
-    Head([u8; HEAD_BYTES_MAX], u8),
+    /// Received bytes of a head.
+    Head(FrameHead),
     /// Payload of a data frame, with this many bytes left; at least one.
     Data(u64),
     /// Payload of a control frame: opcode, mask and length.
     Control(Opcode, [u8; 4], u8),
 }
 
-const BETWEEN_FRAMES: State = State::Head([0; HEAD_BYTES_MAX], 0);
+const BETWEEN_FRAMES: State = State::Head(FrameHead::EMPTY);
 
 /// Completely read head.
 struct Head {
@@ -163,8 +131,8 @@ impl FrameReader {
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Violation> {
         loop {
             let event = match self.state {
-                State::Head(bytes, length) => {
-                    if !self.read_head(bytes, length, input)? {
+                State::Head(head) => {
+                    if !self.read_head(head, input)? {
                         return Ok(None);
                     }
                     None
@@ -197,32 +165,26 @@ impl FrameReader {
         }
     }
 
-    /// Continues a head of which `length` bytes are in `bytes`. Returns false when the head is not complete yet.
-    fn read_head(
-        &mut self,
-        mut bytes: [u8; HEAD_BYTES_MAX],
-        mut length: u8,
-        input: &mut &[u8],
-    ) -> Result<bool, Violation> {
+    /// Continues a head that has begun. Returns false when the head is not complete yet.
+    fn read_head(&mut self, mut begun: FrameHead, input: &mut &[u8]) -> Result<bool, Violation> {
         loop {
-            let have = usize::from(length);
-            let needed = head_bytes(&bytes[..have]);
+            let have = begun.as_bytes().len();
+            let needed = head_bytes(begun.as_bytes());
             if have == needed {
                 break;
             }
             let taken = take(input, (needed - have) as u64);
-            bytes[have..have + taken.len()].copy_from_slice(taken);
-            length += taken.len() as u8;
-            self.state = State::Head(bytes, length);
-            if length as usize >= 2 {
+            begun.push(taken);
+            self.state = State::Head(begun);
+            if let [first, second, ..] = *begun.as_bytes() {
                 // Checked as soon as these bytes are known, without waiting for the end of the head.
-                self.check(bytes[0], bytes[1])?;
+                self.check(first, second)?;
             }
             if taken.is_empty() {
                 return Ok(false);
             }
         }
-        let head = parse(&bytes[..usize::from(length)])?;
+        let head = parse(begun.as_bytes())?;
         self.enter(&head)?;
         Ok(true)
     }

@@ -21,7 +21,8 @@ use super::*;
 use crate::Rejection;
 use crate::testing::{
     DEFECT, FLOODER, FRAME_BYTES, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, begins,
-    ends, gated, has, hear, listen, listen_with_times, mp3, stream, test_context, until, wait_for,
+    ended, ends, gated, has, hear, left, listen, listen_with_times, mp3, stream, test_context,
+    until, wait_for,
 };
 
 /// A connection that is served.
@@ -78,15 +79,6 @@ async fn source_of_a(context: &Arc<Context>) -> (DuplexStream, Task, Arc<fanout:
 
 async fn send(source: &mut DuplexStream, bytes: &[u8]) {
     source.write_all(bytes).await.expect("it is read");
-}
-
-/// The source came to its end by itself.
-async fn left(task: Task) {
-    task.await.expect("no panic").expect("it left by itself");
-}
-
-async fn ended(task: Task) -> Error {
-    task.await.expect("no panic").expect_err("it is ended")
 }
 
 async fn answer_of(mut source: DuplexStream) -> String {

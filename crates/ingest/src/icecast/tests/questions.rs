@@ -75,16 +75,6 @@ async fn a_title_waits_for_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gate_that_cannot_say_is_asked_again_later() {
-    let context = test_context(Takeover::SameCredential, 0);
-    let request = keyed("SOURCE /b HTTP/1.0", LOST_KEY);
-    let (answer, error) = refused(&context, request).await;
-    begins(&answer, "HTTP/1.0 503 ");
-    has(&answer, "Retry-After: ");
-    assert_eq!(error.rejection(), Some(Rejection::Unavailable));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_source_is_ended_when_its_permission_ends() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     gate.permit_until(now() + Duration::from_secs(30));

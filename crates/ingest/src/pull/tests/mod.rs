@@ -10,6 +10,7 @@ use fanout::Phase;
 use fanout::Takeover;
 use media::StreamName;
 use net::link::LinkReport;
+use net::tls::testing::TestTls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -46,19 +47,14 @@ impl Pulling {
         persistence: Persistence,
     ) -> Self {
         let status = Arc::new(Status::default());
+        let source = |url: &str| PullSource::of(&url.parse().unwrap()).unwrap();
         let pull = Pull {
-            sources: url.split(' ').map(|url| url.parse().unwrap()).collect(),
+            sources: url.split(' ').map(source).collect(),
             status: Arc::clone(&status),
             asked,
             persistence,
         };
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        let connector = Connector::new(Arc::new(tls));
+        let connector = Connector::new(TestTls::new().client);
         let context = Arc::clone(context);
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
@@ -244,15 +240,20 @@ fn studio(context: &Context, began: std::time::Instant) -> fanout::Publisher {
     let name = StreamName::parse("live/show").unwrap();
     let source = fanout::Source {
         protocol: "test",
-        peer: None,
-        agent: String::new(),
-        container: media::Container::Tracks,
-        content_type: String::new(),
-        headers: Vec::new(),
+        ..crate::admission::source(crate::Protocol::Pull, None, "")
     };
     let permission = publishing(context, &name, KEY);
     let publisher = context.registry.publish(&permission, source, began);
     publisher.unwrap()
+}
+
+/// A pull whose stream is free now publishes it from the next connection.
+async fn goes_on(door: &TcpListener, pulling: Pulling) {
+    let mut origin = Origin::serve(door).await;
+    origin.audio_with_header(0, DING).await;
+    pulling.running().await;
+    drop(origin);
+    pulling.stop().await;
 }
 
 #[tokio::test]
@@ -268,11 +269,7 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
     assert_eq!((report.attempts, report.failures), (0, 0));
     assert_eq!((report.state, report.error), (State::Idle, None));
     drop(publisher);
-    let mut origin = Origin::serve(&door).await;
-    origin.audio_with_header(0, DING).await;
-    pulling.running().await;
-    drop(origin);
-    pulling.stop().await;
+    goes_on(&door, pulling).await;
 }
 
 /// A publisher that arrives while the pull connects is no failure of the source's.
@@ -287,11 +284,7 @@ async fn a_publisher_that_was_faster_is_waited_for() {
     let report = pulling.until("idle", |r| r.state == State::Idle).await;
     assert_eq!((report.attempts, report.failures), (1, 0));
     drop(publisher);
-    let mut origin = Origin::serve(&door).await;
-    origin.audio_with_header(0, DING).await;
-    pulling.running().await;
-    drop(origin);
-    pulling.stop().await;
+    goes_on(&door, pulling).await;
 }
 
 /// A listener that arrives while the pull takes leave does not find a live stream that is about to
@@ -451,26 +444,17 @@ async fn what_is_no_stream_is_reported() {
     let (door, port) = door().await;
     let url = format!("http://127.0.0.1:{port}/a.flv?key=sesame");
     let pulling = Pulling::from(&context, &url);
-    for (failures, (said, shown)) in (1..).zip([
-        ("404 Not Found\r\nContent-Length: 0\r\n\r\n", "404"),
-        (
-            "200 OK\r\nContent-Type: text/html\r\n\r\n<html>",
-            "\"text/html\", which is no stream",
-        ),
-        (
-            "200 OK\r\nContent-Type: audio/x-mpegurl\r\n\r\n#EXTM3U",
-            "\"audio/x-mpegurl\", which is no stream",
-        ),
-        (
-            "200 OK\r\nContent-Type: audio/mpeg\r\nicy-metaint: -1\r\n\r\nID3",
-            "icy-metaint is no interval",
-        ),
-        (
-            "200 OK\r\nContent-Type: video/x-flv\r\n\r\nID3",
-            "calls \"video/x-flv\" what is no FLV",
-        ),
+    let no_stream = |kind: &str| format!("{kind:?}, which is no stream");
+    let (page, list) = ("text/html", "audio/x-mpegurl");
+    let radio = "audio/mpeg\r\nicy-metaint: -1";
+    for (failures, (status, kind, shown)) in (1..).zip([
+        ("404 Not Found", "x\r\nContent-Length: 0", "404"),
+        ("200 OK", page, &no_stream(page)),
+        ("200 OK", list, &no_stream(list)),
+        ("200 OK", radio, "icy-metaint is no interval"),
+        ("200 OK", "video/x-flv", "\"video/x-flv\" what is no FLV"),
     ]) {
-        let said = format!("HTTP/1.1 {said}");
+        let said = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n\r\nID3");
         let (_, _socket) = answer(&door, said.as_bytes()).await;
         let error = pulling.failed(failures).await;
         has(&error, shown);

@@ -1,7 +1,6 @@
 //! A publisher that follows a script, by an RTMP implementation that is not ours.
 
 mod parked;
-mod publishing;
 mod questions;
 mod refusals;
 mod renditions;
@@ -25,8 +24,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, has, hear,
-    listen, listen_with_times, stream, test_context, until,
+    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, ended, gated, has,
+    hear, left, listen, listen_with_times, stream, test_context, until,
 };
 use crate::{Protocol, Rejection};
 
@@ -304,14 +303,6 @@ async fn all_words(socket: &mut DuplexStream) -> String {
 async fn hears(reader: &mut fanout::LogReader, expected: &str) {
     let heard = hear(reader, expected.len()).await;
     assert_eq!(String::from_utf8_lossy(&heard), expected);
-}
-
-async fn left(task: Task) {
-    task.await.expect("no panic").expect("it left by itself");
-}
-
-async fn ended(task: Task) -> Error {
-    task.await.expect("no panic").expect_err("it was ended")
 }
 
 fn at(name: &str, key: &str) -> String {

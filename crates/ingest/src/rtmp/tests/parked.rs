@@ -53,18 +53,33 @@ pub(super) fn gated_contexts(takeover: Takeover) -> impl Iterator<Item = (Contex
 
 #[tokio::test]
 async fn what_is_published_is_heard_until_the_publisher_leaves() {
-    for context in contexts(Takeover::SameCredential).map(Arc::new) {
+    for context in all_contexts(Takeover::SameCredential) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
+        let mut metadata = StreamMetadata::new();
+        metadata.encoder = Some("tester".into());
+        client.tell(&metadata).await;
+        let heard = hear(&mut listener, 13).await;
+        assert_eq!(heard[..13], *b"\x02\0\x0aonMetaData");
         client.audio(0, AAC_HEADER).await;
         for step in 0..50 {
             let frame = format!("\u{b}{step:03}");
             client.frame(step * 23, &frame).await;
             hears(&mut listener, &frame).await;
         }
-        assert!(context.intake.as_ref().map_or(0, Intake::wakeups) > 0);
+        let wakeups = context.intake.as_ref().map(Intake::wakeups);
+        assert!(wakeups.is_none_or(|wakeups| wakeups > 0));
         assert!(context.stats.receives.value(Protocol::Rtmp) >= 50);
+        assert!(context.stats.bytes.value(Protocol::Rtmp) > 200);
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
+        let info = stream(&context, "live/show").await.info();
+        let source = &info.source;
+        let kind = (source.protocol, source.container);
+        assert_eq!(kind, ("rtmp", Container::Tracks));
+        let said = (&*source.agent, &*source.content_type);
+        assert_eq!(said, ("tester", "video/x-flv"));
+        assert!(source.headers.is_empty());
+        assert_eq!((info.tracks.len(), info.phase), (1, Phase::Live));
         drop(client);
         left(task).await;
         assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);

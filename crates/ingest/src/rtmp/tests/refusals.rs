@@ -14,7 +14,11 @@ fn broken(error: &Error) -> Option<::rtmp::Error> {
 async fn a_peer_that_may_not_publish_is_reported_and_closed() {
     let context = test_context(Takeover::SameCredential, 1);
     let (_first, _task) = Client::publish(&context, &at("taken", KEY)).await;
+    let ended_stream = media::StreamName::parse("live/ended").expect("a name");
+    let minute = Some(Duration::from_secs(60));
+    assert_eq!(context.registry.end(&ended_stream, minute, now()), Ok(true));
     use Rejection as R;
+    // In the application `live`, unless another one is named.
     for (name, code, reason) in [
         (&*at("show", "guess"), "Publish.Denied", R::CredentialWrong),
         ("show", "Publish.Denied", R::CredentialMissing),
@@ -25,9 +29,12 @@ async fn a_peer_that_may_not_publish_is_reported_and_closed() {
         (&at("../x", KEY), "Publish.Rejected", R::Name),
         (&at("taken", OTHER_KEY), "Publish.BadName", R::Busy),
         (&at("second", KEY), "Publish.Rejected", R::Limit),
+        (&at("admin|metadata", KEY), "Publish.Rejected", R::Name),
+        (&at("ended", KEY), "Publish.Rejected", R::Blocked),
     ] {
         let before = context.stats.rejected.value(reason);
-        let (mut client, task) = Client::connect(&context, "live").await;
+        let (app, name) = name.split_once('|').unwrap_or(("live", name));
+        let (mut client, task) = Client::connect(&context, app).await;
         client.request(name).await;
         let words = client.last_words().await;
         let is_so = words.contains(&format!("NetStream.{code}"));
@@ -39,29 +46,6 @@ async fn a_peer_that_may_not_publish_is_reported_and_closed() {
         assert_eq!(context.stats.rejected.value(reason), before + 1);
     }
     assert_eq!(context.registry.list().len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_name_of_the_servers_own_is_refused() {
-    let context = test_context(Takeover::SameCredential, 0);
-    let (mut client, task) = Client::connect(&context, "admin").await;
-    client.request(&at("metadata", KEY)).await;
-    has(&client.last_words().await, "NetStream.Publish.Rejected");
-    drop(client);
-    assert!(matches!(ended(task).await, Error::NameReserved));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_refusal_is_read_by_a_publisher_that_sends_without_waiting() {
-    let context = test_context(Takeover::SameCredential, 0);
-    let (mut client, task) = Client::connect(&context, "live").await;
-    client.request(&at("show", "guess")).await;
-    // What follows the request on the wire, unasked, is read and dropped.
-    assert!(client.pump().await);
-    client.write(&[0xff; 200_000]).await;
-    has(&client.last_words().await, "NetStream.Publish.Denied");
-    drop(client);
-    assert!(matches!(ended(task).await, Error::Denied(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,37 +139,15 @@ async fn lies_and_excess_are_refused() {
     let odd = b"\x03\0\0\0\0\0\x04\x14\0\0\0\0\xff\xff\xff\xff";
     let long = b"\x03\0\0\0\xff\xff\xff\x14\0\0\0\0";
     let sizeless = b"\x02\0\0\0\0\0\x04\x01\0\0\0\0\0\0\0\0";
+    let http = b"GET / HTTP/1.1\r\n\r\n".to_vec();
+    let words = "NetConnection.Connect.Rejected";
+    use Rejection::{Malformed, Oversized};
     for (what, bytes, reason, words) in [
-        (
-            "chunks of size 0",
-            after(sizeless),
-            Rejection::Malformed,
-            WORDS,
-        ),
-        (
-            "a command of 16 MiB",
-            after(long),
-            Rejection::Oversized,
-            WORDS,
-        ),
-        (
-            "a chunk without a past",
-            after(b"\xc3"),
-            Rejection::Malformed,
-            WORDS,
-        ),
-        (
-            "a command that is none",
-            after(odd),
-            Rejection::Malformed,
-            WORDS,
-        ),
-        (
-            "no RTMP",
-            b"GET / HTTP/1.1\r\n\r\n".to_vec(),
-            Rejection::Malformed,
-            "",
-        ),
+        ("chunks of size 0", after(sizeless), Malformed, words),
+        ("a command of 16 MiB", after(long), Oversized, words),
+        ("a chunk without a past", after(b"\xc3"), Malformed, words),
+        ("a command that is none", after(odd), Malformed, words),
+        ("no RTMP", http, Malformed, ""),
     ] {
         let before = context.stats.rejected.value(reason);
         let (mut socket, task) = connection(&context);
@@ -199,8 +161,6 @@ async fn lies_and_excess_are_refused() {
     }
 }
 
-const WORDS: &str = "NetConnection.Connect.Rejected";
-
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_nothing_is_cut_off() {
     let context = test_context(Takeover::SameCredential, 0);
@@ -211,19 +171,4 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
     let error = broken(&ended(task).await);
     assert_eq!(error, Some(::rtmp::Error::RepliesUnread));
     flood.await.expect("no panic");
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_an_operator_has_ended_is_refused_with_words() {
-    let context = test_context(Takeover::SameCredential, 0);
-    let name = media::StreamName::parse("live/show").expect("a name");
-    let minute = Duration::from_secs(60);
-    assert_eq!(context.registry.end(&name, Some(minute), now()), Ok(true));
-    let (mut client, task) = Client::connect(&context, "live").await;
-    client.request(&at("show", KEY)).await;
-    let words = client.last_words().await;
-    has(&words, "NetStream.Publish.Rejected");
-    has(&words, "the operator has ended this stream");
-    drop(client);
-    assert_eq!(ended(task).await.rejection(), Some(Rejection::Blocked));
 }

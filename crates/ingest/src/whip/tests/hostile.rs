@@ -58,14 +58,14 @@ proptest! {
         let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
         let (mut now, mut said) = (Instant::now(), Said::default());
         let ticket = ticket(context, agreed);
-        publishers.connected(handle(0), ticket, &keys(), Path::udp(PEER), now, &mut said);
+        publishers.connected(handle(0), ticket, now);
         for (deed, passed) in deeds {
             now += Duration::from_millis(passed);
             let began = said.compounds.len();
             match deed {
                 Deed::Media { header, payload } => {
                     let packet = [&header.to_bytes()[..], &payload].concat();
-                    publishers.rtp(handle(0), 0, &packet, now, &mut said);
+                    publishers.rtp(handle(0), &packet, now, &mut said);
                 }
                 Deed::Report { ssrc, ntp, timestamp } => {
                     let mut report = Vec::new();
@@ -74,7 +74,7 @@ proptest! {
                     publishers.rtcp(handle(0), &report, now, &mut said);
                 }
                 Deed::Rubbish { bytes, is_media: true } => {
-                    publishers.rtp(handle(0), 0, &bytes, now, &mut said);
+                    publishers.rtp(handle(0), &bytes, now, &mut said);
                 }
                 Deed::Rubbish { bytes, is_media: false } => {
                     publishers.rtcp(handle(0), &bytes, now, &mut said);

@@ -18,17 +18,16 @@ use std::time::{Duration, Instant};
 use base::Lock;
 use container::rtp::{Header, PayloadFormat};
 use fanout::{Format, LaneGuard, LaneSink, Packager, Phase, Publisher, Source, Takeover};
-use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
-use webrtc::ice::Path;
+use media::{Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::mux::{CloseReason, Handle};
 use webrtc::rtcp;
 
 use self::offers::{FEEDBACK, NUMBERED, agreed, audio, offer, picture};
 use self::peer::Line;
-use self::trial::{Connected, Link, Trial, keys};
-use super::{Agreed, CONTENT_TYPE, PublisherOutbox, PublisherTicket, Publishers, admit, agree};
+use self::trial::{Connected, Link, Trial};
+use super::{Agreed, PublisherOutbox, PublisherTicket, Publishers, admit, agree};
 use crate::testing::{KEY, Log, OTHER_KEY, PEER, playing, publishing, test_context};
-use crate::{Context, Protocol, Settings, now};
+use crate::{Context, Protocol, Settings, admission, now};
 
 /// Messages and closes that sessions received.
 #[derive(Default)]
@@ -48,6 +47,7 @@ impl PublisherOutbox for Said {
 }
 
 const STREAM: &str = "live/show";
+const SECOND: Duration = Duration::from_secs(1);
 
 const fn handle(slot: u32) -> Handle {
     Handle {
@@ -80,11 +80,7 @@ fn live_at(context: &Context, name: &StreamName, key: &str) -> Publisher {
     let permission = publishing(context, name, key);
     let source = Source {
         protocol: "test",
-        peer: None,
-        agent: String::new(),
-        container: Container::Tracks,
-        content_type: CONTENT_TYPE.to_owned(),
-        headers: Vec::new(),
+        ..admission::source(Protocol::Whip, None, "")
     };
     let publisher = context.registry.publish(&permission, source, now());
     publisher.expect("it may")

@@ -189,6 +189,7 @@ fn encoders_offer_less_and_get_it() {
                      sprop-parameter-sets=Z0LAH9kA8BF+8BagQEBQ,aMuMsg==\r\na=ssrc:9 cname:u\r\n";
     let agreed = agreed(&[gstreamer.to_owned()]).expect("usable");
     let chosen = agreed.chosen().next().expect("a section");
+    assert!(!chosen.takes_bit_rate(), "it did not ask");
     let sets = agree::parameter_sets(&chosen.formats.best.parameters);
     let first: Vec<_> = sets.iter().map(|set| set[0]).collect();
     assert_eq!(first, [0x67, 0x68]);
@@ -212,10 +213,8 @@ fn what_cannot_be_published_is_refused_with_the_reason() {
     assert_eq!(refused(&[silent]), Unusable::SendsNothing);
     assert_eq!(refused(&[audio(), audio()]), Unusable::TooMany(Kind::Audio));
     let g711 = audio().replace("opus/48000/2", "PCMU/8000");
-    assert_eq!(
-        refused(&[chromium_camera(), g711]),
-        Unusable::NoFormat(Kind::Audio)
-    );
+    let error = refused(&[chromium_camera(), g711]);
+    assert_eq!(error, Unusable::NoFormat(Kind::Audio));
     let whole = picture(rtp::PayloadFormat::H264, "").replace("mode=1", "mode=0");
     let error = refused(&[whole]);
     assert_eq!(error, Unusable::NoFormat(Kind::Video));
@@ -300,11 +299,8 @@ fn browsers_are_answered_with_their_layers_and_how_these_are_named() {
             format!("a=rid:{} recv", names[2]),
             format!("a=simulcast:recv {}", names.join(";")),
         ] {
-            assert_eq!(
-                text.matches(&format!("{line}\r\n")).count(),
-                1,
-                "{line}: {text}"
-            );
+            let count = text.matches(&format!("{line}\r\n")).count();
+            assert_eq!(count, 1, "{line}: {text}");
         }
         assert_eq!(text.matches("extmap").count(), 4, "{text}");
         assert!(text.contains("transport-cc\r\n") && text.contains("nack pli\r\n"));

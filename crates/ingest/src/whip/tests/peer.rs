@@ -47,41 +47,24 @@ pub(super) struct Line {
 }
 
 pub(super) fn vp8_track() -> Arc<Track> {
-    Arc::new(Track {
-        id: TrackId::VIDEO,
-        kind: Kind::Video,
-        codec: Codec::Vp8,
-        framing: Framing::Bare,
-        config: Bytes::new(),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    })
+    let track = Track::new(TrackId::VIDEO, Kind::Video, Codec::Vp8, Framing::Bare);
+    Arc::new(track)
 }
 
 fn opus_track() -> Arc<Track> {
     Arc::new(Track {
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
-        codec: Codec::Opus,
-        framing: Framing::Bare,
         config: Bytes::copy_from_slice(&media::codec::opus::head(2)),
         sample_rate: 48_000,
         channels: 2,
-        flv: None,
+        ..Track::new(TrackId::AUDIO, Kind::Audio, Codec::Opus, Framing::Bare)
     })
 }
 
 fn sample(track: TrackId, millis: i64, duration: i64, keyframe: bool, data: Vec<u8>) -> Sample {
-    let at = Timestamp::from_millis(millis);
+    let (at, duration) = (Timestamp::from_millis(millis), Span::from_millis(duration));
     Sample {
-        track,
-        dts: at,
-        pts: at,
-        duration: Span::from_millis(duration),
         keyframe,
-        data: data.into(),
-        flv: None,
+        ..Sample::frame(track, at, duration, data.into())
     }
 }
 

@@ -3,8 +3,6 @@
 use super::offers::layers;
 use super::*;
 
-const SECOND: Duration = Duration::from_secs(1);
-
 /// An offer of audio and of these layers.
 fn offering(names: &[&str]) -> String {
     let more = layers(names) + FEEDBACK;
@@ -347,17 +345,14 @@ fn the_next_publisher_takes_all_streams() {
     let text = offering(&["l", "m", "h"]);
     let agreed = agree(&webrtc::sdp::Offer::parse(&text).expect("good")).expect("usable");
     let ticket = ticket(&context, agreed);
-    let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
-    let (mut now, mut said) = (Instant::now() + 2 * SECOND, Said::default());
-    publishers.connected(handle(8), ticket, &keys(), Path::udp(PEER), now, &mut said);
-    let mut next = lines();
-    for _ in 0..40 {
-        now += Duration::from_millis(40);
-        for packet in next.iter_mut().flat_map(Line::send) {
-            publishers.rtp(handle(8), 0, &packet, now, &mut said);
+    let mut next = Connected::new(&context, ticket);
+    let mut sent = lines();
+    for step in 1..=40 {
+        for packet in sent.iter_mut().flat_map(Line::send) {
+            next.rtp(&packet, 2 * SECOND + Duration::from_millis(40 * step));
         }
     }
-    assert!(said.closed.is_empty());
+    assert!(next.said.closed.is_empty());
     let mut all: Vec<_> = context.registry.list();
     all.retain(|stream| stream.info().phase == Phase::Live);
     assert_eq!(all.len(), 3);

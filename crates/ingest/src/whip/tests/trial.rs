@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use fanout::Stream;
 use webrtc::sdp::Offer;
-use webrtc::srtp::{Keys, Profile};
 
 use super::super::Counters;
 use super::feedback::Numbered;
@@ -31,11 +30,6 @@ impl Link {
     }
 }
 
-pub(super) fn keys() -> Keys {
-    let profile = Profile::Aes128Gcm;
-    Keys::from_exported(profile, &vec![0; Keys::exported_len(profile)]).expect("the right length")
-}
-
 enum Event {
     /// A line's next sample goes out.
     Sample(usize),
@@ -54,8 +48,6 @@ pub(super) struct Trial {
     pub(super) recording: Recording,
     pub(super) lines: Vec<Line>,
     pub(super) link: Link,
-    /// The peer ignores all requests.
-    pub(super) is_deaf: bool,
     /// Packets that the server requested, and the times of the requests.
     pub(super) nacks: Vec<(Duration, Vec<u16>)>,
     pub(super) plis: Vec<Duration>,
@@ -85,20 +77,18 @@ impl Connected {
     /// A session of another publisher than a trial's.
     pub(super) fn new(context: &Context, ticket: PublisherTicket) -> Self {
         let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
-        let (now, mut said) = (Instant::now(), Said::default());
-        let path = Path::udp(PEER);
-        publishers.connected(handle(8), ticket, &keys(), path, now, &mut said);
+        let now = Instant::now();
+        publishers.connected(handle(8), ticket, now);
         Self {
             publishers,
-            said,
+            said: Said::default(),
             now,
         }
     }
 
     pub(super) fn rtp(&mut self, packet: &[u8], later: Duration) {
         let now = self.now + later;
-        self.publishers
-            .rtp(handle(8), 0, packet, now, &mut self.said);
+        self.publishers.rtp(handle(8), packet, now, &mut self.said);
     }
 
     pub(super) fn turn(&mut self, later: Duration) {
@@ -117,16 +107,13 @@ impl Trial {
         let ticket = ticket(&context, agreed);
         lingering(&context);
         let recording = Recording::of(&context);
-        let path = Path::udp(PEER);
-        let mut said = Said::default();
-        publishers.connected(handle(7), ticket, &keys(), path, start, &mut said);
+        publishers.connected(handle(7), ticket, start);
         let mut trial = Self {
             context,
             publishers,
             recording,
             lines,
             link,
-            is_deaf: false,
             nacks: Vec::new(),
             plis: Vec::new(),
             pli_sources: Vec::new(),
@@ -208,8 +195,8 @@ impl Trial {
 
     /// The peer closes the session.
     pub(super) fn close(&mut self) {
-        let (reason, now) = (CloseReason::PeerClosed, Instant::now());
-        self.publishers.closed(handle(7), reason, now);
+        let reason = CloseReason::PeerClosed;
+        self.publishers.closed(handle(7), reason);
     }
 
     pub(super) fn stream(&self, name: &StreamName) -> Option<Arc<Stream>> {
@@ -252,11 +239,10 @@ impl Trial {
                 if let Some(numbered) = &mut self.numbered {
                     numbered.arrive(&packet, self.now);
                 }
-                self.publishers.rtp(handle(7), 0, &packet, now, said);
+                self.publishers.rtp(handle(7), &packet, now, said);
             }
             Event::Rtcp(compound) => self.publishers.rtcp(handle(7), &compound, now, said),
-            Event::Said(compound) if !self.is_deaf => self.hear(&compound),
-            Event::Said(_) => {}
+            Event::Said(compound) => self.hear(&compound),
         }
     }
 

@@ -347,15 +347,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn lengths_come_back(length in 0..=FRAME_BYTES_MAX) {
-            let mut out = Vec::new();
-            write_length(length, &mut out);
-            let mut rest = &out[..];
-            prop_assert_eq!(take_length(&mut rest), Some(length));
-            prop_assert!(rest.is_empty());
-        }
-
         /// However packets are combined, the resulting frames equal the original ones.
         #[test]
         fn frames_come_back(packets in prop::collection::vec(packet(), 1..30), bytes_max in 200..3_000usize) {

@@ -350,10 +350,7 @@ fn digest(url: &Url) -> u64 {
         sha.update([0]);
     }
     let digest = sha.finalize();
-    digest
-        .iter()
-        .take(8)
-        .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    u64::from_be_bytes(std::array::from_fn(|at| digest[at]))
 }
 
 #[cfg(test)]

@@ -305,25 +305,24 @@ impl Queue {
     /// Gives up messages that have waited too long for a receiver that accepts nothing. Returns the number given up.
     fn give_up_old(&mut self, receiver: u64, now: Millis) -> u64 {
         let oldest = now.saturating_sub(millis(schedule::PATIENCE));
-        let is_old =
-            |one: &Delivery| one.receiver == receiver && one.reported < oldest && !one.is_apart;
-        let old = self.all.iter().filter(|(_, one)| is_old(one));
-        let old: Vec<u64> = old.map(|(&number, _)| number).collect();
-        for number in &old {
-            self.remove(*number);
-        }
-        old.len() as u64
+        self.remove_all(|one| one.receiver == receiver && one.reported < oldest && !one.is_apart)
     }
 
     /// Gives up a receiver and everything that waits for it. Returns the number given up.
     fn forget(&mut self, receiver: u64) -> u64 {
-        let of_receiver = self.all.iter().filter(|(_, one)| one.receiver == receiver);
-        let numbers: Vec<u64> = of_receiver.map(|(&number, _)| number).collect();
-        for number in &numbers {
+        let count = self.remove_all(|one| one.receiver == receiver);
+        self.receivers.remove(&receiver);
+        count
+    }
+
+    /// Removes the messages for which `is_over` returns true. Returns their number.
+    fn remove_all(&mut self, is_over: impl Fn(&Delivery) -> bool) -> u64 {
+        let over = self.all.iter().filter(|(_, one)| is_over(one));
+        let over: Vec<u64> = over.map(|(&number, _)| number).collect();
+        for number in &over {
             self.remove(*number);
         }
-        self.receivers.remove(&receiver);
-        numbers.len() as u64
+        over.len() as u64
     }
 
     /// Returns the changes since the last call.
@@ -357,4 +356,4 @@ pub(crate) fn millis(duration: Duration) -> Millis {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -3,7 +3,7 @@ use crate::webhooks::receiver::IN_FLIGHT_MAX;
 
 const FAILED: Answer = Answer::Failed { retry_after: None };
 
-fn delivery(receiver: u64, stream: &str, due: Millis) -> Delivery {
+pub(in crate::webhooks) fn delivery(receiver: u64, stream: &str, due: Millis) -> Delivery {
     Delivery {
         receiver,
         stream: stream.into(),

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Publish};
 use fanout::{
     Config, Fanout, Info, PublishRefused, Publisher, Registry, Settings, Source, Stream, Tap,
     Tapped,
 };
-use media::{Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, TrackId};
+use media::{Codec, Container, Framing, Item, Kind, Sample, StreamName, Timestamp, Track, TrackId};
 use net::Backend;
 use tokio::time::{sleep, timeout};
 
@@ -88,14 +87,9 @@ impl World {
             }),
             named: named.iter().map(|one| name(one)).collect(),
             permit: Box::new(move |stream, yields| {
-                keeper.authorize(Publish {
-                    stream: stream.clone(),
-                    credential: if yields {
-                        Credential::YIELDS
-                    } else {
-                        Credential(9)
-                    },
-                })
+                let (stream, other) = (stream.clone(), Credential(9));
+                let credential = if yields { Credential::YIELDS } else { other };
+                keeper.authorize(Publish { stream, credential })
             }),
             agent: "test".to_owned(),
             demand: Arc::clone(&world.demand),
@@ -193,29 +187,17 @@ impl Drop for Sender {
 }
 
 fn track(rate: u32) -> Item {
-    Item::Track(Arc::new(media::Track {
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
-        codec: Codec::Aac,
-        framing: Framing::SelfFramed,
-        config: Bytes::new(),
+    Item::Track(Arc::new(Track {
         sample_rate: rate,
         channels: 2,
-        flv: None,
+        ..Track::new(TrackId::AUDIO, Kind::Audio, Codec::Aac, Framing::SelfFramed)
     }))
 }
 
 fn sample(number: i64, mark: u8) -> Item {
     let at = Timestamp::from_millis(number * FRAME.as_millis() as i64);
-    Item::Sample(Sample {
-        track: TrackId::AUDIO,
-        dts: at,
-        pts: at,
-        duration: Span::from_millis(FRAME.as_millis() as i64),
-        keyframe: true,
-        data: vec![mark].into(),
-        flv: None,
-    })
+    let data = vec![mark].into();
+    Item::Sample(Sample::frame(TrackId::AUDIO, at, FRAME.into(), data))
 }
 
 /// Items of a tap, as (mark, milliseconds).

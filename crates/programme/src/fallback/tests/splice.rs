@@ -11,31 +11,20 @@ use media::{
 use crate::fallback::splice::{Goes, Splice};
 
 fn track(id: TrackId, kind: Kind) -> Tapped {
-    Tapped::Item(Item::Track(Arc::new(Track {
-        id,
-        kind,
-        codec: match kind {
-            Kind::Audio => Codec::Mp3,
-            Kind::Video => Codec::H264,
-        },
-        framing: Framing::SelfFramed,
-        config: Bytes::new(),
-        sample_rate: 44_100,
-        channels: 2,
-        flv: None,
-    })))
+    let codec = match kind {
+        Kind::Audio => Codec::Mp3,
+        Kind::Video => Codec::H264,
+    };
+    let track = Track::new(id, kind, codec, Framing::SelfFramed);
+    Tapped::Item(Item::Track(Arc::new(track)))
 }
 
 fn sample(id: TrackId, second: i64, keyframe: bool) -> Tapped {
     let at = Timestamp::from_millis(second * 1_000);
+    let data = Bytes::from_static(b"x");
     Tapped::Item(Item::Sample(Sample {
-        track: id,
-        dts: at,
-        pts: at,
-        duration: Span::from_millis(1_000),
         keyframe,
-        data: Bytes::from_static(b"x"),
-        flv: None,
+        ..Sample::frame(id, at, Span::from_millis(1_000), data)
     }))
 }
 

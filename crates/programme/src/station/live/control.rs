@@ -10,9 +10,9 @@ use std::time::SystemTime;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
-use super::driver::now;
 use super::handle::Message;
 use super::{Command, Context, Settings, Station};
+use crate::now;
 use crate::station::library::{ListError, Refused};
 use crate::station::programme::{Moment, Programme, RequestRefused, minute_of_week};
 use crate::station::report::{Change, Outcome, Phase, Playing, Report};
@@ -46,22 +46,17 @@ pub(super) enum Waited<T> {
 
 impl Control {
     pub(super) fn new(station: Station, context: Arc<Context>) -> Self {
-        let Station {
-            settings,
-            commands,
-            shown,
-            seed,
-        } = station;
+        let settings = station.settings;
         let lists = settings
             .lists
             .iter()
             .map(|list| (list.role, list.order, list.hours.clone()));
         Self {
-            programme: Programme::new(lists, settings.is_looped, settings.distances, seed),
+            programme: Programme::new(lists, settings.is_looped, settings.distances, station.seed),
             settings,
             context,
-            commands,
-            shown,
+            commands: station.commands,
+            shown: station.shown,
             report: Report::default(),
             library: Library::default(),
             scanning: None,

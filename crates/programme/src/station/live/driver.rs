@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fanout::{PublishRefused, Publisher, Source};
 use media::Item;
@@ -10,6 +10,7 @@ use media::Item;
 use super::control::{Control, Waited};
 use super::file::OpenFile;
 use super::{Context, PROTOCOL, Station};
+use crate::now;
 use crate::station::playout::{Need, Playout};
 use crate::station::report::{Outcome, Phase};
 
@@ -202,25 +203,8 @@ impl Driver {
 
     /// Writes items; returns whether the station still has the stream.
     fn write(&self, publisher: &mut Publisher, items: &mut Vec<Item>) -> bool {
-        if items.is_empty() {
-            return true;
-        }
-        let sizes = items.iter().map(|item| match item {
-            Item::Sample(sample) => sample.bytes() as u64,
-            _ => 0,
-        });
-        let bytes = sizes.sum();
-        let is_written = publisher.write(items, now()).is_ok();
-        if is_written {
-            self.control.context.stats.bytes.add(bytes);
-        }
-        is_written
+        crate::write(publisher, items, &self.control.context.stats.bytes)
     }
-}
-
-/// Returns the present time on the clock of the runtime's timers.
-pub(super) fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }
 
 /// Reads the next items of an open file.

@@ -43,13 +43,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_encodings_are_read() {
-        assert_eq!(decode("Björk".as_bytes()), "Björk");
-        assert_eq!(decode(b"\xEF\xBB\xBFa"), "a");
-        assert_eq!(decode(b"Bj\xF6rk"), "Björk");
-    }
-
-    #[test]
     fn addresses_of_files_are_paths() {
         assert_eq!(path_of("file:///a%20b/%C3%BC.mp3"), "/a b/ü.mp3");
         assert_eq!(path_of("file://localhost/a.mp3"), "/a.mp3");

@@ -24,14 +24,10 @@ impl Pages {
         head[16..18].copy_from_slice(&format.gain.to_le_bytes());
         let pre_skip = u64::from(u16::from_le_bytes([head[10], head[11]]));
         let track = media::Track {
-            id: TrackId::AUDIO,
-            kind: Kind::Audio,
-            codec: Codec::Opus,
-            framing: Framing::Bare,
             config: Bytes::copy_from_slice(&head),
             sample_rate: opus::RATE,
             channels: format.channels,
-            flv: None,
+            ..media::Track::new(TrackId::AUDIO, Kind::Audio, Codec::Opus, Framing::Bare)
         };
         Self {
             muxer: OpusMuxer::new(&track, serial),
@@ -47,18 +43,13 @@ impl Pages {
 
     /// Appends the pages that a packet completes.
     pub(super) fn push(&mut self, packet: &Sample, out: &mut Vec<Item>) {
-        let Self {
-            muxer,
-            began,
-            pre_skip,
-        } = self;
-        muxer.push(packet, |_, page| {
+        self.muxer.push(packet, |_, page| {
             // A page's position is that of its end.
             let position = page.get(6..).and_then(|rest| rest.first_chunk());
             let samples = position.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            let samples = samples.saturating_sub(*pre_skip);
+            let samples = samples.saturating_sub(self.pre_skip);
             let end = Timestamp::ZERO + Span::from_samples(samples, opus::RATE);
-            let begins = std::mem::replace(began, end);
+            let begins = std::mem::replace(&mut self.began, end);
             let page = Bytes::copy_from_slice(page);
             out.push(Item::Sample(sample(begins, end - begins, page)));
         });

@@ -48,20 +48,15 @@ impl Line for Songs {
     fn announce(&self, out: &mut Vec<Item>) {
         let header = self.pages.as_ref().map(Pages::header);
         out.extend(header.map(|header| Item::Header(header.into())));
-        out.push(Item::Track(Arc::new(media::Track {
-            id: TrackId::AUDIO,
-            kind: Kind::Audio,
-            codec: self.format.codec,
-            framing: Framing::SelfFramed,
-            config: match self.format.codec {
-                Codec::Aac => configuration(self.format)
-                    .map_or_else(Bytes::new, |config| Bytes::copy_from_slice(&config)),
-                _ => Bytes::new(),
-            },
-            sample_rate: self.format.rate,
-            channels: self.format.channels,
-            flv: None,
-        })));
+        let codec = self.format.codec;
+        let mut track = media::Track::new(TrackId::AUDIO, Kind::Audio, codec, Framing::SelfFramed);
+        (track.sample_rate, track.channels) = (self.format.rate, self.format.channels);
+        if codec == Codec::Aac
+            && let Some(config) = configuration(self.format)
+        {
+            track.config = Bytes::copy_from_slice(&config);
+        }
+        out.push(Item::Track(Arc::new(track)));
     }
 
     fn begin(&mut self, track: &Track) {
@@ -120,13 +115,5 @@ impl Line for Songs {
 /// Makes a sample of the station's only track.
 pub(super) fn sample(at: Timestamp, duration: Span, data: Bytes) -> Sample {
     debug_assert!(duration.ticks() <= TICKS_PER_SECOND);
-    Sample {
-        track: TrackId::AUDIO,
-        dts: at,
-        pts: at,
-        duration,
-        keyframe: true,
-        data,
-        flv: None,
-    }
+    Sample::frame(TrackId::AUDIO, at, duration, data)
 }

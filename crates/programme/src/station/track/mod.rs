@@ -110,12 +110,13 @@ impl Track {
     /// Makes a reader of frames or pages.
     fn run(&self, length: u64) -> Reader {
         let syntax = match self.format.codec {
-            Codec::Opus => return Reader::ogg(length),
+            Codec::Opus => return Reader::stream(files::Format::Ogg, length),
             Codec::Aac => Syntax::Adts,
             _ => Syntax::MpegAudio,
         };
         // It is only read from its beginning, so its duration does not matter.
-        Reader::frames(syntax, self.start, length, Duration::ZERO)
+        let frames = files::Format::Frames(syntax, self.start, Duration::ZERO);
+        Reader::stream(frames, length)
     }
 }
 

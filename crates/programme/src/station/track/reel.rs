@@ -321,15 +321,9 @@ mod tests {
             ..track(Codec::Aac)
         };
         let item = |at: u32| {
-            Item::Sample(Sample {
-                track: TrackId::AUDIO,
-                dts: Timestamp::ZERO,
-                pts: Timestamp::ZERO,
-                duration: Span::ZERO,
-                keyframe: true,
-                data: aac_frame(at)[AdtsHeader::BYTES..].to_vec().into(),
-                flv: None,
-            })
+            let data = aac_frame(at)[AdtsHeader::BYTES..].to_vec().into();
+            let sample = Sample::frame(TrackId::AUDIO, Timestamp::ZERO, Span::ZERO, data);
+            Item::Sample(sample)
         };
         let (mut reel, mut frames) = (Reel::new(&track), VecDeque::new());
         for at in [0, 3, 6] {

@@ -132,29 +132,18 @@ pub(crate) fn opus_file(channels: u8, packets: u16, title: Option<&str>, gain: i
     let mut head = opus::head(channels);
     head[16..18].copy_from_slice(&gain.to_le_bytes());
     let track = media::Track {
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
-        codec: Codec::Opus,
-        framing: Framing::Bare,
         config: head.to_vec().into(),
         sample_rate: opus::RATE,
         channels,
-        flv: None,
+        ..media::Track::new(TrackId::AUDIO, Kind::Audio, Codec::Opus, Framing::Bare)
     };
     let mut muxer = OpusMuxer::new(&track, 7);
     let mut file = muxer.header(title);
     for number in 0..packets {
         let [high, low] = number.to_be_bytes();
         let at = Timestamp::from_millis(20 * i64::from(number));
-        let sample = Sample {
-            track: TrackId::AUDIO,
-            dts: at,
-            pts: at,
-            duration: Span::from_millis(20),
-            keyframe: true,
-            data: vec![0xFC, high, low].into(),
-            flv: None,
-        };
+        let data = vec![0xFC, high, low].into();
+        let sample = Sample::frame(TrackId::AUDIO, at, Span::from_millis(20), data);
         muxer.push(&sample, |_, page| file.extend_from_slice(page));
     }
     muxer.flush(|_, page| file.extend_from_slice(page));

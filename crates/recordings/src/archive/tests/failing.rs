@@ -12,13 +12,11 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
     for torn in [0, 10, 5_000] {
         let mut archive = TestArchive::new();
         let (mut left, mut publisher, mut recorder) = archive.begin_flv();
-        write(&mut publisher, until(&mut left, 1_500));
-        archive.visit(&mut recorder, TURN);
+        archive.turn(&mut publisher, until(&mut left, 1_500), &mut recorder);
         let whole = archive.recordings()[0].bytes;
         archive.switches.torn.store(torn, Ordering::Relaxed);
         archive.switches.is_full.store(true, Ordering::Relaxed);
-        write(&mut publisher, until(&mut left, 2_500));
-        archive.visit(&mut recorder, TURN);
+        archive.turn(&mut publisher, until(&mut left, 2_500), &mut recorder);
         assert_eq!(archive.shared.counts.gaps.all(), [0, 1, 0]);
         let first = archive.only();
         // It has no index, for which there was no room, and plays.
@@ -56,8 +54,7 @@ fn what_was_recorded_since_the_last_time_is_written_down() {
     let (mut left, mut publisher, mut recorder) = archive.begin_flv();
     let mut synced = 0;
     for (turn, millis) in [1_500, 2_500].into_iter().enumerate() {
-        write(&mut publisher, until(&mut left, millis));
-        archive.visit(&mut recorder, TURN);
+        archive.turn(&mut publisher, until(&mut left, millis), &mut recorder);
         let before = synced;
         synced = sync_since(&archive.shared, before);
         assert!(synced > before);

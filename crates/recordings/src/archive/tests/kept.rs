@@ -43,11 +43,8 @@ pub(super) fn recorded(
     let file = std::fs::metadata(&closed.path).expect("a file");
     assert_eq!(file.len(), closed.bytes);
     let (_, seconds) = probe(&closed.path);
-    let reported = closed.duration.as_secs_f64();
-    assert!(
-        (reported / seconds - 1.0).abs() < 0.01,
-        "{reported} {seconds}"
-    );
+    let ratio = closed.duration.as_secs_f64() / seconds;
+    assert!((ratio - 1.0).abs() < 0.01, "{ratio} of {seconds}");
     closed.path.clone()
 }
 

@@ -281,8 +281,7 @@ impl TestArchive {
     /// Records these items in a process that is killed; returns the path of its file, and its bytes.
     fn killed(&mut self, container: Container, mut items: Vec<Item>) -> (PathBuf, Vec<u8>) {
         let (mut publisher, mut recorder) = self.begin(container, &mut items);
-        write(&mut publisher, items);
-        self.visit(&mut recorder, TURN);
+        self.turn(&mut publisher, items, &mut recorder);
         let part = self.only().path.clone();
         let whole = std::fs::read(&part).expect("read");
         (part, whole)
@@ -305,10 +304,16 @@ impl TestArchive {
         next
     }
 
+    /// The publisher sends these items, and the recorder is visited at its next turn.
+    fn turn(&mut self, publisher: &mut Publisher, items: Vec<Item>, recorder: &mut Recorder) {
+        write(publisher, items);
+        self.visit(recorder, TURN);
+    }
+
     /// Does the jobs there are.
     fn work(&mut self) {
-        while let Ok(job) = self.jobs.try_recv() {
-            self.work.perform(&self.shared, job);
+        while let Ok(Job::Close(closing)) = self.jobs.try_recv() {
+            self.work.close(&self.shared, *closing);
         }
     }
 

@@ -49,8 +49,7 @@ fn a_publisher_that_returns_soon_continues_in_the_same_file() {
         archive.visit(&mut recorder, TURN);
         archive.visit(&mut recorder, away * TURN);
         let mut publisher = archive.publish(Container::Tracks);
-        write(&mut publisher, items(Clip::Flv));
-        archive.visit(&mut recorder, TURN);
+        archive.turn(&mut publisher, items(Clip::Flv), &mut recorder);
         publisher.stream().end(fanout::events::EndReason::Operator);
         assert_eq!(archive.visit(&mut recorder, TURN), Next::Ended);
         let recorded = archive.recordings();
@@ -83,8 +82,7 @@ fn other_codecs_are_another_file() {
 fn files_are_split_at_keyframes_and_nothing_is_between_them() {
     let mut archive = TestArchive::with(Duration::from_millis(1_500), Keep::default(), 0);
     let (mut left, mut publisher, mut recorder) = archive.begin_flv();
-    write(&mut publisher, until(&mut left, 3_500));
-    archive.visit(&mut recorder, TURN);
+    archive.turn(&mut publisher, until(&mut left, 3_500), &mut recorder);
     recorder.split();
     write(&mut publisher, left);
     archive.end(publisher, &mut recorder);
@@ -126,8 +124,7 @@ fn what_a_thread_comes_too_late_for_is_a_gap_and_the_next_file_begins_at_a_keyfr
     let mut archive = TestArchive::with_memory(100_000, Duration::MAX, Keep::default(), 0);
     let (mut left, mut publisher, mut recorder) = archive.begin_flv();
     for millis in [2_000, 9_999] {
-        write(&mut publisher, until(&mut left, millis));
-        archive.visit(&mut recorder, TURN);
+        archive.turn(&mut publisher, until(&mut left, millis), &mut recorder);
     }
     assert_eq!(archive.shared.counts.gaps.all(), [0; 3]);
     for _ in 0..3 {

@@ -28,8 +28,7 @@ const FINALISED: &str = "finalised Finalised Some(\"mp4\")";
 fn each_step_of_a_recording_is_reported_once() {
     let mut archive = TestArchive::new();
     let (mut left, mut publisher, mut recorder) = archive.begin_flv();
-    write(&mut publisher, until(&mut left, 2_000));
-    archive.visit(&mut recorder, TURN);
+    archive.turn(&mut publisher, until(&mut left, 2_000), &mut recorder);
     assert_eq!(reported(&archive), [STARTED]);
     write(&mut publisher, left);
     drop(publisher);
@@ -70,8 +69,7 @@ fn what_cannot_be_closed_is_closed_when_the_disk_lets_it() {
     for fault in 0..3 {
         let mut archive = TestArchive::new();
         let (left, mut publisher, mut recorder) = archive.begin_flv();
-        write(&mut publisher, left);
-        archive.visit(&mut recorder, TURN);
+        archive.turn(&mut publisher, left, &mut recorder);
         let switches = &archive.switches;
         let faults = [&switches.unsynced, &switches.unnamed, &switches.unsure];
         faults[fault].store(2, Ordering::Relaxed);
@@ -91,8 +89,7 @@ fn what_cannot_be_closed_is_closed_when_the_disk_lets_it() {
 fn a_file_that_was_moved_while_it_was_written_is_reported_as_missing() {
     let mut archive = TestArchive::new();
     let (left, mut publisher, mut recorder) = archive.begin_flv();
-    write(&mut publisher, left);
-    archive.visit(&mut recorder, TURN);
+    archive.turn(&mut publisher, left, &mut recorder);
     std::fs::remove_file(&archive.only().path).expect("removed");
     archive.end(publisher, &mut recorder);
     assert!(archive.recordings().is_empty());
@@ -103,24 +100,18 @@ fn a_file_that_was_moved_while_it_was_written_is_reported_as_missing() {
 fn what_goes_wrong_is_reported_once() {
     let mut archive = TestArchive::new();
     let (mut left, mut publisher, mut recorder) = archive.begin_flv();
-    write(&mut publisher, until(&mut left, 1_500));
-    archive.visit(&mut recorder, TURN);
+    archive.turn(&mut publisher, until(&mut left, 1_500), &mut recorder);
     archive.switches.is_full.store(true, Ordering::Relaxed);
-    write(&mut publisher, left);
-    archive.visit(&mut recorder, TURN);
+    archive.turn(&mut publisher, left, &mut recorder);
     let gap = format!("gap {} None", GapReason::Disk.label());
-    assert_eq!(
-        reported(&archive),
-        [STARTED, &gap, "failed live/show", CLOSED]
-    );
+    let expected = [STARTED, &gap, "failed live/show", CLOSED];
+    assert_eq!(reported(&archive), expected);
     // What a killed process left.
     let closed = archive.recordings()[0].path.clone();
     let mut part = closed.clone().into_os_string();
     part.push(".part");
     std::fs::rename(&closed, part).expect("renamed");
     archive.restart();
-    assert_eq!(
-        reported(&archive),
-        ["recovered Closed Some(\"mp4\")", FINALISED]
-    );
+    let recovered = "recovered Closed Some(\"mp4\")";
+    assert_eq!(reported(&archive), [recovered, FINALISED]);
 }

@@ -18,24 +18,19 @@ impl Folder {
     }
 
     fn checkpoint(&self, bytes: u64, lines: &[String]) {
-        let metadata = fs::metadata(self.log()).expect("a log");
-        let mut log = Place::of(&metadata);
+        let mut log = Place::of(&fs::metadata(self.log()).expect("a log"));
         log.bytes = bytes;
-        let head = Head {
-            r#type: CHECKPOINT.to_owned(),
-            log,
-        };
+        let r#type = CHECKPOINT.to_owned();
+        let head = Head { r#type, log };
         let head = serde_json::to_string(&head).expect("JSON");
         let text = format!("{head}\n{}\n", lines.join("\n"));
         fs::write(path_of(&self.log(), "7f"), text).expect("written");
     }
 
     fn recover(&self) -> Vec<String> {
-        let recovered = recover(&LogTarget::File(self.log()));
-        let mut all = Vec::new();
-        if let Some(mut recovered) = recovered {
-            all.extend(std::iter::from_fn(|| recovered.next()));
-        }
+        let mut recovered = recover(&LogTarget::File(self.log()));
+        let all = std::iter::from_fn(|| recovered.as_mut()?.next()).collect();
+        drop(recovered);
         assert!(!self.has_checkpoint(), "done with");
         all
     }
@@ -62,20 +57,15 @@ fn title(second: u32, title: &str) -> String {
 }
 
 fn ids(lines: &[String]) -> Vec<String> {
-    let all = lines
-        .iter()
-        .map(|line| Line::of(line.as_bytes()).expect("a line").id);
-    all.collect()
+    let read = lines.iter().map(|line| Line::of(line.as_bytes()));
+    read.map(|line| line.expect("a line").id).collect()
 }
 
 #[test]
 fn those_without_a_line_are_added_with_what_they_heard() {
     let before = format!("{}\n", session("1"));
-    let folder = Folder::new(&format!(
-        "{before}{}\n{}",
-        session("3"),
-        "{\"type\":\"session\",\"id\":\"4"
-    ));
+    let (third, torn) = (session("3"), "{\"type\":\"session\",\"id\":\"4");
+    let folder = Folder::new(&format!("{before}{third}\n{torn}"));
     let lines = [
         session("2"),
         session("3"),
@@ -92,15 +82,11 @@ fn those_without_a_line_are_added_with_what_they_heard() {
         {"at": "2026-01-01T00:00:02.000Z", "title": "at"},
         {"at": "2026-01-01T00:00:03.000Z", "title": "after"},
     ]);
-    assert_eq!(
-        (&one["titles"], &one["reason"]),
-        (&titles, &json!("killed"))
-    );
+    assert_eq!(one["titles"], titles);
+    assert_eq!(one["reason"], "killed");
     // The torn line harms no other.
     let text = folder.text();
-    let whole = text
-        .lines()
-        .filter(|line| Line::of(line.as_bytes()).is_some());
+    let whole = text.lines().filter_map(|line| Line::of(line.as_bytes()));
     assert_eq!(whole.count(), 4, "{text}");
     assert_eq!(folder.recover(), [""; 0]);
     assert_eq!(folder.text(), text);

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Instant};
 use super::{BUFFER_MILLIS, Phase, Purpose, START_LIVE, Session};
 use crate::{
     amf0::Value,
-    chunk::Limits,
+    chunk::{CHUNK_SIZE_SHARED, Limits},
     client::{Error, Event, words::transaction},
     command::Command,
     words::{control, csid},
@@ -82,7 +82,7 @@ impl Session {
 
     fn connected(&mut self, now: Instant) {
         self.words.window_ack_size(self.flow.announced);
-        self.words.set_chunk_size(self.chunk_size());
+        self.words.set_chunk_size(CHUNK_SIZE_SHARED);
         if self.purpose == Purpose::Publish {
             let name = self.address.stream();
             // Commands of Adobe's encoder; some servers recognise a publisher by them.

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::{Address, Error, Event, event, words::transaction};
 use crate::{
-    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_SIZE_SHARED, Limits, Reader},
+    chunk::{Limits, Reader},
     command::Command,
     flow::Flow,
     handshake::ClientHandshake,
@@ -23,6 +23,11 @@ const BUFFER_MILLIS: u32 = 3_000;
 /// Start time that requests the live stream, and nothing else if there is none (RTMP 1.0 §7.2.2.1 has it in
 /// seconds; ffmpeg and servers use milliseconds).
 const START_LIVE: f64 = -2_000.0;
+/// Longest time for the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time for the reply to one command. Servers that ask a backend for permission, or hold `play`
+/// back until there is a stream, need some time.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Use of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,35 +38,9 @@ pub enum Purpose {
     Play,
 }
 
-/// Configuration of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// Size of the chunks that the client sends, in bytes; also of those in which the caller writes media.
-    pub chunk_size: u32,
-    /// Most bytes received or sent before an acknowledgement.
-    pub ack_window: u32,
-    /// Longest time for the handshake.
-    pub handshake_timeout: Duration,
-    /// Longest time for the reply to one command. Servers that ask a backend for permission, or hold `play`
-    /// back until there is a stream, need some time.
-    pub answer_timeout: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            chunk_size: CHUNK_SIZE_SHARED,
-            ack_window: 2_500_000,
-            handshake_timeout: Duration::from_secs(10),
-            answer_timeout: Duration::from_secs(20),
-        }
-    }
-}
-
 /// Client's end of one connection.
 #[derive(Debug)]
 pub struct Session {
-    config: Config,
     address: Address,
     purpose: Purpose,
     phase: Phase,
@@ -93,13 +72,7 @@ enum Phase {
 impl Session {
     /// Creates a session for a connection just made; its output holds the first bytes to send. `seed` is 32
     /// random bytes, for the handshake and for the answer to a challenge.
-    pub fn new(
-        address: Address,
-        purpose: Purpose,
-        config: Config,
-        seed: [u8; 32],
-        now: Instant,
-    ) -> Self {
+    pub fn new(address: Address, purpose: Purpose, seed: [u8; 32], now: Instant) -> Self {
         let mut words = Words::new();
         let opening = ClientHandshake::new(&seed, &mut words.output);
         let [a, b, c, d, ..] = seed;
@@ -111,10 +84,9 @@ impl Session {
             words,
             held: None,
             aggregate: None,
-            flow: Flow::new(config.ack_window),
+            flow: Flow::new(),
             nonce: [a, b, c, d],
-            deadline: Some(now + config.handshake_timeout),
-            config,
+            deadline: Some(now + HANDSHAKE_TIMEOUT),
         }
     }
 
@@ -140,13 +112,6 @@ impl Session {
     /// own.
     pub fn output(&mut self) -> &mut BytesMut {
         &mut self.words.output
-    }
-
-    /// Returns the size of the chunks in which the caller must write media, in bytes.
-    pub fn chunk_size(&self) -> u32 {
-        self.config
-            .chunk_size
-            .clamp(CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX)
     }
 
     /// Whether the session is over: send the output and close.
@@ -248,13 +213,11 @@ impl Session {
         if let Some(event) = self.held.take() {
             return Some(event);
         }
-        while let Some(message) = self.aggregate.as_mut()?.next() {
-            if let Some(event) = event::of(message) {
-                return Some(event);
-            }
+        let event = self.aggregate.as_mut()?.find_map(event::of);
+        if event.is_none() {
+            self.aggregate = None;
         }
-        self.aggregate = None;
-        None
+        event
     }
 
     fn message(&mut self, message: Message, now: Instant) -> Result<Option<Event>, Error> {
@@ -328,7 +291,7 @@ impl Session {
 
     fn await_answer(&mut self, phase: Phase, now: Instant) {
         self.phase = phase;
-        self.deadline = Some(now + self.config.answer_timeout);
+        self.deadline = Some(now + ANSWER_TIMEOUT);
     }
 
     fn ready(&mut self, stream: u32) -> Event {

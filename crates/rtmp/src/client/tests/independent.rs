@@ -108,6 +108,15 @@ fn publishes() {
     });
     assert!(is_asked, "{:?}", pair.served);
     pair.served.clear();
+    let metadata = b"\x02\0\x0d@setDataFrame\x02\0\x0aonMetaData\x08\0\0\0\0\
+        \0\x05width\0\x40\x74\0\0\0\0\0\0\0\0\x09";
+    let bytes = message(Kind::DataAmf0, 1, 0, metadata);
+    let results = pair.server.handle_input(&bytes).unwrap();
+    pair.deliver(results);
+    let Some(ServerSessionEvent::StreamMetadataChanged { metadata, .. }) = pair.served.pop() else {
+        panic!("no metadata");
+    };
+    assert_eq!(metadata.video_width, Some(320));
     for n in 0..100_u32 {
         let body = vec![n as u8 + 1; 1 + (n as usize * 1_977) % 140_000];
         let time = n * 170_000;

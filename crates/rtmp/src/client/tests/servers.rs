@@ -24,7 +24,7 @@ impl Scripted {
     pub(super) fn with(address: Address, purpose: Purpose) -> Self {
         let now = Instant::now();
         let mut server = Self {
-            client: Session::new(address, purpose, Config::default(), [3; 32], now),
+            client: Session::new(address, purpose, [3; 32], now),
             reader: Reader::new(Limits::PUBLISHER),
             now,
             chunk_size: chunk::CHUNK_SIZE_INITIAL,

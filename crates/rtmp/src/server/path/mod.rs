@@ -190,10 +190,8 @@ pub(super) fn split_answer(text: &str) -> (&str, Option<&str>) {
 }
 
 fn split_query(text: &str) -> (&str, Option<&str>) {
-    match text.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (text, None),
-    }
+    let parts = text.split_once('?');
+    parts.map_or((text, None), |(path, query)| (path, Some(query)))
 }
 
 /// Removes remains of a command line around an address: quotes, spaces, and librtmp's options after a space
@@ -222,18 +220,9 @@ fn file_name(name: &str) -> Cow<'_, str> {
 }
 
 fn join(app: &str, name: &str) -> String {
-    let mut joined = String::with_capacity(app.len() + 1 + name.len());
-    for segment in app
-        .split('/')
-        .chain(name.split('/'))
-        .filter(|s| !s.is_empty())
-    {
-        if !joined.is_empty() {
-            joined.push('/');
-        }
-        joined.push_str(segment);
-    }
-    joined
+    let segments = app.split('/').chain(name.split('/'));
+    let segments: Vec<_> = segments.filter(|segment| !segment.is_empty()).collect();
+    segments.join("/")
 }
 
 /// Decodes `%xx`; anything that is no escape stays, and anything that is not UTF-8 is replaced.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::Session;
+use super::{REQUEST_TIMEOUT, Session};
 use crate::{
     Error,
     chunk::Limits,
@@ -190,7 +190,7 @@ impl Session {
             None
         };
         if event.is_some() {
-            self.clock.deadline = Some(now + self.config.request_timeout);
+            self.clock.deadline = Some(now + REQUEST_TIMEOUT);
         }
         event
     }

@@ -6,7 +6,7 @@ use super::Session;
 use crate::{
     amf0::Value,
     auth::{self, Challenger, Proof},
-    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX},
+    chunk::CHUNK_SIZE_SHARED,
     command::{self, Command},
     server::{
         event::{Connect, CredentialRequest, Event, TurnedAway},
@@ -17,6 +17,8 @@ use crate::{
 
 /// Most bytes of `connect` text that are kept: the address is needed again for each stream.
 const ADDRESS_BYTES_MAX: usize = 4 << 10;
+/// Bytes kept of the names of the peer's software and of its page.
+const NAME_BYTES_MAX: usize = 256;
 /// Most codecs that a peer may name in `connect`; more are ignored.
 const FOUR_CCS_MAX: usize = 64;
 /// Bytes kept of a codec's name, which has four or is an asterisk.
@@ -73,30 +75,32 @@ impl fmt::Debug for Connection {
 impl Session {
     pub(super) fn connect(&mut self, command: &Command<'_>, now: Instant) -> Option<Event> {
         let object = &command.object;
-        let text = |name| {
-            let value = object
-                .property(name)
-                .and_then(Value::text)
-                .unwrap_or_default();
-            head(&value, ADDRESS_BYTES_MAX).to_owned()
+        let text = |name, bytes_max| {
+            let value = object.property(name).and_then(Value::text);
+            head(&value.unwrap_or_default(), bytes_max).to_owned()
         };
-        let (app, tc_url, flash_version) = (text("app"), text("tcUrl"), text("flashVer"));
+        let app = text("app", ADDRESS_BYTES_MAX);
+        let tc_url = text("tcUrl", ADDRESS_BYTES_MAX);
+        let flash_version = text("flashVer", NAME_BYTES_MAX);
+        let page_url = text("pageUrl", NAME_BYTES_MAX);
         let (app, answer) = path::split_answer(&app);
         let (tc_url, same_answer) = path::split_answer(&tc_url);
+        // Without a stream's name the path is the application.
+        let address = StreamPath::resolve(tc_url, app, "");
 
         let proof = match self.config.challenge.clone() {
             None => None,
             Some(challenge) => {
                 let is_asked = challenge.is_demanded
                     && is_publisher(object, &flash_version)
-                    && !brings_credentials(&StreamPath::resolve(tc_url, app, ""));
+                    && !brings_credentials(&address);
                 match self.examine(&challenge, answer.or(same_answer), is_asked, now) {
                     Ok(proof) => proof,
                     Err((why, description)) => {
                         self.turn_away(command.transaction, &description);
                         return Some(Event::TurnedAway(Box::new(TurnedAway {
-                            app: StreamPath::resolve(tc_url, app, "").name,
-                            flash_version: head(&flash_version, 256).to_owned(),
+                            app: address.name,
+                            flash_version,
                             why,
                         })));
                     }
@@ -112,14 +116,9 @@ impl Session {
         self.welcome(command.transaction, is_enhanced);
 
         let event = Connect {
-            // Without a stream's name the path is the application.
-            app: StreamPath::resolve(tc_url, app, "").name,
-            flash_version: head(&flash_version, 256).to_owned(),
-            page_url: head(
-                text("pageUrl").split(['?', '#']).next().unwrap_or_default(),
-                256,
-            )
-            .to_owned(),
+            app: address.name,
+            flash_version,
+            page_url: page_url.split(['?', '#']).take(1).collect(),
             four_ccs,
             capabilities,
         };
@@ -135,11 +134,7 @@ impl Session {
     fn welcome(&mut self, transaction: f64, is_enhanced: bool) {
         self.replies.window_ack_size(self.flow.announced);
         self.replies.peer_bandwidth(self.flow.announced);
-        self.replies.set_chunk_size(
-            self.config
-                .chunk_size
-                .clamp(CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX),
-        );
+        self.replies.set_chunk_size(CHUNK_SIZE_SHARED);
         self.replies.command("_result", transaction, |e| {
             e.object();
             e.key("fmsVer").string("FMS/3,0,1,123");

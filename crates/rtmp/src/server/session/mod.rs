@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Error,
-    chunk::{CHUNK_SIZE_SHARED, Limits, Reader},
+    chunk::{Limits, Reader},
     command::Command,
     flow::Flow,
     handshake::Handshake,
@@ -34,35 +34,20 @@ use crate::{
 /// a connection that publishes and plays are below 2 KiB; the handshake adds 3.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 10;
 
+/// Longest time for the handshake.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest time until a peer requests a stream, after the handshake or after a stream ended.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Silence of a peer after which it is pinged.
+const PING_AFTER: Duration = Duration::from_secs(15);
+
 /// Configuration of a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Size of the chunks that the server sends, in bytes; also that of the media the caller writes to
-    /// players. ffmpeg adopts it for its own chunks.
-    pub chunk_size: u32,
-    /// Most bytes that a peer may send or receive before an acknowledgement.
-    pub ack_window: u32,
-    /// Longest time for the handshake.
-    pub handshake_timeout: Duration,
-    /// Longest time until a peer requests a stream, after the handshake or after a stream ended.
-    pub request_timeout: Duration,
-    /// Silence of a peer after which it is pinged.
-    pub ping_after: Duration,
     /// Passwords by challenge and response; `None` ignores what clients send for it.
     pub challenge: Option<Arc<Challenge>>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            chunk_size: CHUNK_SIZE_SHARED,
-            ack_window: 2_500_000,
-            handshake_timeout: Duration::from_secs(5),
-            request_timeout: Duration::from_secs(10),
-            ping_after: Duration::from_secs(15),
-            challenge: None,
-        }
-    }
 }
 
 /// Server's end of one connection.
@@ -120,12 +105,12 @@ impl Session {
             publication: Publication::default(),
             player: PlaybackState::default(),
             serial: 0,
-            flow: Flow::new(config.ack_window),
+            flow: Flow::new(),
             clock: Clock {
                 started: now,
                 heard: now,
                 pinged: now,
-                deadline: Some(now + config.handshake_timeout),
+                deadline: Some(now + HANDSHAKE_TIMEOUT),
             },
             config,
         }
@@ -241,7 +226,7 @@ impl Session {
                         return Ok(None);
                     }
                     self.phase = Phase::Chunks;
-                    self.clock.deadline = Some(now + self.config.request_timeout);
+                    self.clock.deadline = Some(now + REQUEST_TIMEOUT);
                 }
                 Phase::Chunks => {
                     let before = input.len();
@@ -331,6 +316,6 @@ impl Session {
     }
 
     fn ping_due(&self) -> Instant {
-        self.clock.heard.max(self.clock.pinged) + self.config.ping_after
+        self.clock.heard.max(self.clock.pinged) + PING_AFTER
     }
 }

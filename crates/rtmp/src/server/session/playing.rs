@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::Session;
 use super::recorded::passage;
+use super::{REQUEST_TIMEOUT, Session};
 use crate::{
     amf0::Value,
     chunk::Limits,
@@ -22,7 +22,7 @@ const FIRST: u32 = 1;
 impl Session {
     /// Lets a player begin: announces that its stream starts. The media follows, written by the caller as
     /// messages on message stream [`RequestId::stream`] with full headers, in chunks of
-    /// [`Config::chunk_size`](super::Config::chunk_size), between (never inside) the messages in
+    /// [`CHUNK_SIZE_SHARED`](crate::chunk::CHUNK_SIZE_SHARED), between (never inside) the messages in
     /// [`output`](Self::output).
     ///
     /// Returns the player's wishes; it may have paused before it was accepted.
@@ -81,7 +81,7 @@ impl Session {
             return Err(Withdrawn);
         }
         self.player.end();
-        self.clock.deadline = Some(now + self.config.request_timeout);
+        self.clock.deadline = Some(now + REQUEST_TIMEOUT);
         let code = "NetStream.Play.UnpublishNotify";
         self.replies.status(id.stream, code, description);
         self.replies.user_control(control::STREAM_EOF, &[id.stream]);

@@ -25,9 +25,7 @@ const SAYS_LITTLE: Introduction = |e| {
     e.key("flashVer").string("LNX 9,0,124,2");
 };
 
-struct Server {
-    config: Config,
-}
+struct Server(Config);
 
 impl Server {
     fn new(is_demanded: bool) -> Self {
@@ -41,11 +39,7 @@ impl Server {
             epoch: Instant::now(),
         };
         let challenge = Some(Arc::new(challenge));
-        let config = Config {
-            challenge,
-            ..Config::default()
-        };
-        Self { config }
+        Self(Config { challenge })
     }
 
     /// A connection up to the answer to `connect`: the client, or why it was refused.
@@ -56,7 +50,7 @@ impl Server {
         introduction: Introduction,
         later: Duration,
     ) -> Result<Client, String> {
-        let mut client = Client::with(self.config.clone());
+        let mut client = Client::with(self.0.clone());
         client.now += later;
         let events = client.command(0, "connect", 1.0, |e| {
             e.object();
@@ -65,13 +59,7 @@ impl Server {
             introduction(e);
             e.end()
         });
-        let output = client.session.output().split();
-        let mut input = &output[..];
-        let mut last = None;
-        while let Some(message) = client.heard.read(&mut input).unwrap() {
-            last = Some(message);
-        }
-        let payload = last.unwrap().payload;
+        let payload = client.last_reply().payload;
         let mut decoder = Decoder::new(&payload);
         let name = decoder.value().unwrap().unwrap();
         assert_eq!(decoder.value(), Ok(Some(Value::Number(1.0))));

@@ -96,11 +96,6 @@ fn limits_are_refused_in_words() {
     client.hears("onStatus 0 @1 error NetConnection.Connect.Rejected");
     // A closed session is deaf.
     assert_eq!(client.feed(&announced), Ok(vec![]));
-
-    let mut client = Client::new();
-    let got = client.try_send(Kind::SetChunkSize, 0, 0, &0_u32.to_be_bytes());
-    assert_eq!(got, Err(Error::ChunkSizeZero));
-    client.hears(REFUSED);
 }
 
 #[test]
@@ -120,16 +115,6 @@ fn message_streams_are_counted() {
 }
 
 #[test]
-fn unread_replies_are_bounded() {
-    let mut client = Client::connected();
-    let ping = client.encode(Kind::UserControl, 0, 0, &[0, 6, 1, 2, 3, 4]);
-    let got = client.feed(&ping.repeat(100_000));
-    assert_eq!(got, Err(Error::RepliesUnread));
-    let held = client.session.output().len();
-    assert!((OUTPUT_BYTES_MAX..OUTPUT_BYTES_MAX + 64).contains(&held));
-}
-
-#[test]
 fn what_an_undecided_publisher_makes_us_hold_is_bounded() {
     let mut client = Client::connected();
     let id = client.publish("show").id;
@@ -144,16 +129,6 @@ fn what_an_undecided_publisher_makes_us_hold_is_bounded() {
         other => panic!("{other:?}"),
     });
     assert!((1..=32 << 10).contains(&bytes.sum::<usize>()));
-}
-
-#[test]
-fn rtmpe_and_other_protocols_are_hung_up_on_silently() {
-    for first in [6, 8, b'G', 0x16] {
-        let mut session = Session::new(Config::default(), [0; 32], Instant::now());
-        let got = session.read(&mut &[first; 40][..], Instant::now());
-        assert_eq!(got, Err(Error::HandshakeVersion(first)));
-        assert!(session.is_closed() && session.output().is_empty());
-    }
 }
 
 /// One message that some client might send.

@@ -1,11 +1,8 @@
-//! Another implementation of RTMP publishes through us, and plays from us.
+//! Another implementation of RTMP plays from us. The tests of `ingest` publish with it.
 
 use rml_rtmp::{
     handshake::{Handshake, HandshakeProcessResult, PeerType},
-    sessions::{
-        ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
-        PublishRequestType, StreamMetadata,
-    },
+    sessions::{ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult},
     time::RtmpTimestamp,
 };
 
@@ -21,7 +18,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(chunk_size: u32) -> Self {
+    fn new() -> Self {
         let now = Instant::now();
         let mut server = Session::new(Config::default(), [1; 32], now);
         let mut handshake = Handshake::new(PeerType::Client);
@@ -36,7 +33,6 @@ impl Pair {
         assert_eq!(server.read(&mut &response_bytes[..], now), Ok(None));
 
         let mut config = ClientSessionConfig::new();
-        config.chunk_size = chunk_size;
         config.tc_url = Some("rtmp://h/live".into());
         let (client, results) = ClientSession::new(config).unwrap();
         let mut pair = Self {
@@ -78,71 +74,6 @@ impl Pair {
     }
 }
 
-#[test]
-fn publishes() {
-    for chunk_size in [128, 4_096, 65_536] {
-        let mut pair = Pair::new(chunk_size);
-        let call = pair.client.request_connection("live".into()).unwrap();
-        pair.deliver(vec![call]);
-        assert_eq!(
-            pair.client_events,
-            [ClientSessionEvent::ConnectionRequestAccepted]
-        );
-        let call = pair
-            .client
-            .request_publishing("show?key=K".into(), PublishRequestType::Live)
-            .unwrap();
-        pair.deliver(vec![call]);
-
-        let Some(Event::Publish(request)) = pair.server_events.pop() else {
-            panic!("{:?}", pair.server_events);
-        };
-        assert_eq!(request.path.name, "live/show");
-        assert_eq!(request.path.parameter("key").as_deref(), Some("K"));
-        pair.server.accept_publish(request.id).unwrap();
-        let results = pair.answer();
-        pair.deliver(results);
-        let got = pair.client_events.pop();
-        assert_eq!(got, Some(ClientSessionEvent::PublishRequestAccepted));
-
-        pair.server_events.clear();
-        let mut expected = Vec::new();
-        let mut metadata = StreamMetadata::new();
-        metadata.video_width = Some(1280);
-        let call = pair.client.publish_metadata(&metadata).unwrap();
-        pair.deliver(vec![call]);
-        let Some(Event::Metadata(sent)) = pair.server_events.pop() else {
-            panic!("{:?}", pair.server_events);
-        };
-        let mut decoder = Decoder::new(&sent.payload);
-        assert_eq!(decoder.value(), Ok(Some(Value::String(b"onMetaData"))));
-        let value = decoder.value().unwrap().unwrap();
-        let got = value.property("width").and_then(Value::number);
-        assert_eq!(got, Some(1280.0));
-
-        for n in 0..200_u32 {
-            let timestamp = n * 20;
-            let payload = vec![n as u8 + 1; 1 + (n as usize * 977) % 9_000];
-            let time = RtmpTimestamp::new(timestamp);
-            let data = Bytes::from(payload.clone());
-            let call = if n % 3 == 0 {
-                expected.push(Event::Video(media(timestamp, &payload)));
-                pair.client.publish_video_data(data, time, false)
-            } else {
-                expected.push(Event::Audio(media(timestamp, &payload)));
-                pair.client.publish_audio_data(data, time, false)
-            };
-            pair.deliver(vec![call.unwrap()]);
-        }
-        assert_eq!(pair.server_events, expected);
-
-        pair.server_events.clear();
-        let results = pair.client.stop_publishing().unwrap();
-        pair.deliver(results);
-        assert_eq!(pair.server_events, [Event::Unpublish(request.id)]);
-    }
-}
-
 /// A message for a player, as the caller frames its media.
 fn framed(kind: Kind, stream_id: u32, timestamp: u32, payload: &[u8]) -> BytesMut {
     let header = Header {
@@ -162,7 +93,7 @@ const PING: [u8; 18] = [60, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1];
 
 #[test]
 fn plays() {
-    let mut pair = Pair::new(4_096);
+    let mut pair = Pair::new();
     let call = pair.client.request_connection("live".into()).unwrap();
     pair.deliver(vec![call]);
     let call = pair.client.request_playback("show".into()).unwrap();
@@ -176,12 +107,9 @@ fn plays() {
     pair.server.accept_play(request.id).unwrap();
     let results = pair.answer();
     pair.deliver(results);
-    assert!(
-        pair.client_events
-            .contains(&ClientSessionEvent::PlaybackRequestAccepted),
-        "{:?}",
-        pair.client_events
-    );
+    let events = &pair.client_events;
+    let is_accepted = events.contains(&ClientSessionEvent::PlaybackRequestAccepted);
+    assert!(is_accepted, "{events:?}");
 
     // Media between messages of the session's own.
     pair.client_events.clear();

@@ -220,6 +220,14 @@ impl Client {
         assert_eq!(self.replies().join(" | "), expected);
     }
 
+    /// Returns the last message of the server's output since the last call.
+    fn last_reply(&mut self) -> Message {
+        let output = self.session.output().split();
+        let mut input = &output[..];
+        let replies = std::iter::from_fn(|| self.heard.read(&mut input).unwrap());
+        replies.last().unwrap()
+    }
+
     /// Returns the server's output since the last call, a line each.
     #[track_caller]
     fn replies(&mut self) -> Vec<String> {
@@ -248,24 +256,15 @@ fn describe(message: &Message) -> String {
         let name = values[0].text().unwrap();
         let rest = match &values[1..] {
             [Value::Boolean(a), Value::Boolean(b)] => format!("{a} {b}"),
-            [info] => info
-                .property("code")
-                .and_then(Value::text)
-                .unwrap()
-                .into_owned(),
+            [info] => info.property("code").unwrap().text().unwrap().into_owned(),
             other => panic!("{other:?}"),
         };
         return format!("data @{} {name} {rest}", message.stream_id);
     }
     let last = values.last().unwrap();
+    let level = last.property("level").and_then(Value::text);
     let what = match (last.property("code"), last) {
-        (Some(code), _) => format!(
-            "{} {}",
-            last.property("level")
-                .and_then(Value::text)
-                .unwrap_or_default(),
-            code.text().unwrap()
-        ),
+        (Some(code), _) => format!("{} {}", level.unwrap_or_default(), code.text().unwrap()),
         (None, Value::Number(number)) => number.to_string(),
         (None, other) => format!("{other:?}").to_lowercase(),
     };

@@ -23,16 +23,6 @@ fn acknowledgements_are_cumulative() {
 }
 
 #[test]
-fn tiny_windows_make_no_storm() {
-    let mut client = Client::publishing();
-    client.control(Kind::WindowAckSize, 1);
-    for _ in 0..10 {
-        client.send(Kind::Audio, 1, 0, &[0xaf; 100]);
-    }
-    assert!(client.replies().len() <= 1);
-}
-
-#[test]
 fn a_new_bandwidth_is_answered_once() {
     let mut client = Client::connected();
     for _ in 0..2 {

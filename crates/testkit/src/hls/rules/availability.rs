@@ -48,10 +48,8 @@ impl Sightings {
         for segment in playlist.segments.iter().filter(|segment| !segment.is_gap) {
             let parts = segment.parts.iter().filter(|part| !part.is_gap);
             let parts = parts.map(|part| (true, &part.uri, part.duration));
-            let file = segment
-                .file
-                .iter()
-                .map(|file| (false, &file.uri, file.duration));
+            let file = segment.file.iter();
+            let file = file.map(|file| (false, &file.uri, file.duration));
             // A resource needed before a segment must be available for as long as the segment.
             let map = segment.map.iter();
             let map = map.map(|map| (false, &map.uri, segment.duration()));
@@ -83,13 +81,11 @@ impl Sightings {
     }
 
     /// Returns whether the path was ever listed.
-    #[must_use]
     pub fn knows(&self, path: &str) -> bool {
         self.listed.contains_key(path)
     }
 
     /// Returns the time until which the path must be available.
-    #[must_use]
     pub fn obligation(&self, path: &str) -> Option<Obligation> {
         Some(self.listed.get(path)?.obligation(path))
     }
@@ -160,27 +156,16 @@ fn hints(history: &History, sightings: &Sightings, report: &mut impl FnMut(Rule,
             continue;
         }
         let path = history.path(hint);
-        let answers = statuses
-            .get(path.as_str())
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        match sightings.knows(&path) {
-            true if answers.contains(&404) => report(
-                Rule::Hint,
-                format!("{path} was announced and has come, but was answered 404"),
-            ),
-            false if Some(hint) != current && answers.iter().any(|status| *status != 404) => {
-                report(
-                    Rule::Hint,
-                    format!("{path} was announced and has not come, but was answered {answers:?}"),
-                )
-            }
-            false if Some(hint) != current && answers.is_empty() => report(
-                Rule::Hint,
-                format!("{path} was announced, has not come, and was not requested"),
-            ),
-            _ => {}
-        }
+        let answers = statuses.get(path.as_str()).cloned().unwrap_or_default();
+        let is_past = Some(hint) != current;
+        let fate = match sightings.knows(&path) {
+            true if answers.contains(&404) => "has come",
+            false if is_past && answers.iter().any(|status| *status != 404) => "has not come",
+            false if is_past && answers.is_empty() => "has not come, and was not requested",
+            _ => continue,
+        };
+        let sentence = format!("{path} was announced and {fate}: answered {answers:?}");
+        report(Rule::Hint, sentence);
     }
 }
 
@@ -213,10 +198,8 @@ mod tests {
         assert_eq!(found(vec![at(20, path, 404)]), [Rule::Availability]);
         assert_eq!(found(vec![at(33, path, 404)]), [Rule::Availability]);
         assert_eq!(found(vec![at(35, path, 404)]), []);
-        assert_eq!(
-            found(vec![at(59, "/live/hls/20.mp4", 410)]),
-            [Rule::Availability]
-        );
+        let gone = at(59, "/live/hls/20.mp4", 410);
+        assert_eq!(found(vec![gone]), [Rule::Availability]);
     }
 
     #[test]
@@ -227,10 +210,8 @@ mod tests {
         assert_eq!(found(vec![at(23, path, 404)]), [Rule::Availability]);
         assert_eq!(found(vec![at(24, path, 404)]), []);
         // The initialization section is listed all the time.
-        assert_eq!(
-            found(vec![at(59, "/live/hls/init.mp4", 404)]),
-            [Rule::Availability]
-        );
+        let init = at(59, "/live/hls/init.mp4", 404);
+        assert_eq!(found(vec![init]), [Rule::Availability]);
         // A resource that was not listed yet need not be available.
         assert_eq!(found(vec![at(1, "/live/hls/5.mp4", 404)]), []);
     }

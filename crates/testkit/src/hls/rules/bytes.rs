@@ -26,29 +26,21 @@ fn immutable(history: &History, found: &mut Findings<'_>) {
             continue;
         }
         let body = &answer.response.body[..];
-        let before = *first.entry(&answer.path).or_insert(body);
-        found.demand(
-            before == body,
-            Rule::Bytes,
-            format_args!("{} has changed", answer.path),
-        );
-        found.demand(
-            !body.is_empty(),
-            Rule::Bytes,
-            format_args!("{} is empty", answer.path),
-        );
+        let path = &answer.path;
+        let is_same = *first.entry(path).or_insert(body) == body;
+        found.demand(is_same, Rule::Bytes, format_args!("{path} has changed"));
+        let has_some = !body.is_empty();
+        found.demand(has_some, Rule::Bytes, format_args!("{path} is empty"));
     }
 }
 
 /// Checks that a segment equals its parts, one after another.
 fn concatenated(history: &History, found: &mut Findings<'_>) {
     for (uri, parts) in history.segments_with_parts() {
-        let Some(whole) = history.body(&history.path(uri)) else {
+        let Some(whole) = history.fetched(uri) else {
             continue;
         };
-        let bodies = parts
-            .iter()
-            .map(|part| history.body(&history.path(&part.uri)));
+        let bodies = parts.iter().map(|part| history.fetched(&part.uri));
         let Some(bodies) = bodies.collect::<Option<Vec<_>>>() else {
             continue;
         };
@@ -68,16 +60,8 @@ fn concatenated(history: &History, found: &mut Findings<'_>) {
 
 /// Checks that a client that applies a delta update gets the whole playlist (§6.2.5.1).
 fn delta_update(trial: &DeltaTrial, found: &mut Findings<'_>) {
-    let DeltaTrial {
-        before,
-        delta,
-        whole,
-    } = trial;
-    let boundary = whole
-        .control
-        .as_ref()
-        .and_then(|control| control.can_skip_until);
-    let boundary = boundary.unwrap_or_default();
+    let (before, delta, whole) = (&trial.before, &trial.delta, &trial.whole);
+    let boundary = whole.can_skip_until().unwrap_or_default();
     let far =
         |(segment, following): &(&Segment, _)| segment.file.is_some() && *following >= boundary;
     let skippable = whole.with_distances().take_while(far).count() as u64;
@@ -107,14 +91,10 @@ fn delta_update(trial: &DeltaTrial, found: &mut Findings<'_>) {
 
 impl History {
     /// Returns the address of each segment that was listed with all of its parts, and the parts.
-    #[must_use]
     pub fn segments_with_parts(&self) -> Vec<(&str, &[Part])> {
         let mut order = Vec::new();
         let mut longest: HashMap<&str, &[Part]> = HashMap::new();
-        let segments = self
-            .versions
-            .iter()
-            .flat_map(|version| &version.playlist.segments);
+        let segments = self.segments();
         for segment in segments.filter(|segment| !segment.is_gap && !segment.parts.is_empty()) {
             let Some(file) = &segment.file else { continue };
             let parts = longest.entry(&file.uri).or_insert_with(|| {

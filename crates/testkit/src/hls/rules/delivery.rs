@@ -5,29 +5,19 @@ use std::time::Duration;
 
 use super::{Findings, Rule, Violation};
 use crate::hls::history::{Answer, CodingTrial, History, Subject};
+use crate::hls::parse::is_among;
 use crate::http::Response;
 
 /// Media types of playlists (§4.1).
-const PLAYLIST_TYPES: &[&str] = &["application/vnd.apple.mpegurl", "audio/mpegurl"];
+const PLAYLIST_TYPES: &str = "application/vnd.apple.mpegurl audio/mpegurl";
 /// Media types of fragmented MP4.
-const MEDIA_TYPES: &[&str] = &[
-    "video/mp4",
-    "audio/mp4",
-    "video/iso.segment",
-    "video/mp2t",
-    "audio/aac",
-    "audio/mpeg",
-];
+const MEDIA_TYPES: &str = "video/mp4 audio/mp4 video/iso.segment video/mp2t audio/aac audio/mpeg";
 
 pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     let target = history.target();
     let incomplete = incomplete(history);
     for answer in &history.answers {
-        let condition = answer
-            .condition
-            .as_ref()
-            .map(|_| ", conditional")
-            .unwrap_or_default();
+        let condition = answer.condition.as_ref().map_or("", |_| ", conditional");
         let status = answer.response.status;
         let mut found = Findings {
             place: format!("{} ({status}{condition})", answer.path),
@@ -55,10 +45,7 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
 fn incomplete(history: &History) -> HashSet<String> {
     let first = history.versions.first();
     let number = first.map(|version| version.playlist.sequence);
-    let segments = history
-        .versions
-        .iter()
-        .flat_map(|version| &version.playlist.segments);
+    let segments = history.segments();
     let segments = segments.filter(|segment| Some(segment.number) == number);
     let uris = segments.flat_map(|segment| {
         let file = segment.file.iter().map(|file| &file.uri);
@@ -89,7 +76,7 @@ fn headers(answer: &Answer, found: &mut Findings<'_>) {
         _ => (PLAYLIST_TYPES, 1..=1),
     };
     found.demand(
-        kinds.contains(&kind),
+        is_among(kinds, kind),
         Rule::ContentType,
         format_args!("Content-Type is {kind:?}"),
     );
@@ -144,15 +131,15 @@ fn caching(answer: &Answer, target: Duration, may_differ: bool, found: &mut Find
         format_args!("Cache-Control is {stated:?}, {least} s are due"),
     );
     let own = stated.and_then(|stated| seconds(stated, "max-age="));
-    let is_playlist = matches!(
-        answer.subject,
-        Subject::Playlist | Subject::BlockingPlaylist
-    );
     found.demand(
-        !is_playlist || own.is_none_or(|own| own <= OWN_CACHE_MAX),
+        !is_playlist(answer.subject) || own.is_none_or(|own| own <= OWN_CACHE_MAX),
         Rule::Caching,
         format_args!("Cache-Control is {stated:?}: a player keeps the playlist"),
     );
+}
+
+fn is_playlist(subject: Subject) -> bool {
+    matches!(subject, Subject::Playlist | Subject::BlockingPlaylist)
 }
 
 /// Returns the value of a directive of `Cache-Control`.
@@ -174,10 +161,7 @@ fn max_age(control: &str) -> Option<u64> {
 fn conditional(answer: &Answer, found: &mut Findings<'_>) {
     let response = &answer.response;
     let tag = response.header("etag");
-    let is_needed = matches!(
-        answer.subject,
-        Subject::Playlist | Subject::BlockingPlaylist
-    );
+    let is_needed = is_playlist(answer.subject);
     if matches!(response.status, 200 | 304) && (is_needed || tag.is_some()) {
         let is_tag = |tag: &str| {
             let strong = tag.strip_prefix("W/").unwrap_or(tag);
@@ -190,21 +174,16 @@ fn conditional(answer: &Answer, found: &mut Findings<'_>) {
         );
     }
     let Some(condition) = answer.condition.as_deref() else {
-        found.demand(
-            response.status != 304,
-            Rule::Validators,
-            "there was no condition",
-        );
+        let holds = response.status != 304;
+        found.demand(holds, Rule::Validators, "there was no condition");
         return;
     };
+    let size = response.body.len();
     match response.status {
         304 => found.demand(
             response.body.is_empty() && tag == Some(condition),
             Rule::Validators,
-            format_args!(
-                "ETag is {tag:?}, {condition} was asked for; {} bytes",
-                response.body.len()
-            ),
+            format_args!("ETag is {tag:?}, {condition} was asked for; {size} bytes"),
         ),
         200 => found.demand(
             tag != Some(condition) && answer.subject != Subject::Media,
@@ -218,11 +197,8 @@ fn conditional(answer: &Answer, found: &mut Findings<'_>) {
 /// Checks that one tag belongs to one body.
 fn validators(history: &History, list: &mut Vec<Violation>) {
     let mut bodies: HashMap<(&str, &str), &[u8]> = HashMap::new();
-    for answer in history
-        .answers
-        .iter()
-        .filter(|answer| answer.response.status == 200)
-    {
+    let answers = history.answers.iter();
+    for answer in answers.filter(|answer| answer.response.status == 200) {
         let Some(tag) = answer.response.header("etag") else {
             continue;
         };
@@ -304,12 +280,8 @@ mod tests {
     fn what_is_right_is_not_reported() {
         let missing = answer(Subject::Media, "/live/hls/x.mp4", 404, b"no");
         for answer in [part(), playlist(), blocking(200), blocking(503), missing] {
-            assert_eq!(
-                broken(answer.clone(), "x-other", "1"),
-                [],
-                "{}",
-                answer.path
-            );
+            let path = answer.path.clone();
+            assert_eq!(broken(answer, "x-other", "1"), [], "{path}");
         }
         let (shared, for_ever) = (
             "public, max-age=0, s-maxage=1",
@@ -368,10 +340,8 @@ mod tests {
         assert_eq!(conditional(part(), 304, "\"b\"", b""), [Rule::Validators]);
         assert_eq!(conditional(part(), 304, "\"a\"", b"x"), [Rule::Validators]);
         assert_eq!(conditional(part(), 200, "\"a\"", b"x"), [Rule::Validators]);
-        assert_eq!(
-            conditional(playlist(), 200, "\"a\"", b"x"),
-            [Rule::Validators]
-        );
+        let again = conditional(playlist(), 200, "\"a\"", b"x");
+        assert_eq!(again, [Rule::Validators]);
         let mut unasked = part();
         unasked.response.status = 304;
         assert_eq!(broken(unasked, "x-other", "1"), [Rule::Validators]);
@@ -394,9 +364,8 @@ mod tests {
             let mut coded = plain.clone();
             for (name, value) in changes {
                 coded.headers.retain(|(own, _)| own != name);
-                coded
-                    .headers
-                    .push(((*name).to_owned(), (*value).to_owned()));
+                let header = ((*name).to_owned(), (*value).to_owned());
+                coded.headers.push(header);
             }
             coded
         };

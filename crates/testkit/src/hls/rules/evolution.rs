@@ -18,30 +18,24 @@ pub(super) fn check(old: &MediaPlaylist, new: &MediaPlaylist, found: &mut Findin
         Rule::Changes,
         "the playlist had ended and has changed",
     );
-    let is_forward = new.sequence >= old.sequence && new.next_part() >= old.next_part();
+    let extent = |playlist: &MediaPlaylist| (playlist.sequence, playlist.next_part());
+    let (from, to) = (extent(old), extent(new));
+    let is_forward = to.0 >= from.0 && to.1 >= from.1;
     found.demand(
         is_forward,
         Rule::Sequence,
-        format_args!(
-            "it steps back from {} … {:?} to {} … {:?}",
-            old.sequence,
-            old.next_part(),
-            new.sequence,
-            new.next_part()
-        ),
+        format_args!("it steps back from {from:?} to {to:?}"),
     );
     if is_forward {
         segments(old, new, found);
     }
     let least = new.target * LENGTH_TARGETS;
     let has_been_long = old.duration() >= least || new.sequence > old.sequence;
+    let duration = new.duration();
     found.demand(
-        !has_been_long || new.duration() >= least,
+        !has_been_long || duration >= least,
         Rule::Length,
-        format_args!(
-            "it has shrunk to {:?}, the least is {least:?}",
-            new.duration()
-        ),
+        format_args!("it has shrunk to {duration:?}, the least is {least:?}"),
     );
 }
 
@@ -149,28 +143,20 @@ pub(super) fn pace(versions: &[Version], slack: Duration, list: &mut Vec<Violati
             format_args!("a part came {waited:?} after the one before"),
         );
         // The segment after the last one that was whole at that time.
-        let number = new
-            .playlist
-            .segments
-            .iter()
-            .rev()
-            .find(|one| one.file.is_some());
+        let mut segments = new.playlist.segments.iter().rev();
+        let number = segments.find(|one| one.file.is_some());
         let Some(number) = number.map(|segment| segment.number) else {
             continue;
         };
-        let has = |version: &&Version| {
-            let segment = version.playlist.segment(number);
-            segment.is_some_and(|segment| segment.file.is_some())
+        let seen = |number: u64| {
+            let has = |version: &&Version| {
+                let segment = version.playlist.segment(number);
+                segment.is_some_and(|segment| segment.file.is_some())
+            };
+            versions.iter().find(has).map(|version| version.at)
         };
-        let has_before = |version: &&Version| {
-            let segment = number
-                .checked_sub(1)
-                .and_then(|number| version.playlist.segment(number));
-            segment.is_some_and(|segment| segment.file.is_some())
-        };
-        let first = versions.iter().find(has).map(|version| version.at);
-        let before = versions.iter().find(has_before).map(|version| version.at);
-        if let (Some(first), Some(before)) = (first, before)
+        let before = number.checked_sub(1).and_then(seen);
+        if let (Some(first), Some(before)) = (seen(number), before)
             && first == new.at
         {
             let (waited, limit) = (first - before, new.playlist.target * 3 / 2);
@@ -185,51 +171,38 @@ pub(super) fn pace(versions: &[Version], slack: Duration, list: &mut Vec<Violati
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{history, listed, playlist, rules, text};
+    use super::super::testing::{fields, history, listed, playlist, rules, text};
     use super::*;
 
     /// Returns the rules broken by a version of 42 parts and the next one, after a change to the next.
     fn broken(from: &str, to: &str) -> Vec<Rule> {
         let next = text(43, 10);
         assert!(next.contains(from), "{from:?} in {next}");
-        let (old, new) = (
-            playlist(&text(42, 10)),
-            playlist(&next.replacen(from, to, 1)),
-        );
+        let old = playlist(&text(42, 10));
+        let new = playlist(&next.replacen(from, to, 1));
         rules(|found| check(&old, &new, found))
     }
 
     #[test]
     fn each_break_is_found() {
-        let cases: &[(&str, &str, Rule)] = &[
-            ("TARGETDURATION:2", "TARGETDURATION:3", Rule::Constants),
-            ("PART-TARGET=0.5", "PART-TARGET=0.6", Rule::Constants),
-            ("PART-HOLD-BACK=1.5", "PART-HOLD-BACK=1.6", Rule::Constants),
-            (",HOLD-BACK=6", ",HOLD-BACK=7", Rule::Constants),
-            ("CAN-SKIP-UNTIL=12", "CAN-SKIP-UNTIL=13", Rule::Constants),
-            ("\n4.mp4", "\n44.mp4", Rule::Changes),
-            (
-                "#EXTINF:2.000,\n4.mp4",
-                "#EXTINF:2.001,\n4.mp4",
-                Rule::Changes,
-            ),
-            ("00:00:08.000Z", "00:00:08.001Z", Rule::Changes),
-            ("URI=\"9.2.mp4\"", "URI=\"9.22.mp4\"", Rule::Changes),
-            (
-                "#EXTINF:2.000,\n4.mp4",
-                "#EXT-X-GAP\n#EXTINF:2.000,\n4.mp4",
-                Rule::Changes,
-            ),
-            (
-                "#EXT-X-PART:DURATION=0.5,URI=\"10.1.mp4\"\n",
-                "",
-                Rule::Changes,
-            ),
-            ("MEDIA-SEQUENCE:0", "MEDIA-SEQUENCE:1", Rule::Changes),
+        let cases = [
+            "TARGETDURATION:2 => TARGETDURATION:3 => Constants",
+            "PART-TARGET=0.5 => PART-TARGET=0.6 => Constants",
+            "PART-HOLD-BACK=1.5 => PART-HOLD-BACK=1.6 => Constants",
+            ",HOLD-BACK=6 => ,HOLD-BACK=7 => Constants",
+            "CAN-SKIP-UNTIL=12 => CAN-SKIP-UNTIL=13 => Constants",
+            "\n4.mp4 => \n44.mp4 => Changes",
+            "#EXTINF:2.000,\n4.mp4 => #EXTINF:2.001,\n4.mp4 => Changes",
+            "00:00:08.000Z => 00:00:08.001Z => Changes",
+            "URI=\"9.2.mp4\" => URI=\"9.22.mp4\" => Changes",
+            "#EXTINF:2.000,\n4.mp4 => #EXT-X-GAP\n#EXTINF:2.000,\n4.mp4 => Changes",
+            "#EXT-X-PART:DURATION=0.5,URI=\"10.1.mp4\"\n =>  => Changes",
+            "MEDIA-SEQUENCE:0 => MEDIA-SEQUENCE:1 => Changes",
         ];
-        for (from, to, expected) in cases {
-            let found = broken(from, to);
-            assert!(found.contains(expected), "{from:?} to {to:?}: {found:?}");
+        for case in cases {
+            let [from, to, expected] = fields(case);
+            let found = format!("{:?}", broken(from, to));
+            assert!(found.contains(expected), "{case:?}: {found}");
         }
     }
 
@@ -256,10 +229,8 @@ mod tests {
         }
         // Nor is a playlist too short before anything was removed.
         let new = playlist(&text(5, 10));
-        assert_eq!(
-            rules(|found| check(&playlist(&text(4, 10)), &new, found)),
-            []
-        );
+        let found = rules(|found| check(&playlist(&text(4, 10)), &new, found));
+        assert_eq!(found, []);
     }
 
     #[test]

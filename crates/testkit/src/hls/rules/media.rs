@@ -19,7 +19,8 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     };
     // The end of each track so far; none if the next part may begin anywhere.
     let mut ends: HashMap<u32, u64> = HashMap::new();
-    let mut ahead = Ahead::default();
+    // The excess of the video frames so far over the parts that contain them.
+    let mut ahead = Duration::ZERO;
     let target = history.versions.last();
     let target = target.and_then(|version| version.playlist.part_target);
     let target = target.unwrap_or_default();
@@ -27,20 +28,18 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     for (number, segment) in fullest(history) {
         if next != Some(number) || segment.is_discontinuous {
             ends.clear();
-            ahead = Ahead::default();
+            ahead = Duration::ZERO;
         }
         next = segment.file.as_ref().map(|_| number + 1);
-        let init = segment
-            .map
-            .as_ref()
-            .and_then(|map| history.body(&history.path(&map.uri)));
+        let map = segment.map.as_ref();
+        let init = map.and_then(|map| history.fetched(&map.uri));
         let tracks = init.map(fragments::tracks).unwrap_or_default();
         if tracks.is_empty() {
             ends.clear();
             continue;
         }
         for part in &segment.parts {
-            let body = history.body(&history.path(&part.uri));
+            let body = history.fetched(&part.uri);
             let Some(body) = body.filter(|_| !part.is_gap) else {
                 ends.clear();
                 continue;
@@ -61,8 +60,7 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
 /// Returns each segment as it was listed with most of its parts, by number.
 fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
     let mut fullest: BTreeMap<u64, &Segment> = BTreeMap::new();
-    let versions = history.versions.iter();
-    for segment in versions.flat_map(|version| &version.playlist.segments) {
+    for segment in history.segments() {
         let known = fullest.entry(segment.number).or_insert(segment);
         let more = segment.parts.len() > known.parts.len();
         // A tag before the first listed segment is removed with the segment before it.
@@ -74,12 +72,6 @@ fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
     fullest
 }
 
-/// Excess of the video frames so far over the parts that contain them.
-#[derive(Debug, Default)]
-struct Ahead {
-    time: Duration,
-}
-
 /// Checks that a part lasts as long as its video frames, or without video as its audio. Nothing requires a frame to end where
 /// its part ends: a frame that is longer than parts may be, or that leaves its part shorter than the minimum, begins in a part
 /// of the maximum length, and continues in the next. No other frame may do so.
@@ -87,13 +79,13 @@ fn durations(
     uri: &str,
     (declared, target): (Duration, Duration),
     runs: &[Run],
-    ahead: &mut Ahead,
+    ahead: &mut Duration,
     found: &mut Findings<'_>,
 ) {
-    let before = std::mem::take(&mut ahead.time);
+    let before = std::mem::take(ahead);
     let pictures = runs.iter().find(|run| run.track.is_picture);
     let Some(run) = pictures.or_else(|| runs.first().filter(|_| before.is_zero())) else {
-        ahead.time = before.saturating_sub(declared);
+        *ahead = before.saturating_sub(declared);
         let is_part = before.abs_diff(declared) <= ROUNDING || before > declared;
         found.demand(
             is_part,
@@ -109,7 +101,7 @@ fn durations(
     let has_no_place = last > target || others < target * PART_SHARE / 100;
     let may_last_on = is_full && others < declared && has_no_place;
     let lasts_on = actual.saturating_sub(declared);
-    ahead.time = Some(lasts_on)
+    *ahead = Some(lasts_on)
         .filter(|it| *it > ROUNDING)
         .unwrap_or_default();
     found.demand(
@@ -121,10 +113,8 @@ fn durations(
 
 /// Checks that an independent part contains a keyframe (§4.4.4.9).
 fn keyframes(uri: &str, is_independent: bool, runs: &[Run], found: &mut Findings<'_>) {
-    let has_sync = runs
-        .iter()
-        .find(|run| run.track.is_picture)
-        .is_none_or(|run| run.has_sync);
+    let pictures = runs.iter().find(|run| run.track.is_picture);
+    let has_sync = pictures.is_none_or(|run| run.has_sync);
     found.demand(
         has_sync || !is_independent,
         Rule::Media,
@@ -164,16 +154,13 @@ mod tests {
         let mut history = history(4);
         let mut add = |uri: &str, body: &[u8]| {
             let path = history.path(uri);
-            history
-                .answers
-                .push(answer(Subject::Media, &path, 200, body));
+            let answer = answer(Subject::Media, &path, 200, body);
+            history.answers.push(answer);
         };
         add("init.mp4", &fragments::testing::init());
         for number in 0..8 {
-            add(
-                &format!("{}.{}.mp4", number / 4, number % 4),
-                &change(number),
-            );
+            let uri = format!("{}.{}.mp4", number / 4, number % 4);
+            add(&uri, &change(number));
         }
         listed(|list| check(&history, list))
     }

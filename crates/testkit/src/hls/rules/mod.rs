@@ -153,7 +153,6 @@ impl Findings<'_> {
 }
 
 /// Returns every violation that the history shows.
-#[must_use]
 pub fn violations(history: &History) -> Vec<Violation> {
     let mut list = Vec::new();
     for reason in &history.unreadable {
@@ -190,7 +189,6 @@ pub fn violations(history: &History) -> Vec<Violation> {
 /// Returns the parts and segments that arrived more than `slack` later than the rules allow (§6.2.2: a part within a part
 /// target of the previous one, a segment within one and a half target durations). This depends on the machine and on the
 /// publisher, so it is not part of [`violations`].
-#[must_use]
 pub fn latenesses(history: &History, slack: Duration) -> Vec<Violation> {
     let mut list = Vec::new();
     evolution::pace(&history.versions, slack, &mut list);
@@ -270,6 +268,12 @@ pub(super) mod testing {
         let mut names: Vec<Rule> = list.iter().map(|violation| violation.rule).collect();
         names.dedup();
         names
+    }
+
+    /// Splits a line of a table: a text in the playlist, its replacement, and the rules that this breaks.
+    pub(crate) fn fields(case: &str) -> [&str; 3] {
+        let mut fields = case.split(" => ");
+        std::array::from_fn(|_| fields.next().expect("three fields"))
     }
 
     /// Returns a response with the headers that every response of its kind has.

@@ -11,6 +11,7 @@ mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::http2::{IsOver, Patience};
 use base::Lock;
@@ -22,9 +23,7 @@ use http_body_util::BodyExt;
 use http1::{Head, Status};
 use hyper::body::Incoming;
 use ingest::icecast::{Prospects, answer_options};
-use limits::Rejected;
-use limits::SharePlace;
-use limits::{ConnectionPermit, Evict, Handover};
+use limits::{ConnectionPermit, Evict, Handover, Rejected, SharePlace};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -103,13 +102,7 @@ impl Session {
         let (parts, body) = request.into_parts();
         let head = match wire::head(&parts) {
             Ok(head) => head,
-            Err(error) => {
-                return self.refuse(
-                    &Asked::nothing(self.peer),
-                    http1::status_of(error),
-                    &error.to_string(),
-                );
-            }
+            Err(error) => return self.malformed(&Asked::nothing(self.peer), error).into(),
         };
         let visitor = visitor(&self.front, &head, self.peer, "https");
         let asked = Asked::by(&head, visitor.peer);
@@ -153,11 +146,12 @@ impl Session {
             }
             Route::Source(_) | Route::Title(_) | Route::Watch => {
                 let text = "Sources and their titles come over HTTP/1.1 here.";
-                self.refuse(&asked, Status::VERSION_NOT_SUPPORTED, text)
+                let status = Status::VERSION_NOT_SUPPORTED;
+                self.refusal(&asked, status, text).into()
             }
             Route::Malformed => {
                 let error = http1::Error::TargetMalformed;
-                self.refuse(&asked, http1::status_of(error), &error.to_string())
+                self.malformed(&asked, error).into()
             }
         };
         let patience = Patience(Some(patience));
@@ -166,13 +160,8 @@ impl Session {
             let is_over = IsOver(Arc::new(move || end.is_revoked()));
             response.extensions_mut().insert(is_over);
         }
-        response.map(|body| {
-            let held = Held {
-                body,
-                _for: (busy, counted),
-            };
-            held.boxed_unsync()
-        })
+        let _for = (busy, counted);
+        response.map(|body| Held { body, _for }.boxed_unsync())
     }
 
     /// Counts a request for its client: a direct connection is counted once, a proxy's connection once per request.
@@ -188,9 +177,7 @@ impl Session {
         let asked = Asked::of_page(&page, head, visitor.peer);
         let mut request = match Request::of(&self.front, visitor, self.handover.clone(), head) {
             Ok(request) => request,
-            Err(error) => {
-                return self.refusal(&asked, http1::status_of(error), &error.to_string());
-            }
+            Err(error) => return self.malformed(&asked, error),
         };
         let answered = async {
             if page.reads_body_of(&request.method) {
@@ -265,11 +252,12 @@ impl Session {
 
     fn reject(&self, asked: &Asked, reason: Rejected) -> Response<Body> {
         self.front.counts.reject(reason, asked.peer);
-        self.refuse(asked, status_of_limit(reason), &reason.to_string())
+        let status = status_of_limit(reason);
+        self.refusal(asked, status, &reason.to_string()).into()
     }
 
-    fn refuse(&self, asked: &Asked, status: Status, text: &str) -> Response<Body> {
-        self.refusal(asked, status, text).into()
+    fn malformed(&self, asked: &Asked, error: http1::Error) -> Reply {
+        self.refusal(asked, http1::status_of(error), &error.to_string())
     }
 
     fn refusal(&self, asked: &Asked, status: Status, text: &str) -> Reply {
@@ -290,25 +278,13 @@ impl Session {
         {
             self.rest_unused();
         }
-        // `wait_for` cannot fail: the sender belongs to this session.
-        while requests.wait_for(|requests| *requests == 0).await.is_ok() {
-            let next = requests.wait_for(|requests| *requests > 0);
-            if timeout(IDLE_TIMEOUT, next).await.is_err() {
-                return;
-            }
-        }
+        none_for(IDLE_TIMEOUT, requests).await;
     }
 
     /// Resolves when a connection that takes no further request has carried none for as long as the last reply may take: the
     /// only replies left are those of which the client takes nothing.
     async fn is_over(&self) {
-        let mut requests = self.requests.subscribe();
-        while requests.wait_for(|requests| *requests == 0).await.is_ok() {
-            let next = requests.wait_for(|requests| *requests > 0);
-            if timeout(PAGE_TIMEOUT, next).await.is_err() {
-                return;
-            }
-        }
+        none_for(PAGE_TIMEOUT, self.requests.subscribe()).await;
     }
 
     /// Marks the connection as idle if it has no request yet, after the time allowed for its first one.
@@ -316,6 +292,17 @@ impl Session {
         let usage = self.usage.lock();
         if usage.requests == 0 {
             self.handover.permit().rest();
+        }
+    }
+}
+
+/// Waits until there has been no request for so long.
+async fn none_for(time: Duration, mut requests: watch::Receiver<usize>) {
+    // `wait_for` cannot fail: the sender belongs to the session.
+    while requests.wait_for(|requests| *requests == 0).await.is_ok() {
+        let next = requests.wait_for(|requests| *requests > 0);
+        if timeout(time, next).await.is_err() {
+            return;
         }
     }
 }

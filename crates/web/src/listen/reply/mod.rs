@@ -1,15 +1,14 @@
 //! Replies to listeners, worded as Icecast 2.4.4 words them.
 
 use fanout::Keyframes;
-use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
+use http1::{
+    CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version, audio_info, ice_suffix,
+};
 use packagers::METAINT;
 
 /// Maximum number of a source's headers passed on to listeners. A source is already bounded by its own request head; this keeps
 /// every reply well below the size that old players can read.
 const SOURCE_HEADERS_MAX: usize = 32;
-
-/// Header prefixes under which sources describe their stream.
-const PREFIXES: [&str; 3] = ["ice-", "icy-", "x-audiocast-"];
 
 /// Builder of the replies to one request.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +43,9 @@ impl<'a> Replies<'a> {
         is_icy: bool,
         keyframes: Option<Keyframes>,
     ) -> Vec<u8> {
-        let version = if is_icy {
-            Version::Http10
-        } else {
-            self.version
+        let version = match is_icy {
+            true => Version::Http10,
+            false => self.version,
         };
         let mut head = self
             .begin(version, Status::OK)
@@ -101,10 +99,9 @@ impl<'a> Replies<'a> {
     pub(crate) fn empty(&self, status: Status, extra: &[(&str, &str)]) -> Vec<u8> {
         let head = self.begin(self.version, status);
         // A 204 has no length (RFC 9110 §8.6).
-        let head = if status == Status::NO_CONTENT {
-            head
-        } else {
-            head.content_length(0)
+        let head = match status {
+            Status::NO_CONTENT => head,
+            _ => head.content_length(0),
         };
         head.headers(NO_CACHE).headers(CORS).headers(extra).finish()
     }
@@ -132,10 +129,9 @@ fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
     let mut bitrate = None;
     for (name, value) in source {
         let name = name.to_ascii_lowercase();
-        let suffix = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
-        match suffix {
+        match ice_suffix(&name) {
             // Only this server may announce the interval between titles.
-            None | Some("" | "metaint" | "metadata") => {}
+            None | Some("metaint" | "metadata") => {}
             Some("audio-info") => {
                 bitrate = bitrate.or_else(|| audio_info_bitrate(value));
                 add("ice-audio-info".to_owned(), value);
@@ -153,11 +149,9 @@ fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
 
 /// Returns the bit rate in `ice-bitrate=128;ice-channels=2` or `bitrate=128;channels=2`.
 fn audio_info_bitrate(info: &str) -> Option<&str> {
-    info.split(';').find_map(|pair| {
-        let (key, value) = pair.split_once('=')?;
-        let key = key.trim();
-        (key.strip_prefix("ice-").unwrap_or(key) == "bitrate").then(|| value.trim())
-    })
+    let mut pairs = audio_info(info);
+    let found = pairs.find(|(key, _)| matches!(*key, "bitrate" | "ice-bitrate"));
+    found.map(|(_, value)| value)
 }
 
 #[cfg(test)]

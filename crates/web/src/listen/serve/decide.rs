@@ -65,13 +65,20 @@ const fn fits_websocket(form: Form) -> bool {
     matches!(form, Form::Flv | Form::Mp4)
 }
 
+/// Answers a probe with 200 and the bytes it requested. After a 206, AVFoundation would come back without requesting titles; a
+/// 200 that continues would count it twice.
+fn probed(mut head: Vec<u8>, opening: &[u8]) -> Answer {
+    head.extend_from_slice(opening);
+    Answer::new(Status::OK, head)
+}
+
 /// Decides on a request. Opens the lane, but counts no listener before the decision is known.
 pub(super) async fn decide(
     context: &Context,
     target: &Target,
     head: &Head,
     remote: Remote,
-    permit: Option<Permit>,
+    permit: Permit,
 ) -> Decision {
     let replies = Replies::new(head, &context.server_header, SystemTime::now().into());
     let request = Request {
@@ -113,7 +120,7 @@ impl gate::Headers for Sent<'_> {
 
 impl Request<'_> {
     /// Handles a request that becomes a listener; every other request ends in a reply.
-    async fn listen(&self, target: &Target, permit: Option<Permit>) -> Result<Listen, Answer> {
+    async fn listen(&self, target: &Target, permit: Permit) -> Result<Listen, Answer> {
         self.check_method()?;
         let accept = self.websocket_accept()?;
         let Joined {
@@ -133,13 +140,10 @@ impl Request<'_> {
             None => self.stream_head(&info, form),
         };
         if self.replies.is_head {
-            return Err(Answer {
-                status: Status::OK,
-                bytes: head,
-            });
+            return Err(Answer::new(Status::OK, head));
         }
         if accept.is_none() && self.is_probe() {
-            return Err(self.probed(head, form.opening(info.source.container)));
+            return Err(probed(head, form.opening(info.source.container)));
         }
         let make = || form.packager(info.source.container, info.settings.charset);
         let lane = subscription
@@ -161,11 +165,7 @@ impl Request<'_> {
 
     /// Joins the stream. If the stream does not exist, joins the one that the path means otherwise; if it is full, joins the
     /// one that takes its overflow.
-    async fn find(
-        &self,
-        target: &Target,
-        permit: Option<Permit>,
-    ) -> Result<Joined<Wanted>, Answer> {
+    async fn find(&self, target: &Target, permit: Permit) -> Result<Joined<Wanted>, Answer> {
         let refused = match self.join(target, permit.clone()).await {
             Ok(joined) => return Ok(joined),
             Err(refused) => refused,
@@ -186,11 +186,7 @@ impl Request<'_> {
         })
     }
 
-    async fn join(
-        &self,
-        target: &Target,
-        permit: Option<Permit>,
-    ) -> Result<Joined<Wanted>, JoinRefused> {
+    async fn join(&self, target: &Target, permit: Permit) -> Result<Joined<Wanted>, JoinRefused> {
         let query = str::from_utf8(self.head.query().as_bytes()).unwrap_or_default();
         let shown = Shown::by(Sent(self.head), query).password_first();
         let Context { registry, gate, .. } = self.context;
@@ -201,7 +197,7 @@ impl Request<'_> {
             &**gate,
             Wish {
                 request: shown.request(&target.name, Protocol::Http.label(), self.remote),
-                introduction: shown.introduction(self.remote, self.request_line(), permit),
+                introduction: shown.introduction(self.remote, self.request_line(), Some(permit)),
             },
             Waits::default(),
             choose,
@@ -212,7 +208,8 @@ impl Request<'_> {
     /// Returns the request line without the query, which may hold a key.
     fn request_line(&self) -> String {
         let (method, path) = (self.head.method(), self.head.path());
-        format!("{method} {} {}", ListenerRecord::cut(&path), self.version())
+        let version = self.head.version().label();
+        format!("{method} {} {version}", ListenerRecord::cut(&path))
     }
 
     fn choose(&self, info: &Info, target: &Target) -> Choice<Wanted> {
@@ -268,10 +265,7 @@ impl Request<'_> {
     fn check_method(&self) -> Result<(), Answer> {
         match self.head.method() {
             "GET" | "HEAD" => Ok(()),
-            "OPTIONS" => Err(Answer {
-                status: Status::NO_CONTENT,
-                bytes: self.replies.empty(Status::NO_CONTENT, &[METHODS]),
-            }),
+            "OPTIONS" => Err(self.empty(Status::NO_CONTENT, METHODS)),
             _ => Err(self.text(
                 Status::METHOD_NOT_ALLOWED,
                 &[METHODS],
@@ -289,15 +283,11 @@ impl Request<'_> {
             let words = "This server speaks version 13 of WebSocket.\n";
             return Err(self.text(Status::UPGRADE_REQUIRED, &[WEBSOCKET_VERSION], words));
         }
-        let accept = self
-            .head
-            .header("sec-websocket-key")
-            .and_then(http1::websocket::accept);
+        let key = self.head.header("sec-websocket-key");
+        let accept = key.and_then(http1::websocket::accept);
         let words = "Sec-WebSocket-Key is missing or malformed.\n";
-        match accept {
-            Some(accept) => Ok(Some(accept)),
-            None => Err(self.text(Status::BAD_REQUEST, &[], words)),
-        }
+        let refused = || self.text(Status::BAD_REQUEST, &[], words);
+        accept.ok_or_else(refused).map(Some)
     }
 
     fn not_by_websocket(&self, info: &Info) -> Answer {
@@ -310,11 +300,8 @@ impl Request<'_> {
 
     /// Whether a page is wanted, and the stream has no bytes of its own to send at its name.
     fn wants_page(&self, info: &Info) -> bool {
-        let accepts_html = self
-            .head
-            .header("accept")
-            .is_some_and(|accept| accept.contains("text/html"));
-        accepts_html && info.source.container == Container::Tracks
+        let accept = self.head.header("accept").unwrap_or_default();
+        accept.contains("text/html") && info.source.container == Container::Tracks
     }
 
     fn to_page(&self, info: &Info) -> Answer {
@@ -322,18 +309,9 @@ impl Request<'_> {
         let query = String::from_utf8_lossy(query.as_bytes());
         let mark = if query.is_empty() { "" } else { "?" };
         // Relative to the stream's own address, so that it also works behind a proxy's path prefix.
-        let (_, last) = info
-            .name
-            .as_str()
-            .rsplit_once('/')
-            .unwrap_or(("", info.name.as_str()));
+        let last = info.name.as_str().rsplit('/').next().unwrap_or_default();
         let location = format!("{last}/{mark}{query}");
-        Answer {
-            status: Status::FOUND,
-            bytes: self
-                .replies
-                .empty(Status::FOUND, &[("Location", &location)]),
-        }
+        self.empty(Status::FOUND, ("Location", &location))
     }
 
     fn stream_head(&self, info: &Info, form: Form) -> Vec<u8> {
@@ -346,19 +324,8 @@ impl Request<'_> {
     }
 
     fn is_probe(&self) -> bool {
-        self.head
-            .byte_range()
-            .is_some_and(|range| range.last.is_some_and(|last| last < PROBE_BYTES_MAX))
-    }
-
-    /// Answers a probe with 200 and the bytes it requested. After a 206, AVFoundation would come back without requesting
-    /// titles; a 200 that continues would count it twice.
-    fn probed(&self, mut head: Vec<u8>, opening: &[u8]) -> Answer {
-        head.extend_from_slice(opening);
-        Answer {
-            status: Status::OK,
-            bytes: head,
-        }
+        let last = self.head.byte_range().and_then(|range| range.last);
+        last.is_some_and(|last| last < PROBE_BYTES_MAX)
     }
 
     fn not_found(&self, words: &str) -> Answer {
@@ -376,20 +343,10 @@ impl Request<'_> {
     }
 
     fn text(&self, status: Status, extra: &[(&str, &str)], words: &str) -> Answer {
-        Answer {
-            status,
-            bytes: self.replies.text(status, extra, words),
-        }
+        Answer::new(status, self.replies.text(status, extra, words))
     }
 
-    fn version(&self) -> &'static str {
-        match self.head.version() {
-            http1::Version::Http2 => "HTTP/2.0",
-            http1::Version::Http11 => "HTTP/1.1",
-            http1::Version::Http10 => "HTTP/1.0",
-            http1::Version::Ice10 | http1::Version::XAudiocast | http1::Version::Shoutcast => {
-                "ICE/1.0"
-            }
-        }
+    fn empty(&self, status: Status, extra: (&str, &str)) -> Answer {
+        Answer::new(status, self.replies.empty(status, &[extra]))
     }
 }

@@ -95,6 +95,12 @@ struct Answer {
     bytes: Vec<u8>,
 }
 
+impl Answer {
+    const fn new(status: Status, bytes: Vec<u8>) -> Self {
+        Self { status, bytes }
+    }
+}
+
 /// Time that a client may take to receive a reply.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -20,7 +20,7 @@ pub async fn serve<S: TransportStream>(
     target: Target,
     head: Head,
     remote: impl Into<Remote>,
-    permit: Option<Permit>,
+    permit: Permit,
 ) -> Outcome {
     let decision = {
         // Pinned here: moved, it would take its memory twice in the waiting future.

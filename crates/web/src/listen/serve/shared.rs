@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::Context;
-use super::decide::{Decision, Listen, decide};
+use super::decide::{Decision, decide};
 use super::patience::patiently;
 use crate::listen::Target;
 
@@ -65,29 +65,20 @@ pub async fn reply(
     remote: impl Into<Remote>,
     permit: Permit,
 ) -> LiveReply {
-    match decide(context, &target, head, remote.into(), Some(permit)).await {
+    match decide(context, &target, head, remote.into(), permit).await {
         Decision::Answer(words) => LiveReply::Whole {
             status: words.status,
             bytes: words.bytes,
         },
         Decision::Listen(listen) => {
-            let (head, pump) = follow(context, *listen);
-            let body = LiveBody(Box::new(pump));
+            let listen = *listen;
+            let (head, intro) = (listen.head, listen.intro);
+            let fanout = context.registry.fanout();
+            let reader = fanout.follow(listen.record, listen.lane);
+            let body = LiveBody(Box::new(Pump { reader, intro }));
             LiveReply::Live { head, body }
         }
     }
-}
-
-fn follow(context: &Context, listen: Listen) -> (Bytes, Pump) {
-    let Listen {
-        record,
-        head,
-        intro,
-        lane,
-        refusal: _,
-    } = listen;
-    let reader = context.registry.fanout().follow(record, lane);
-    (head, Pump { reader, intro })
 }
 
 #[derive(Debug)]
@@ -121,11 +112,8 @@ impl Pump {
             let began = Instant::now();
             while let Some(bytes) = next {
                 give(reader, pieces, bytes).await?;
-                next = match reader.at_hand().await {
-                    Some(Some(bytes)) => Some(bytes),
-                    Some(None) => return Err(End::Lane),
-                    None => None,
-                };
+                let more = reader.at_hand().await;
+                next = more.map(|more| more.ok_or(End::Lane)).transpose()?;
             }
             let resume = began + reader.window();
             closed_before(pieces, sleep_until(resume)).await?;

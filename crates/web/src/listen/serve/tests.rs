@@ -22,7 +22,7 @@ use super::patience::CHECK_INTERVAL;
 use super::{Context, LiveReply, Outcome, reply, serve};
 use crate::listen::testing::{
     PASSWORD, TestServer, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst, parse,
-    read_head, sample, sockets, soon, video_track, write,
+    published, read_head, sample, sockets, soon, until, video_track, write,
 };
 use crate::listen::{Target, addresses};
 
@@ -37,7 +37,7 @@ fn get(path: &str) -> String {
 /// Makes a request. Returns the client's end, and the request's outcome to come.
 async fn ask(server: &TestServer, request: &str) -> (TcpStream, JoinHandle<Outcome>) {
     let (client, socket, peer) = sockets().await;
-    (client, begin(server, request, socket, peer, None))
+    (client, begin(server, request, socket, peer))
 }
 
 /// Serves a request on a connection.
@@ -46,10 +46,9 @@ fn begin<S: TransportStream + Sync>(
     request: &str,
     socket: S,
     peer: SocketAddr,
-    permit: Option<Permit>,
 ) -> JoinHandle<Outcome> {
     let (context, head) = (server.context.clone(), parse(request));
-    let target = find(&context, &head);
+    let (target, permit) = (find(&context, &head), Permit::new(()));
     tokio::spawn(async move { serve(&context, socket, target, head, peer, permit).await })
 }
 
@@ -69,12 +68,9 @@ async fn answer_to(server: &TestServer, request: &str) -> (Status, String) {
     soon(client.read_to_end(&mut bytes)).await.unwrap();
     drop(client);
     let outcome = serving.await.unwrap();
-    let Outcome::Answered {
-        status,
-        bytes: sent,
-    } = outcome
-    else {
-        panic!("it is answered: {outcome:?}");
+    let (status, sent) = match outcome {
+        Outcome::Answered { status, bytes } => (status, bytes),
+        other => panic!("it is answered: {other:?}"),
     };
     assert_eq!(sent, bytes.len());
     assert_eq!(server.context.registry.fanout().listeners(), 0);
@@ -95,12 +91,9 @@ async fn read_until(client: &mut (impl AsyncReadExt + Unpin), end: &[u8]) -> Vec
 
 #[tokio::test]
 async fn a_listener_is_recorded_without_its_key_and_leaves_with_a_reason() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("secret/radio", Container::Mp3);
-    let request = format!(
-        "GET /secret/radio?key={} HTTP/1.1\r\nUser-Agent: x\r\nIcy-MetaData: 1\r\n\r\n",
-        PASSWORD.replace(' ', "%20")
-    );
+    let (server, mut publisher) = published(no_burst(), "secret/radio", Container::Mp3);
+    let path = format!("/secret/radio?key={}", PASSWORD.replace(' ', "%20"));
+    let request = format!("GET {path} HTTP/1.1\r\nUser-Agent: x\r\nIcy-MetaData: 1\r\n\r\n");
     let (mut client, id) = listen(&server, &request).await;
     let head = read_head(&mut client).await;
     assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && head.contains("\r\nicy-metaint: 16000\r\n"));
@@ -117,8 +110,7 @@ async fn a_listener_is_recorded_without_its_key_and_leaves_with_a_reason() {
 
 #[tokio::test]
 async fn a_listener_that_says_much_of_itself_is_recorded_in_few_words() {
-    let server = TestServer::new(no_burst());
-    let _publisher = server.publish("radio", Container::Mp3);
+    let (server, _publisher) = published(no_burst(), "radio", Container::Mp3);
     // Characters of two bytes, of which the limit would split one.
     let long = format!("x{}", "ö".repeat(1000));
     let request = format!("GET /radio HTTP/1.1\r\nUser-Agent: {long}\r\nReferer: {long}\r\n\r\n");
@@ -158,8 +150,7 @@ async fn a_source_cannot_make_its_stream_a_page() {
 
 #[tokio::test]
 async fn errors_say_why() {
-    let server = TestServer::new(Settings::default());
-    let _publisher = server.publish("secret/radio", Container::Mp3);
+    let (server, _publisher) = published(Settings::default(), "secret/radio", Container::Mp3);
     let _ogg = server.publish("music", Container::Ogg);
     for row in [
         "404 GET /nothing.flv > There is no stream nothing.",
@@ -315,8 +306,7 @@ async fn a_listener_before_the_first_bytes_waits_for_their_type() {
 
 #[tokio::test]
 async fn codecs_decide_what_an_rtmp_stream_can_be() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     let (waiting, serving) = ask(&server, &get("/live/show.mp3")).await;
     write(&mut publisher, &[video_track(30), audio_track(Codec::Aac)]);
     drop(waiting);
@@ -353,8 +343,7 @@ async fn codecs_decide_what_an_rtmp_stream_can_be() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_has_not_begun_is_waited_for() {
-    let server = TestServer::new(Settings::default());
-    let _publisher = server.publish("live/show", Container::Tracks);
+    let (server, _publisher) = published(Settings::default(), "live/show", Container::Tracks);
     let request = parse(&get("/live/show.aac"));
     let asked = tokio::time::Instant::now();
     let target = find(&server.context, &request);
@@ -371,8 +360,7 @@ async fn a_stream_that_has_not_begun_is_waited_for() {
 
 #[tokio::test]
 async fn heads_and_probes_are_no_listeners() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("radio.mp3", Container::Mp3);
+    let (server, mut publisher) = published(Settings::default(), "radio.mp3", Container::Mp3);
     write(&mut publisher, &mp3_items(10));
     let curl = "HEAD /radio.mp3 HTTP/1.1\r\nHost: h\r\nUser-Agent: curl/8\r\nAccept: */*\r\n\r\n";
     let (status, text) = answer_to(&server, curl).await;
@@ -399,36 +387,26 @@ async fn heads_and_probes_are_no_listeners() {
     read_until(&mut client, &mp3_frame(9)).await;
 }
 
-/// Waits until `count` decisions wait for the gate.
-async fn until_waiting(server: &TestServer, count: usize) {
-    let reached = async {
-        while server.gate.waiting() != count {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    soon(reached).await;
-}
-
 #[tokio::test]
 async fn a_listener_waits_for_its_permission_and_no_longer_than_it_is_there() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("late/radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "late/radio", Container::Mp3);
     write(&mut publisher, &mp3_items(20));
     let (mut client, _serving) = ask(&server, &get("/late/radio")).await;
     let (gone, serving) = ask(&server, &get("/late/radio")).await;
     let (mut secure, _secure_serving) = ask_secure(&server, &get("/late/radio")).await;
     let (gone_secure, serving_secure) = ask_secure(&server, &get("/late/radio")).await;
-    until_waiting(&server, 4).await;
+    let latch = &server.gate.latch;
+    until(|| latch.waiting() == 4).await;
     drop((gone, gone_secure));
     for serving in [serving, serving_secure] {
         let outcome = soon(serving).await.unwrap();
         assert_eq!(outcome, Outcome::Gone);
     }
-    until_waiting(&server, 2).await;
+    until(|| latch.waiting() == 2).await;
     assert_eq!(server.context.registry.fanout().listeners(), 0);
     // What the client sends while it waits is ignored.
     client.write_all(b"hello?").await.unwrap();
-    server.gate.open();
+    latch.open();
     assert!(read_head(&mut client).await.starts_with("HTTP/1.1 200"));
     assert!(read_head(&mut secure).await.starts_with("HTTP/1.1 200"));
 }
@@ -442,14 +420,12 @@ async fn ask_secure(
     request: &str,
 ) -> (TlsStream<TcpStream>, JoinHandle<Outcome>) {
     let (client, socket) = TestTls::new().connect().await;
-    let permit = Some(Permit::new(()));
-    (client, begin(server, request, socket, HERE, permit))
+    (client, begin(server, request, socket, HERE))
 }
 
 #[tokio::test]
 async fn a_secure_listener_hears_the_same_until_it_leaves() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "radio", Container::Mp3);
     let items = mp3_items(300);
     write(&mut publisher, &items[..2]);
     let (mut client, serving) = ask_secure(&server, &get("/radio")).await;
@@ -472,19 +448,16 @@ async fn a_secure_listener_hears_the_same_until_it_leaves() {
 
 #[tokio::test]
 async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(Settings::default(), "radio", Container::Mp3);
     write(&mut publisher, &mp3_items(5));
     for reason in [Reason::Kicked, Reason::Ended] {
         let (mut client, serving) = ask_secure(&server, &get("/radio")).await;
         read_head(&mut client).await;
         read_until(&mut client, &mp3_frame(4)).await;
         let registry = &server.context.registry;
-        if reason == Reason::Kicked {
-            let listeners = registry.fanout().directory().list();
-            registry.fanout().kick(listeners[0].id);
-        } else {
-            registry.end_all();
+        match reason {
+            Reason::Kicked => server.kick(),
+            _ => registry.end_all(),
         }
         let mut rest = Vec::new();
         soon(client.read_to_end(&mut rest)).await.unwrap();
@@ -511,8 +484,7 @@ async fn listen_shared(server: &TestServer, path: &str) -> mpsc::Receiver<Bytes>
 
 #[tokio::test]
 async fn a_shared_listener_hears_the_same_until_it_leaves() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "radio", Container::Mp3);
     let items = mp3_items(200);
     write(&mut publisher, &items[..2]);
     let mut taken = listen_shared(&server, "/radio").await;
@@ -527,24 +499,18 @@ async fn a_shared_listener_hears_the_same_until_it_leaves() {
     assert_same(&heard, &all, "all of it");
     drop(taken);
     until_none_listens(&server).await;
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Left);
+    assert_eq!(server.departure().reason, Reason::Left);
 }
 
 /// Waits until the tasks of all listeners are over.
 async fn until_none_listens(server: &TestServer) {
-    let none = async {
-        while server.context.registry.fanout().listeners() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    soon(none).await;
+    let fanout = server.context.registry.fanout();
+    until(|| fanout.listeners() == 0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_shared_listener_that_takes_nothing_is_given_up() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(Settings::default(), "radio", Container::Mp3);
     write(&mut publisher, &mp3_items(50));
     let taken = listen_shared(&server, "/radio").await;
     // Two pieces: one is in the channel, the other waits for room in it.
@@ -554,38 +520,30 @@ async fn a_shared_listener_that_takes_nothing_is_given_up() {
     }
     until_none_listens(&server).await;
     drop(taken);
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Lag);
+    assert_eq!(server.departure().reason, Reason::Lag);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_shared_listener_that_takes_nothing_can_be_kicked() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(Settings::default(), "radio", Container::Mp3);
     write(&mut publisher, &mp3_items(50));
     let taken = listen_shared(&server, "/radio").await;
-    let fanout = server.context.registry.fanout();
     // Two pieces: one is in the channel, the other waits for room in it.
-    while taken.is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(|| !taken.is_empty()).await;
     write(&mut publisher, &mp3_items(70)[51..]);
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let listeners = fanout.directory().list();
-    fanout.kick(listeners[0].id);
+    server.kick();
     let kicked = tokio::time::Instant::now();
     until_none_listens(&server).await;
     let waited = kicked.elapsed();
     assert!(waited <= CHECK_INTERVAL, "{waited:?}");
     drop(taken);
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Kicked);
+    assert_eq!(server.departure().reason, Reason::Kicked);
 }
 
 #[test]
 fn only_streams_are_claimed() {
-    let server = TestServer::new(Settings::default());
-    let _show = server.publish("live/show", Container::Tracks);
+    let (server, _show) = published(Settings::default(), "live/show", Container::Tracks);
     let _flv = server.publish("odd.flv", Container::Mp3);
     let registry = &server.context.registry;
     let claimed = |path: &str| {
@@ -609,33 +567,21 @@ fn addresses_are_those_that_work() {
         let stream = server.context.registry.stream(&name(stream));
         let info = stream.unwrap().info();
         let addresses = addresses(&info);
-        let paths = addresses
-            .iter()
-            .map(|a| format!("{} {} {}", a.label, a.path, a.media_type));
-        paths.collect::<Vec<_>>()
+        let lines = addresses.iter();
+        let lines = lines.map(|a| format!("{} {} {}", a.label, a.path, a.media_type));
+        lines.collect::<Vec<_>>().join(", ")
     };
     let mut show = server.publish("live/show", Container::Tracks);
-    assert_eq!(listed("live/show"), ["FLV /live/show.flv video/x-flv"]);
+    assert_eq!(listed("live/show"), "FLV /live/show.flv video/x-flv");
     write(&mut show, &[video_track(30), audio_track(Codec::Mp3)]);
-    assert_eq!(
-        listed("live/show"),
-        [
-            "FLV /live/show.flv video/x-flv",
-            "MPEG-TS /live/show.ts video/mp2t",
-            "MP3 /live/show.mp3 audio/mpeg"
-        ]
-    );
+    let expected = "FLV /live/show.flv video/x-flv, MPEG-TS /live/show.ts video/mp2t, \
+        MP3 /live/show.mp3 audio/mpeg";
+    assert_eq!(listed("live/show"), expected);
     let mut radio = server.publish("radio", Container::Mp3);
     write(&mut radio, &mp3_items(3));
-    assert_eq!(
-        listed("radio"),
-        [
-            "MP3 /radio audio/mpeg",
-            "FLV /radio.flv video/x-flv",
-            "MP4 /radio.mp4 audio/mp4; codecs=\"mp4a.6B\"",
-            "MPEG-TS /radio.ts video/mp2t",
-        ]
-    );
+    let expected = "MP3 /radio audio/mpeg, FLV /radio.flv video/x-flv, \
+        MP4 /radio.mp4 audio/mp4; codecs=\"mp4a.6B\", MPEG-TS /radio.ts video/mp2t";
+    assert_eq!(listed("radio"), expected);
     // FLV cannot carry Layer II.
     let mut old = server.publish("old", Container::Mp3);
     let track = Track {
@@ -649,9 +595,9 @@ fn addresses_are_those_that_work() {
         flv: None,
     };
     write(&mut old, &[Item::Track(Arc::new(track))]);
-    assert_eq!(listed("old"), ["MP3 /old audio/mpeg"]);
+    assert_eq!(listed("old"), "MP3 /old audio/mpeg");
     let _ogg = server.publish("music", Container::Ogg);
-    assert_eq!(listed("music"), ["Ogg /music application/ogg"]);
+    assert_eq!(listed("music"), "Ogg /music application/ogg");
     let _other = server.publish_as("tv", Container::Other, "video/nsv");
-    assert_eq!(listed("tv"), ["source /tv video/nsv"]);
+    assert_eq!(listed("tv"), "source /tv video/nsv");
 }

@@ -10,7 +10,7 @@ use testkit::OggPage;
 
 use crate::listen::testing::{
     ASC, TestServer, assert_same, audio_track, audio_track_of, demux, impatient, mp3_frame,
-    mp3_items, no_burst, sample, samples, video_track, write,
+    mp3_items, no_burst, published, sample, samples, video_track, write,
 };
 
 fn page(flags: u8, granule: u64, serial: u32, packets: &[&[u8]], is_cut: bool) -> Vec<u8> {
@@ -127,8 +127,7 @@ fn a_lane_that_opens_late_gives_the_header_once() {
     let chain = [opus_link(1, 5), opus_link(2, 5)].concat();
     let items = demux("application/ogg", &chain);
     for cut in 1..items.len() {
-        let server = TestServer::new(no_burst());
-        let mut publisher = server.publish("it", Container::Ogg);
+        let (server, mut publisher) = published(no_burst(), "it", Container::Ogg);
         write(&mut publisher, &items[..cut]);
         let mut joiner = server.join("it", Form::Source);
         for item in &items[cut..] {
@@ -155,8 +154,7 @@ fn piece(number: i64, keyframe: bool) -> Item {
 
 #[test]
 fn a_laggard_leaves_webm_between_clusters() {
-    let server = TestServer::new(impatient(5));
-    let mut publisher = server.publish("it", Container::WebM);
+    let (server, mut publisher) = published(impatient(5), "it", Container::WebM);
     let piece = |number| piece(number, number % 4 == 0);
     let header = Item::Header(b"<header>".as_slice().into());
     write(&mut publisher, &[header]);
@@ -169,8 +167,7 @@ fn a_laggard_leaves_webm_between_clusters() {
 
 #[test]
 fn a_laggard_that_skips_to_another_link_gets_its_headers() {
-    let server = TestServer::new(impatient(5));
-    let mut publisher = server.publish("it", Container::Ogg);
+    let (server, mut publisher) = published(impatient(5), "it", Container::Ogg);
     let piece = |number| piece(number, true);
     let header = |text: &'static str| Item::Header(text.as_bytes().into());
     write(&mut publisher, &[header("<one>"), piece(0)]);
@@ -201,8 +198,7 @@ fn rtmp_items(codec: Codec, frame: impl Fn(usize) -> Vec<u8>) -> Vec<Item> {
 fn aac_of_an_rtmp_stream_becomes_adts() {
     let unit = |number: usize| vec![number as u8; 50 + number];
     let items = rtmp_items(Codec::Aac, unit);
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     write(&mut publisher, &items[..4]);
     let mut joiner = server.join("live/show", Form::Aac);
     write(&mut publisher, &items[4..]);
@@ -220,8 +216,7 @@ fn aac_of_an_rtmp_stream_becomes_adts() {
 #[test]
 fn mp3_of_an_rtmp_stream_is_only_its_frames() {
     let items = rtmp_items(Codec::Mp3, mp3_frame);
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     write(&mut publisher, &items);
     let mut joiner = server.join("live/show", Form::Mp3);
     let all: Vec<u8> = (0..60).flat_map(mp3_frame).collect();
@@ -234,8 +229,7 @@ fn mp3_of_an_rtmp_stream_is_only_its_frames() {
 
 #[test]
 fn a_track_that_turns_into_another_codec_falls_silent() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     let frame = sample(TrackId::AUDIO, 0, true, vec![1; 30]);
     write(&mut publisher, &[audio_track(Codec::Aac), frame.clone()]);
     let mut joiner = server.join("live/show", Form::Aac);
@@ -250,15 +244,12 @@ fn a_track_that_turns_into_another_codec_falls_silent() {
 #[test]
 fn only_the_first_track_of_its_codec_is_heard() {
     let other = audio_track_of(TrackId(2), Codec::Aac);
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac), other]);
     let mut joiner = server.join("live/show", Form::Aac);
     let frame = |track, byte| sample(track, 0, true, vec![byte; 9]);
-    write(
-        &mut publisher,
-        &[frame(TrackId(2), 2), frame(TrackId::AUDIO, 1)],
-    );
+    let frames = [frame(TrackId(2), 2), frame(TrackId::AUDIO, 1)];
+    write(&mut publisher, &frames);
     let header = adts::Writer::new(&ASC).unwrap().header(9).unwrap();
     assert_eq!(joiner.drain(), [&header[..], &[1; 9]].concat());
 }

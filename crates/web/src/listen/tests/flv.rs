@@ -8,7 +8,7 @@ use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
 use packagers::Form;
 
 use crate::listen::testing::{
-    ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample,
+    ASC, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, published, sample,
     samples, video_track, write,
 };
 
@@ -60,8 +60,7 @@ fn opening() -> Vec<Item> {
 
 #[test]
 fn every_joiner_gets_the_headers_and_the_suffix_from_a_keyframe() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     write(&mut publisher, &opening());
     let mut joiners = vec![(None, server.join("live/show", Form::Flv))];
     let items = show(0);
@@ -94,8 +93,7 @@ fn every_joiner_gets_the_headers_and_the_suffix_from_a_keyframe() {
 
 #[test]
 fn a_new_configuration_reaches_listeners_that_follow_and_that_skip() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     write(&mut publisher, &opening());
     write(&mut publisher, &show(0));
     let mut present = server.join("live/show", Form::Flv);
@@ -127,8 +125,7 @@ fn a_new_configuration_reaches_listeners_that_follow_and_that_skip() {
 
 #[test]
 fn audio_alone_is_joined_at_every_frame() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/talk", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/talk", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac)]);
     let items: Vec<_> = (0..150)
         .map(|number| sample(TrackId::AUDIO, number * 20, true, vec![number as u8; 30]))
@@ -144,8 +141,7 @@ fn audio_alone_is_joined_at_every_frame() {
 
 #[test]
 fn audio_waits_for_announced_pictures_but_not_for_ever() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     let announced = [metadata("videocodecid"), audio_track(Codec::Aac)];
     write(&mut publisher, &announced);
     let mut joiner = server.join("live/show", Form::Flv);
@@ -167,8 +163,7 @@ fn audio_waits_for_announced_pictures_but_not_for_ever() {
 
 #[test]
 fn data_messages_pass_in_between() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     write(&mut publisher, &opening());
     let mut joiner = server.join("live/show", Form::Flv);
     let script = Item::Script(Script {
@@ -193,8 +188,7 @@ fn adts_and_mp3_sources_are_heard_as_flv_too() {
         .collect();
     let items = demux("audio/aac", &stream);
     assert_eq!(samples(&items).count(), 50);
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("radio", Container::Adts);
+    let (server, mut publisher) = published(Settings::default(), "radio", Container::Adts);
     write(&mut publisher, &items);
     let heard = read(server.join("radio", Form::Flv).drain());
     assert!(matches!(&heard[0], Item::Track(track) if track.config == ASC[..]));
@@ -211,8 +205,7 @@ fn adts_and_mp3_sources_are_heard_as_flv_too() {
 
 #[test]
 fn a_publisher_that_returns_continues_in_the_same_file() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(Settings::default(), "live/show", Container::Tracks);
     write(&mut publisher, &opening());
     write(&mut publisher, &show(0));
     let mut joiner = server.join("live/show", Form::Flv);

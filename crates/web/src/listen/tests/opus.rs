@@ -9,7 +9,7 @@ use media::{Codec, Container, Framing, Item, Kind, Track, TrackId};
 use packagers::Form;
 
 use crate::listen::testing::{
-    Joiner, TestServer, audio_track, demux, name, no_burst, sample, title, write,
+    Joiner, TestServer, audio_track, demux, name, no_burst, published, sample, title, write,
 };
 
 fn opus(pre_skip: u8) -> Track {
@@ -84,8 +84,7 @@ fn run(range: std::ops::Range<u16>) -> Vec<u16> {
 
 #[test]
 fn the_publishers_own_is_passed_on_page_by_page() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     write(&mut publisher, &[Item::Track(Arc::new(opus(56)))]);
     let mut first = server.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
@@ -99,8 +98,7 @@ fn the_publishers_own_is_passed_on_page_by_page() {
 
 #[test]
 fn what_is_derived_is_heard_across_publishers_as_one_link() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac)]);
     let mut listener = server.join("live/show", Form::Opus);
     let derivation = derivation(&server, "live/show");
@@ -127,8 +125,7 @@ fn what_is_derived_is_heard_across_publishers_as_one_link() {
 
 #[test]
 fn other_opus_begins_another_link_for_all_listeners() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     let derivation = derivation(&server, "live/show");
     let writer = derivation.writer();
     write(&mut publisher, &[audio_track(Codec::Aac)]);
@@ -158,8 +155,7 @@ fn other_opus_begins_another_link_for_all_listeners() {
 
 #[test]
 fn new_listeners_are_reported_the_title() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
     write(&mut publisher, &[Item::Track(Arc::new(opus(56)))]);
     let mut first = server.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));

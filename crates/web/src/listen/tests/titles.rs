@@ -6,8 +6,8 @@ use media::{Codec, Container, Item, Span, TrackId};
 use packagers::{Form, METAINT};
 
 use crate::listen::testing::{
-    Joiner, TestServer, assert_same, audio_track, impatient, mp3_frame, mp3_items, no_burst,
-    sample, title, write,
+    Joiner, assert_same, audio_track, impatient, mp3_frame, mp3_items, no_burst, published, sample,
+    title, write,
 };
 
 /// Enough for nine metadata blocks.
@@ -72,8 +72,7 @@ fn intervals(intervals: usize) -> usize {
 #[test]
 fn every_joiner_counts_the_same_and_hears_the_same() {
     let metaint = METAINT.get();
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "radio", Container::Mp3);
     let mut joiners = Vec::new();
     let mut written = 0;
     for item in programme() {
@@ -111,8 +110,7 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
 
 #[test]
 fn a_title_is_reported_once_and_to_each_new_listener() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "radio", Container::Mp3);
     let mut frames = mp3_items(FRAMES).into_iter();
     let mut play = |publisher: &mut Publisher| {
         let items: Vec<_> = frames.by_ref().take(intervals(2)).collect();
@@ -143,8 +141,7 @@ fn a_title_is_reported_once_and_to_each_new_listener() {
 
 #[test]
 fn the_next_publisher_does_not_inherit_the_title() {
-    let server = TestServer::new(no_burst());
-    let mut before = server.publish("radio", Container::Mp3);
+    let (server, mut before) = published(no_burst(), "radio", Container::Mp3);
     let items = mp3_items(intervals(2));
     let mut listener = server.join("radio", Form::Icy);
     say(&mut before, "Anna - Live");
@@ -163,8 +160,7 @@ fn the_next_publisher_does_not_inherit_the_title() {
 fn a_joiner_is_given_the_burst_and_not_an_interval_more() {
     let mut settings = no_burst();
     settings.audio.burst = Span::from_millis(3_000);
-    let server = TestServer::new(settings);
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(settings, "radio", Container::Mp3);
     let mut first = server.join("radio", Form::Icy);
     write(&mut publisher, &programme());
     first.drain();
@@ -175,8 +171,7 @@ fn a_joiner_is_given_the_burst_and_not_an_interval_more() {
 
 #[test]
 fn a_title_arrives_within_one_interval() {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "radio", Container::Mp3);
     let items = mp3_items(100);
     write(&mut publisher, &items[..50]);
     let mut joiner = server.join("radio", Form::Icy);
@@ -197,8 +192,7 @@ fn a_laggard_stays_in_step() {
     let all = audio();
     let programme = programme();
     for pause in [60, 77, 100] {
-        let server = TestServer::new(impatient(3));
-        let mut publisher = server.publish("radio", Container::Mp3);
+        let (server, mut publisher) = published(impatient(3), "radio", Container::Mp3);
         let mut joiner = server.join("radio", Form::Icy);
         write(&mut publisher, &programme[..pause]);
         joiner.drain();
@@ -233,8 +227,7 @@ fn titles_stand_between_the_frames_of_a_track() {
         (Codec::Mp3, Form::IcyMp3, Form::Mp3),
         (Codec::Aac, Form::IcyAac, Form::Aac),
     ] {
-        let server = TestServer::new(no_burst());
-        let mut publisher = server.publish("live/show", Container::Tracks);
+        let (server, mut publisher) = published(no_burst(), "live/show", Container::Tracks);
         write(&mut publisher, &[audio_track(codec)]);
         let mut titled = server.join("live/show", titled);
         let mut plain = server.join("live/show", plain);

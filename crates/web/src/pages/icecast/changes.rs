@@ -79,10 +79,8 @@ impl Ask<'_> {
             return Err(Refusal::OtherFormat);
         }
         let config = &front.config;
-        let ordered = front
-            .orders
-            .move_to(name, to.clone(), |of| config.fallback(of));
-        ordered.map_err(Refusal::of_order)?;
+        let fallback = |of: &StreamName| config.fallback(of);
+        front.orders.move_to(name, to.clone(), fallback)?;
         tracing::info!(stream = %name, destination = %to, "the operator moves listeners");
         let words = format!("Clients moved from {} to {}", mount(name), mount(&to));
         Ok(Answer::Done(Outcome::new(words, true)))
@@ -102,10 +100,8 @@ impl Ask<'_> {
             return Err(Refusal::Qualities);
         }
         let config = &front.config;
-        let ordered = front
-            .orders
-            .fall_back(name, to.clone(), |of| config.fallback(of));
-        ordered.map_err(Refusal::of_order)?;
+        let fallback = |of: &StreamName| config.fallback(of);
+        front.orders.fall_back(name, to.clone(), fallback)?;
         let to = to.as_ref().map(tracing::field::display);
         tracing::info!(stream = %name, fallback = to, "the operator sets a fallback");
         let page = Reply::full(StatusCode::OK, "text/html; charset=utf-8", CONFIGURED);

@@ -95,7 +95,7 @@ impl Ask<'_> {
         let stream = self.stream()?;
         let part = |name| {
             let text = self.parameter(name)?;
-            Ok(utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string())
+            Ok::<_, Refusal>(utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string())
         };
         let (user, password) = (part("username")?, part("password")?);
         let base = self.base.to_string();

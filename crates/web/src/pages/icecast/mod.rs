@@ -72,25 +72,37 @@ impl Subject {
 }
 
 /// Reason why a request is refused, in Icecast's words where it has some.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 enum Refusal {
+    #[error("Source does not exist")]
     NoStream,
+    #[error("Missing parameter")]
     NoParameter,
+    #[error("No such destination")]
     NoDestination,
+    #[error("Destination not running")]
     DestinationAway,
+    #[error("supplied mountpoints are identical")]
     SameMount,
+    #[error("The destination is of another format")]
     OtherFormat,
+    #[error("The stream is one of several qualities")]
     Qualities,
+    #[error("That leads back to the mount")]
     Circle,
+    #[error("There are too many such orders")]
     TooMany,
+    #[error("Listeners of a mount are moved together")]
     OneListener,
     /// A page of another site has made a browser send the request, or might have.
+    #[error("Not for pages of other sites")]
     OtherSite,
+    #[error("Internal error")]
     Failed,
 }
 
-impl Refusal {
-    const fn of_order(refused: OrderRefused) -> Self {
+impl From<OrderRefused> for Refusal {
+    fn from(refused: OrderRefused) -> Self {
         match refused {
             OrderRefused::Circle => Self::Circle,
             OrderRefused::TooMany => Self::TooMany,
@@ -99,23 +111,6 @@ impl Refusal {
 }
 
 impl Refusal {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::NoStream => "Source does not exist",
-            Self::NoParameter => "Missing parameter",
-            Self::NoDestination => "No such destination",
-            Self::DestinationAway => "Destination not running",
-            Self::SameMount => "supplied mountpoints are identical",
-            Self::OtherFormat => "The destination is of another format",
-            Self::Qualities => "The stream is one of several qualities",
-            Self::Circle => "That leads back to the mount",
-            Self::TooMany => "There are too many such orders",
-            Self::OneListener => "Listeners of a mount are moved together",
-            Self::OtherSite => "Not for pages of other sites",
-            Self::Failed => "Internal error",
-        }
-    }
-
     fn answer(self) -> Reply {
         let status = match self {
             Self::OtherSite => StatusCode::FORBIDDEN,
@@ -127,7 +122,7 @@ impl Refusal {
             Self::OtherSite => "<p><a href=\"\">Do it all the same</a></p>",
             _ => "",
         };
-        let (code, words) = (status.as_u16(), escape(self.words()));
+        let (code, words) = (status.as_u16(), escape(&self.to_string()));
         let page = format!(
             "<html><head><title>Error {code}</title></head><body><b>{code} - {words}</b>{again}</body></html>\r\n"
         );
@@ -225,10 +220,6 @@ fn mount(name: &StreamName) -> String {
 }
 
 fn is_of_other_site(headers: &HeaderMap, base: &BaseUrl) -> bool {
-    let header = |name: &str| {
-        headers
-            .get(name)
-            .map(|value| value.to_str().unwrap_or_default())
-    };
+    let header = |name: &str| Some(headers.get(name)?.to_str().unwrap_or_default());
     http1::is_of_other_site(header, Some(base.host()))
 }

@@ -150,17 +150,13 @@ mod tests {
     fn everything_is_reported_once_and_then_what_changes() {
         let mut known = Known::default();
         let title: &[(&str, &str)] = &[("listeners", "0"), ("title", "a\nEVENT b")];
-        assert_eq!(
-            known.learn(&sheet("0", &[("/a", title), ("/b", &[])])),
-            "EVENT global listeners 0\nEVENT /a listeners 0\nEVENT /a title a EVENT b\n"
-        );
-        let same = sheet("0", &[("/a", title), ("/b", &[])]);
-        assert_eq!(known.learn(&same), "");
+        let titled = sheet("0", &[("/a", title), ("/b", &[])]);
+        let all = "EVENT global listeners 0\nEVENT /a listeners 0\nEVENT /a title a EVENT b\n";
+        assert_eq!(known.learn(&titled), all);
+        assert_eq!(known.learn(&titled), "");
         let untitled = sheet("1", &[("/a", &[("listeners", "1")]), ("/b", &[])]);
-        assert_eq!(
-            known.learn(&untitled),
-            "EVENT global listeners 1\nEVENT /a listeners 1\nEVENT /a title null\n"
-        );
+        let news = "EVENT global listeners 1\nEVENT /a listeners 1\nEVENT /a title null\n";
+        assert_eq!(known.learn(&untitled), news);
         let gone = sheet("1", &[("/b", &[])]);
         assert_eq!(known.learn(&gone), "EVENT /a null null\n");
     }

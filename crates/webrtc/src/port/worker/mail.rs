@@ -40,7 +40,8 @@ impl<R: Role> Worker<R> {
                 Err(_) => return,
             }
         }
-        self.ring();
+        // Work may be left whose rings are already answered.
+        self.inbox.bell.ring();
     }
 
     pub(super) fn take_commands(&mut self, now: Instant) {
@@ -52,11 +53,9 @@ impl<R: Role> Worker<R> {
                     remote_ufrag,
                 }) => {
                     let new = Box::<str>::from(local.ufrag());
-                    let is_restarted = match self.mux.find(&ufrag) {
-                        Some(session) => self.mux.restart(session, local, &remote_ufrag),
-                        None => false,
-                    };
-                    if !is_restarted {
+                    let session = self.mux.find(&ufrag);
+                    let restart = |session| self.mux.restart(session, local, &remote_ufrag);
+                    if !session.is_some_and(restart) {
                         self.shared.directory.remove(&new);
                     }
                 }
@@ -64,7 +63,7 @@ impl<R: Role> Worker<R> {
                     if let Some(session) = self.mux.find(&ufrag)
                         && self.mux.close(session, now)
                     {
-                        self.closed(session, CloseReason::Requested, now);
+                        self.closed(session, CloseReason::Requested);
                     }
                 }
                 Err(_) => {
@@ -74,13 +73,7 @@ impl<R: Role> Worker<R> {
             }
         }
         self.settle(now);
-        self.ring();
-    }
-
-    /// Rings the worker's own bell, since work may be left whose rings are already answered.
-    fn ring(&self) {
-        if let Some(bell) = self.shared.bell(self.number) {
-            bell.ring();
-        }
+        // Work may be left whose rings are already answered.
+        self.inbox.bell.ring();
     }
 }

@@ -105,9 +105,7 @@ impl<R: Role> Worker<R> {
                 );
                 std::process::abort();
             }
-            if let Some(bell) = self.shared.bell(self.number) {
-                bell.answer();
-            }
+            self.inbox.bell.answer();
             let now = Instant::now();
             for ready in ready.drain(..) {
                 self.on_ready(ready, &mut arrivals, now);
@@ -277,10 +275,10 @@ impl<R: Role> Worker<R> {
                 }
                 // The role may have closed the session since.
                 Event::Moved { path } if self.mux.path(session).is_some() => {
-                    self.role.moved(session, path, now);
+                    self.role.moved(session, path);
                 }
                 Event::Moved { .. } => {}
-                Event::Closed { reason } => self.closed(session, reason, now),
+                Event::Closed { reason } => self.closed(session, reason),
             }
         }
         self.transmit(now);
@@ -298,14 +296,14 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason) {
         match self.tickets.remove(&session) {
             Some(ticket) => {
                 tracing::debug!(worker = self.number, %reason, "a peer did not connect");
                 self.counters.abandoned += 1;
                 self.role.abandoned(ticket, reason);
             }
-            None => self.role.closed(session, reason, now),
+            None => self.role.closed(session, reason),
         }
     }
 
@@ -316,7 +314,7 @@ impl<R: Role> Worker<R> {
         };
         mux::report(&panic, self.mux.path(session));
         if self.mux.close(session, now) {
-            self.role.closed(session, CloseReason::Panicked, now);
+            self.role.closed(session, CloseReason::Panicked);
         }
     }
 

@@ -12,8 +12,8 @@ use media::{Container, Item};
 use net::Backend;
 use tempfile::TempDir;
 
-use super::driver::now;
 use super::*;
+use crate::now;
 use crate::station::library::Place;
 use crate::station::playout::LEAD;
 use crate::station::track::testing::{frame, number};
@@ -204,10 +204,8 @@ async fn tracks_follow_each_other_without_a_gap() {
     assert_eq!(report.next.as_deref(), Some("c"));
     assert_eq!(station.stats.tracks.value(Outcome::Played), 4);
     let reported = station.reported.lock().expect("a list");
-    assert_eq!(
-        reported[..4],
-        ["a began", "a played", "b began", "b played"]
-    );
+    let expected = ["a began", "a played", "b began", "b played"];
+    assert_eq!(reported[..4], expected);
     assert!(station.stats.bytes.value() >= 4 * u64::from(FRAMES) * 417);
 }
 

@@ -13,6 +13,7 @@
 
 mod chatter;
 
+use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use fanout::{LogReader, Reason};
 use http1::websocket::{
-    CONTROL_BYTES_MAX, CloseCode, Event, FrameHead, FrameReader, Opcode, Peer, Violation,
+    CONTROL_BYTES_MAX, CloseCode, Event, FrameHead, FrameReader, Opcode, Peer, Short, Violation,
 };
 use net::TransportStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -50,22 +51,16 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Answers the handshake, and serves the listener in a task of its own until either side ends it.
 pub(super) fn follow<S: TransportStream>(context: &Context, socket: S, listen: Listen) -> Outcome {
-    let Listen {
-        record,
-        head,
-        intro,
-        lane,
-        refusal: _,
-    } = listen;
     // The round trip prepares the socket as that of a listener.
     let Ok(socket) = socket.into_transport().and_then(S::from_transport) else {
         return Outcome::Gone;
     };
-    let id = record.id;
+    let (id, head, intro) = (listen.record.id, listen.head, listen.intro);
     // The listener is deregistered before its connection is closed, so the task holds the permit until the end.
-    let permit = record.permit.clone();
+    let permit = listen.record.permit.clone();
+    let fanout = context.registry.fanout();
     let session = Session {
-        reader: context.registry.fanout().follow(record, lane),
+        reader: fanout.follow(listen.record, listen.lane),
         connection: Connection::new(socket),
         leaving: context.leaving.clone(),
     };
@@ -100,13 +95,7 @@ struct Session<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     async fn run(mut self, head: Bytes, intro: Bytes) {
-        let end = match self.connection.begin(head).await {
-            Ok(()) => match self.send(intro).await {
-                Ok(never) => match never {},
-                Err(end) => end,
-            },
-            Err(end) => end,
-        };
+        let Err(end) = self.send(head, intro).await;
         let reason = match end {
             End::Lane => self.reader.reason(),
             End::Left | End::Closed(_) | End::Broken(_) | End::Chatty => Reason::Left,
@@ -115,35 +104,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.reader.ended_by(reason);
         let is_leaving = *self.leaving.borrow();
         drop(self.reader);
-        match end {
-            End::Lane => {
-                let code = code_of(reason, is_leaving);
-                self.connection
-                    .close(&code.payload(), Answer::Awaited)
-                    .await;
-            }
-            End::Closed(number) => {
-                let payload = number.map(u16::to_be_bytes);
-                let payload = payload.as_ref().map_or(&[][..], |payload| &payload[..]);
-                self.connection.close(payload, Answer::Given).await;
-            }
-            End::Broken(violation) => {
-                let payload = violation.code().payload();
-                self.connection.close(&payload, Answer::Unreadable).await;
-            }
-            End::Chatty => {
-                let payload = CloseCode::POLICY_VIOLATION.payload();
-                self.connection.close(&payload, Answer::Unreadable).await;
-            }
-            End::Left | End::Stalled(_) => {}
-        }
+        let ours = |code: CloseCode| Some(code.number());
+        let (number, answer) = match end {
+            End::Lane => (ours(code_of(reason, is_leaving)), Answer::Awaited),
+            End::Closed(number) => (number, Answer::Given),
+            End::Broken(violation) => (ours(violation.code()), Answer::Unreadable),
+            End::Chatty => (ours(CloseCode::POLICY_VIOLATION), Answer::Unreadable),
+            End::Left | End::Stalled(_) => return,
+        };
+        self.connection.close(number, answer).await;
     }
 
-    /// Sends the lane until either side ends it.
-    async fn send(&mut self, intro: Bytes) -> Result<std::convert::Infallible, End> {
+    /// Sends the head and the lane until either side ends it.
+    async fn send(&mut self, head: Bytes, intro: Bytes) -> Result<Infallible, End> {
         let Self {
             reader, connection, ..
         } = self;
+        connection.begin(head).await?;
         let mut next = (!intro.is_empty()).then_some(intro);
         loop {
             if next.is_none() {
@@ -152,11 +129,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             let began = Instant::now();
             while let Some(bytes) = next {
                 connection.give(bytes, reader).await?;
-                next = match reader.at_hand().await {
-                    Some(Some(bytes)) => Some(bytes),
-                    Some(None) => return Err(End::Lane),
-                    None => None,
-                };
+                let more = reader.at_hand().await;
+                next = more.map(|more| more.ok_or(End::Lane)).transpose()?;
             }
             let resume = began + reader.window();
             connection.attend(sleep_until(resume)).await?;
@@ -215,10 +189,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.socket.write_all(&head).await?;
             self.socket.flush().await
         };
-        match timeout(STALLED_AFTER, begun).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(End::Left),
-        }
+        let begun = timeout(STALLED_AFTER, begun).await;
+        begun.ok().and_then(Result::ok).ok_or(End::Left)
     }
 
     /// Sends a message, in bounded time; `reader` decides whether its listener may stay meanwhile.
@@ -293,7 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn poll_outbox(&mut self, cx: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
-        if self.outbox.length == 0 {
+        if self.outbox.frame.as_bytes().is_empty() {
             return Poll::Ready(Ok(()));
         }
         while !self.outbox.rest().is_empty() {
@@ -309,8 +281,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends a close frame, waits for the client's reply, and closes the socket; in bounded time.
-    async fn close(mut self, payload: &[u8], answer: Answer) {
+    /// Sends a close frame with this number, if any, waits for the client's reply, and closes the socket; in bounded time.
+    async fn close(mut self, number: Option<u16>, answer: Answer) {
+        let payload = number.map(u16::to_be_bytes);
+        let payload = payload.as_slice().as_flattened();
         let head = FrameHead::server(Opcode::Close, payload.len());
         let closed = async {
             let mut all = Buf::chain(self.outbox.rest(), head.as_bytes()).chain(payload);
@@ -357,20 +331,10 @@ async fn hear_close<S: AsyncRead + Unpin>(
 
 /// Control frame being sent. A new frame replaces it as long as none of its bytes are sent, because a pong may answer the last
 /// of several pings (RFC 6455 §5.5.3).
+#[derive(Default)]
 struct Outbox {
-    bytes: [u8; 2 + CONTROL_BYTES_MAX],
-    length: u8,
+    frame: Short<{ 2 + CONTROL_BYTES_MAX }>,
     sent: u8,
-}
-
-impl Default for Outbox {
-    fn default() -> Self {
-        Self {
-            bytes: [0; 2 + CONTROL_BYTES_MAX],
-            length: 0,
-            sent: 0,
-        }
-    }
 }
 
 impl Outbox {
@@ -380,15 +344,13 @@ impl Outbox {
             return;
         }
         let head = FrameHead::server(opcode, payload.len());
-        let (head, begin) = (head.as_bytes(), head.as_bytes().len());
-        let end = begin + payload.len();
-        self.bytes[..begin].copy_from_slice(head);
-        self.bytes[begin..end].copy_from_slice(payload);
-        self.length = end as u8;
+        self.frame = Short::EMPTY;
+        self.frame.push(head.as_bytes());
+        self.frame.push(payload);
     }
 
     fn rest(&self) -> &[u8] {
-        &self.bytes[self.sent.into()..self.length.into()]
+        &self.frame.as_bytes()[usize::from(self.sent)..]
     }
 }
 

@@ -13,7 +13,7 @@ use crate::listen::Target;
 use crate::listen::serve::patience::CHECK_INTERVAL;
 use crate::listen::serve::serve;
 use crate::listen::testing::{
-    TestServer, assert_same, mp3_items, no_burst, parse, read_head, sockets, soon, write,
+    TestServer, assert_same, mp3_items, no_burst, parse, published, read_head, sockets, soon, write,
 };
 
 const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -31,8 +31,9 @@ async fn ask(server: &TestServer, request: &str) -> (TcpStream, Outcome) {
     let (mut client, socket, peer) = sockets().await;
     let (context, head) = (server.context.clone(), parse(request));
     let target = Target::find(&head.path(), &context.registry).expect("the path of a stream");
+    let permit = fanout::Permit::new(());
     let serving =
-        tokio::spawn(async move { serve(&context, socket, target, head, peer, None).await });
+        tokio::spawn(async move { serve(&context, socket, target, head, peer, permit).await });
     client.readable().await.unwrap();
     if !serving.is_finished() {
         // A whole answer is not over before the client has closed.
@@ -92,12 +93,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     async fn say(&mut self, opcode: Opcode, payload: &[u8]) {
-        let mut masked = payload.to_vec();
-        mask(&mut masked, MASK, 0);
-        let head = FrameHead::client(opcode, payload.len(), MASK);
-        let frame = [head.as_bytes(), &masked].concat();
+        let frame = frame(opcode, payload);
         self.socket.write_all(&frame).await.unwrap();
     }
+}
+
+/// A client's frame.
+fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+    let mut masked = payload.to_vec();
+    mask(&mut masked, MASK, 0);
+    let head = FrameHead::client(opcode, payload.len(), MASK);
+    [head.as_bytes(), &masked].concat()
 }
 
 /// A listener over a pipe that holds so many bytes.
@@ -122,8 +128,7 @@ fn close_frame(code: u16) -> Heard {
 
 /// A server with the stream `radio`.
 fn radio() -> (TestServer, fanout::Publisher) {
-    let server = TestServer::new(no_burst());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(no_burst(), "radio", Container::Mp3);
     write(&mut publisher, &mp3_items(10));
     (server, publisher)
 }
@@ -229,8 +234,7 @@ async fn a_client_is_answered_and_what_else_it_says_is_ignored() {
     client.say(Opcode::Close, &[]).await;
     assert_eq!(client.hear_control().await, Heard::Close(Vec::new()));
     soon(serving).await.unwrap();
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Left);
+    assert_eq!(server.departure().reason, Reason::Left);
 }
 
 #[tokio::test]
@@ -247,8 +251,7 @@ async fn a_client_that_breaks_the_protocol_is_reported_how() {
         assert_eq!(client.hear_control().await, Heard::End);
         drop(client);
         soon(serving).await.unwrap();
-        let departure = server.departure();
-        assert_eq!(departure.reason, Reason::Left);
+        assert_eq!(server.departure().reason, Reason::Left);
     }
 }
 
@@ -258,10 +261,7 @@ async fn a_client_that_does_not_stop_talking_is_let_go() {
         let (server, _publisher) = radio();
         let (client, serving) = listen(&server, 1 << 20, false);
         let (mut heard, mut said) = tokio::io::split(client.socket);
-        let mut masked = payload.to_vec();
-        mask(&mut masked, MASK, 0);
-        let head = FrameHead::client(opcode, payload.len(), MASK);
-        let frame = [head.as_bytes(), &masked].concat();
+        let frame = frame(opcode, payload);
         let talks = tokio::spawn(async move { while said.write_all(&frame).await.is_ok() {} });
         let mut all = Vec::new();
         soon(heard.read_to_end(&mut all)).await.unwrap();
@@ -270,8 +270,7 @@ async fn a_client_that_does_not_stop_talking_is_let_go() {
         soon(serving).await.unwrap();
         drop(heard);
         soon(talks).await.unwrap();
-        let departure = server.departure();
-        assert_eq!(departure.reason, Reason::Left);
+        assert_eq!(server.departure().reason, Reason::Left);
     }
 }
 
@@ -279,11 +278,7 @@ async fn a_client_that_does_not_stop_talking_is_let_go() {
 async fn the_end_of_a_stream_is_reported_with_its_reason() {
     type Ending = fn(&TestServer);
     let end: Ending = |server| server.context.registry.end_all();
-    let kick: Ending = |server| {
-        let fanout = server.context.registry.fanout();
-        let listeners = fanout.directory().list();
-        fanout.kick(listeners[0].id);
-    };
+    let kick: Ending = TestServer::kick;
     for (ending, is_leaving, code, reason) in [
         (end, false, 1000_u16, Reason::Ended),
         (end, true, 1001, Reason::Ended),
@@ -294,8 +289,8 @@ async fn the_end_of_a_stream_is_reported_with_its_reason() {
         assert!(matches!(client.hear().await, Heard::Data(_)));
         ending(&server);
         assert_eq!(client.hear_control().await, close_frame(code));
-        let departure = server.departure();
-        assert_eq!(departure.reason, reason, "before the client has answered");
+        let departed = server.departure().reason;
+        assert_eq!(departed, reason, "before the client has answered");
         client.say(Opcode::Close, &code.to_be_bytes()).await;
         assert_eq!(client.hear_control().await, Heard::End);
         soon(serving).await.unwrap();
@@ -332,8 +327,7 @@ async fn a_client_is_pinged_and_one_that_never_answers_is_gone() {
     }
     assert_eq!((pings, began.elapsed().as_secs()), (2, 60));
     gone.await.unwrap();
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Left);
+    assert_eq!(server.departure().reason, Reason::Left);
     // The other is there, four minutes later as well.
     let later = Instant::now() + Duration::from_secs(240);
     while Instant::now() < later {
@@ -346,8 +340,7 @@ async fn a_client_is_pinged_and_one_that_never_answers_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_nothing_is_dropped_within_a_message() {
-    let server = TestServer::new(Settings::default());
-    let mut publisher = server.publish("radio", Container::Mp3);
+    let (server, mut publisher) = published(Settings::default(), "radio", Container::Mp3);
     write(&mut publisher, &mp3_items(50));
     let (mut client, serving) = listen(&server, 64, false);
     let began = Instant::now();
@@ -358,8 +351,7 @@ async fn a_client_that_takes_nothing_is_dropped_within_a_message() {
     }
     serving.await.unwrap();
     assert!(began.elapsed() < STALLED_AFTER, "{:?}", began.elapsed());
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Lag);
+    assert_eq!(server.departure().reason, Reason::Lag);
     let mut rest = Vec::new();
     client.socket.read_to_end(&mut rest).await.unwrap();
     assert_eq!(rest.len(), 64, "no close frame in the midst of a message");
@@ -371,12 +363,9 @@ async fn a_client_that_takes_nothing_is_removed_at_once() {
     let (_client, serving) = listen(&server, 64, false);
     write(&mut publisher, &mp3_items(50)[10..]);
     sleep(Duration::from_secs(1)).await;
-    let fanout = server.context.registry.fanout();
-    let id = fanout.directory().list()[0].id;
-    fanout.kick(id);
+    server.kick();
     let asked = Instant::now();
     serving.await.unwrap();
     assert!(asked.elapsed() <= CHECK_INTERVAL, "{:?}", asked.elapsed());
-    let departure = server.departure();
-    assert_eq!(departure.reason, Reason::Kicked);
+    assert_eq!(server.departure().reason, Reason::Kicked);
 }
