@@ -121,8 +121,11 @@ mod tests {
     fn it_is_read_again_when_it_changes_and_what_was_good_is_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("numbers");
-        write(&path, "1");
+        write(&path, "one");
         let file = Watched::new(Some(&path), "numbers", numbers);
+        assert!(file.content().is_empty(), "it was never good");
+        write(&path, "1");
+        file.look();
         assert_eq!(*file.content(), [1]);
         write(&path, "1\n2");
         file.look();

@@ -77,7 +77,7 @@ impl Demuxer {
         }
     }
 
-    /// Returns the bytes dropped so far: tags, garbage, damaged and unusable parts.
+    /// Returns the bytes dropped so far: tags, garbage, damaged and unusable parts. Those of MPEG-TS are not counted.
     pub const fn skipped_bytes(&self) -> u64 {
         match self {
             Self::Frames(demuxer) => demuxer.skipped_bytes(),

@@ -1,5 +1,5 @@
-//! What the playlists of a channel promise, and hence what stays fixed while it is open. A channel owns it; playlists, renderers
-//! and rendition reports read it.
+//! Fixed properties of a channel, which its playlists promise. A channel owns them; playlists, renderers and rendition reports
+//! read them.
 
 use std::sync::Arc;
 

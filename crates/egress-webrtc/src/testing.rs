@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
+use fanout::testing::record;
 use fanout::{
     Config, Departure, Fanout, LaneGuard, ListenerHandle, ListenerRecord, Publisher, Registry,
     Settings, Source,
@@ -86,20 +86,10 @@ impl TestServer {
 
     pub(crate) fn handle(&self, name: &str, now: Instant) -> ListenerHandle {
         let fanout = self.registry.fanout();
+        let stream = StreamName::parse(name).expect("a name");
         let record = ListenerRecord {
-            id: fanout.next_id(),
-            stream: StreamName::parse(name).expect("a name"),
-            format: RTP,
-            is_live: true,
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
-            request: String::new(),
-            agent: String::new(),
-            referer: String::new(),
-            since: SystemTime::now(),
             requested: now,
-            permit: None,
-            until: None,
-            departed: Default::default(),
+            ..record(fanout.next_id(), stream, RTP)
         };
         fanout.handle(record, self.lane(name, now))
     }

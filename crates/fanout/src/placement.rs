@@ -34,7 +34,7 @@ const LISTENER_DEMAND_MIN: f64 = 2.5e-6 / 0.4;
 const MEASURED_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker's load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
     /// Measured demand, as the share of a core; see the module's description.
     pub(crate) demand: f64,
@@ -68,9 +68,13 @@ impl Placement {
         let mut recent = self.0.lock();
         recent.advance(now);
         let workers = recent.counts.len();
-        let demand: f64 = (0..workers).map(|worker| load(worker).demand).sum();
-        let listeners: u64 = (0..workers).map(|worker| load(worker).listeners).sum();
-        let average = demand / listeners.max(1) as f64;
+        let total = (0..workers)
+            .map(&load)
+            .fold(Load::default(), |sum, one| Load {
+                demand: sum.demand + one.demand,
+                listeners: sum.listeners + one.listeners,
+            });
+        let average = total.demand / total.listeners.max(1) as f64;
         let average = average.max(LISTENER_DEMAND_MIN);
         let score = |index: usize| {
             let Load { demand, listeners } = load(index);

@@ -5,13 +5,13 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, Once};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Identity, Play, Publish, Request,
     Terms, UpdateMetadata,
 };
-use fanout::testing::Latch;
+use fanout::testing::{Latch, record};
 use fanout::{
     Config, Entry, Fanout, Format, LaneSink, ListenerRecord, LogReader, Packager, Preamble,
     Registry, Stream, Takeover,
@@ -277,20 +277,11 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
             now(),
         )
         .expect("there is room for a lane");
+    let id = context.registry.fanout().next_id();
     let record = ListenerRecord {
-        id: context.registry.fanout().next_id(),
-        stream: stream.name().clone(),
-        format,
-        is_live: true,
         peer: PEER,
-        request: String::new(),
-        agent: String::new(),
-        referer: String::new(),
-        since: SystemTime::now(),
         requested: now(),
-        permit: None,
-        until: None,
-        departed: Default::default(),
+        ..record(id, stream.name().clone(), format)
     };
     context.registry.fanout().follow(record, lane)
 }

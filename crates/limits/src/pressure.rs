@@ -333,8 +333,14 @@ mod tests {
     fn a_bad_moment_refuses_no_listener() {
         for kind in [Kind::Turn, Kind::WebrtcTurn, Kind::Lateness] {
             let (pressure, start) = (pressure(), Instant::now());
-            let millis = [0, 999, 1_000, 1_250, 2_249];
-            for (level, millis) in [1.5, 1.5, 0.99, 2.0, 2.0].into_iter().zip(millis) {
+            let levels = [
+                (1.5, 0),
+                (1.5, 999),
+                (0.99, 1_000),
+                (2.0, 1_250),
+                (2.0, 2_249),
+            ];
+            for (level, millis) in levels {
                 let now = start + Duration::from_millis(millis);
                 pressure.note(kind, Some(level), now);
                 assert_eq!(refusal(&pressure), None, "{kind:?} at {millis} ms");

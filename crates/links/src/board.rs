@@ -107,9 +107,13 @@ impl<K: Clone + Ord> Board<K> {
 
     /// Lists every present link with its state and counts.
     pub fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
-        let rows = self.rows.lock();
-        let reported = |row: &Arc<Row>| (Arc::clone(row), row.status.report());
-        rows.present.values().map(reported).collect()
+        let rows: Vec<_> = self.rows.lock().present.values().cloned().collect();
+        rows.into_iter()
+            .map(|row| {
+                let report = row.status.report();
+                (row, report)
+            })
+            .collect()
     }
 
     /// Returns the totals of all links, past ones included.

@@ -9,11 +9,20 @@ use crate::sync::{AtomicU32, Ordering, fence};
 /// Value of a bell that is not armed.
 const SILENT: u32 = 0;
 
-/// One worker's request to be woken for one lane; by default it is not armed.
-#[derive(Debug, Default)]
+/// One worker's request to be woken for one lane.
+#[derive(Debug)]
 pub struct Bell {
     /// [`SILENT`], or one more than the lane's index in its worker.
     armed: AtomicU32,
+}
+
+impl Default for Bell {
+    /// Creates a bell that is not armed.
+    fn default() -> Self {
+        Self {
+            armed: AtomicU32::new(SILENT),
+        }
+    }
 }
 
 impl Bell {

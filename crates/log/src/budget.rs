@@ -134,7 +134,7 @@ impl Tenant {
 
 /// Memory of all logs: a page is reserved before it is allocated, and at the limit the stream that holds most gives up
 /// its oldest page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
     max: usize,
@@ -152,8 +152,12 @@ impl Budget {
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self {
+            used: AtomicUsize::new(0),
             max,
-            ..Self::default()
+            tenants: Mutex::default(),
+            refused: Counter::default(),
+            older_bytes: Arc::default(),
+            spools: AtomicUsize::new(0),
         }
     }
 

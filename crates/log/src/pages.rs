@@ -23,10 +23,10 @@ use crate::page::Page;
 pub(crate) type HoldId = u64;
 
 /// Kept and held pages of a log, with its holds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pages {
-    /// Pages that the log has for all its readers, oldest first; never empty.
-    pub(crate) kept: VecDeque<Arc<Page>>,
+    /// Kept pages, oldest first; never empty.
+    kept: VecDeque<Arc<Page>>,
     /// Held pages, oldest first.
     held: VecDeque<Arc<Page>>,
     holds: Vec<Holding>,
@@ -49,13 +49,29 @@ impl Pages {
     pub(crate) fn new(first: Arc<Page>) -> Self {
         Self {
             kept: VecDeque::from([first]),
-            ..Self::default()
+            held: VecDeque::new(),
+            holds: Vec::new(),
+            next_id: 0,
         }
+    }
+
+    /// Returns the pages that the log has for all its readers, oldest first.
+    pub(crate) fn kept(&self) -> &VecDeque<Arc<Page>> {
+        &self.kept
+    }
+
+    /// Returns the number of kept pages.
+    pub(crate) fn len(&self) -> usize {
+        self.kept.len()
     }
 
     /// Returns the offset of the first byte of the oldest kept page.
     pub(crate) fn start(&self) -> u64 {
         self.kept.front().map_or(0, |oldest| oldest.base)
+    }
+
+    pub(crate) fn push(&mut self, page: Arc<Page>) {
+        self.kept.push_back(page);
     }
 
     /// Returns the bytes of memory of all pages.
@@ -84,13 +100,10 @@ impl Pages {
             self.held.push_back(page);
             return self.trim();
         }
-        let mut freed = page.weight();
-        while !self.held.is_empty() {
-            freed += self.let_go_held();
-        }
+        let freed = self.let_go_all_held();
         let end = self.start();
         self.miss(&page, end);
-        freed
+        freed + page.weight()
     }
 
     /// Releases the oldest held page, and returns its bytes of memory.
@@ -98,9 +111,20 @@ impl Pages {
         let Some(page) = self.held.pop_front() else {
             return 0;
         };
-        let end = self.all().next().map_or(0, |next| next.base);
+        let end = self
+            .held
+            .front()
+            .map_or_else(|| self.start(), |next| next.base);
         self.miss(&page, end);
         page.weight()
+    }
+
+    fn let_go_all_held(&mut self) -> usize {
+        let mut freed = 0;
+        while !self.held.is_empty() {
+            freed += self.let_go_held();
+        }
+        freed
     }
 
     /// Marks holds that need a unit that begins in `page`, which ends at `end`, as having lost it.
@@ -118,7 +142,10 @@ impl Pages {
         let mut freed = 0;
         let mut weight: usize = self.held.iter().map(|page| page.weight()).sum();
         while !self.held.is_empty() {
-            let end = self.all().nth(1).map_or(0, |next| next.base);
+            let end = self
+                .held
+                .get(1)
+                .map_or_else(|| self.start(), |next| next.base);
             let allows = |hold: &Holding| hold.at < end && weight <= hold.bytes_max;
             if self.holds.iter().any(allows) {
                 break;

@@ -129,7 +129,7 @@ impl Shared {
         while pages.may_drop(committed) && is_due(&pages) {
             freed += pages.drop_oldest(true);
         }
-        let (start, left) = (pages.start(), pages.kept.len());
+        let (start, left) = (pages.start(), pages.len());
         drop(pages);
         self.dropped(start, freed);
         left

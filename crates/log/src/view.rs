@@ -29,7 +29,7 @@ impl View {
     /// Creates a view of all current bytes.
     #[must_use]
     pub fn new(shared: Arc<Shared>) -> Self {
-        let pages = shared.pages().kept.clone();
+        let pages = shared.pages().kept().clone();
         let mut view = Self::of(shared, pages, 0);
         view.refresh();
         view
@@ -58,7 +58,7 @@ impl View {
                 Some(page) => self.pages.push_back(page),
                 // This reader slept through the whole retention, so it begins anew at the oldest page.
                 None => {
-                    self.pages = self.shared.pages().kept.clone();
+                    self.pages = self.shared.pages().kept().clone();
                     self.end = self.shared.committed();
                     seen = 0;
                 }

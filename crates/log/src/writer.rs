@@ -222,7 +222,7 @@ impl Writer {
         let page = Page::new(self.written, limits.page_bytes, limits.page_units);
         let page = Arc::new(page);
         self.current.link(&page);
-        self.shared.pages().kept.push_back(Arc::clone(&page));
+        self.shared.pages().push(Arc::clone(&page));
         self.page_count += 1;
         let full = std::mem::replace(&mut self.current, page);
         if self.open.is_some() {
@@ -250,11 +250,11 @@ impl Writer {
             .newest_join
             .filter(|(_, at)| age(*at).is_some_and(|age| age <= limits.join_max));
         self.page_count = self.shared.evict(|pages| {
-            let Some(next) = pages.kept.get(1) else {
+            let Some(next) = pages.kept().get(1) else {
                 return false;
             };
             // A unit may be larger than a page: no unit begins in the pages of its middle.
-            let mut later = pages.kept.iter().skip(1);
+            let mut later = pages.kept().iter().skip(1);
             let next_unit = later.find_map(|page| page.units().next());
             let next_begins = next_unit.map(|unit| unit.at);
             let next_age = next_begins.and_then(age);
@@ -262,7 +262,7 @@ impl Writer {
             let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
             let is_little = written - next.base < limits.bytes_min as u64
                 && next_age.is_some_and(|age| age <= limits.bytes_time_max);
-            pages.kept.len() > limits.pages_max || is_old && !is_wanted && !is_little
+            pages.len() > limits.pages_max || is_old && !is_wanted && !is_little
         });
     }
 }

@@ -49,10 +49,10 @@ impl FromStr for Network {
             Some(prefix) => prefix.parse().map_err(|_| NotANetwork)?,
             None => bits,
         };
-        let is_fit = prefix <= bits;
-        is_fit
-            .then_some(Self { address, prefix })
-            .ok_or(NotANetwork)
+        if prefix > bits {
+            return Err(NotANetwork);
+        }
+        Ok(Self { address, prefix })
     }
 }
 

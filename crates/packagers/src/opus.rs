@@ -110,7 +110,11 @@ impl Packager for Opus {
                     sink.end_unit(began, Entry::Join(Arc::clone(&link.preamble)));
                 });
             }
-            _ => {}
+            Item::Sample(_)
+            | Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Event(_) => {}
         }
     }
 

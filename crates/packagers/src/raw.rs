@@ -84,7 +84,12 @@ impl Packager for Raw {
                 sink.put(page.as_ref().unwrap_or(&sample.data));
                 sink.end_unit(sample.dts, entry);
             }
-            _ => {}
+            Item::Epoch
+            | Item::Track(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Title(_)
+            | Item::Event(_) => {}
         }
     }
 }

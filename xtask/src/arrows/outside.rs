@@ -89,7 +89,6 @@ const OUTSIDE: &[Outside] = &[
             "load",
             "ingest",
             "packagers",
-            "egress-rtmp",
             "server",
             "benches",
             "tests",

@@ -29,9 +29,9 @@ pub trait FragmentSink {
     /// there.
     fn end_unit(&mut self, unit: Unit, join: Option<Self::Preamble>);
 
-    /// Returns the maximum span of the fragment that begins at `at`, if it is limited by more than the
-    /// muxer's span: the fragment ends before the first sample that does not fit. A video frame that lasts longer is entirely in the
-    /// first fragment, and the following ones, until the frame ends, have only audio.
+    /// Returns the maximum span of the fragment that begins at `at`, if it is limited by more than the muxer's span: the
+    /// fragment ends before the first sample that does not fit. A video frame that lasts longer is entirely in the first
+    /// fragment, and the following ones, until the frame ends, have only audio.
     fn room(&self, _at: Timestamp) -> Option<Span> {
         None
     }

@@ -139,6 +139,8 @@ fn butt_puts_one_header_per_segment() {
     assert_eq!(&last[consumed..], b"\xff\xfb\x90\x64");
     assert_eq!(head.body(), Body::UntilClose);
     assert!(!head.expects_continue());
+    let audio = head.header("ice-audio-info").unwrap_or_default();
+    assert!(audio.ends_with("ice-samplerate=44100"), "{audio}");
 }
 
 #[test]

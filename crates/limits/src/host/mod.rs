@@ -42,9 +42,15 @@ pub struct Host {
     groups: Vec<Group>,
 }
 
-/// Names the files of this process and of its present control groups.
 impl Default for Host {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host {
+    /// Opens the files of this process and of its present control groups.
+    pub fn new() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
             sockets: KernelFile::new("/proc/net/sockstat"),
@@ -56,9 +62,7 @@ impl Default for Host {
                 .collect(),
         }
     }
-}
 
-impl Host {
     /// Reports the current levels to `pressure`.
     pub fn look(&mut self, pressure: &Pressure, now: Instant) {
         pressure.count_descriptors(descriptors);
@@ -240,6 +244,6 @@ mod tests {
         let before = descriptors().expect("proc is there");
         let file = fs::File::open("/proc/self/stat").expect("proc is there");
         assert!(before >= 3 && descriptors().is_some(), "{file:?}");
-        assert!(Host::default().memory().is_some_and(|level| level > 0.0));
+        assert!(Host::new().memory().is_some_and(|level| level > 0.0));
     }
 }

@@ -47,7 +47,10 @@ impl Judge {
         let read = tracks.samples(bytes, |kind, sample| {
             let sent = ledger.enter(kind, sample, asked, now, findings);
             newest = newest.max(sent);
-            oldest = oldest.into_iter().chain(sent).min();
+            oldest = match (oldest, sent) {
+                (Some(oldest), Some(sent)) => Some(u64::min(oldest, sent)),
+                (oldest, sent) => oldest.or(sent),
+            };
         });
         if read.is_err() {
             findings.counts.damaged += 1;

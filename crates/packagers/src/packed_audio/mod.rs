@@ -105,7 +105,11 @@ impl Packager for PackedAudio {
                 }
             }
             // Audio waits for no video that metadata announces.
-            _ => {}
+            Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Title(_)
+            | Item::Event(_) => {}
         }
         let writer = &mut self.segments.state.writer;
         writer.titles.hear(item);

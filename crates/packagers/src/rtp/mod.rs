@@ -145,7 +145,11 @@ impl Packager for Rtp {
                 self.clock.saw(sample, sink.arrived());
                 self.sample(sample, sink);
             }
-            _ => {}
+            Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Title(_)
+            | Item::Event(_) => {}
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use container::frames::Syntax;
 use testkit::{Clip, Tool};
 
 use super::*;
-use crate::testing::{DEADLINE, Written, of_flv, probed, samples};
+use crate::testing::{DEADLINE, Written, of_flv, of_frames, probed, samples};
 
 /// A packet as ffprobe sees it, its times at 90 kHz.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +99,20 @@ fn segments_put_together_are_one_stream() {
         let step_max = steps.map(|pair| pair[1].pts - pair[0].pts).max();
         assert!(step_max <= Some(2_091), "{step_max:?} {clip:?}");
         check_decodes(&bytes);
+    }
+}
+
+#[test]
+fn audio_alone_is_cut_as_fragmented_mp4_is() {
+    for (clip, syntax) in [(Clip::Mp3, Syntax::MpegAudio), (Clip::Adts, Syntax::Adts)] {
+        let items = of_frames(clip, syntax, 10);
+        let written = Written::ts(&items);
+        let facts = written.facts();
+        assert!(facts.len() >= 4);
+        assert_eq!(facts, Written::mp4(&items).facts(), "{clip:?}");
+        let got = probe(&written.segments().concat()).len();
+        assert_eq!(got, samples(&items).count(), "{clip:?}");
+        written.segments().iter().for_each(|it| check_decodes(it));
     }
 }
 

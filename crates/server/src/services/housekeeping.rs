@@ -79,7 +79,7 @@ async fn watch_keys(front: Arc<FrontDoor>) {
 
 /// Measures on blocking threads, where a file that is slow to read delays no connection.
 async fn measure(front: Arc<FrontDoor>, overload: Arc<Overload>) {
-    let mut host = Host::default();
+    let mut host = Host::new();
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();

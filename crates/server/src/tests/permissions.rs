@@ -1,6 +1,7 @@
 //! Permissions that the gate grants by a configuration.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
@@ -541,4 +542,30 @@ async fn a_hook_that_permits_all_opens_no_stream_of_a_file_of_users() {
     let gate = configured_by(&source("ask_hook = true\n"), None);
     assert_eq!(play(&gate, "paid").await, None);
     assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
+/// Password hash of `open-sesame-41`, by libxcrypt.
+const HASH: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
+
+#[tokio::test]
+async fn the_password_of_another_permits_nothing() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), format!("ann:{HASH}\n")).expect("written");
+    std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o600)).expect("set");
+    let source = format!(
+        "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\nplay = \"key\"\n\
+         [[auth.htpasswd]]\nfile = {:?}\n",
+        file.path()
+    );
+    let gate = configured_by(&source, None);
+    let stream = StreamName::parse("live/a").expect("a name");
+    let peer = SocketAddr::from(([192, 0, 2, 1], 1));
+    for (user, expected) in [("ann", None), ("bob", Some(Denied::Wrong))] {
+        let request = Request {
+            user: Some(user),
+            password: Some("open-sesame-41"),
+            ..Request::new(&stream, "http", peer)
+        };
+        assert_eq!(gate.play(&request).await.err(), expected, "{user}");
+    }
 }

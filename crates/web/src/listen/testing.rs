@@ -5,16 +5,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::task::{Context as TaskContext, Poll, Waker};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanout::gate::{
     Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
 };
-use fanout::testing::Latch;
-use fanout::{
-    Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
-};
+use fanout::testing::{Latch, record};
+use fanout::{Config, Departure, Fanout, LogReader, Publisher, Registry, Settings, Source};
 use http1::{Head, HeadReader};
 use media::codec::mpeg_audio::FrameHeader;
 use media::{
@@ -189,21 +187,7 @@ impl TestServer {
             .lane(&permission, form.format(), make, Instant::now())
             .unwrap();
         let fanout = self.context.registry.fanout();
-        let record = ListenerRecord {
-            id: fanout.next_id(),
-            stream: name(stream),
-            format: form.format(),
-            is_live: true,
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
-            request: String::new(),
-            agent: String::new(),
-            referer: String::new(),
-            since: SystemTime::now(),
-            requested: Instant::now(),
-            permit: None,
-            until: None,
-            departed: Default::default(),
-        };
+        let record = record(fanout.next_id(), name(stream), form.format());
         fanout.follow(record, lane)
     }
 }

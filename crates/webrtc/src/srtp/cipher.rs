@@ -17,8 +17,9 @@ pub(super) const CM_TAG_LEN: usize = 10;
 /// Bytes of the GCM tag.
 pub(super) const GCM_TAG_LEN: usize = 16;
 
-/// Labels of the key, the authentication key and the salt by their purpose (RFC 3711 §4.3.1).
+/// Labels of the encryption key, the authentication key and the salt of RTP (RFC 3711 §4.3.1).
 pub(super) const RTP_LABELS: [u8; 3] = [0, 1, 2];
+/// Labels of the same three of RTCP.
 pub(super) const RTCP_LABELS: [u8; 3] = [3, 4, 5];
 
 /// Session keys of one direction and purpose.

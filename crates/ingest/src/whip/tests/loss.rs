@@ -117,3 +117,26 @@ fn a_picture_without_beginning_is_asked_for() {
     let came = trial.recording.samples(TrackId::VIDEO);
     assert!(came.len() >= 25 * 5 / 2, "{}", came.len());
 }
+
+#[test]
+fn listeners_wishes_are_passed_on_and_kept_apart() {
+    let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
+    // In order, so that the first frame is whole.
+    let link = Link {
+        jitter: Duration::ZERO,
+        ..FAR
+    };
+    let mut trial = Trial::new(&text, vec![Line::pictures(3_000)], link);
+    trial.run(Duration::from_secs(1));
+    assert!(trial.plis.is_empty());
+    let stream = trial.context.registry.list().remove(0);
+    for step in 0..500 {
+        stream.request_keyframe();
+        trial.run(ms(1_000 + 10 * step));
+    }
+    trial.check_plis();
+    assert!((4..=6).contains(&trial.plis.len()), "{:?}", trial.plis);
+    let keyframes = trial.recording.samples(TrackId::VIDEO);
+    let keyframes = keyframes.iter().filter(|sample| sample.keyframe).count();
+    assert!(keyframes >= trial.plis.len());
+}

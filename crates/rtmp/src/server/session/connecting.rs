@@ -115,10 +115,11 @@ impl Session {
         let capabilities = capabilities.unwrap_or_default() as u32;
         self.welcome(command.transaction, is_enhanced);
 
+        let page_url = page_url.split(['?', '#']).next().unwrap_or_default();
         let event = Connect {
             app: address.name,
             flash_version,
-            page_url: page_url.split(['?', '#']).take(1).collect(),
+            page_url: page_url.to_owned(),
             four_ccs,
             capabilities,
         };
